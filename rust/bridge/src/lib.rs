@@ -1,0 +1,1 @@
+//! The native library of Heddle: C ABI and JNI natives over one engine.

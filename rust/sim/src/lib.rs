@@ -1,0 +1,1 @@
+//! A simulated cluster that drives the production engine in virtual time.

@@ -1,1 +1,13 @@
-//! The native library of Heddle: C ABI and JNI natives over one engine.
+//! Heddle's bridge: the engine as a shared library, for Java through JNI and for C.
+//!
+//! Events come in as a frame of fixed-layout records and decisions go out as one; configuration
+//! and questions are JSON. The bridge keeps engines in a table of handles, checks a frame before
+//! the engine sees any of it, contains panics, and can record a journal that replays byte for
+//! byte. It decides nothing, starts no thread, reads no clock, and never calls Java except to
+//! throw. It is the only crate with `unsafe`.
+
+#![warn(missing_docs)]
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+pub mod constant;
+pub mod record;

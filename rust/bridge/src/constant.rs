@@ -1,0 +1,165 @@
+//! The numbers that both sides of the boundary must agree on: kinds, flags, reasons, codes.
+//!
+//! They go into `FrameLayout.java` and `include/heddle.h` with the records (see `record.rs`). A
+//! constant that is missing in [`CONSTANTS`] fails `tests/generated.rs`.
+
+/// Version of the frame layout and of the C functions; raised with every incompatible change.
+pub const ABI_VERSION: u32 = 1;
+/// How many resource types a resource vector has room for; unused ones are 0.
+pub const RESOURCE_TYPES: u32 = 8;
+/// Every record begins at a multiple of this many bytes, counted from the start of the frame.
+pub const RECORD_ALIGNMENT: u32 = 8;
+/// All LOG records of one output frame together take at most this many bytes.
+pub const LOG_BYTES_MAX: u32 = 64 * 1024;
+/// A decision takes at most this many bytes in the output frame.
+pub const DECISION_BYTES_MAX: u32 = 88;
+
+/// Kind of `NodeAdded`.
+pub const NODE_ADDED: u16 = 1;
+/// Kind of `NodeRemoved`.
+pub const NODE_REMOVED: u16 = 2;
+/// Kind of `NodeChanged`.
+pub const NODE_CHANGED: u16 = 3;
+/// Kind of `Heartbeat`.
+pub const HEARTBEAT: u16 = 4;
+/// Kind of `JobAdded`.
+pub const JOB_ADDED: u16 = 5;
+/// Kind of `JobRemoved`.
+pub const JOB_REMOVED: u16 = 6;
+/// Kind of `JobMoved`.
+pub const JOB_MOVED: u16 = 7;
+/// Kind of `JobPriority`.
+pub const JOB_PRIORITY: u16 = 8;
+/// Kind of `Blacklist`.
+pub const BLACKLIST: u16 = 9;
+/// Kind of `Ask`.
+pub const ASK: u16 = 10;
+/// Kind of `AskRow`.
+pub const ASK_ROW: u16 = 11;
+/// Kind of `ContainerAdded`.
+pub const CONTAINER_ADDED: u16 = 12;
+/// Kind of `ContainerCompleted`.
+pub const CONTAINER_COMPLETED: u16 = 13;
+/// Kind of `ContainerResized`.
+pub const CONTAINER_RESIZED: u16 = 14;
+/// Kind of `Ack`.
+pub const ACK: u16 = 15;
+/// Kind of `Nack`.
+pub const NACK: u16 = 16;
+/// Kind of `Tick`.
+pub const TICK: u16 = 17;
+/// Kind of `Fault`.
+pub const FAULT: u16 = 18;
+/// Kind of `JobReset`.
+pub const JOB_RESET: u16 = 19;
+
+/// Kind of `Grant` (output frame).
+pub const GRANT: u16 = 1;
+/// Kind of `Evict` (output frame).
+pub const EVICT: u16 = 2;
+/// Kind of `Headroom` (output frame).
+pub const HEADROOM: u16 = 3;
+/// Kind of `Log` (output frame).
+pub const LOG: u16 = 4;
+
+/// Flag of a node: containers may be placed on it now.
+pub const NODE_SCHEDULABLE: u32 = 1;
+/// Flag of a job: its application type is MAPREDUCE, so priorities tell its maps from its reduces.
+pub const JOB_MAPREDUCE: u32 = 1;
+/// Flag of a job: its application master runs outside the cluster.
+pub const JOB_UNMANAGED_AM: u32 = 2;
+/// Flag of an ask and of a row: a less local place will do.
+pub const ASK_RELAX_LOCALITY: u32 = 1;
+/// Flag of an ask and of a container: it is the job's application master.
+pub const ASK_AM: u32 = 2;
+/// Flag of an ask: it replaces a running container (increase or promotion).
+pub const ASK_CONTAINER_UPDATE: u32 = 4;
+/// Flag of a container: it is the job's application master.
+pub const CONTAINER_AM: u32 = 2;
+/// Flag of an output frame: no ask is pending anywhere.
+pub const OUTPUT_IDLE: u32 = 1;
+/// Flag of an output frame: decisions were cut at the caller's bound; another call goes on.
+pub const OUTPUT_MORE: u32 = 2;
+
+/// Locality of a grant: on a host that the ask names.
+pub const LOCALITY_NODE: u32 = 0;
+/// Locality of a grant: on a rack that the ask names.
+pub const LOCALITY_RACK: u32 = 1;
+/// Locality of a grant: elsewhere, and every grant of an ask that names no place.
+pub const LOCALITY_OFF_SWITCH: u32 = 2;
+
+/// Reason of a NACK: the job ended or its attempt changed.
+pub const REASON_STALE_JOB: u32 = 1;
+/// Reason of a NACK: the node is gone or cannot be scheduled on.
+pub const REASON_STALE_NODE: u32 = 2;
+/// Reason of a NACK: the ask was withdrawn.
+pub const REASON_ASK_GONE: u32 = 3;
+/// Reason of a NACK: the node has no room for it.
+pub const REASON_NO_FIT: u32 = 4;
+/// Reason of a NACK: the job has blacklisted the node.
+pub const REASON_BLACKLISTED: u32 = 5;
+/// Reason of a NACK: a placement constraint forbids it.
+pub const REASON_CONSTRAINT: u32 = 6;
+/// Reason of a NACK: the container token could not be made.
+pub const REASON_TOKEN: u32 = 7;
+/// Reason of a NACK: any other.
+pub const REASON_OTHER: u32 = 8;
+
+/// Reason of an EVICT: a queue below its minimum share waited too long.
+pub const EVICT_MIN_SHARE: u32 = 1;
+/// Reason of an EVICT: a queue far below its fair share waited too long.
+pub const EVICT_FAIR_SHARE: u32 = 2;
+
+/// Level of a LOG record: error.
+pub const LOG_ERROR: u32 = 1;
+/// Level of a LOG record: warning.
+pub const LOG_WARN: u32 = 2;
+/// Level of a LOG record: information.
+pub const LOG_INFO: u32 = 3;
+/// Level of a LOG record: debugging.
+pub const LOG_DEBUG: u32 = 4;
+
+/// Code of a FAULT record: panic inside the engine.
+pub const FAULT_PANIC: u32 = 1;
+
+/// Code: done. Every non-negative number is a success.
+pub const OK: i32 = 0;
+/// Code: the handle was never given out, or its engine is closed.
+pub const BAD_HANDLE: i32 = -1;
+/// Code: the input frame is malformed; nothing of it was applied.
+pub const BAD_FRAME: i32 = -2;
+/// Code: the output buffer is too small; nothing was applied.
+pub const SHORT_BUFFER: i32 = -3;
+/// Code: the setup or the configuration in it is wrong.
+pub const BAD_CONFIG: i32 = -4;
+/// Code: the request is unknown, malformed or refused; the text is for the user.
+pub const BAD_REQUEST: i32 = -5;
+/// Code: this engine panicked earlier and never decides again; close it and open another.
+pub const ENGINE_FAILED: i32 = -6;
+/// Code: the engine panicked in this call.
+pub const PANIC: i32 = -7;
+/// Code: the frame was written for another [`ABI_VERSION`].
+pub const BAD_VERSION: i32 = -8;
+
+/// Lists constants with their values.
+macro_rules! constants {
+    ($($group:literal: $($name:ident),* ;)*) => {
+        &[$(($group, &[$((stringify!($name), $name as i64)),*])),*]
+    };
+}
+
+/// Every constant by group, for the generated files; kinds of records are in the layout tables.
+pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
+    "Versions and bounds": ABI_VERSION, RESOURCE_TYPES, RECORD_ALIGNMENT, LOG_BYTES_MAX,
+        DECISION_BYTES_MAX;
+    "Codes": OK, BAD_HANDLE, BAD_FRAME, SHORT_BUFFER, BAD_CONFIG, BAD_REQUEST, ENGINE_FAILED,
+        PANIC, BAD_VERSION;
+    "Flags": NODE_SCHEDULABLE, JOB_MAPREDUCE, JOB_UNMANAGED_AM, ASK_RELAX_LOCALITY, ASK_AM,
+        ASK_CONTAINER_UPDATE, CONTAINER_AM, OUTPUT_IDLE, OUTPUT_MORE;
+    "Localities of a grant": LOCALITY_NODE, LOCALITY_RACK, LOCALITY_OFF_SWITCH;
+    "Reasons of a NACK": REASON_STALE_JOB, REASON_STALE_NODE, REASON_ASK_GONE, REASON_NO_FIT,
+        REASON_BLACKLISTED, REASON_CONSTRAINT, REASON_TOKEN, REASON_OTHER;
+    "Reasons of an EVICT": EVICT_MIN_SHARE, EVICT_FAIR_SHARE;
+    "Levels of a LOG": LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG;
+    "Codes of a FAULT": FAULT_PANIC;
+};

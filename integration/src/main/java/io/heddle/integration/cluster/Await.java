@@ -1,0 +1,41 @@
+/*
+ * Waits for a condition with a bound, and says what it waited for when the bound is reached.
+ */
+package io.heddle.integration.cluster;
+
+import java.util.concurrent.Callable;
+import java.util.function.Supplier;
+
+/** Polls until something is so. */
+public final class Await {
+  private static final long POLL_MS = 50;
+
+  private Await() {}
+
+  /**
+   * Returns once the condition holds.
+   *
+   * @param what the condition in words, for the message
+   * @param seconds how long to wait at most: a bound on hanging, not a measure of speed
+   * @param state describes the state when the bound is reached, may be null
+   * @throws AssertionError if it does not hold in time
+   */
+  public static void until(
+      String what, int seconds, Callable<Boolean> condition, Supplier<String> state)
+      throws Exception {
+    long endNanos = System.nanoTime() + seconds * 1_000_000_000L;
+    while (!condition.call()) {
+      if (System.nanoTime() - endNanos > 0) {
+        String now = state == null ? "" : "; now: " + state.get();
+        throw new AssertionError("not within " + seconds + " s: " + what + now);
+      }
+      Thread.sleep(POLL_MS);
+    }
+  }
+
+  /** The same without a description of the state. */
+  public static void until(String what, int seconds, Callable<Boolean> condition)
+      throws Exception {
+    until(what, seconds, condition, null);
+  }
+}

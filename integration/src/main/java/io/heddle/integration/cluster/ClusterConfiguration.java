@@ -1,0 +1,121 @@
+/*
+ * The Hadoop configuration of the embedded cluster, and why each value is not the default. Holds no
+ * scheduler policy: that is the text of heddle.json which the harness is given.
+ */
+package io.heddle.integration.cluster;
+
+import java.io.File;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.DFSConfigKeys;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.mapred.ShuffleHandler;
+import org.apache.hadoop.mapreduce.MRConfig;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.mapreduce.v2.jobhistory.JHAdminConfig;
+import org.apache.hadoop.net.StaticMapping;
+import org.apache.hadoop.security.NullGroupsMapping;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+
+/** Builds the configuration that HDFS, YARN and the MapReduce clients of one cluster share. */
+final class ClusterConfiguration {
+  /** What a node offers: four tasks at once, more JVMs would only fight for the processors. */
+  static final int NODE_MEMORY_MB = 2048;
+
+  static final int NODE_VCORES = 4;
+  private static final int TASK_MEMORY_MB = 512;
+  private static final int HEARTBEAT_MS = 200;
+
+  /**
+   * For every task and ApplicationMaster JVM. They live for seconds, so the optimising compiler and
+   * a parallel collector cost more than they give. The opening is for Hadoop 3.3.6 on JDK 17: its
+   * ApplicationMaster's Guice reaches into java.lang and dies without.
+   */
+  private static final String TASK_JVM =
+      "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+          + " --add-opens=java.base/java.lang=ALL-UNNAMED";
+
+  private ClusterConfiguration() {}
+
+  static YarnConfiguration create(File workFolder, String schedulerClass) {
+    YarnConfiguration conf = new YarnConfiguration();
+    conf.set("hadoop.tmp.dir", new File(workFolder, "tmp").getPath());
+    conf.set(YarnConfiguration.RM_SCHEDULER, schedulerClass);
+    topology(conf);
+    hdfs(conf, workFolder);
+    yarn(conf);
+    mapReduce(conf);
+    return conf;
+  }
+
+  private static void topology(Configuration conf) {
+    conf.set("net.topology.node.switch.mapping.impl", StaticMapping.class.getName());
+    conf.set(StaticMapping.KEY_HADOOP_CONFIGURED_NODE_MAPPING, Topology.staticMapping());
+    // Each node has its own address (see Topology), so host names tell nodes apart without ports
+    // and the hosts of HDFS blocks match them.
+    conf.setBoolean(YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME, false);
+    // Users here exist in no account file; asking the operating system for their groups only fails.
+    conf.set("hadoop.security.group.mapping", NullGroupsMapping.class.getName());
+  }
+
+  private static void hdfs(Configuration conf, File workFolder) {
+    conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, new File(workFolder, "hdfs").getPath());
+    conf.setBoolean(DFSConfigKeys.DFS_PERMISSIONS_ENABLED_KEY, false);
+    conf.setInt(DFSConfigKeys.DFS_REPLICATION_KEY, 2);
+    // Small inputs shall have several splits, so blocks may be small.
+    conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
+    conf.setLong(DFSConfigKeys.DFS_BLOCK_SIZE_KEY, 1024 * 1024);
+  }
+
+  private static void yarn(Configuration conf) {
+    conf.setInt(YarnConfiguration.NM_PMEM_MB, NODE_MEMORY_MB);
+    conf.setInt(YarnConfiguration.NM_VCORES, NODE_VCORES);
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MINIMUM_ALLOCATION_MB, 256);
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_MB, NODE_MEMORY_MB);
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_VCORES, NODE_VCORES);
+    conf.setLong(YarnConfiguration.RM_NM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
+    // A lost node is noticed within seconds; much less, and a busy test machine loses nodes itself.
+    conf.setInt(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, 8000);
+    conf.setBoolean(YarnConfiguration.NM_PMEM_CHECK_ENABLED, false);
+    conf.setBoolean(YarnConfiguration.NM_VMEM_CHECK_ENABLED, false);
+    // A nearly full disk is the machine's trouble, not what these clusters are for.
+    conf.setBoolean(YarnConfiguration.NM_DISK_HEALTH_CHECK_ENABLE, false);
+    conf.set(YarnConfiguration.NM_AUX_SERVICES, ShuffleHandler.MAPREDUCE_SHUFFLE_SERVICEID);
+    conf.set(
+        String.format(
+            YarnConfiguration.NM_AUX_SERVICE_FMT, ShuffleHandler.MAPREDUCE_SHUFFLE_SERVICEID),
+        ShuffleHandler.class.getName());
+    conf.setInt(ShuffleHandler.SHUFFLE_PORT_CONFIG_KEY, 0);
+    conf.setInt(YarnConfiguration.NM_LOCALIZER_FETCH_THREAD_COUNT, 2);
+    // A stopping NodeManager waits long for applications whose logs it still keeps. So it forgets
+    // them soon, and never deletes a file: the work folder goes as a whole, or stays to be read.
+    conf.setLong(YarnConfiguration.NM_LOG_RETAIN_SECONDS, 1);
+    conf.setInt(YarnConfiguration.DEBUG_NM_DELETE_DELAY_SEC, -1);
+    // What the stock Capacity scheduler needs, for runs of the same tests beside it.
+    conf.set("yarn.scheduler.capacity.root.queues", "default");
+    conf.set("yarn.scheduler.capacity.root.default.capacity", "100");
+    conf.set("yarn.scheduler.capacity.maximum-am-resource-percent", "0.5");
+  }
+
+  private static void mapReduce(Configuration conf) {
+    conf.set(MRConfig.FRAMEWORK_NAME, MRConfig.YARN_FRAMEWORK_NAME);
+    conf.set(MRJobConfig.MR_AM_STAGING_DIR, "/staging");
+    conf.set(JHAdminConfig.MR_HISTORY_DONE_DIR, "/history/done");
+    conf.set(JHAdminConfig.MR_HISTORY_INTERMEDIATE_DONE_DIR, "/history/intermediate");
+    conf.setBoolean(MRJobConfig.JOB_UBERTASK_ENABLE, false);
+    conf.setInt(MRJobConfig.MR_AM_VMEM_MB, TASK_MEMORY_MB);
+    conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MEMORY_MB);
+    conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MEMORY_MB);
+    conf.set(MRJobConfig.MR_AM_COMMAND_OPTS, TASK_JVM);
+    conf.set(MRJobConfig.MAP_JAVA_OPTS, TASK_JVM);
+    conf.set(MRJobConfig.REDUCE_JAVA_OPTS, TASK_JVM);
+    conf.setInt(MRJobConfig.IO_SORT_MB, 16);
+    conf.setInt(MRJobConfig.MR_AM_TO_RM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
+    // Which task runs when shall be the scheduler's doing alone.
+    conf.setBoolean(MRJobConfig.MAP_SPECULATIVE, false);
+    conf.setBoolean(MRJobConfig.REDUCE_SPECULATIVE, false);
+    // The defaults are a second and five: most of a small job's life.
+    conf.setInt("mapreduce.client.completion.pollinterval", HEARTBEAT_MS);
+    conf.setInt("mapreduce.client.progressmonitor.pollinterval", HEARTBEAT_MS);
+    conf.setInt("yarn.app.mapreduce.client.job.retry-interval", 500);
+  }
+}

@@ -1,0 +1,95 @@
+/*
+ * Where the logs of an embedded cluster go: all of them into a file of its work folder, and
+ * Heddle's own warnings also into memory, so that a test can say that there were none.
+ */
+package io.heddle.integration.cluster;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.log4j.AppenderSkeleton;
+import org.apache.log4j.FileAppender;
+import org.apache.log4j.Level;
+import org.apache.log4j.LogManager;
+import org.apache.log4j.Logger;
+import org.apache.log4j.PatternLayout;
+import org.apache.log4j.spi.LoggingEvent;
+
+/**
+ * Takes over log4j, which Hadoop logs with, for the life of one cluster. It is configured here and
+ * not by a file, because Hadoop's test jars bring a log4j.properties that floods the terminal.
+ */
+public final class ClusterLog implements AutoCloseable {
+  private static final String PATTERN = "%d{HH:mm:ss,SSS} %-5p [%t] %c{2}: %m%n";
+
+  private final File file;
+  private final Appender heddle = new Appender();
+  private final FileAppender appender;
+
+  private ClusterLog(File file) throws IOException {
+    this.file = file;
+    this.appender = new FileAppender(new PatternLayout(PATTERN), file.getPath());
+  }
+
+  /** Sends everything that is logged from now on into this file. */
+  static ClusterLog open(File file) throws IOException {
+    quiet();
+    ClusterLog log = new ClusterLog(file);
+    Logger root = LogManager.getRootLogger();
+    root.addAppender(log.appender);
+    root.setLevel(Level.INFO);
+    LogManager.getLogger("io.heddle").addAppender(log.heddle);
+    return log;
+  }
+
+  /** Drops what log4j.properties set up: nothing is logged any more. */
+  public static void quiet() {
+    LogManager.resetConfiguration();
+    LogManager.getRootLogger().setLevel(Level.OFF);
+  }
+
+  /** The file with everything. */
+  public File file() {
+    return file;
+  }
+
+  /** Heddle's own messages of level warning and above, oldest first. */
+  public List<String> heddleWarnings() {
+    return heddle.messages();
+  }
+
+  @Override
+  public void close() {
+    LogManager.getLogger("io.heddle").removeAppender(heddle);
+    LogManager.getRootLogger().removeAppender(appender);
+    appender.close();
+  }
+
+  /** Keeps warnings in memory. Bounded, since a fault may repeat at every heartbeat. */
+  private static final class Appender extends AppenderSkeleton {
+    private static final int MESSAGES_MAX = 1000;
+    private final List<String> messages = new ArrayList<>();
+
+    @Override
+    protected synchronized void append(LoggingEvent event) {
+      if (event.getLevel().isGreaterOrEqual(Level.WARN) && messages.size() < MESSAGES_MAX) {
+        messages.add(event.getLevel() + " " + event.getRenderedMessage());
+      }
+    }
+
+    synchronized List<String> messages() {
+      return new ArrayList<>(messages);
+    }
+
+    @Override
+    public boolean requiresLayout() {
+      return false;
+    }
+
+    @Override
+    public void close() {
+      // Holds nothing that must be given back.
+    }
+  }
+}

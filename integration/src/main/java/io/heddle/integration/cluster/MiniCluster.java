@@ -1,0 +1,295 @@
+/*
+ * The embedded cluster of the integration tests and the demo: HDFS, YARN with four NodeManagers on
+ * two racks, the job history server, one or two ResourceManagers. All of it is Hadoop's own code in
+ * this JVM; only tasks and ApplicationMasters are processes of their own. Knows no scheduler.
+ */
+package io.heddle.integration.cluster;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.ha.HAServiceProtocol.RequestSource;
+import org.apache.hadoop.ha.HAServiceProtocol.StateChangeRequestInfo;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.mapreduce.v2.MiniMRYarnCluster;
+import org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer;
+import org.apache.hadoop.mapreduce.v2.jobhistory.JHAdminConfig;
+import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.conf.HAUtil;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.MiniYARNCluster;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
+
+/**
+ * A running cluster. Make one with {@link #named}; {@link #close} stops everything and removes the
+ * work folder.
+ *
+ * <p>Hadoop's mini clusters are used for HDFS, the ResourceManagers and the history server. The
+ * NodeManagers are started here (see {@link Topology} for why) and so speak real RPC, which makes
+ * them follow a ResourceManager failover as they do in life.
+ */
+public final class MiniCluster implements AutoCloseable {
+  /** Set to keep the work folder, with all logs of all containers, after the cluster stopped. */
+  public static final String KEEP_PROPERTY = "heddle.integration.keep";
+
+  private static final int START_SECONDS = 90;
+
+  private final File workFolder;
+  private final ClusterLog log;
+  private final List<Node> nodes = new ArrayList<>();
+  private MiniDFSCluster hdfs;
+  private MiniYARNCluster yarn;
+  private JobHistoryServer historyServer;
+  private Configuration conf;
+
+  private MiniCluster(File workFolder, ClusterLog log) {
+    this.workFolder = workFolder;
+    this.log = log;
+  }
+
+  /** Starts to describe a cluster. The name is part of its work folder's name. */
+  public static Builder named(String name) {
+    return new Builder(name);
+  }
+
+  /** What a cluster shall be like; see the methods. */
+  public static final class Builder {
+    private final String name;
+    private final Map<String, String> properties = new LinkedHashMap<>();
+    private String schedulerClass = "io.heddle.yarn.HeddleScheduler";
+    private String engineConfiguration;
+    private boolean highlyAvailable;
+
+    private Builder(String name) {
+      this.name = name;
+    }
+
+    /** The class for {@code yarn.resourcemanager.scheduler.class}; Heddle's unless set. */
+    public Builder scheduler(String className) {
+      schedulerClass = className;
+      return this;
+    }
+
+    /** The text of heddle.json; without it Heddle runs with no configuration at all. */
+    public Builder engineConfiguration(String json) {
+      engineConfiguration = json;
+      return this;
+    }
+
+    /** Two ResourceManagers with one state store, the first of them active. */
+    public Builder highlyAvailable() {
+      highlyAvailable = true;
+      return this;
+    }
+
+    /** Any further Hadoop property. */
+    public Builder set(String key, String value) {
+      properties.put(key, value);
+      return this;
+    }
+
+    /** Starts everything; returns once all four nodes are usable. */
+    public MiniCluster start() throws Exception {
+      Path folder = Files.createTempDirectory("heddle-" + name + "-");
+      MiniCluster cluster =
+          new MiniCluster(folder.toFile(), ClusterLog.open(folder.resolve("hadoop.log").toFile()));
+      try {
+        cluster.start(this);
+        return cluster;
+      } catch (Exception | Error e) {
+        cluster.close();
+        throw e;
+      }
+    }
+  }
+
+  private void start(Builder wish) throws Exception {
+    YarnConfiguration initial = ClusterConfiguration.create(workFolder, wish.schedulerClass);
+    if (wish.engineConfiguration != null) {
+      initial.set("heddle.config.file", engineFile(wish.engineConfiguration).getPath());
+    }
+    wish.properties.forEach(initial::set);
+    hdfs = RackedHdfs.start(initial);
+    if (wish.highlyAvailable) {
+      startTwoResourceManagers(initial, wish.name);
+    } else {
+      // The stock MapReduce mini cluster, with the NodeManagers left to us.
+      yarn = new MiniMRYarnCluster("heddle-" + wish.name, 0);
+      yarn.init(initial);
+      yarn.start();
+      conf = yarn.getConfig();
+    }
+    for (int index = 0; index < Topology.HOSTS.size(); index++) {
+      Node node = new Node(index, new File(workFolder, "node" + (index + 1)));
+      nodes.add(node);
+      node.start(conf);
+    }
+    awaitNodes(nodes.size());
+  }
+
+  private File engineFile(String json) throws IOException {
+    Path file = workFolder.toPath().resolve("heddle.json");
+    Files.write(file, json.getBytes(StandardCharsets.UTF_8));
+    return file.toFile();
+  }
+
+  /**
+   * MiniMRYarnCluster cannot have two ResourceManagers, so this is what it does around a
+   * MiniYARNCluster that can. The ports are chosen beforehand: a ResourceManager opens its ports
+   * anew at every transition to active, and its clients must find it where it was.
+   */
+  private void startTwoResourceManagers(YarnConfiguration initial, String name) throws Exception {
+    String[] ids = {"rm0", "rm1"};
+    initial.setBoolean(YarnConfiguration.RM_HA_ENABLED, true);
+    initial.set(YarnConfiguration.RM_HA_IDS, String.join(",", ids));
+    initial.set(YarnConfiguration.RM_CLUSTER_ID, name);
+    initial.setBoolean(YarnConfiguration.AUTO_FAILOVER_ENABLED, false);
+    initial.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
+    initial.set(YarnConfiguration.RM_STORE, FileSystemRMStateStore.class.getName());
+    initial.set(YarnConfiguration.FS_RM_STATE_STORE_URI, "/resource-manager-state");
+    initial.setLong(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_SCHEDULING_WAIT_MS, 1000);
+    initial.setLong(YarnConfiguration.CLIENT_FAILOVER_SLEEPTIME_BASE_MS, 100);
+    initial.setLong(YarnConfiguration.CLIENT_FAILOVER_SLEEPTIME_MAX_MS, 500);
+    initial.setBoolean(YarnConfiguration.YARN_MINICLUSTER_FIXED_PORTS, true);
+    for (String id : ids) {
+      for (String key : YarnConfiguration.getServiceAddressConfKeys(initial)) {
+        initial.set(HAUtil.addSuffix(key, id), "localhost:" + FreePort.next());
+      }
+    }
+    yarn = new MiniYARNCluster("heddle-" + name, ids.length, 0, 1, 1);
+    yarn.init(initial);
+    yarn.start();
+    resourceManager(0).getRMContext().getRMAdminService().transitionToActive(byUser());
+    startHistoryServer(initial);
+    conf = new YarnConfiguration(initial);
+    conf.unset(YarnConfiguration.RM_HA_ID);
+  }
+
+  private void startHistoryServer(YarnConfiguration initial) {
+    initial.set(JHAdminConfig.MR_HISTORY_ADDRESS, "localhost:0");
+    initial.set(JHAdminConfig.MR_HISTORY_WEBAPP_ADDRESS, "localhost:0");
+    initial.set(JHAdminConfig.JHS_ADMIN_ADDRESS, "localhost:0");
+    historyServer = new JobHistoryServer();
+    historyServer.init(initial);
+    historyServer.start();
+    for (String key :
+        new String[] {JHAdminConfig.MR_HISTORY_ADDRESS, JHAdminConfig.MR_HISTORY_WEBAPP_ADDRESS}) {
+      initial.set(key, historyServer.getConfig().get(key));
+    }
+  }
+
+  private static StateChangeRequestInfo byUser() {
+    return new StateChangeRequestInfo(RequestSource.REQUEST_BY_USER);
+  }
+
+  /** A copy of the cluster's configuration, for a client to add its own properties to. */
+  public Configuration configuration() {
+    return new YarnConfiguration(conf);
+  }
+
+  /** The cluster's HDFS. */
+  public FileSystem fileSystem() throws IOException {
+    return hdfs.getFileSystem();
+  }
+
+  /** All nodes, stopped ones too, in the order of {@link Topology#HOSTS}. */
+  public List<Node> nodes() {
+    return Collections.unmodifiableList(nodes);
+  }
+
+  /** Starts a node again that was stopped or crashed. */
+  public void restart(Node node) {
+    node.start(conf);
+  }
+
+  /** The ResourceManager that is active now. */
+  public ResourceManager resourceManager() {
+    int active = yarn.getActiveRMIndex();
+    if (active < 0) {
+      throw new IllegalStateException("no ResourceManager is active");
+    }
+    return resourceManager(active);
+  }
+
+  private ResourceManager resourceManager(int index) {
+    return yarn.getResourceManager(index);
+  }
+
+  /** The scheduler of the active ResourceManager. */
+  public ResourceScheduler scheduler() {
+    return resourceManager().getResourceScheduler();
+  }
+
+  /** The logs of this JVM: HDFS, both ResourceManagers, all NodeManagers. */
+  public ClusterLog log() {
+    return log;
+  }
+
+  /** Everything that the cluster writes is below this folder. */
+  public File workFolder() {
+    return workFolder;
+  }
+
+  /** The active ResourceManager becomes standby and the other one active. */
+  public void failOver() throws Exception {
+    int active = yarn.getActiveRMIndex();
+    resourceManager(active).getRMContext().getRMAdminService().transitionToStandby(byUser());
+    resourceManager(1 - active).getRMContext().getRMAdminService().transitionToActive(byUser());
+  }
+
+  /** The active ResourceManager stops for good and the other one becomes active. */
+  public void stopActiveAndFailOver() throws Exception {
+    int active = yarn.getActiveRMIndex();
+    yarn.stopResourceManager(active);
+    resourceManager(1 - active).getRMContext().getRMAdminService().transitionToActive(byUser());
+  }
+
+  /** Waits until this many nodes are usable in the active ResourceManager. */
+  public void awaitNodes(int count) throws Exception {
+    Await.until(
+        count + " nodes running", START_SECONDS, () -> runningNodes() == count,
+        () -> String.valueOf(resourceManager().getRMContext().getRMNodes()));
+  }
+
+  private long runningNodes() {
+    return resourceManager().getRMContext().getRMNodes().values().stream()
+        .map(RMNode::getState)
+        .filter(NodeState.RUNNING::equals)
+        .count();
+  }
+
+  /** Stops everything; the work folder goes too, unless {@link #KEEP_PROPERTY} is set. */
+  @Override
+  public void close() {
+    // At once: a NodeManager takes seconds to stop, most of them waiting.
+    nodes.parallelStream().forEach(Node::stop);
+    if (yarn != null) {
+      yarn.stop();
+    }
+    if (historyServer != null) {
+      historyServer.stop();
+    }
+    if (hdfs != null) {
+      hdfs.shutdown();
+    }
+    log.close();
+    if (Boolean.getBoolean(KEEP_PROPERTY)) {
+      System.out.println("kept: " + workFolder);
+    } else {
+      FileUtil.fullyDelete(workFolder);
+    }
+  }
+}

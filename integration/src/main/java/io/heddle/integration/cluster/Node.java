@@ -1,0 +1,76 @@
+/*
+ * One NodeManager of the embedded cluster, on an address of its own. Can be stopped in an orderly
+ * way, lost as in a crash, and started again.
+ */
+package io.heddle.integration.cluster;
+
+import java.io.File;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.nodemanager.NodeManager;
+
+/** A real NodeManager which speaks to the ResourceManager over RPC, as on a real cluster. */
+public final class Node {
+  private final int index;
+  private final File folder;
+  private NodeManager nodeManager;
+
+  Node(int index, File folder) {
+    this.index = index;
+    this.folder = folder;
+  }
+
+  /** Its host name, which is its loopback address. */
+  public String host() {
+    return Topology.HOSTS.get(index);
+  }
+
+  /** Whether it has been started and not stopped since. */
+  public synchronized boolean isRunning() {
+    return nodeManager != null;
+  }
+
+  /** The NodeManager itself, null while it is stopped. */
+  public synchronized NodeManager nodeManager() {
+    return nodeManager;
+  }
+
+  /** Starts it against the cluster of this configuration. */
+  synchronized void start(Configuration cluster) {
+    if (nodeManager != null) {
+      throw new IllegalStateException(host() + " is running already");
+    }
+    YarnConfiguration conf = new YarnConfiguration(cluster);
+    String anyPort = host() + ":0";
+    conf.set(YarnConfiguration.NM_ADDRESS, anyPort);
+    conf.set(YarnConfiguration.NM_LOCALIZER_ADDRESS, anyPort);
+    conf.set(YarnConfiguration.NM_COLLECTOR_SERVICE_ADDRESS, anyPort);
+    conf.set(YarnConfiguration.NM_WEBAPP_ADDRESS, anyPort);
+    conf.set(YarnConfiguration.NM_LOCAL_DIRS, new File(folder, "local").getPath());
+    conf.set(YarnConfiguration.NM_LOG_DIRS, new File(folder, "log").getPath());
+    NodeManager starting = new NodeManager();
+    starting.init(conf);
+    starting.start();
+    nodeManager = starting;
+  }
+
+  /** Stops it in an orderly way: it says goodbye, and the ResourceManager knows at once. */
+  public synchronized void stop() {
+    if (nodeManager != null) {
+      nodeManager.stop();
+      nodeManager = null;
+    }
+  }
+
+  /**
+   * Stops it as a crash would: its containers die, and the ResourceManager finds out only when the
+   * heartbeats stay away. A NodeManager that believes itself decommissioned says no goodbye.
+   */
+  public synchronized void crash() {
+    if (nodeManager == null) {
+      throw new IllegalStateException(host() + " is not running");
+    }
+    nodeManager.getNMContext().setDecommissioned(true);
+    stop();
+  }
+}

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# Building: the native library, then the jars and the class paths; and running a main class with
+# them. Sourced by x. Everything is asked of cargo and Gradle each time: they know what is current.
+
+JVM_OPTIONS=scripts/jvm-options
+
+run_gradle() {
+    # No daemon: ./x leaves no process behind. Plain output: it goes to a log.
+    gradle --no-daemon --console=plain "$@"
+}
+
+build_native() { scripts/native-library ${HEDDLE_HOST_LIBC:+--host-libc}; }
+
+build_jars() { run_gradle -x nativeLibrary jar testClasses classPaths; }
+
+build_everything() {
+    need_build_tools
+    step 'native library' native build_native || return
+    step 'jars and class paths (Gradle)' gradle build_jars
+}
+
+# class_path_of HADOOP OUTPUT...: Heddle's jar, the compiled classes in OUTPUT, then Hadoop.
+class_path_of() {
+    local hadoop=$1 output path
+    shift
+    path=$ROOT/java/build/libs/heddle-$(heddle_version).jar
+    for output in "$@"; do path=$path:$ROOT/$output; done
+    printf '%s:%s' "$path" "$(cat "build/classpath/hadoop-$hadoop.txt")"
+}
+
+# The folders of a subproject's compiled classes and resources.
+outputs_of() { printf '%s\n' "$1/build/classes/java/$2" "$1/build/resources/$2"; }
+
+# run_main CLASS HADOOP ARGUMENT...: a program of integration/, in a folder of its own, because
+# Hadoop's mini clusters write a `target` into the current one.
+run_main() {
+    local class=$1 hadoop=$2 outputs
+    shift 2
+    mapfile -t outputs < <(outputs_of integration main)
+    mkdir -p "build/run/${class##*.}"
+    CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}")
+    export CLASSPATH
+    cd "build/run/${class##*.}" || return
+    exec "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "-Dheddle.repository=$ROOT" "$class" "$@"
+}

@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# What every part of ./x shares: versions, messages, and running a step quietly into a log.
+# Sourced by x, from the root of the repository; it runs nothing by itself.
+
+# One list, build.gradle's, oldest first: the oldest is compiled against, the newest shown.
+read -r -a HADOOP_VERSIONS <<<"$(sed -n "s/^ext.hadoopVersions = \[\(.*\)\]$/\1/p" build.gradle | tr -d "',")"
+# shellcheck disable=SC2034
+NEWEST_HADOOP=${HADOOP_VERSIONS[-1]}
+LOGS=build/logs
+
+heddle_version() { sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml; }
+
+say() { printf '%s\n' "$*"; }
+
+# One line per argument, then the end: for what the user must put right.
+fail() {
+    printf 'x: %s\n' "$@" >&2
+    exit 1
+}
+
+# step TITLE LOG COMMAND...: runs COMMAND with its output in build/logs/LOG.log, prints the seconds,
+# and the log's end if it failed. Returns COMMAND's exit code.
+step() {
+    local title=$1 log=$LOGS/$2.log code=0 start=$SECONDS
+    shift 2
+    mkdir -p "$LOGS"
+    printf '%-46s ' "$title"
+    "$@" >"$log" 2>&1 </dev/null || code=$?
+    if [ $code -eq 0 ]; then
+        printf 'ok      %4d s\n' $((SECONDS - start))
+    else
+        printf 'FAILED  %4d s  (exit %d)\n' $((SECONDS - start)) $code
+        printf '    | %s\n' "the end of $log:" >&2
+        tail -n "${HEDDLE_TAIL:-40}" "$log" | sed 's/^/    | /' >&2
+    fi
+    return $code
+}

@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# What must be on the machine before anything is built. On Debian the missing packages are installed
+# (as root, or by sudo); anywhere else, and for Java and Rust themselves, it says what to do.
+# Sourced by x.
+
+JAVA_WANTED=17
+
+# The Java that `java` is, as a number: 17 for "17.0.15", 8 for "1.8.0".
+java_major() {
+    "$1" -version 2>&1 | sed -n '1s/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p'
+}
+
+# Sets JAVA_HOME to a JDK 17: the one the user chose, the one on the PATH, or one Debian installed.
+need_java() {
+    local home seen=()
+    for home in "${JAVA_HOME:-}" "$(java_home_of_path)" /usr/lib/jvm/java-"$JAVA_WANTED"-*; do
+        [ -x "$home/bin/java" ] || continue
+        if [ "$(java_major "$home/bin/java")" = $JAVA_WANTED ] && [ -x "$home/bin/javac" ]; then
+            export JAVA_HOME=$home
+            return
+        fi
+        seen+=("found $home: Java $(java_major "$home/bin/java")$([ -x "$home/bin/javac" ] || echo ', no javac')")
+    done
+    fail "a JDK $JAVA_WANTED is needed (with javac): the oldest Hadoop here runs on none newer," \
+        "the newest on none older" "${seen[@]}" \
+        "on Debian 12: apt-get install openjdk-$JAVA_WANTED-jdk-headless; or set JAVA_HOME to one"
+}
+
+java_home_of_path() {
+    local java
+    java=$(command -v java) || return 0
+    dirname "$(dirname "$(readlink -f "$java")")"
+}
+
+# shellcheck disable=SC2120
+# need_rust COMPONENT...: cargo, new enough, with these cargo subcommands.
+need_rust() {
+    local wanted found component
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+    command -v cargo >/dev/null \
+        || fail "cargo is not on the PATH: Rust $wanted or newer is needed (rustup installs it)"
+    found=$(cargo --version | cut -d ' ' -f 2)
+    [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ] \
+        || fail "cargo is $found, $wanted or newer is needed: rustup update"
+    for component in "$@"; do
+        cargo "$component" --version >/dev/null 2>&1 \
+            || fail "cargo $component is missing: rustup component add ${component/fmt/rustfmt}"
+    done
+}
+
+# need_packages COMMAND:PACKAGE...: installs the Debian packages whose command is not there.
+# `python3-venv` has no command of its own: it is known by the module that it brings.
+need_packages() {
+    local pair missing=()
+    for pair in "$@"; do
+        has_command "${pair%%:*}" || missing+=("${pair##*:}")
+    done
+    [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+    for pair in "$@"; do
+        has_command "${pair%%:*}" || fail "${pair##*:} was installed, but ${pair%%:*} still does not work"
+    done
+}
+
+has_command() {
+    case "$1" in
+        # Debian splits pip's bundle off Python: without it `import venv` works and venvs do not.
+        venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+        *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+install_packages() {
+    local root=()
+    command -v apt-get >/dev/null \
+        || fail "missing on this machine: $*" "(names of Debian packages; install the same by your system's own means)"
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "as root: apt-get install $*"
+        root=(sudo)
+    fi
+    # `update` is let fail: the lists may be there already, and a machine without network has none.
+    step "installing $*" apt-get install_debian "${root[@]}" -- "$@" \
+        || fail "apt-get could not install: $*"
+}
+
+install_debian() {
+    local root=()
+    while [ "$1" != -- ]; do root+=("$1"); shift; done
+    shift
+    "${root[@]}" apt-get update || true
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+need_build_tools() {
+    need_java
+    # shellcheck disable=SC2119
+    need_rust
+    need_packages cc:gcc ld:binutils gradle:gradle
+    [ "${HEDDLE_HOST_LIBC:-}" ] || need_packages python3:python3 venv:python3-venv
+}

@@ -1,0 +1,187 @@
+# shellcheck shell=bash
+# ./x test: the parts, how each one's tests are counted, and the closing summary. Sourced by x.
+# A part that fails does not stop the others; the exit code says whether any did.
+
+# shellcheck disable=SC2034
+TEST_PARTS=(scripts rust java native integration)
+# One test class of a mini cluster takes a minute or two; far past that it hangs.
+CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
+
+total_passed=0
+total_failed=0
+summary=()
+
+# record TITLE SECONDS PASSED FAILED: one line of the summary, printed at once too.
+record() {
+    local line
+    total_passed=$((total_passed + $3))
+    total_failed=$((total_failed + $4))
+    line=$(printf '%-46s %4d passed %4d failed  %4d s' "$1" "$3" "$4" "$2")
+    summary+=("$line")
+    say "$line"
+}
+
+# test_step TITLE LOG COUNT COMMAND...: runs COMMAND into build/logs/LOG.log; `COUNT CODE FILE` then
+# prints "PASSED FAILED", read from the log. A command that failed without saying which test did
+# counts as one failed test, and so does one that ran no test: nothing fails silently.
+test_step() {
+    local title=$1 log=$LOGS/$2.log count=$3 code=0 start=$SECONDS passed failed
+    shift 3
+    mkdir -p "$LOGS"
+    say "$title ..."
+    "$@" >"$log" 2>&1 </dev/null || code=$?
+    read -r passed failed <<<"$("$count" $code "$log")"
+    if [ $code -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
+    if [ $((passed + failed)) -eq 0 ]; then
+        failed=1
+        echo "x: this step ran no test" >>"$log"
+    fi
+    record "$title" $((SECONDS - start)) "$passed" "$failed"
+    [ "$failed" -eq 0 ] || show_failure "$log"
+}
+
+# The part of a log that says what failed: JUnit's and cargo's own lists, else its end.
+show_failure() {
+    local lines
+    lines=$(sed -n '/^There w.* failure/,$p; /^failures:$/,/^test result/p; /^not ok/p; /^JNI: /p' "$1")
+    [ "$lines" ] || lines=$(tail -n 40 "$1")
+    printf '    | %s\n' "from $1:" >&2
+    head -n 80 <<<"$lines" | sed 's/^/    | /' >&2
+}
+
+# --- How each kind of output is counted: arguments CODE and LOG, output "PASSED FAILED" -------------
+
+count_exit_code() { if [ "$1" -eq 0 ]; then echo 1 0; else echo 0 1; fi; }
+
+count_cargo() {
+    awk '/^test result: / { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } }
+         END { print p + 0, f + 0 }' "$2"
+}
+
+# TAP, and the closing line that ./x test itself prints.
+count_tap() { awk '/^ok / { p++ } /^not ok / { f++ } END { print p + 0, f + 0 }' "$2"; }
+
+# `OK (12 tests)`, or `Tests run: 12,  Failures: 1`; warnings of -Xcheck:jni are one failure more.
+count_junit() {
+    awk '/^OK \([0-9]+ tests?\)/ { gsub(/[^0-9]/, "", $2); p += $2 }
+         /^Tests run: [0-9]+,  Failures: [0-9]+/ { gsub(/,/, ""); p += $3 - $5; f += $5 }
+         /^JNI: / { jni = 1 }
+         END { print p + 0, f + jni + 0 }' "$2"
+}
+
+# One compile task for each version and subproject; Gradle names those that failed.
+count_link_check() {
+    local failed
+    failed=$(grep -c 'linkCheck[0-9]* FAILED$' "$2" || true)
+    if [ "$1" -eq 0 ]; then failed=0; fi
+    echo $((2 * ${#HADOOP_VERSIONS[@]} - failed)) "$failed"
+}
+
+# --- JVM tests --------------------------------------------------------------------------------------
+
+# The test classes of a subproject, by file name; $2 names one of them, with or without its package.
+test_classes() {
+    find "$1/src/test/java" -name '*Test.java' 2>/dev/null | LC_ALL=C sort | while read -r file; do
+        grep -q '^public abstract class\|^abstract class' "$file" && continue
+        file=${file#"$1"/src/test/java/}
+        file=${file%.java}
+        file=${file//\//.}
+        case "$2" in '' | "$file" | "${file##*.}") printf '%s\n' "$file" ;; esac
+    done
+}
+
+# run_junit PROJECT HADOOP NAME CLASS...: one JVM, in a folder of its own: mini clusters write a
+# `target` into the current one. A JVM that hangs prints its threads (SIGQUIT) before it is ended.
+run_junit() {
+    local project=$1 hadoop=$2 name=$3 folder outputs code=0
+    shift 3
+    folder=build/run/$name
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    mapfile -t outputs < <(outputs_of "$project" test)
+    if [ "$project" = integration ]; then
+        mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
+    fi
+    CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}") \
+        timeout --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
+        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" -Xcheck:jni -ea:io.heddle... \
+        "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" "-Dheddle.repository=$ROOT" \
+        org.junit.runner.JUnitCore "$@" || code=$?
+    jni_warnings "$LOGS/$name.log" || code=1
+    # Kept after a failure, for its files; a mini cluster leaves some hundred megabytes.
+    [ $code -ne 0 ] || rm -rf "$folder"
+    return $code
+}
+
+# What -Xcheck:jni found, each line with the prefix that count_junit and show_failure look for.
+jni_warnings() {
+    local found
+    found=$(grep -nE -A 6 'WARNING in native method|FATAL ERROR in native method|WARNING: JNI local refs' "$1" || true)
+    [ "$found" ] || return 0
+    head -n 60 <<<"$found" | sed 's/^/JNI: /'
+    return 1
+}
+
+# --- The parts: arguments CLASS and HADOOP VERSION... ------------------------------------------------
+
+part_scripts() { test_step 'scripts and packages' scripts count_tap scripts/self-test; }
+
+part_rust() {
+    test_step 'rust: format' rust-format count_exit_code cargo fmt --all --check
+    test_step 'rust: clippy' rust-clippy count_exit_code \
+        cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+    test_step 'rust: tests' rust-tests count_cargo cargo test --locked --workspace --no-fail-fast
+}
+
+part_java() {
+    local class=$1 hadoop classes
+    shift
+    [ "$class" ] || test_step 'java: compiles against every Hadoop' link-check count_link_check \
+        run_gradle --continue linkCheck
+    mapfile -t classes < <(test_classes java "$class")
+    [ ${#classes[@]} -gt 0 ] || return 0
+    for hadoop in "$@"; do
+        test_step "java: Hadoop $hadoop" "java-$hadoop" count_junit \
+            run_junit java "$hadoop" "java-$hadoop" "${classes[@]}"
+    done
+}
+
+part_native() {
+    [ -x native-tests/run ] || return 0
+    test_step 'native: C programs' native-tests count_tap native-tests/run
+}
+
+part_integration() {
+    local class=$1 hadoop name
+    shift
+    for hadoop in "$@"; do
+        while read -r name; do
+            test_step "${name##*.}: Hadoop $hadoop" "${name##*.}-$hadoop" count_junit \
+                run_junit integration "$hadoop" "${name##*.}-$hadoop" "$name"
+        done < <(test_classes integration "$class")
+    done
+}
+
+# run_tests CLASS 'VERSION...' PART...
+run_tests() {
+    local class=$1 versions part start=$SECONDS
+    read -r -a versions <<<"$2"
+    shift 2
+    need_build_tools
+    need_rust fmt clippy
+    need_packages unzip:unzip
+    # Without jars no JVM test means anything: each part of it would fail with the same message.
+    if build_everything; then
+        for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done
+    else
+        record 'build' $((SECONDS - start)) 0 1
+        for part in "$@"; do
+            case $part in rust | native) "part_$part" "$class" "${versions[@]}" ;; esac
+        done
+    fi
+    say
+    printf '%s\n' "${summary[@]}"
+    say "in all $((SECONDS - start)) s; logs in $LOGS"
+    say "$total_passed passed, $total_failed failed"
+    [ $total_failed -eq 0 ] && [ $total_passed -gt 0 ]
+}

@@ -97,7 +97,7 @@ run_junit() {
     shift 3
     folder=build/run/$name
     rm -rf "$folder"
-    mkdir -p "$folder"
+    mkdir -p "$folder/tmp"
     mapfile -t outputs < <(outputs_of "$project" test)
     if [ "$project" = integration ]; then
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
@@ -105,7 +105,7 @@ run_junit() {
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}") \
         timeout --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
         env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" -Xcheck:jni -ea:io.heddle... \
-        "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" "-Dheddle.repository=$ROOT" \
+        "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" "-Dheddle.repository=$ROOT" \
         org.junit.runner.JUnitCore "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1
     # Kept after a failure, for its files; a mini cluster leaves some hundred megabytes.

@@ -1,0 +1,156 @@
+//! The pending asks, indexed so that a heartbeat looks only at asks that may use its node.
+//!
+//! Three things keep a heartbeat's cost independent of how many jobs wait:
+//! - asks of one size and label share a *shape*; a node is compared with the few shapes in use,
+//!   and if none fits, nothing else is touched;
+//! - every node of the tree of shares knows which shapes are pending below it (a bit mask), so
+//!   that queues without a use for the node are passed by;
+//! - an ask that insists on its hosts is found from the host, not by walking past it.
+//!
+//! No policy lives here: the order inside a leaf is the key that the order stage gave.
+
+mod places;
+mod shapes;
+
+pub use places::PlaceIndex;
+pub use shapes::{FitList, Shape, ShapeId, ShapeMask, Shapes};
+
+use crate::order::OrderKey;
+use crate::share::{ShareNodeId, ShareTree};
+use crate::types::{AskId, JobId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pending ask as the indexes hold it. Its order is the order of service inside a leaf: by
+/// the order stage's key, then by job, then the more urgent request priority first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The job's place in the leaf's order.
+    pub order: OrderKey,
+    /// The job.
+    pub job: JobId,
+    /// YARN's request priority; the lower number first.
+    pub priority: i32,
+    /// The ask.
+    pub ask: AskId,
+}
+
+impl Entry {
+    pub(crate) const FIRST: Entry = Entry {
+        order: OrderKey::FIRST,
+        job: JobId(0),
+        priority: i32::MIN,
+        ask: AskId(0),
+    };
+}
+
+/// The asks of one leaf of the tree of shares, by shape, each set in order of service.
+#[derive(Debug, Default)]
+pub struct Leaf {
+    /// Asks that any node with room may serve.
+    pub open: BTreeMap<ShapeId, BTreeSet<Entry>>,
+    /// Asks that insist on their hosts or racks for a bounded time.
+    pub locked: BTreeMap<ShapeId, BTreeSet<Entry>>,
+}
+
+/// All pending asks.
+#[derive(Debug, Default)]
+pub struct Backlog {
+    /// Sizes and labels in use.
+    pub shapes: Shapes,
+    /// Asks by host and rack.
+    pub places: PlaceIndex,
+    leaves: Vec<Leaf>,
+    open_masks: Vec<ShapeMask>,
+    locked_masks: Vec<ShapeMask>,
+}
+
+impl Backlog {
+    /// Makes room for `share_nodes` nodes of the tree of shares.
+    pub fn grow(&mut self, share_nodes: usize) {
+        self.leaves
+            .resize_with(share_nodes.max(self.leaves.len()), Leaf::default);
+        self.open_masks
+            .resize_with(share_nodes.max(self.open_masks.len()), ShapeMask::default);
+        self.locked_masks
+            .resize_with(share_nodes.max(self.locked_masks.len()), ShapeMask::default);
+    }
+
+    /// The asks of a leaf.
+    pub fn leaf(&self, leaf: ShareNodeId) -> &Leaf {
+        &self.leaves[leaf.index()]
+    }
+
+    /// Shapes of the open asks at or below a node of the tree.
+    pub fn open_mask(&self, at: ShareNodeId) -> u128 {
+        self.open_masks[at.index()].mask()
+    }
+
+    /// Shapes of the locked asks at or below a node of the tree.
+    pub fn locked_mask(&self, at: ShareNodeId) -> u128 {
+        self.locked_masks[at.index()].mask()
+    }
+
+    /// Adds an open (or, if not `open`, locked) ask.
+    pub fn insert(
+        &mut self,
+        tree: &ShareTree,
+        leaf: ShareNodeId,
+        shape: ShapeId,
+        entry: Entry,
+        open: bool,
+    ) {
+        let sets = &mut self.leaves[leaf.index()];
+        let sets = if open {
+            &mut sets.open
+        } else {
+            &mut sets.locked
+        };
+        let set = sets.entry(shape).or_default();
+        if set.is_empty() {
+            let masks = if open {
+                &mut self.open_masks
+            } else {
+                &mut self.locked_masks
+            };
+            for at in tree.path_up(leaf) {
+                masks[at.index()].add(shape);
+            }
+        }
+        let added = set.insert(entry);
+        debug_assert!(added, "an ask stands in one place at a time");
+    }
+
+    /// Takes out what `insert` put in.
+    pub fn remove(
+        &mut self,
+        tree: &ShareTree,
+        leaf: ShareNodeId,
+        shape: ShapeId,
+        entry: Entry,
+        open: bool,
+    ) {
+        let sets = &mut self.leaves[leaf.index()];
+        let sets = if open {
+            &mut sets.open
+        } else {
+            &mut sets.locked
+        };
+        let Some(set) = sets.get_mut(&shape) else {
+            debug_assert!(false, "only what was inserted is removed");
+            return;
+        };
+        let removed = set.remove(&entry);
+        debug_assert!(removed, "only what was inserted is removed");
+        if set.is_empty() {
+            sets.remove(&shape);
+            let masks = if open {
+                &mut self.open_masks
+            } else {
+                &mut self.locked_masks
+            };
+            for at in tree.path_up(leaf) {
+                masks[at.index()].remove(shape);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Asks by the hosts and racks that they name, so that a node finds those that want it.
+
+use super::{Entry, ShapeId};
+use crate::share::{ShareNodeId, ShareTree};
+use crate::types::PlaceId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The asks that name one host or rack.
+#[derive(Debug, Default)]
+struct Place {
+    asks: BTreeSet<(ShareNodeId, ShapeId, Entry)>,
+    /// How many of them are at or below a node of the tree of shares.
+    below: BTreeMap<ShareNodeId, u32>,
+}
+
+/// Asks by place.
+#[derive(Debug, Default)]
+pub struct PlaceIndex {
+    places: Vec<Place>,
+}
+
+impl PlaceIndex {
+    /// Adds an ask to a place.
+    pub fn insert(
+        &mut self,
+        tree: &ShareTree,
+        place: PlaceId,
+        leaf: ShareNodeId,
+        shape: ShapeId,
+        entry: Entry,
+    ) {
+        if self.places.len() <= place.index() {
+            self.places.resize_with(place.index() + 1, Place::default);
+        }
+        let place = &mut self.places[place.index()];
+        if place.asks.insert((leaf, shape, entry)) {
+            for at in tree.path_up(leaf) {
+                *place.below.entry(at).or_insert(0) += 1;
+            }
+        }
+    }
+
+    /// Takes an ask from a place.
+    pub fn remove(
+        &mut self,
+        tree: &ShareTree,
+        place: PlaceId,
+        leaf: ShareNodeId,
+        shape: ShapeId,
+        entry: Entry,
+    ) {
+        let Some(place) = self.places.get_mut(place.index()) else {
+            return;
+        };
+        if place.asks.remove(&(leaf, shape, entry)) {
+            for at in tree.path_up(leaf) {
+                if let Some(count) = place.below.get_mut(&at) {
+                    *count -= 1;
+                    if *count == 0 {
+                        place.below.remove(&at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether asks at or below `at` name the place.
+    pub fn any_below(&self, place: PlaceId, at: ShareNodeId) -> bool {
+        self.places
+            .get(place.index())
+            .is_some_and(|place| place.below.contains_key(&at))
+    }
+
+    /// The asks of one leaf and shape that name the place, in order of service.
+    pub fn asks(
+        &self,
+        place: PlaceId,
+        leaf: ShareNodeId,
+        shape: ShapeId,
+    ) -> impl Iterator<Item = &Entry> {
+        self.places
+            .get(place.index())
+            .into_iter()
+            .flat_map(move |place| {
+                place
+                    .asks
+                    .range((leaf, shape, Entry::FIRST)..)
+                    .take_while(move |(at, of, _)| *at == leaf && *of == shape)
+                    .map(|(_, _, entry)| entry)
+            })
+    }
+
+    /// Every indexed (place, leaf, shape, entry); for the invariants.
+    pub fn all(&self) -> impl Iterator<Item = (PlaceId, ShareNodeId, ShapeId, Entry)> {
+        self.places.iter().enumerate().flat_map(|(i, place)| {
+            place
+                .asks
+                .iter()
+                .map(move |(leaf, shape, entry)| (PlaceId(i as u32), *leaf, *shape, *entry))
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! Shapes: the distinct sizes and labels of pending asks. A cluster has few at a time, as YARN
+//! rounds asks up to multiples of its minimum allocation.
+
+use crate::resource::Resource;
+use crate::types::{Millis, PartitionId};
+use std::collections::BTreeMap;
+
+/// How many bits a mask of shapes has. Shapes share bits when there are more of them; a shared
+/// bit makes a queue be looked at in vain, never passed by in error.
+const MASK_BITS: u32 = 128;
+
+/// How many moments of being passed over a shape remembers.
+const SKIPS_MAX: usize = 64;
+
+/// An interned shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShapeId(pub u32);
+
+impl ShapeId {
+    /// The shape's bit in masks.
+    pub fn bit(self) -> u32 {
+        self.0 % MASK_BITS
+    }
+}
+
+/// One size and label of pending asks.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// What one container needs.
+    pub resource: Resource,
+    /// The node label it needs.
+    pub partition: PartitionId,
+    /// Whether these are ApplicationMasters, whose share is limited.
+    pub am: bool,
+    /// How many asks have it, pending or not.
+    users: u32,
+    /// How many asks of it are in the backlog now.
+    pub standing: u32,
+    /// Since when it is in the backlog without having fitted a node that reported.
+    pub unfit_since_ms: Millis,
+    /// Moments when a node was left with room for it though asks of it were locked.
+    skips: Vec<Millis>,
+    /// The last heartbeat in which it fitted.
+    stamp: u64,
+}
+
+/// What fits a node, for the length of one heartbeat.
+#[derive(Clone, Debug, Default)]
+pub struct FitList {
+    /// The shapes that fit.
+    pub shapes: Vec<ShapeId>,
+    /// Their bits.
+    pub mask: u128,
+    stamp: u64,
+}
+
+/// The table of shapes.
+#[derive(Debug, Default)]
+pub struct Shapes {
+    table: Vec<Shape>,
+    ids: BTreeMap<(Resource, PartitionId, bool), ShapeId>,
+    unused: Vec<ShapeId>,
+    standing: Vec<ShapeId>,
+    stamp: u64,
+}
+
+impl Shapes {
+    /// The shape of that size and label; the caller owes one `release`.
+    pub fn acquire(&mut self, resource: Resource, partition: PartitionId, am: bool) -> ShapeId {
+        let key = (resource, partition, am);
+        if let Some(id) = self.ids.get(&key) {
+            self.table[id.0 as usize].users += 1;
+            return *id;
+        }
+        let shape = Shape {
+            resource,
+            partition,
+            am,
+            users: 1,
+            standing: 0,
+            unfit_since_ms: 0,
+            skips: Vec::new(),
+            stamp: 0,
+        };
+        let id = match self.unused.pop() {
+            Some(id) => {
+                self.table[id.0 as usize] = shape;
+                id
+            }
+            None => {
+                self.table.push(shape);
+                ShapeId(self.table.len() as u32 - 1)
+            }
+        };
+        self.ids.insert(key, id);
+        id
+    }
+
+    /// Gives a shape back; the last user frees its id.
+    pub fn release(&mut self, id: ShapeId) {
+        let shape = &mut self.table[id.0 as usize];
+        shape.users -= 1;
+        if shape.users == 0 {
+            debug_assert_eq!(
+                shape.standing, 0,
+                "asks leave the backlog before their shape"
+            );
+            self.ids
+                .remove(&(shape.resource, shape.partition, shape.am));
+            self.unused.push(id);
+        }
+    }
+
+    /// The shape.
+    pub fn get(&self, id: ShapeId) -> &Shape {
+        &self.table[id.0 as usize]
+    }
+
+    /// The shapes that are pending now.
+    pub fn standing(&self) -> &[ShapeId] {
+        &self.standing
+    }
+
+    /// Counts an ask of this shape into the backlog.
+    pub fn enter(&mut self, id: ShapeId, now: Millis) {
+        let shape = &mut self.table[id.0 as usize];
+        shape.standing += 1;
+        if shape.standing == 1 {
+            shape.unfit_since_ms = now;
+            self.standing.push(id);
+        }
+    }
+
+    /// Counts an ask of this shape out of the backlog.
+    pub fn leave(&mut self, id: ShapeId) {
+        let shape = &mut self.table[id.0 as usize];
+        shape.standing -= 1;
+        if shape.standing == 0
+            && let Some(at) = self.standing.iter().position(|standing| *standing == id)
+        {
+            self.standing.swap_remove(at);
+        }
+    }
+
+    /// Fills `fits` with the pending shapes that fit `free` in `partition`.
+    pub fn fit(
+        &mut self,
+        free: &Resource,
+        partition: PartitionId,
+        now: Millis,
+        fits: &mut FitList,
+    ) {
+        self.stamp += 1;
+        fits.stamp = self.stamp;
+        fits.shapes.clear();
+        fits.mask = 0;
+        for id in &self.standing {
+            let shape = &mut self.table[id.0 as usize];
+            if shape.partition == partition && shape.resource.fits_in(free) {
+                shape.stamp = self.stamp;
+                shape.unfit_since_ms = now;
+                fits.shapes.push(*id);
+                fits.mask |= 1 << id.bit();
+            }
+        }
+    }
+
+    /// Fills `fits` with one pending shape, whether or not there is room for it.
+    pub fn pretend_fit(&mut self, id: ShapeId, fits: &mut FitList) {
+        self.stamp += 1;
+        fits.stamp = self.stamp;
+        fits.shapes.clear();
+        fits.shapes.push(id);
+        fits.mask = 1 << id.bit();
+        self.table[id.0 as usize].stamp = self.stamp;
+    }
+
+    /// Drops from `fits` what no longer fits: room only shrinks during a heartbeat.
+    pub fn refit(&mut self, free: &Resource, fits: &mut FitList) {
+        let table = &mut self.table;
+        let mut mask = 0;
+        fits.shapes.retain(|id| {
+            let shape = &mut table[id.0 as usize];
+            let keep = shape.standing > 0 && shape.resource.fits_in(free);
+            if keep {
+                mask |= 1 << id.bit();
+            } else {
+                shape.stamp = 0;
+            }
+            keep
+        });
+        fits.mask = mask;
+    }
+
+    /// Whether `id` is in `fits`, in one comparison.
+    pub fn is_fit(&self, id: ShapeId, fits: &FitList) -> bool {
+        self.table[id.0 as usize].stamp == fits.stamp
+    }
+
+    /// Notes that asks of `id` were passed over: a node kept room for them. Moments nearer than
+    /// `grain_ms` count as one, which bounds the memory and delays nobody by more than that.
+    pub fn skipped(&mut self, id: ShapeId, now: Millis, grain_ms: Millis) {
+        let skips = &mut self.table[id.0 as usize].skips;
+        if skips.last().is_some_and(|last| now - last < grain_ms) {
+            return;
+        }
+        if skips.len() == SKIPS_MAX {
+            skips.remove(0);
+        }
+        skips.push(now);
+    }
+
+    /// The first time at or after `since` that asks of `id` were passed over.
+    pub fn first_skip(&self, id: ShapeId, since: Millis) -> Option<Millis> {
+        let skips = &self.table[id.0 as usize].skips;
+        skips
+            .get(skips.partition_point(|skip| *skip < since))
+            .copied()
+    }
+}
+
+/// Which shapes are present below a node of the tree of shares.
+#[derive(Debug)]
+pub struct ShapeMask {
+    mask: u128,
+    counts: Box<[u32; MASK_BITS as usize]>,
+}
+
+impl Default for ShapeMask {
+    fn default() -> ShapeMask {
+        ShapeMask {
+            mask: 0,
+            counts: Box::new([0; MASK_BITS as usize]),
+        }
+    }
+}
+
+impl ShapeMask {
+    /// One bit per shape, or per several.
+    pub fn mask(&self) -> u128 {
+        self.mask
+    }
+
+    /// Counts a leaf that has the shape.
+    pub fn add(&mut self, shape: ShapeId) {
+        self.counts[shape.bit() as usize] += 1;
+        self.mask |= 1 << shape.bit();
+    }
+
+    /// Counts a leaf that had the shape.
+    pub fn remove(&mut self, shape: ShapeId) {
+        let count = &mut self.counts[shape.bit() as usize];
+        *count -= 1;
+        if *count == 0 {
+            self.mask &= !(1 << shape.bit());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_shared_and_their_ids_come_back() {
+        let mut shapes = Shapes::default();
+        let small = shapes.acquire(Resource::new(1024, 1), PartitionId(0), false);
+        assert_eq!(
+            shapes.acquire(Resource::new(1024, 1), PartitionId(0), false),
+            small
+        );
+        let am = shapes.acquire(Resource::new(1024, 1), PartitionId(0), true);
+        assert_ne!(am, small);
+        shapes.release(small);
+        shapes.release(small);
+        assert_eq!(
+            shapes.acquire(Resource::new(2048, 1), PartitionId(0), false),
+            small
+        );
+    }
+
+    #[test]
+    fn a_node_sees_the_pending_shapes_that_fit_it_and_no_others() {
+        let mut shapes = Shapes::default();
+        let small = shapes.acquire(Resource::new(1024, 1), PartitionId(0), false);
+        let large = shapes.acquire(Resource::new(8192, 1), PartitionId(0), false);
+        let labelled = shapes.acquire(Resource::new(1024, 1), PartitionId(1), false);
+        let idle = shapes.acquire(Resource::new(512, 1), PartitionId(0), false);
+        for id in [small, large, labelled] {
+            shapes.enter(id, 0);
+        }
+        let mut fits = FitList::default();
+        shapes.fit(&Resource::new(8192, 2), PartitionId(0), 1, &mut fits);
+        assert_eq!(fits.shapes, [small, large]);
+        assert!(!shapes.is_fit(labelled, &fits) && !shapes.is_fit(idle, &fits));
+        shapes.refit(&Resource::new(4096, 1), &mut fits);
+        assert_eq!(fits.shapes, [small]);
+        assert!(shapes.is_fit(small, &fits) && !shapes.is_fit(large, &fits));
+    }
+
+    #[test]
+    fn the_first_skip_after_a_moment_is_remembered() {
+        let mut shapes = Shapes::default();
+        let id = shapes.acquire(Resource::new(1024, 1), PartitionId(0), false);
+        assert_eq!(shapes.first_skip(id, 0), None);
+        for now in [100, 104, 200, 300] {
+            shapes.skipped(id, now, 10);
+        }
+        assert_eq!(shapes.first_skip(id, 0), Some(100));
+        assert_eq!(
+            shapes.first_skip(id, 101),
+            Some(200),
+            "104 was within the grain"
+        );
+        assert_eq!(shapes.first_skip(id, 301), None);
+    }
+}

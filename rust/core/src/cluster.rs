@@ -1,0 +1,172 @@
+//! The cluster as the engine knows it: nodes, jobs, asks, containers, and the totals over them.
+//!
+//! Only the engine changes it, and only for an event or a validated grant. Policies read it.
+//! Everything is in dense tables by id; what ends leaves a hole that its id may fill again.
+
+mod job;
+mod queue;
+
+pub use job::{Ask, Container, Job, Kind, Row, Standing};
+pub use queue::{Queue, Queues};
+
+use crate::event::NodeFacts;
+use crate::resource::Resource;
+use crate::types::{JobId, NodeId, PlaceId};
+
+/// A NodeManager and what is free on it.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What the host said of it. `facts.free` is what it said last.
+    pub facts: NodeFacts,
+    /// What the engine may still hand out: the free room of the last report less the grants
+    /// since. YARN frees a stopped container's room only when the node confirms the stop, so
+    /// this can be less than capacity minus `used`; never more.
+    pub free: Resource,
+    /// What the containers hold that the engine knows here, grants in flight included.
+    pub used: Resource,
+    /// How many those are.
+    pub containers: u32,
+}
+
+/// The engine's model of the cluster.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    nodes: Vec<Option<Node>>,
+    jobs: Vec<Option<Box<Job>>>,
+    /// The queues and what they may use.
+    pub queues: Queues,
+    /// Per place: whether it names a rack, as far as any node has told.
+    racks: Vec<bool>,
+    /// All schedulable capacity.
+    pub capacity: Resource,
+    /// What the containers of all jobs hold.
+    pub used: Resource,
+    /// How many nodes there are.
+    pub node_count: u32,
+    /// How many jobs there are.
+    pub job_count: u32,
+}
+
+impl Cluster {
+    /// A cluster without nodes and jobs.
+    pub fn new(queues: Queues) -> Cluster {
+        Cluster {
+            queues,
+            ..Cluster::default()
+        }
+    }
+
+    /// The node, if it is there.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id.index())?.as_ref()
+    }
+
+    /// The job, if it is there.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(id.index())?.as_deref()
+    }
+
+    /// Every node, in order of id.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().flatten()
+    }
+
+    /// Every job, in order of id.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().filter_map(Option::as_deref)
+    }
+
+    /// Whether `place` is known to be a rack. Names of which no node has told count as hosts.
+    pub fn is_rack(&self, place: PlaceId) -> bool {
+        self.racks.get(place.index()).copied().unwrap_or(false)
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+        self.nodes.get_mut(id.index())?.as_mut()
+    }
+
+    pub(crate) fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.jobs.get_mut(id.index())?.as_deref_mut()
+    }
+
+    /// Adds a node; false if the id is taken. Tells whether the rack's name is a new rack.
+    pub(crate) fn add_node(&mut self, facts: NodeFacts) -> bool {
+        if self.node(facts.node).is_some() {
+            return false;
+        }
+        put(
+            &mut self.nodes,
+            facts.node.index(),
+            Node {
+                facts,
+                free: facts.free,
+                used: Resource::ZERO,
+                containers: 0,
+            },
+        );
+        self.mark_rack(facts.rack);
+        self.node_count += 1;
+        self.count_capacity(&facts, true);
+        true
+    }
+
+    /// Replaces what is known of a node; false if it is unknown.
+    pub(crate) fn change_node(&mut self, facts: NodeFacts) -> bool {
+        let Some(node) = self.node_mut(facts.node) else {
+            return false;
+        };
+        let before = std::mem::replace(&mut node.facts, facts);
+        node.free = facts.free;
+        self.mark_rack(facts.rack);
+        self.count_capacity(&before, false);
+        self.count_capacity(&facts, true);
+        true
+    }
+
+    pub(crate) fn remove_node(&mut self, id: NodeId) -> Option<Node> {
+        let node = self.nodes.get_mut(id.index())?.take()?;
+        self.node_count -= 1;
+        self.count_capacity(&node.facts, false);
+        Some(node)
+    }
+
+    pub(crate) fn add_job(&mut self, job: Job) {
+        let index = job.facts.job.index();
+        put(&mut self.jobs, index, Box::new(job));
+        self.job_count += 1;
+    }
+
+    pub(crate) fn remove_job(&mut self, id: JobId) -> Option<Box<Job>> {
+        let job = self.jobs.get_mut(id.index())?.take()?;
+        self.job_count -= 1;
+        Some(job)
+    }
+
+    /// A node that cannot be scheduled (draining, unhealthy) is no capacity to share out.
+    fn count_capacity(&mut self, facts: &NodeFacts, added: bool) {
+        if !facts.schedulable {
+            return;
+        }
+        if added {
+            self.capacity += facts.capacity;
+        } else {
+            self.capacity -= facts.capacity;
+        }
+    }
+
+    fn mark_rack(&mut self, rack: PlaceId) {
+        if self.racks.len() <= rack.index() {
+            self.racks.resize(rack.index() + 1, false);
+        }
+        self.racks[rack.index()] = true;
+    }
+}
+
+/// Puts `value` at `index` of a table with holes, growing it as needed. Ids are dense, so the
+/// table grows by what the host interned, not by what a stray number says; the bridge bounds it.
+fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: T) {
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    table[index] = Some(value);
+}

@@ -1,0 +1,194 @@
+//! A job: what it asks for, what it holds. Knows no queue order and no policy.
+
+use crate::backlog::ShapeId;
+use crate::event::{AskFacts, JobFacts};
+use crate::order::OrderKey;
+use crate::resource::Resource;
+use crate::share::ShareNodeId;
+use crate::types::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// YARN request priorities of MapReduce's ApplicationMaster (`RMContainerAllocator`).
+const PRIORITY_FAILED_MAP: i32 = 5;
+const PRIORITY_REDUCE: i32 = 10;
+const PRIORITY_OPPORTUNISTIC_MAP: i32 = 19;
+const PRIORITY_MAP: i32 = 20;
+
+/// What a container does, as far as its request priority tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A map task.
+    Map,
+    /// A reduce task.
+    Reduce,
+    /// The ApplicationMaster, and every container of a job that is not MapReduce.
+    Other,
+}
+
+impl Kind {
+    /// The kind behind a request priority of a job.
+    pub fn of(mapreduce: bool, priority: i32) -> Kind {
+        match priority {
+            PRIORITY_FAILED_MAP | PRIORITY_OPPORTUNISTIC_MAP | PRIORITY_MAP if mapreduce => {
+                Kind::Map
+            }
+            PRIORITY_REDUCE if mapreduce => Kind::Reduce,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// A running container, or one that was granted and not yet answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Where it runs.
+    pub node: NodeId,
+    /// What it holds.
+    pub resource: Resource,
+    /// Its request priority.
+    pub priority: i32,
+    /// Whether it is the ApplicationMaster.
+    pub am: bool,
+    /// When it was granted.
+    pub started_ms: Millis,
+}
+
+/// The part of an ask that names one host or rack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// How many of the ask's containers would be local there.
+    pub count: u32,
+    /// For a rack: whether any of its hosts will do.
+    pub relax: bool,
+}
+
+/// Where an ask stands in the backlog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// Nothing is pending, or the job may not run yet.
+    #[default]
+    Out,
+    /// Any node with room will do now.
+    Open,
+    /// Insists on its hosts or racks for the time being.
+    Locked,
+    /// Insists on its hosts or racks for good (`relaxLocality=false`).
+    Strict,
+}
+
+/// One kind of container that a job asks for.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The total, as the host said and grants have lowered since.
+    pub facts: AskFacts,
+    /// Hosts and racks that were named.
+    pub rows: BTreeMap<PlaceId, Row>,
+    /// Its size and label, interned.
+    pub shape: ShapeId,
+    /// How far from the named places it may run now.
+    pub level: Locality,
+    /// When it began to insist on `level`: at its first appearance or at its last local grant.
+    pub insisting_since_ms: Millis,
+    /// When it was first passed over since then, if that was seen.
+    pub passed_over_ms: Option<Millis>,
+    /// When its level is looked at next.
+    pub timer_ms: Option<Millis>,
+    /// Where it stands in the backlog.
+    pub standing: Standing,
+}
+
+impl Ask {
+    /// How near `host` or `rack` is to what was named.
+    pub fn locality(&self, host: PlaceId, rack: PlaceId) -> Locality {
+        if self.rows.get(&host).is_some_and(|row| row.count > 0) {
+            Locality::NodeLocal
+        } else if self
+            .rows
+            .get(&rack)
+            .is_some_and(|row| row.count > 0 && row.relax)
+        {
+            Locality::RackLocal
+        } else {
+            Locality::OffSwitch
+        }
+    }
+}
+
+/// A job and all that belongs to it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What it was submitted with; queue and priority may change later.
+    pub facts: JobFacts,
+    /// Its leaf in the tree of shares.
+    pub leaf: ShareNodeId,
+    /// Its place in the order inside the leaf.
+    pub order_key: OrderKey,
+    /// Whether it may run, or waits for another to end (`max_running_jobs`).
+    pub runnable: bool,
+    /// Its asks by `AskId`.
+    pub asks: Vec<Option<Box<Ask>>>,
+    /// Its containers by key.
+    pub containers: BTreeMap<ContainerKey, Container>,
+    /// What its containers hold, grants in flight included.
+    pub used: Resource,
+    /// How many containers it has by kind (map, reduce, other), grants in flight included.
+    pub running: [u32; 3],
+    /// Hosts and racks it does not want.
+    pub blacklist: BTreeSet<PlaceId>,
+    /// Nodes that the host refused for it a moment ago, and until when they are left out.
+    pub refused: BTreeMap<NodeId, Millis>,
+    /// The headroom that was last told.
+    pub headroom: Option<Resource>,
+}
+
+impl Job {
+    /// A job at its submission.
+    pub fn new(facts: JobFacts, leaf: ShareNodeId, order_key: OrderKey) -> Job {
+        Job {
+            facts,
+            leaf,
+            order_key,
+            runnable: false,
+            asks: Vec::new(),
+            containers: BTreeMap::new(),
+            used: Resource::ZERO,
+            running: [0; 3],
+            blacklist: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            headroom: None,
+        }
+    }
+
+    /// The ask, if there ever was one of that id in this attempt.
+    pub fn ask(&self, id: AskId) -> Option<&Ask> {
+        self.asks.get(id.index())?.as_deref()
+    }
+
+    pub(crate) fn ask_mut(&mut self, id: AskId) -> Option<&mut Ask> {
+        self.asks.get_mut(id.index())?.as_deref_mut()
+    }
+
+    /// The asks with something pending, in order of id.
+    pub fn pending(&self) -> impl Iterator<Item = &Ask> {
+        self.asks
+            .iter()
+            .filter_map(Option::as_deref)
+            .filter(|ask| ask.facts.count > 0)
+    }
+
+    /// All containers, grants in flight included.
+    pub fn running_containers(&self) -> u32 {
+        self.running.iter().sum()
+    }
+
+    /// The kind behind a request priority of this job.
+    pub fn kind(&self, priority: i32) -> Kind {
+        Kind::of(self.facts.mapreduce, priority)
+    }
+
+    /// Whether the job refuses to run on a node of this host and rack.
+    pub fn blacklists(&self, host: PlaceId, rack: PlaceId) -> bool {
+        !self.blacklist.is_empty()
+            && (self.blacklist.contains(&host) || self.blacklist.contains(&rack))
+    }
+}

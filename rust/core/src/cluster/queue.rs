@@ -1,0 +1,348 @@
+//! The tree of queues: configuration, counts and how a job finds its queue. Shares are not
+//! worked out here but in the `share` stage.
+
+use crate::config::{Config, PlacementRule, QueueConfig};
+use crate::resource::Resource;
+use crate::types::{JobId, QueueId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The queue that jobs are put into after a restart if theirs is gone and may not be made.
+const RECOVERY_QUEUE: &str = "root.recovery";
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// Its id; the root is 0.
+    pub id: QueueId,
+    /// The queue above it.
+    pub parent: Option<QueueId>,
+    /// The queues below it.
+    pub children: Vec<QueueId>,
+    /// Limits and weight.
+    pub config: QueueConfig,
+    /// Whether it was made for a job and not by the configuration.
+    pub dynamic: bool,
+    /// Whether it vanished from the configuration while jobs were still in it.
+    pub draining: bool,
+    /// How many jobs are in it or below it.
+    pub jobs: u32,
+    /// How many of those may run.
+    pub runnable_jobs: u32,
+    /// Jobs of this very queue that wait for `max_running_jobs`, first come first served.
+    pub waiting: BTreeSet<JobId>,
+}
+
+/// All queues. Ids are stable: a queue that vanishes leaves an empty one that may come back.
+#[derive(Debug, Default)]
+pub struct Queues {
+    queues: Vec<Queue>,
+    by_path: BTreeMap<String, QueueId>,
+    placement: Vec<PlacementRule>,
+    reloads: u32,
+}
+
+impl Queues {
+    /// The tree of a configuration.
+    pub fn new(config: &Config) -> Queues {
+        let mut queues = Queues::default();
+        queues.ensure("root", false);
+        queues.reload(config);
+        queues
+    }
+
+    /// Takes over a new configuration. Queues that it does not name keep their jobs until they
+    /// end, with the limits of an unconfigured queue.
+    pub fn reload(&mut self, config: &Config) {
+        for queue in &mut self.queues {
+            queue.config = QueueConfig::new(&queue.config.path);
+            queue.draining = !queue.dynamic && queue.id.0 != 0;
+        }
+        for wanted in &config.queues {
+            let id = self.ensure(&wanted.path, false);
+            self.queues[id.index()].config = wanted.clone();
+            self.keep(id);
+        }
+        for rule in &config.placement {
+            if let PlacementRule::Default { queue } = rule {
+                let id = self.ensure(queue, false);
+                self.keep(id);
+            }
+        }
+        self.placement = config.placement.clone();
+        self.reloads += 1;
+    }
+
+    /// How many configurations were taken over, the first included.
+    pub fn reloads(&self) -> u32 {
+        self.reloads
+    }
+
+    fn keep(&mut self, id: QueueId) {
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let queue = &mut self.queues[id.index()];
+            queue.draining = false;
+            queue.dynamic = false;
+            at = queue.parent;
+        }
+    }
+
+    /// Every queue; parents come before their children.
+    pub fn iter(&self) -> impl Iterator<Item = &Queue> {
+        self.queues.iter()
+    }
+
+    /// The queue, if the id is one.
+    pub fn get(&self, id: QueueId) -> Option<&Queue> {
+        self.queues.get(id.index())
+    }
+
+    pub(crate) fn get_mut(&mut self, id: QueueId) -> Option<&mut Queue> {
+        self.queues.get_mut(id.index())
+    }
+
+    /// The queue of that path or, if one leaf alone has it, of that last part.
+    pub fn find(&self, name: &str) -> Option<&Queue> {
+        let full = if name == "root" || name.starts_with("root.") {
+            name.to_string()
+        } else {
+            format!("root.{name}")
+        };
+        if let Some(id) = self.by_path.get(&full) {
+            return self.get(*id);
+        }
+        let ending = format!(".{name}");
+        let mut named = self
+            .queues
+            .iter()
+            .filter(|queue| queue.children.is_empty() && queue.config.path.ends_with(&ending));
+        let first = named.next()?;
+        named.next().is_none().then_some(first)
+    }
+
+    /// From `id` up to the root.
+    pub fn path_up(&self, id: QueueId) -> impl Iterator<Item = &Queue> {
+        std::iter::successors(self.get(id), |queue| self.get(queue.parent?))
+    }
+
+    /// The queue of that full path, made with its parents if it does not exist.
+    fn ensure(&mut self, path: &str, dynamic: bool) -> QueueId {
+        if let Some(id) = self.by_path.get(path) {
+            return *id;
+        }
+        let parent = path
+            .rsplit_once('.')
+            .map(|(parent, _)| self.ensure(parent, dynamic));
+        let id = QueueId(self.queues.len() as u32);
+        self.queues.push(Queue {
+            id,
+            parent,
+            children: Vec::new(),
+            config: QueueConfig::new(path),
+            dynamic,
+            draining: false,
+            jobs: 0,
+            runnable_jobs: 0,
+            waiting: BTreeSet::new(),
+        });
+        if let Some(parent) = parent {
+            self.queues[parent.index()].children.push(id);
+        }
+        self.by_path.insert(path.to_string(), id);
+        id
+    }
+
+    /// Finds or makes the queue of a submission; the second value tells whether it was made.
+    /// While recovering, no job may be lost for want of a queue.
+    pub fn place(
+        &mut self,
+        user: &str,
+        requested: Option<&str>,
+        recovering: bool,
+    ) -> Result<(QueueId, bool), String> {
+        let requested = requested.filter(|name| {
+            !name.is_empty() && *name != "default" && *name != "root.default"
+                || self.configured_default(name)
+        });
+        let mut refusals = Vec::new();
+        for rule in self.placement.clone() {
+            let attempt = match (&rule, requested) {
+                (PlacementRule::Specified { create }, Some(name)) => self.enter(name, *create),
+                (PlacementRule::Specified { .. }, None) => continue,
+                (PlacementRule::User { create }, _) => {
+                    // A dot in a user name would make a queue below another user's.
+                    self.enter(&format!("root.{}", user.replace('.', "_dot_")), *create)
+                }
+                (PlacementRule::Default { queue }, _) => self.enter(queue, false),
+            };
+            match attempt {
+                Ok(found) => return Ok(found),
+                Err(refusal) if matches!(rule, PlacementRule::Specified { .. }) && !recovering => {
+                    // A queue that was asked for by name and cannot be had is an error, not a
+                    // reason to run somewhere else unnoticed.
+                    return Err(refusal);
+                }
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        if recovering {
+            let made = !self.by_path.contains_key(RECOVERY_QUEUE);
+            return Ok((self.ensure(RECOVERY_QUEUE, true), made));
+        }
+        let asked = requested.unwrap_or("(none)");
+        Err(format!(
+            "no placement rule found a queue for user {user}, requested queue {asked}: {}",
+            refusals.join("; ")
+        ))
+    }
+
+    fn configured_default(&self, name: &str) -> bool {
+        (name == "default" || name == "root.default")
+            && self
+                .by_path
+                .get("root.default")
+                .is_some_and(|id| !self.queues[id.index()].dynamic)
+    }
+
+    fn enter(&mut self, name: &str, create: bool) -> Result<(QueueId, bool), String> {
+        if let Some(queue) = self.find(name) {
+            return if !queue.children.is_empty() || queue.id.0 == 0 {
+                Err(format!(
+                    "queue {} has queues below it; name one of them",
+                    queue.config.path
+                ))
+            } else if queue.draining {
+                Err(format!(
+                    "queue {} is being removed; name another",
+                    queue.config.path
+                ))
+            } else {
+                Ok((queue.id, false))
+            };
+        }
+        let path = if name.starts_with("root.") {
+            name.to_string()
+        } else {
+            format!("root.{name}")
+        };
+        if !create {
+            return Err(format!("unknown queue {path}; name one that exists"));
+        }
+        if path.split('.').any(|part| part.trim().is_empty()) {
+            return Err(format!("queue name `{name}` has an empty part"));
+        }
+        let mut above = path.as_str();
+        while let Some((parent, _)) = above.rsplit_once('.') {
+            let taken = self.by_path.get(parent).map(|id| &self.queues[id.index()]);
+            if let Some(queue) = taken
+                && queue.id.0 != 0
+                && queue.children.is_empty()
+                && queue.jobs > 0
+            {
+                return Err(format!(
+                    "queue {parent} runs jobs and cannot have queues below it"
+                ));
+            }
+            above = parent;
+        }
+        Ok((self.ensure(&path, true), true))
+    }
+
+    /// What `queue` may use at the most, every queue above it considered.
+    pub fn max_share(&self, queue: QueueId) -> Resource {
+        self.path_up(queue).fold(Resource::UNBOUNDED, |max, at| {
+            max.component_min(&at.config.max_share)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Setup;
+    use serde_json::{Value, json};
+
+    fn queues(config: Value) -> Queues {
+        Queues::new(
+            &Setup::with_config(&config)
+                .expect("a good configuration")
+                .config,
+        )
+    }
+
+    fn path(queues: &mut Queues, user: &str, requested: Option<&str>) -> Result<String, String> {
+        queues.place(user, requested, false).map(|(id, _)| {
+            queues
+                .get(id)
+                .expect("it was placed there")
+                .config
+                .path
+                .clone()
+        })
+    }
+
+    #[test]
+    fn without_configuration_every_user_has_a_queue_and_default_means_none_named() {
+        let mut queues = queues(json!({}));
+        assert_eq!(
+            path(&mut queues, "alice", Some("default")).as_deref(),
+            Ok("root.alice")
+        );
+        assert_eq!(path(&mut queues, "bob", None).as_deref(), Ok("root.bob"));
+        assert_eq!(
+            path(&mut queues, "bob", Some("ads.east")).as_deref(),
+            Ok("root.ads.east")
+        );
+        assert_eq!(
+            path(&mut queues, "eve", Some("east")).as_deref(),
+            Ok("root.ads.east")
+        );
+        assert_eq!(
+            path(&mut queues, "a.b", None).as_deref(),
+            Ok("root.a_dot_b")
+        );
+    }
+
+    #[test]
+    fn a_named_queue_that_cannot_be_had_is_an_error_not_another_queue() {
+        let mut queues = queues(json!({
+            "queues": [{"path": "root.ads.east"}],
+            "placement": [{"rule": "specified", "create": false}, {"rule": "user"}]
+        }));
+        let refusal = path(&mut queues, "alice", Some("root.abs")).expect_err("no such queue");
+        assert!(refusal.contains("root.abs"), "{refusal}");
+        let refusal = path(&mut queues, "alice", Some("root.ads")).expect_err("not a leaf");
+        assert!(refusal.contains("below it"), "{refusal}");
+        assert_eq!(
+            path(&mut queues, "alice", None).as_deref(),
+            Ok("root.alice")
+        );
+    }
+
+    #[test]
+    fn recovering_never_fails() {
+        let mut queues = queues(json!({
+            "placement": [{"rule": "specified", "create": false}]
+        }));
+        let (id, made) = queues
+            .place("alice", Some("root.gone"), true)
+            .expect("recovering");
+        assert!(made);
+        assert_eq!(queues.get(id).expect("made").config.path, RECOVERY_QUEUE);
+        assert!(queues.place("alice", Some("root.gone"), false).is_err());
+    }
+
+    #[test]
+    fn a_reload_keeps_ids_and_lets_vanished_queues_drain() {
+        let mut queues = queues(json!({"queues": [{"path": "root.a"}, {"path": "root.b"}]}));
+        let b = queues.find("root.b").expect("configured").id;
+        let config = json!({"queues": [{"path": "root.a", "weight": 3.0}]});
+        queues.reload(&Setup::with_config(&config).expect("good").config);
+        assert!(queues.get(b).expect("still there").draining);
+        assert_eq!(
+            queues.find("root.a").expect("configured").config.weight,
+            3.0
+        );
+        assert!(path(&mut queues, "alice", Some("root.b")).is_err());
+    }
+}

@@ -1,0 +1,569 @@
+//! The engine's configuration: `heddle.json`, read and checked. Reads no file.
+//!
+//! Every key is optional; with none at all the engine is fair between users. Unknown keys are
+//! refused, as a misspelt limit that is silently ignored is found out only when it is needed.
+
+mod reader;
+
+pub use reader::{ConfigError, Section, unknown};
+
+use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::types::Millis;
+use crate::{order, place, share};
+use serde_json::Value;
+
+/// Waits and amounts above this are typing errors (about 31 years in ms).
+const WHOLE_MAX: i64 = 1_000_000_000_000;
+
+/// Everything that a host gives when it opens an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Names of the resource types, in the order of the vectors' components.
+    pub resource_types: Vec<String>,
+    /// The smallest container: YARN's minimum allocation.
+    pub minimum_allocation: Resource,
+    /// The configuration.
+    pub config: Config,
+}
+
+impl Setup {
+    /// Reads `{"resource_types": [...], "minimum_allocation": {...}, "config": {...}}`.
+    pub fn from_json(setup: &Value) -> Result<Setup, ConfigError> {
+        let mut section = Section::new("", setup)?;
+        let mut resource_types = Vec::new();
+        for (path, item) in section.list("resource_types")? {
+            match item.as_str() {
+                Some(name) => resource_types.push(name.to_string()),
+                None => {
+                    return Err(ConfigError::new(
+                        path,
+                        format!("expected a name, got {item}"),
+                    ));
+                }
+            }
+        }
+        if resource_types.is_empty() {
+            resource_types = vec!["memory-mb".to_string(), "vcores".to_string()];
+        }
+        if !(2..=RESOURCE_TYPES_MAX).contains(&resource_types.len()) {
+            let problem = format!(
+                "expected 2 to {RESOURCE_TYPES_MAX} resource types (memory, vcores and further \
+                 ones), found {}; remove some from resource-types.xml",
+                resource_types.len()
+            );
+            return Err(ConfigError::new("resource_types", problem));
+        }
+        let minimum_allocation = match section.value("minimum_allocation") {
+            Some(value) => {
+                read_resource("minimum_allocation", value, &resource_types, Resource::ZERO)?
+            }
+            None => Resource::new(1024, 1),
+        };
+        let empty = Value::Object(Default::default());
+        let config = section.value("config").unwrap_or(&empty);
+        let config = Config::from_json(config, &resource_types)?;
+        Ok(Setup {
+            resource_types,
+            minimum_allocation,
+            config,
+        })
+    }
+
+    /// An engine for memory and vcores with this configuration: tests, simulator.
+    pub fn with_config(config: &Value) -> Result<Setup, ConfigError> {
+        Setup::from_json(&serde_json::json!({ "config": config }))
+    }
+}
+
+/// The names of the three stages' implementations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Composition {
+    /// Which queue is next.
+    pub share: String,
+    /// Which job inside it.
+    pub order: String,
+    /// Which place for its tasks.
+    pub place: String,
+}
+
+/// A name for a composition.
+pub struct Preset {
+    /// What `policy` in the configuration says.
+    pub name: &'static str,
+    /// One line for help texts and tables.
+    pub summary: &'static str,
+    /// The stages: share, order, place.
+    pub stages: [&'static str; 3],
+}
+
+/// The presets, in the order of the tables that are made from them.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "fair",
+        summary: "queues by weighted max-min with minimum and maximum shares, jobs in order of \
+                  submission, tasks near their data (the default)",
+        stages: ["fair", "fifo", "delay"],
+    },
+    Preset {
+        name: "fifo",
+        summary: "all jobs in one line in order of priority and submission",
+        stages: ["single", "fifo", "local-first"],
+    },
+];
+
+/// Limits and weight of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConfig {
+    /// Full path, `root.` included.
+    pub path: String,
+    /// Share of the parent's entitlement against its siblings.
+    pub weight: f64,
+    /// What the queue gets before others get more, if it has use for it.
+    pub min_share: Resource,
+    /// What the queue never exceeds.
+    pub max_share: Resource,
+    /// How many jobs may run at once; the rest wait.
+    pub max_running_jobs: Option<u32>,
+    /// How much of the fair share ApplicationMasters may take, 0 to 1.
+    pub max_am_share: f64,
+    /// Who may submit, in Hadoop's ACL syntax.
+    pub acl_submit: String,
+    /// Who may administer, in Hadoop's ACL syntax.
+    pub acl_admin: String,
+}
+
+impl QueueConfig {
+    /// A queue of which nothing but the path is configured. Half of the share for
+    /// ApplicationMasters, as in the stock Fair Scheduler: without a limit, waiting masters
+    /// can fill a cluster so that no task ever runs. ACLs are inherited: only root is open.
+    pub fn new(path: &str) -> QueueConfig {
+        let acl = if path == "root" { "*" } else { " " };
+        QueueConfig {
+            path: path.to_string(),
+            weight: 1.0,
+            min_share: Resource::ZERO,
+            max_share: Resource::UNBOUNDED,
+            max_running_jobs: None,
+            max_am_share: 0.5,
+            acl_submit: acl.to_string(),
+            acl_admin: acl.to_string(),
+        }
+    }
+}
+
+/// How a job finds its queue; rules are tried in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlacementRule {
+    /// The queue that the submission names; `default` counts as none.
+    Specified {
+        /// Whether a queue that does not exist is made.
+        create: bool,
+    },
+    /// `root.<user>`.
+    User {
+        /// Whether a queue that does not exist is made.
+        create: bool,
+    },
+    /// A fixed queue.
+    Default {
+        /// Its path.
+        queue: String,
+    },
+}
+
+/// Taking containers back from queues above their share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preemption {
+    /// Off unless asked for: a killed container is lost work.
+    pub enabled: bool,
+    /// How long a queue may stay below its minimum share.
+    pub min_share_timeout_ms: Millis,
+    /// How long a queue may stay below `fair_share_threshold` of its fair share.
+    pub fair_share_timeout_ms: Millis,
+    /// See `fair_share_timeout_ms`; 0 to 1.
+    pub fair_share_threshold: f64,
+    /// How long a job may take to give a container back by itself.
+    pub grace_ms: u32,
+}
+
+/// `heddle.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The three stages.
+    pub composition: Composition,
+    /// Whether queues compare by dominant resource instead of memory.
+    pub dominant: bool,
+    /// Delay scheduling: how long an ask that is passed over insists on its hosts.
+    pub node_wait_ms: Millis,
+    /// Delay scheduling: how long it then insists on its racks.
+    pub rack_wait_ms: Millis,
+    /// The configured queues, parents implied.
+    pub queues: Vec<QueueConfig>,
+    /// How jobs find their queue.
+    pub placement: Vec<PlacementRule>,
+    /// How much of a node's free room one heartbeat may fill, above 0, at most 1. Half, as in
+    /// the stock Fair Scheduler: filling the first node that reports piles a small job up on it.
+    pub heartbeat_fill: f64,
+    /// How long an ask that fits no node's room waits before a node is held for it.
+    pub reserve_after_ms: Millis,
+    /// How long a node is held at the most.
+    pub reserve_hold_ms: Millis,
+    /// Taking containers back.
+    pub preemption: Preemption,
+    /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
+    pub faults: bool,
+}
+
+impl Config {
+    /// Reads `heddle.json`; `resource_types` are the names that shares may use.
+    pub fn from_json(config: &Value, resource_types: &[String]) -> Result<Config, ConfigError> {
+        let mut root = Section::new("", config)?;
+        let composition = read_composition(&mut root)?;
+        let mut dominant = false;
+        if let Some(mut section) = root.section("share")? {
+            dominant = section.boolean("dominant")?.unwrap_or(false);
+            section.finish()?;
+        }
+        let (mut node_wait_ms, mut rack_wait_ms) = (3_000, 3_000);
+        if let Some(mut section) = root.section("delay")? {
+            node_wait_ms = section
+                .whole("node_wait_ms", 0, WHOLE_MAX)?
+                .unwrap_or(node_wait_ms);
+            rack_wait_ms = section
+                .whole("rack_wait_ms", 0, WHOLE_MAX)?
+                .unwrap_or(rack_wait_ms);
+            section.finish()?;
+        }
+        let (mut reserve_after_ms, mut reserve_hold_ms) = (5_000, 60_000);
+        if let Some(mut section) = root.section("reservation")? {
+            reserve_after_ms = section
+                .whole("after_ms", 0, WHOLE_MAX)?
+                .unwrap_or(reserve_after_ms);
+            reserve_hold_ms = section
+                .whole("hold_ms", 0, WHOLE_MAX)?
+                .unwrap_or(reserve_hold_ms);
+            section.finish()?;
+        }
+        let mut faults = false;
+        if let Some(mut section) = root.section("testing")? {
+            faults = section.boolean("faults")?.unwrap_or(false);
+            section.finish()?;
+        }
+        let config = Config {
+            composition,
+            dominant,
+            node_wait_ms,
+            rack_wait_ms,
+            queues: read_queues(&mut root, resource_types)?,
+            placement: read_placement(&mut root)?,
+            heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(0.5),
+            reserve_after_ms,
+            reserve_hold_ms,
+            preemption: read_preemption(&mut root)?,
+            faults,
+        };
+        root.finish()?;
+        Ok(config)
+    }
+}
+
+fn read_composition(root: &mut Section<'_>) -> Result<Composition, ConfigError> {
+    let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+    let stages = |preset: &Preset| Composition {
+        share: preset.stages[0].to_string(),
+        order: preset.stages[1].to_string(),
+        place: preset.stages[2].to_string(),
+    };
+    match root.value("policy") {
+        None => Ok(stages(&PRESETS[0])),
+        Some(Value::String(name)) => match PRESETS.iter().find(|preset| preset.name == name) {
+            Some(preset) => Ok(stages(preset)),
+            None => Err(ConfigError::new("policy", unknown(name, &names))),
+        },
+        Some(value) => {
+            let mut section = Section::new("policy", value)?;
+            let fallback = stages(&PRESETS[0]);
+            let composition = Composition {
+                share: stage(&mut section, "share", &share::names(), fallback.share)?,
+                order: stage(&mut section, "order", &order::names(), fallback.order)?,
+                place: stage(&mut section, "place", &place::names(), fallback.place)?,
+            };
+            section.finish()?;
+            Ok(composition)
+        }
+    }
+}
+
+fn stage(
+    section: &mut Section<'_>,
+    key: &'static str,
+    names: &[&str],
+    fallback: String,
+) -> Result<String, ConfigError> {
+    match section.text(key)? {
+        None => Ok(fallback),
+        Some(name) if names.contains(&name) => Ok(name.to_string()),
+        Some(name) => Err(ConfigError::new(section.key(key), unknown(name, names))),
+    }
+}
+
+fn read_queues(
+    root: &mut Section<'_>,
+    resource_types: &[String],
+) -> Result<Vec<QueueConfig>, ConfigError> {
+    let mut queues: Vec<QueueConfig> = Vec::new();
+    for (path, value) in root.list("queues")? {
+        let mut section = Section::new(&path, value)?;
+        let queue_path = section.text("path")?.ok_or_else(|| {
+            ConfigError::new(path.clone(), "expected a `path`, such as \"root.ads\"")
+        })?;
+        check_queue_path(&section.key("path"), queue_path)?;
+        if queues.iter().any(|queue| queue.path == queue_path) {
+            let problem = format!("`{queue_path}` is configured twice; merge the two");
+            return Err(ConfigError::new(section.key("path"), problem));
+        }
+        queues.push(read_queue(&mut section, queue_path, resource_types)?);
+        section.finish()?;
+    }
+    Ok(queues)
+}
+
+fn read_queue(
+    section: &mut Section<'_>,
+    path: &str,
+    resource_types: &[String],
+) -> Result<QueueConfig, ConfigError> {
+    let plain = QueueConfig::new(path);
+    let mut amounts = |key: &'static str, absent: Resource| {
+        let at = section.key(key);
+        match section.value(key) {
+            None => Ok(absent),
+            Some(value) => read_resource(&at, value, resource_types, absent),
+        }
+    };
+    let min_share = amounts("min_share", Resource::ZERO)?;
+    let max_share = amounts("max_share", Resource::UNBOUNDED)?;
+    for (i, name) in resource_types.iter().enumerate() {
+        if max_share[i] < min_share[i] {
+            let problem = format!(
+                "the maximum of {name} ({}) is below the minimum ({}); raise it or lower min_share",
+                max_share[i], min_share[i]
+            );
+            return Err(ConfigError::new(section.key("max_share"), problem));
+        }
+    }
+    let max_running_jobs = section.whole("max_running_jobs", 0, i64::from(u32::MAX))?;
+    Ok(QueueConfig {
+        weight: section.number("weight", 1e-6, 1e9)?.unwrap_or(plain.weight),
+        min_share,
+        max_share,
+        max_running_jobs: max_running_jobs.map(|limit| limit as u32),
+        max_am_share: section
+            .number("max_am_share", 0.0, 1.0)?
+            .unwrap_or(plain.max_am_share),
+        acl_submit: section
+            .text("acl_submit")?
+            .map_or(plain.acl_submit, str::to_string),
+        acl_admin: section
+            .text("acl_admin")?
+            .map_or(plain.acl_admin, str::to_string),
+        path: plain.path,
+    })
+}
+
+/// Refuses what could not be told apart in YARN's reports: every part needs a name.
+fn check_queue_path(key: &str, path: &str) -> Result<(), ConfigError> {
+    let in_order = path == "root" || path.starts_with("root.");
+    if in_order && path.split('.').all(|part| !part.trim().is_empty()) {
+        return Ok(());
+    }
+    let problem = format!("expected `root` or a path below it such as `root.ads`, found `{path}`");
+    Err(ConfigError::new(key, problem))
+}
+
+fn read_resource(
+    path: &str,
+    value: &Value,
+    resource_types: &[String],
+    absent: Resource,
+) -> Result<Resource, ConfigError> {
+    let Some(object) = value.as_object() else {
+        let problem = format!("expected an object such as {{\"vcores\": 4}}, found {value}");
+        return Err(ConfigError::new(path, problem));
+    };
+    let mut resource = absent;
+    for (name, amount) in object {
+        let key = format!("{path}.{name}");
+        let Some(index) = resource_types.iter().position(|known| known == name) else {
+            let known: Vec<&str> = resource_types.iter().map(String::as_str).collect();
+            return Err(ConfigError::new(key, unknown(name, &known)));
+        };
+        match amount
+            .as_i64()
+            .filter(|amount| (0..=WHOLE_MAX).contains(amount))
+        {
+            Some(amount) => resource.0[index] = amount,
+            None => {
+                let problem = format!("expected a whole number, 0 or more, found {amount}");
+                return Err(ConfigError::new(key, problem));
+            }
+        }
+    }
+    Ok(resource)
+}
+
+fn read_placement(root: &mut Section<'_>) -> Result<Vec<PlacementRule>, ConfigError> {
+    let mut rules = Vec::new();
+    for (path, value) in root.list("placement")? {
+        let mut section = Section::new(&path, value)?;
+        let rule = section.text("rule")?.unwrap_or("");
+        rules.push(match rule {
+            "specified" => PlacementRule::Specified {
+                create: section.boolean("create")?.unwrap_or(true),
+            },
+            "user" => PlacementRule::User {
+                create: section.boolean("create")?.unwrap_or(true),
+            },
+            "default" => {
+                let queue = section.text("queue")?.unwrap_or("root.default");
+                check_queue_path(&section.key("queue"), queue)?;
+                PlacementRule::Default {
+                    queue: queue.to_string(),
+                }
+            }
+            other => {
+                let problem = unknown(other, &["specified", "user", "default"]);
+                return Err(ConfigError::new(section.key("rule"), problem));
+            }
+        });
+        section.finish()?;
+    }
+    if rules.is_empty() {
+        rules.push(PlacementRule::Specified { create: true });
+        rules.push(PlacementRule::User { create: true });
+    }
+    Ok(rules)
+}
+
+fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
+    let mut preemption = Preemption {
+        enabled: false,
+        min_share_timeout_ms: 30_000,
+        fair_share_timeout_ms: 120_000,
+        fair_share_threshold: 0.5,
+        grace_ms: 15_000,
+    };
+    if let Some(mut section) = root.section("preemption")? {
+        let plain = preemption.clone();
+        preemption = Preemption {
+            enabled: section.boolean("enabled")?.unwrap_or(plain.enabled),
+            min_share_timeout_ms: section
+                .whole("min_share_timeout_ms", 0, WHOLE_MAX)?
+                .unwrap_or(plain.min_share_timeout_ms),
+            fair_share_timeout_ms: section
+                .whole("fair_share_timeout_ms", 0, WHOLE_MAX)?
+                .unwrap_or(plain.fair_share_timeout_ms),
+            fair_share_threshold: section
+                .number("fair_share_threshold", 0.0, 1.0)?
+                .unwrap_or(plain.fair_share_threshold),
+            grace_ms: section
+                .whole("grace_ms", 0, i64::from(u32::MAX))?
+                .map_or(plain.grace_ms, |grace_ms| grace_ms as u32),
+        };
+        section.finish()?;
+    }
+    Ok(preemption)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(config: Value) -> Result<Config, ConfigError> {
+        Setup::with_config(&config).map(|setup| setup.config)
+    }
+
+    #[test]
+    fn nothing_configured_is_fair_between_users() {
+        let config = read(json!({})).expect("an empty configuration is complete");
+        assert_eq!(config.composition.share, "fair");
+        assert_eq!(
+            config.placement,
+            [
+                PlacementRule::Specified { create: true },
+                PlacementRule::User { create: true }
+            ]
+        );
+    }
+
+    #[test]
+    fn every_wrong_key_or_value_is_refused_where_it_stands() {
+        let cases = [
+            (json!({"polciy": "fair"}), "polciy", "did you mean `policy`"),
+            (json!({"policy": "fiar"}), "policy", "did you mean `fair`"),
+            (
+                json!({"policy": {"order": "lifo"}}),
+                "policy.order",
+                "did you mean `fifo`",
+            ),
+            (
+                json!({"delay": {"node_wait_ms": -1}}),
+                "delay.node_wait_ms",
+                "from 0",
+            ),
+            (
+                json!({"queues": [{"path": "ads"}]}),
+                "queues[0].path",
+                "root.ads",
+            ),
+            (
+                json!({"queues": [{"path": "root..a"}]}),
+                "queues[0].path",
+                "below it",
+            ),
+            (json!({"queues": [{}]}), "queues[0]", "expected a `path`"),
+            (json!({"queues": {}}), "queues", "expected a list"),
+            (
+                json!({"queues": [{"path": "root.a", "weight": 0}]}),
+                "queues[0].weight",
+                "number",
+            ),
+            (
+                json!({"queues": [{"path": "root.a", "min_share": {"memory": 1}}]}),
+                "queues[0].min_share.memory",
+                "memory-mb",
+            ),
+            (
+                json!({"queues": [{"path": "root.a", "min_share": {"vcores": 2},
+                                   "max_share": {"vcores": 1}}]}),
+                "queues[0].max_share",
+                "below the minimum",
+            ),
+            (
+                json!({"queues": [{"path": "root.a"}, {"path": "root.a"}]}),
+                "queues[1].path",
+                "twice",
+            ),
+            (
+                json!({"placement": [{"rule": "usr"}]}),
+                "placement[0].rule",
+                "`user`",
+            ),
+            (json!({"heartbeat_fill": 0}), "heartbeat_fill", "0.01 to 1"),
+            (json!([]), "", "expected an object"),
+        ];
+        for (config, key, words) in cases {
+            let error = read(config.clone()).expect_err(&format!("{config} must be refused"));
+            assert_eq!(error.key, key, "{config}");
+            assert!(error.problem.contains(words), "{config}: {error}");
+        }
+    }
+
+    #[test]
+    fn more_resource_types_than_a_vector_holds_are_refused() {
+        let names: Vec<String> = (0..9).map(|i| format!("type-{i}")).collect();
+        let error = Setup::from_json(&json!({ "resource_types": names })).expect_err("nine");
+        assert!(error.problem.contains("resource-types.xml"), "{error}");
+    }
+}

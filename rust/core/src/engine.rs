@@ -1,0 +1,232 @@
+//! The engine: applies events to the cluster model, keeps the backlog in step with it, and
+//! answers heartbeats with grants. The only code that changes `Cluster`.
+//!
+//! What a policy proposes is checked against the model before it becomes a decision; what the
+//! host says is checked against the model before it is applied. An event that names something
+//! unknown is ignored and counted: hosts lose races, and a wrong book is found by the audit.
+
+mod apply;
+mod control;
+mod heartbeat;
+mod index;
+mod invariants;
+mod preemption;
+mod reservation;
+mod search;
+mod tick;
+
+use crate::backlog::{Backlog, FitList};
+use crate::cluster::{Cluster, Container, Queues};
+use crate::config::{Composition, Config, ConfigError, Setup};
+use crate::event::{Decision, Event};
+use crate::order::{ORDERS, Order};
+use crate::place::{PLACES, Place};
+use crate::share::{SHARES, Share, ShareNodeId, ShareTree};
+use crate::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, QueueId};
+use reservation::Reservation;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Ids at or above this are taken for garbage, not for a reason to grow tables without bound.
+const ID_MAX: u32 = 1 << 24;
+
+/// How long a node that the host refused for a job is left out for that job. Long enough not
+/// to propose the same in vain on every heartbeat, short enough not to be noticed.
+const REFUSED_MS: Millis = 1_000;
+
+/// How often time should pass for the engine, by `Event::Tick`.
+pub const TICK_MS: Millis = 500;
+
+/// A grant that the host has not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    seq: u64,
+    job: JobId,
+    ask: AskId,
+    locality: Locality,
+    container: Container,
+}
+
+/// The engine. One per scheduler; single-threaded; owns everything it knows.
+pub struct Engine {
+    setup: Setup,
+    cluster: Cluster,
+    tree: ShareTree,
+    backlog: Backlog,
+    share: Box<dyn Share>,
+    order: Box<dyn Order>,
+    place: Box<dyn Place>,
+    in_flight: VecDeque<InFlight>,
+    next_seq: u64,
+    /// When locked asks are looked at next.
+    timers: BTreeSet<(Millis, JobId, AskId)>,
+    reservations: BTreeMap<NodeId, Reservation>,
+    /// Containers that were told to go and have not gone yet.
+    evicting: BTreeSet<(JobId, ContainerKey)>,
+    /// Jobs that wait for `max_running_jobs`, over all queues.
+    waiting_jobs: u32,
+    /// Where the next tick goes on telling headrooms, if the last was cut short.
+    headroom_from: u32,
+    now: Millis,
+    ignored: u64,
+    cut: bool,
+    /// Scratch of the heartbeat in hand, kept to allocate nothing in steady state.
+    fits: FitList,
+}
+
+impl Engine {
+    /// An engine with an empty cluster.
+    pub fn new(setup: Setup) -> Result<Engine, ConfigError> {
+        let (share, order, place) = build(&setup.config);
+        let mut engine = Engine {
+            cluster: Cluster::new(Queues::new(&setup.config)),
+            setup,
+            tree: ShareTree::default(),
+            backlog: Backlog::default(),
+            share,
+            order,
+            place,
+            in_flight: VecDeque::new(),
+            next_seq: 1,
+            timers: BTreeSet::new(),
+            reservations: BTreeMap::new(),
+            evicting: BTreeSet::new(),
+            waiting_jobs: 0,
+            headroom_from: 0,
+            now: 0,
+            ignored: 0,
+            cut: false,
+            fits: FitList::default(),
+        };
+        engine.grow_tree();
+        Ok(engine)
+    }
+
+    /// Applies `events` in order at `now` and appends what they lead to to `decisions`, which
+    /// never grows beyond `decisions_max` (see `more`). A `now` before an earlier one counts as
+    /// that earlier one.
+    ///
+    /// # Panics
+    /// If an invariant of the engine is broken, or for an `Event::Fault` that the configuration
+    /// allows. The host must not use the engine after that.
+    pub fn step(
+        &mut self,
+        now: Millis,
+        events: &[Event],
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+    ) {
+        self.now = self.now.max(now);
+        self.cut = false;
+        self.fire_timers();
+        for event in events {
+            self.apply(event, decisions_max, decisions);
+        }
+    }
+
+    /// The model, to look at.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The tree of shares, to look at.
+    pub fn shares(&self) -> &ShareTree {
+        &self.tree
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.setup.config
+    }
+
+    /// What the engine was opened with.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Whether nothing is pending, so that a heartbeat without news needs no step.
+    pub fn is_idle(&self) -> bool {
+        self.backlog.shapes.standing().is_empty() && self.reservations.is_empty()
+    }
+
+    /// Whether the last step left decisions unmade because of `decisions_max`.
+    pub fn more(&self) -> bool {
+        self.cut
+    }
+
+    /// When the next `Event::Tick` is due.
+    pub fn next_tick_ms(&self) -> Millis {
+        self.now + TICK_MS
+    }
+
+    /// How many events were ignored because they named something unknown or impossible.
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// How many grants wait for an answer.
+    pub fn grants_in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    fn ignore(&mut self, why: &str, event: &dyn std::fmt::Debug) {
+        self.ignored += 1;
+        // The first few tell what goes wrong; a host out of step would fill the log.
+        if self.ignored <= 100 {
+            log::warn!("event ignored, {why}: {event:?}");
+        }
+    }
+
+    /// The leaf of the tree of shares for jobs of a queue.
+    fn leaf_of(&self, queue: QueueId) -> ShareNodeId {
+        if self.share.follows_queues() {
+            ShareNodeId(queue.0)
+        } else {
+            ShareNodeId::ROOT
+        }
+    }
+
+    /// Adds to the tree what queues have come since, and takes over their configuration.
+    fn grow_tree(&mut self) {
+        let follows = self.share.follows_queues();
+        for queue in self.cluster.queues.iter() {
+            let id = ShareNodeId(queue.id.0);
+            if !follows && queue.id.0 > 0 {
+                break;
+            } else if id.index() < self.tree.len() {
+                self.tree.node_mut(id).configure(&queue.config);
+            } else {
+                let parent = queue.parent.map(|parent| ShareNodeId(parent.0));
+                self.tree.add(parent, queue.id, &queue.config);
+            }
+        }
+        self.backlog.grow(self.tree.len());
+    }
+}
+
+type Stages = (Box<dyn Share>, Box<dyn Order>, Box<dyn Place>);
+
+fn build(config: &Config) -> Stages {
+    let Composition {
+        share,
+        order,
+        place,
+    } = &config.composition;
+    let known = "the configuration admits only names of the list";
+    let share = SHARES
+        .iter()
+        .find(|entry| entry.name == share)
+        .expect(known);
+    let order = ORDERS
+        .iter()
+        .find(|entry| entry.name == order)
+        .expect(known);
+    let place = PLACES
+        .iter()
+        .find(|entry| entry.name == place)
+        .expect(known);
+    (
+        (share.build)(config),
+        (order.build)(config),
+        (place.build)(config),
+    )
+}

@@ -1,0 +1,248 @@
+//! The control plane: requests and replies as JSON, a few per second at the most. Reports,
+//! placement of submissions, reload, and the audit that hosts compare with their own books.
+
+use super::{Engine, build};
+use crate::config::{Config, Section, unknown};
+use crate::resource::Resource;
+use crate::types::{Millis, QueueId};
+use serde_json::{Map, Value, json};
+use std::fmt;
+
+/// A request that cannot be served, and why. The engine is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestError(pub String);
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+/// What can be asked. Names are the values of `op`.
+const OPERATIONS: &[&str] = &["queues", "place", "reload", "audit", "policies"];
+
+impl Engine {
+    /// Serves one request: `{"op": ..., ...}`.
+    ///
+    /// # Errors
+    /// What is wrong with the request or with what it asks for; nothing has changed then.
+    pub fn request(&mut self, now: Millis, request: &Value) -> Result<Value, RequestError> {
+        self.now = self.now.max(now);
+        let mut section = Section::new("", request).map_err(refused)?;
+        let op = section.text("op").map_err(refused)?.unwrap_or("");
+        match op {
+            "queues" => Ok(self.report()),
+            "audit" => Ok(self.audit()),
+            "policies" => Ok(policies()),
+            "place" => self.place_request(section),
+            "reload" => {
+                let config = section.value("config").cloned().unwrap_or(json!({}));
+                self.reload(&config)
+            }
+            other => Err(RequestError(format!(
+                "key `op`: {}",
+                unknown(other, OPERATIONS)
+            ))),
+        }
+    }
+
+    /// Whether `request` could change what the engine decides, so that a journal must have it.
+    pub fn is_mutating(request: &Value) -> bool {
+        matches!(
+            request.get("op").and_then(Value::as_str),
+            Some("place" | "reload")
+        )
+    }
+
+    fn place_request(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let user = section.text("user").map_err(refused)?;
+        let user = user.filter(|user| !user.is_empty());
+        let user = user.ok_or_else(|| RequestError("key `user`: expected a name".to_string()))?;
+        let requested = section.text("queue").map_err(refused)?;
+        let recovering = section
+            .boolean("recovering")
+            .map_err(refused)?
+            .unwrap_or(false);
+        let queues = &mut self.cluster.queues;
+        let (id, created) = queues
+            .place(user, requested, recovering)
+            .map_err(RequestError)?;
+        if created {
+            self.grow_tree();
+        }
+        let queue = self
+            .cluster
+            .queues
+            .get(id)
+            .expect("the job was just placed there");
+        Ok(json!({ "queue": id.0, "path": queue.config.path, "created": created }))
+    }
+
+    /// Takes over a new configuration, whole or not at all. The stages are built anew; jobs,
+    /// containers and asks stay.
+    fn reload(&mut self, config: &Value) -> Result<Value, RequestError> {
+        let config = Config::from_json(config, &self.setup.resource_types).map_err(refused)?;
+        let (share, order, place) = build(&config);
+        if share.follows_queues() != self.share.follows_queues() {
+            return Err(RequestError(format!(
+                "key `policy`: the share stage cannot change from `{}` to `{}` while running; \
+                 restart the ResourceManager to change it",
+                self.setup.config.composition.share, config.composition.share
+            )));
+        }
+        let jobs: Vec<_> = self.cluster.jobs().map(|job| job.facts.job).collect();
+        self.reindex(|engine| {
+            engine.setup.config = config;
+            (engine.share, engine.order, engine.place) = (share, order, place);
+            engine.cluster.queues.reload(&engine.setup.config);
+            engine.grow_tree();
+            for id in &jobs {
+                let job = engine.cluster.job(*id).expect("the ids were just listed");
+                let key = engine.order.key(job);
+                engine
+                    .cluster
+                    .job_mut(*id)
+                    .expect("the ids were just listed")
+                    .order_key = key;
+            }
+        });
+        self.entitle();
+        self.admit_waiting();
+        Ok(self.report())
+    }
+
+    /// Whether a reload may have left more jobs running than the limits now admit.
+    pub(super) fn limits_were_lowered(&self) -> bool {
+        self.cluster.queues.reloads() > 1
+    }
+
+    /// All queues with their configuration, entitlement and usage.
+    fn report(&mut self) -> Value {
+        self.entitle();
+        let count = self.cluster.queues.iter().count();
+        let mut used = vec![Resource::ZERO; count];
+        let mut demand = vec![Resource::ZERO; count];
+        let mut pending = vec![0u64; count];
+        let mut running = vec![0u64; count];
+        for job in self.cluster.jobs() {
+            let asks = job
+                .pending()
+                .map(|ask| u64::from(ask.facts.count))
+                .sum::<u64>();
+            let wanted = job.pending().fold(job.used, |sum, ask| {
+                sum + ask.facts.resource.times(i64::from(ask.facts.count))
+            });
+            for queue in self.cluster.queues.path_up(job.facts.queue) {
+                let i = queue.id.index();
+                used[i] += job.used;
+                demand[i] += wanted;
+                pending[i] += asks;
+                running[i] += u64::from(job.running_containers());
+            }
+        }
+        let queues: Vec<Value> = self
+            .cluster
+            .queues
+            .iter()
+            .map(|queue| {
+                let i = queue.id.index();
+                let config = &queue.config;
+                json!({
+                    "id": queue.id.0,
+                    "path": config.path,
+                    "parent": queue.parent.map(|parent| parent.0),
+                    "leaf": queue.children.is_empty(),
+                    "dynamic": queue.dynamic,
+                    "draining": queue.draining,
+                    "weight": config.weight,
+                    "min_share": self.amounts(&config.min_share),
+                    "max_share": self.amounts(&config.max_share.component_min(&self.cluster.capacity)),
+                    "fair_share": self.amounts(&self.fair_share(queue.id)),
+                    "used": self.amounts(&used[i]),
+                    "demand": self.amounts(&demand[i]),
+                    "pending_containers": pending[i],
+                    "running_containers": running[i],
+                    "jobs": queue.jobs,
+                    "runnable_jobs": queue.runnable_jobs,
+                    "max_running_jobs": config.max_running_jobs,
+                    "max_am_share": config.max_am_share,
+                    "acl_submit": config.acl_submit,
+                    "acl_admin": config.acl_admin,
+                })
+            })
+            .collect();
+        let composition = &self.setup.config.composition;
+        json!({
+            "queues": queues,
+            "cluster": {
+                "capacity": self.amounts(&self.cluster.capacity),
+                "used": self.amounts(&self.cluster.used),
+                "nodes": self.cluster.node_count,
+                "jobs": self.cluster.job_count,
+                "held_nodes": self.reservations.len(),
+                "ignored_events": self.ignored,
+            },
+            "policy": {
+                "share": composition.share,
+                "order": composition.order,
+                "place": composition.place,
+            },
+            "dominant": self.setup.config.dominant,
+        })
+    }
+
+    /// With one share for all, every queue may have what the root may have.
+    fn fair_share(&self, queue: QueueId) -> Resource {
+        self.tree.node(self.leaf_of(queue)).fair_share
+    }
+
+    fn amounts(&self, resource: &Resource) -> Value {
+        let names = self.setup.resource_types.iter().enumerate();
+        Value::Object(
+            names
+                .map(|(i, name)| (name.clone(), json!(resource[i])))
+                .collect::<Map<_, _>>(),
+        )
+    }
+
+    /// What the host compares with its own books: per job its containers, usage and pending
+    /// asks; per node its containers and usage.
+    fn audit(&self) -> Value {
+        let jobs: Vec<Value> = self
+            .cluster
+            .jobs()
+            .map(|job| {
+                let asks: Vec<Value> = job
+                    .pending()
+                    .map(|ask| json!([ask.facts.ask.0, ask.facts.count]))
+                    .collect();
+                json!([job.facts.job.0, job.running_containers(), job.used.0, asks])
+            })
+            .collect();
+        let nodes: Vec<Value> = self
+            .cluster
+            .nodes()
+            .map(|node| json!([node.facts.node.0, node.containers, node.used.0]))
+            .collect();
+        json!({ "jobs": jobs, "nodes": nodes })
+    }
+}
+
+fn refused(error: impl fmt::Display) -> RequestError {
+    RequestError(error.to_string())
+}
+
+/// Everything that the configuration may name, from the lists themselves.
+fn policies() -> Value {
+    let row = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
+    json!({
+        "presets": crate::config::PRESETS.iter().map(|preset| json!({
+            "name": preset.name, "summary": preset.summary, "stages": preset.stages,
+        })).collect::<Vec<_>>(),
+        "share": crate::share::SHARES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "order": crate::order::ORDERS.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "place": crate::place::PLACES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,229 @@
+//! A node reports: grants for the room that it has. Bounded by the decisions that the host
+//! accepts, by the configured fill, and by the room itself.
+
+use super::search::{Pick, Search};
+use super::{Engine, InFlight};
+use crate::backlog::FitList;
+use crate::cluster::{Container, Row, Standing};
+use crate::event::Decision;
+use crate::resource::Resource;
+use crate::share::ShareNodeId;
+use crate::types::{Locality, NodeId, PlaceId};
+
+impl Engine {
+    pub(super) fn heartbeat(
+        &mut self,
+        id: NodeId,
+        free: Resource,
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+    ) {
+        // The host's figure cannot contain grants that it has not answered yet.
+        let pending = self
+            .in_flight
+            .iter()
+            .filter(|grant| grant.container.node == id);
+        let pending = pending.fold(Resource::ZERO, |sum, grant| sum + grant.container.resource);
+        let Some(node) = self.cluster.node_mut(id) else {
+            return self.ignore("unknown node", &id);
+        };
+        node.facts.free = free;
+        node.free = free - pending;
+        if !node.facts.schedulable {
+            return;
+        }
+        let (room, partition) = (node.free, node.facts.partition);
+        // Taken out of self so that the search may borrow the rest.
+        let mut fits = std::mem::take(&mut self.fits);
+        self.backlog
+            .shapes
+            .fit(&room, partition, self.now, &mut fits);
+        if !fits.shapes.is_empty() && !self.serve_reservation(id, decisions_max, decisions) {
+            self.fill(id, room, decisions_max, decisions, &mut fits);
+        }
+        self.fits = fits;
+    }
+
+    fn fill(
+        &mut self,
+        id: NodeId,
+        room: Resource,
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+        fits: &mut FitList,
+    ) {
+        let fill = self.setup.config.heartbeat_fill;
+        let enough = room.scaled(fill);
+        let mut granted = Resource::ZERO;
+        loop {
+            if decisions.len() >= decisions_max {
+                self.cut = true;
+                return;
+            }
+            let node = self.cluster.node(id).expect("the heartbeat found it");
+            self.backlog.shapes.refit(&node.free, fits);
+            if fits.shapes.is_empty() {
+                return;
+            }
+            let mut search = Search {
+                cluster: &self.cluster,
+                tree: &self.tree,
+                backlog: &self.backlog,
+                node,
+                fits,
+                now: self.now,
+                passed_over: None,
+            };
+            let pick = search.find(ShareNodeId::ROOT);
+            if let Some(entry) = search.passed_over
+                && let Some(job) = self.cluster.job_mut(entry.job)
+                && let Some(ask) = job.ask_mut(entry.ask)
+            {
+                ask.passed_over_ms.get_or_insert(self.now);
+            }
+            let Some(pick) = pick else {
+                return self.note_skips(fits);
+            };
+            granted += self.backlog.shapes.get(pick.shape).resource;
+            self.grant(id, pick, decisions);
+            if fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]) {
+                return;
+            }
+        }
+    }
+
+    /// The node keeps room that locked asks could use: their clocks run.
+    fn note_skips(&mut self, fits: &FitList) {
+        let locked = self.backlog.locked_mask(ShareNodeId::ROOT);
+        let grain_ms = (self.place.wait_ms(Locality::NodeLocal) / 16).max(1);
+        for shape in &fits.shapes {
+            // Strict asks have no mask, but one that waits for its host's rack needs the clock.
+            if locked & (1 << shape.bit()) != 0 || !self.timers.is_empty() {
+                self.backlog.shapes.skipped(*shape, self.now, grain_ms);
+            }
+        }
+    }
+
+    /// Takes the room for what was picked and tells the host.
+    pub(super) fn grant(&mut self, id: NodeId, pick: Pick, decisions: &mut Vec<Decision>) {
+        let node = self
+            .cluster
+            .node_mut(id)
+            .expect("a grant is for a node that reported");
+        let (host, rack) = (node.facts.host, node.facts.rack);
+        let job = self
+            .cluster
+            .job(pick.job)
+            .expect("a pick is of a job that is there");
+        let ask = job
+            .ask(pick.ask)
+            .expect("a pick is of an ask that is there");
+        let locality = ask.locality(host, rack);
+        let container = Container {
+            node: id,
+            resource: ask.facts.resource,
+            priority: ask.facts.priority,
+            am: ask.facts.am,
+            started_ms: self.now,
+        };
+        let floor = self.floor_of(pick.job, pick.ask);
+        let node = self.cluster.node_mut(id).expect("it was found above");
+        node.free -= container.resource;
+        self.charge(pick.job, &container, true);
+        self.count_down(pick, host, rack, locality);
+        self.settle_after_grant(pick, floor, locality);
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        self.in_flight.push_back(InFlight {
+            seq,
+            job: pick.job,
+            ask: pick.ask,
+            locality,
+            container,
+        });
+        decisions.push(Decision::Grant {
+            job: pick.job,
+            ask: pick.ask,
+            node: id,
+            locality,
+            seq,
+        });
+    }
+
+    /// Lowers the counts exactly as YARN's `LocalityAppPlacementAllocator` does: a node-local
+    /// container counts on its host's row, its rack's and in all.
+    fn count_down(&mut self, pick: Pick, host: PlaceId, rack: PlaceId, locality: Locality) {
+        for place in counted_places(host, rack, locality) {
+            let job = self
+                .cluster
+                .job(pick.job)
+                .expect("a pick is of a job that is there");
+            let ask = job
+                .ask(pick.ask)
+                .expect("a pick is of an ask that is there");
+            if let Some(row) = ask.rows.get(&place).copied() {
+                let row = Row {
+                    count: row.count.saturating_sub(1),
+                    ..row
+                };
+                self.set_row(pick.job, pick.ask, place, row);
+            }
+        }
+        let job = self
+            .cluster
+            .job_mut(pick.job)
+            .expect("a pick is of a job that is there");
+        let ask = job
+            .ask_mut(pick.ask)
+            .expect("a pick is of an ask that is there");
+        if ask.facts.count > 1 {
+            ask.facts.count -= 1;
+            return;
+        }
+        // Out first: what leaves is found by what it was.
+        self.leave(pick.job, pick.ask);
+        let job = self
+            .cluster
+            .job_mut(pick.job)
+            .expect("a pick is of a job that is there");
+        job.ask_mut(pick.ask)
+            .expect("a pick is of an ask that is there")
+            .facts
+            .count = 0;
+    }
+
+    /// The place stage's answer to a launch: an ask that was served where it insisted goes on
+    /// insisting, with a new clock.
+    fn settle_after_grant(&mut self, pick: Pick, floor: Locality, granted: Locality) {
+        let now = self.now;
+        let place = &self.place;
+        let Some(ask) = self
+            .cluster
+            .job_mut(pick.job)
+            .and_then(|job| job.ask_mut(pick.ask))
+        else {
+            return;
+        };
+        if ask.standing == Standing::Out {
+            return;
+        }
+        let next = place.after_grant(floor, ask.level, granted);
+        if next == ask.level && granted <= ask.level && ask.standing != Standing::Open {
+            ask.insisting_since_ms = now;
+            ask.passed_over_ms = None;
+        }
+        self.set_level(pick.job, pick.ask, next);
+        self.settle_level(pick.job, pick.ask, floor);
+    }
+}
+
+/// The hosts and racks whose rows a container at `locality` counts on.
+pub(super) fn counted_places(
+    host: PlaceId,
+    rack: PlaceId,
+    locality: Locality,
+) -> impl Iterator<Item = PlaceId> {
+    let host = (locality == Locality::NodeLocal).then_some(host);
+    let rack = (locality <= Locality::RackLocal).then_some(rack);
+    host.into_iter().chain(rack)
+}

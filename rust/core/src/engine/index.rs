@@ -1,0 +1,325 @@
+//! Keeping the backlog in step with the asks: entering, leaving, and moving between levels of
+//! locality. Everything that changes whether or where an ask can be found goes through here.
+
+use super::Engine;
+use crate::backlog::{Backlog, Entry};
+use crate::cluster::{Ask, Cluster, Job, Row, Standing};
+use crate::share::ShareTree;
+use crate::types::{AskId, JobId, Locality, PlaceId};
+
+/// The ask's key in the indexes. Changes only while the ask is out of them.
+pub(super) fn entry(job: &Job, ask: &Ask) -> Entry {
+    Entry {
+        order: job.order_key,
+        job: job.facts.job,
+        priority: ask.facts.priority,
+        ask: ask.facts.ask,
+    }
+}
+
+/// The nearest kind of place that the ask names.
+fn floor(cluster: &Cluster, ask: &Ask) -> Locality {
+    let mut floor = Locality::OffSwitch;
+    for (place, row) in &ask.rows {
+        if row.count == 0 {
+            continue;
+        } else if !cluster.is_rack(*place) {
+            return Locality::NodeLocal;
+        }
+        floor = Locality::RackLocal;
+    }
+    floor
+}
+
+/// Whether a row belongs into the index of its place: hosts always, racks once the ask has
+/// waited for its hosts, and only if the row lets the whole rack serve it.
+fn is_indexed(cluster: &Cluster, ask: &Ask, place: PlaceId, row: Row) -> bool {
+    let rack = cluster.is_rack(place);
+    ask.standing != Standing::Out
+        && row.count > 0
+        && (!rack || (row.relax && ask.level >= Locality::RackLocal))
+}
+
+fn standing_at(ask: &Ask) -> Standing {
+    match (ask.facts.relax, ask.level) {
+        (false, _) => Standing::Strict,
+        (true, Locality::OffSwitch) => Standing::Open,
+        (true, _) => Standing::Locked,
+    }
+}
+
+impl Engine {
+    /// Puts a pending ask of a job that may run into the backlog.
+    pub(super) fn enter(&mut self, job_id: JobId, ask_id: AskId) {
+        let floor = match self.cluster.job(job_id) {
+            Some(job) if job.runnable => match job.ask(ask_id) {
+                Some(ask) if ask.standing == Standing::Out && ask.facts.count > 0 => {
+                    floor(&self.cluster, ask)
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        let (now, level) = (self.now, self.place.start(floor));
+        let job = self.cluster.job_mut(job_id).expect("it was found above");
+        let leaf = job.leaf;
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        // A strict ask never leaves the places that it names.
+        ask.level = if ask.facts.relax {
+            level
+        } else {
+            level.min(Locality::RackLocal)
+        };
+        ask.insisting_since_ms = now;
+        ask.passed_over_ms = None;
+        ask.standing = standing_at(ask);
+        let shape = ask.shape;
+        self.backlog.shapes.enter(shape, now);
+        self.tree
+            .count_ask(&*self.share, &self.cluster.capacity, leaf, true);
+        let job = self.cluster.job(job_id).expect("it was found above");
+        let ask = job.ask(ask_id).expect("it was found above");
+        list(&mut self.backlog, &self.tree, job, ask, true);
+        for (place, row) in &ask.rows {
+            if is_indexed(&self.cluster, ask, *place, *row) {
+                let entry = entry(job, ask);
+                self.backlog
+                    .places
+                    .insert(&self.tree, *place, leaf, shape, entry);
+            }
+        }
+        self.arm(job_id, ask_id);
+    }
+
+    /// Takes an ask out of the backlog: nothing is pending, or its key is about to change.
+    pub(super) fn leave(&mut self, job_id: JobId, ask_id: AskId) {
+        let Some(job) = self.cluster.job(job_id) else {
+            return;
+        };
+        let Some(ask) = job.ask(ask_id) else { return };
+        if ask.standing == Standing::Out {
+            return;
+        }
+        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        list(&mut self.backlog, &self.tree, job, ask, false);
+        for (place, row) in &ask.rows {
+            if is_indexed(&self.cluster, ask, *place, *row) {
+                self.backlog
+                    .places
+                    .remove(&self.tree, *place, leaf, shape, entry);
+            }
+        }
+        self.backlog.shapes.leave(shape);
+        self.tree
+            .count_ask(&*self.share, &self.cluster.capacity, leaf, false);
+        self.disarm(job_id, ask_id);
+        let job = self.cluster.job_mut(job_id).expect("it was found above");
+        job.ask_mut(ask_id).expect("it was found above").standing = Standing::Out;
+    }
+
+    /// Takes all asks of a job out, so that its leaf or order key may change.
+    pub(super) fn leave_all(&mut self, job_id: JobId) {
+        for ask in self.ask_ids(job_id) {
+            self.leave(job_id, ask);
+        }
+    }
+
+    /// Puts all asks of a job back.
+    pub(super) fn enter_all(&mut self, job_id: JobId) {
+        for ask in self.ask_ids(job_id) {
+            self.enter(job_id, ask);
+        }
+    }
+
+    fn ask_ids(&self, job_id: JobId) -> impl Iterator<Item = AskId> + use<> {
+        let count = self.cluster.job(job_id).map_or(0, |job| job.asks.len());
+        (0..count as u32).map(AskId)
+    }
+
+    /// Moves an ask in the backlog to another level of locality.
+    pub(super) fn set_level(&mut self, job_id: JobId, ask_id: AskId, level: Locality) {
+        let Some(job) = self.cluster.job(job_id) else {
+            return;
+        };
+        let Some(ask) = job.ask(ask_id) else { return };
+        let level = if ask.facts.relax {
+            level
+        } else {
+            level.min(Locality::RackLocal)
+        };
+        if ask.standing == Standing::Out || ask.level == level {
+            return;
+        }
+        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        let racks_now = level >= Locality::RackLocal;
+        if racks_now != (ask.level >= Locality::RackLocal) {
+            for (place, row) in &ask.rows {
+                if row.count == 0 || !row.relax || !self.cluster.is_rack(*place) {
+                    continue;
+                } else if racks_now {
+                    self.backlog
+                        .places
+                        .insert(&self.tree, *place, leaf, shape, entry);
+                } else {
+                    self.backlog
+                        .places
+                        .remove(&self.tree, *place, leaf, shape, entry);
+                }
+            }
+        }
+        list(&mut self.backlog, &self.tree, job, ask, false);
+        self.disarm(job_id, ask_id);
+        let now = self.now;
+        let job = self.cluster.job_mut(job_id).expect("it was found above");
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        ask.level = level;
+        ask.insisting_since_ms = now;
+        ask.passed_over_ms = None;
+        ask.standing = standing_at(ask);
+        let job = self.cluster.job(job_id).expect("it was found above");
+        let ask = job.ask(ask_id).expect("it was found above");
+        list(&mut self.backlog, &self.tree, job, ask, true);
+        self.arm(job_id, ask_id);
+    }
+
+    /// Sets the count of one row, in the ask and in the index of its place.
+    pub(super) fn set_row(&mut self, job_id: JobId, ask_id: AskId, place: PlaceId, row: Row) {
+        let Some(job) = self.cluster.job(job_id) else {
+            return;
+        };
+        let Some(ask) = job.ask(ask_id) else { return };
+        let before = ask.rows.get(&place).copied();
+        let was = before.is_some_and(|row| is_indexed(&self.cluster, ask, place, row));
+        let is = is_indexed(&self.cluster, ask, place, row);
+        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        if is && !was {
+            self.backlog
+                .places
+                .insert(&self.tree, place, leaf, shape, entry);
+        } else if was && !is {
+            self.backlog
+                .places
+                .remove(&self.tree, place, leaf, shape, entry);
+        }
+        let job = self.cluster.job_mut(job_id).expect("it was found above");
+        let ask = job.ask_mut(ask_id).expect("it was found above");
+        if row.count == 0 {
+            ask.rows.remove(&place);
+        } else {
+            ask.rows.insert(place, row);
+        }
+    }
+
+    /// After rows came or went: an ask that did not wait yet insists on the nearest place that
+    /// it names now; one that has waited keeps what it has waited for.
+    pub(super) fn settle_level(&mut self, job_id: JobId, ask_id: AskId, floor_before: Locality) {
+        let Some(ask) = self.cluster.job(job_id).and_then(|job| job.ask(ask_id)) else {
+            return;
+        };
+        let floor = floor(&self.cluster, ask);
+        if floor != floor_before {
+            let (before, after) = (self.place.start(floor_before), self.place.start(floor));
+            if ask.level == before || ask.level < after {
+                self.set_level(job_id, ask_id, after);
+            }
+        }
+    }
+
+    /// The nearest kind of place that an ask names.
+    pub(super) fn floor_of(&self, job_id: JobId, ask_id: AskId) -> Locality {
+        let ask = self.cluster.job(job_id).and_then(|job| job.ask(ask_id));
+        ask.map_or(Locality::OffSwitch, |ask| floor(&self.cluster, ask))
+    }
+
+    /// Indexes everything anew: a name that counted as a host turned out to be a rack.
+    pub(super) fn reindex(&mut self, change: impl FnOnce(&mut Engine)) {
+        let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
+        for job in &jobs {
+            self.leave_all(*job);
+        }
+        change(self);
+        for job in &jobs {
+            self.enter_all(*job);
+        }
+    }
+
+    fn arm(&mut self, job_id: JobId, ask_id: AskId) {
+        let job = self
+            .cluster
+            .job_mut(job_id)
+            .expect("armed for a job that is there");
+        let ask = job.ask_mut(ask_id).expect("armed for an ask that is there");
+        let due = ask.insisting_since_ms + self.place.wait_ms(ask.level);
+        let waits = match ask.standing {
+            Standing::Out | Standing::Open => false,
+            Standing::Locked => true,
+            Standing::Strict => ask.level == Locality::NodeLocal,
+        };
+        if waits {
+            ask.timer_ms = Some(due);
+            self.timers.insert((due, job_id, ask_id));
+        }
+    }
+
+    fn disarm(&mut self, job_id: JobId, ask_id: AskId) {
+        let Some(job) = self.cluster.job_mut(job_id) else {
+            return;
+        };
+        if let Some(due) = job.ask_mut(ask_id).and_then(|ask| ask.timer_ms.take()) {
+            self.timers.remove(&(due, job_id, ask_id));
+        }
+    }
+
+    /// Lets asks that were passed over for long enough go further from their named places. An
+    /// ask that was not passed over yet is looked at again after another wait.
+    pub(super) fn fire_timers(&mut self) {
+        while let Some(&(due, job_id, ask_id)) = self.timers.first() {
+            if due > self.now {
+                return;
+            }
+            self.timers.pop_first();
+            let now = self.now;
+            let shapes = &self.backlog.shapes;
+            let Some(job) = self.cluster.job_mut(job_id) else {
+                continue;
+            };
+            let Some(ask) = job.ask_mut(ask_id) else {
+                continue;
+            };
+            ask.timer_ms = None;
+            let wait_ms = self.place.wait_ms(ask.level).max(1);
+            let skipped = shapes.first_skip(ask.shape, ask.insisting_since_ms);
+            let first = match (ask.passed_over_ms, skipped) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            if first.is_some_and(|first| now - first >= wait_ms) {
+                let next = match ask.level {
+                    Locality::NodeLocal => Locality::RackLocal,
+                    _ => Locality::OffSwitch,
+                };
+                let next = self.place.start(next);
+                self.set_level(job_id, ask_id, next);
+            } else {
+                let again = first.unwrap_or(now) + wait_ms;
+                ask.timer_ms = Some(again);
+                self.timers.insert((again, job_id, ask_id));
+            }
+        }
+    }
+}
+
+/// Puts an ask into, or takes it out of, the set of its leaf that its standing names.
+fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bool) {
+    let open = match ask.standing {
+        Standing::Open => true,
+        Standing::Locked => false,
+        Standing::Out | Standing::Strict => return,
+    };
+    let entry = entry(job, ask);
+    if added {
+        backlog.insert(tree, job.leaf, ask.shape, entry, open);
+    } else {
+        backlog.remove(tree, job.leaf, ask.shape, entry, open);
+    }
+}

@@ -1,0 +1,256 @@
+//! The invariants of the engine's books, worked out from the parts and compared with the kept
+//! totals. Linear in everything; for tests, the simulator and the audit of a debug build.
+
+use super::Engine;
+use super::index::entry;
+use crate::backlog::{Entry, ShapeId};
+use crate::cluster::{Container, Standing};
+use crate::resource::Resource;
+use crate::share::ShareNodeId;
+use crate::types::{JobId, Locality, NodeId, PlaceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Engine {
+    /// Checks every invariant.
+    ///
+    /// # Errors
+    /// The first that does not hold, in words, with the figures.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.check_containers()?;
+        self.check_tree()?;
+        self.check_queues()?;
+        self.check_backlog()?;
+        self.check_places()
+    }
+
+    /// Every container with its job: the live ones and the grants in flight.
+    fn all_containers(&self) -> impl Iterator<Item = (JobId, &Container)> {
+        let live = self.cluster.jobs().flat_map(|job| {
+            job.containers
+                .values()
+                .map(|container| (job.facts.job, container))
+        });
+        live.chain(
+            self.in_flight
+                .iter()
+                .map(|grant| (grant.job, &grant.container)),
+        )
+    }
+
+    /// Containers on nodes = containers on jobs = containers in all, and no node gives out more
+    /// than it has free.
+    fn check_containers(&self) -> Result<(), String> {
+        let mut by_node: BTreeMap<NodeId, (Resource, u32)> = BTreeMap::new();
+        let mut by_job: BTreeMap<JobId, (Resource, u32)> = BTreeMap::new();
+        let mut total = Resource::ZERO;
+        for (job, container) in self.all_containers() {
+            let node = by_node.entry(container.node).or_default();
+            node.0 += container.resource;
+            node.1 += 1;
+            let job = by_job.entry(job).or_default();
+            job.0 += container.resource;
+            job.1 += 1;
+            total += container.resource;
+        }
+        same("containers of the cluster", &self.cluster.used, &total)?;
+        for node in self.cluster.nodes() {
+            let id = node.facts.node;
+            let sum = by_node.remove(&id).unwrap_or_default();
+            same(
+                &format!("containers on node {}", id.0),
+                &(node.used, node.containers),
+                &sum,
+            )?;
+            if node.free.any_negative() && !node.facts.free.any_negative() {
+                return Err(format!(
+                    "node {} gave out more than it had: {:?}",
+                    id.0, node.free
+                ));
+            }
+        }
+        same(
+            "containers on nodes that are not there",
+            &by_node,
+            &BTreeMap::new(),
+        )?;
+        for job in self.cluster.jobs() {
+            let id = job.facts.job;
+            let sum = by_job.remove(&id).unwrap_or_default();
+            let kept = (job.used, job.running_containers());
+            same(&format!("containers of job {}", id.0), &kept, &sum)?;
+        }
+        let schedulable = self.cluster.nodes().filter(|node| node.facts.schedulable);
+        let capacity = schedulable.fold(Resource::ZERO, |sum, node| sum + node.facts.capacity);
+        same("capacity", &self.cluster.capacity, &capacity)
+    }
+
+    /// Usage of the tree of shares, from the leaves up, and its limits on ApplicationMasters.
+    fn check_tree(&self) -> Result<(), String> {
+        let mut used = vec![Resource::ZERO; self.tree.len()];
+        let mut ams = vec![(Resource::ZERO, 0); self.tree.len()];
+        for (job, container) in self.all_containers() {
+            let leaf = self
+                .cluster
+                .job(job)
+                .expect("containers belong to jobs")
+                .leaf;
+            for at in self.tree.path_up(leaf) {
+                used[at.index()] += container.resource;
+            }
+            if container.am {
+                ams[leaf.index()].0 += container.resource;
+                ams[leaf.index()].1 += 1;
+            }
+        }
+        let mut pending = vec![0; self.tree.len()];
+        for job in self.cluster.jobs() {
+            let asks = job.asks.iter().flatten();
+            let standing = asks.filter(|ask| ask.standing != Standing::Out).count() as u32;
+            for at in self.tree.path_up(job.leaf) {
+                pending[at.index()] += standing;
+            }
+        }
+        for id in self.tree.ids() {
+            let (node, i) = (self.tree.node(id), id.index());
+            same(&format!("usage of share {i}"), &node.used, &used[i])?;
+            same(
+                &format!("masters of share {i}"),
+                &(node.am_used, node.ams),
+                &ams[i],
+            )?;
+            same(
+                &format!("asks of share {i}"),
+                &node.pending_asks,
+                &pending[i],
+            )?;
+            let listed: BTreeSet<ShareNodeId> = node.in_order().collect();
+            let wanting: BTreeSet<ShareNodeId> = node
+                .children
+                .iter()
+                .copied()
+                .filter(|c| pending[c.index()] > 0)
+                .collect();
+            same(
+                &format!("children in order of share {i}"),
+                &listed,
+                &wanting,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_queues(&self) -> Result<(), String> {
+        let mut waiting = 0;
+        for queue in self.cluster.queues.iter() {
+            let below = |job: &JobId| {
+                let job = self.cluster.job(*job).expect("listed jobs are there");
+                self.cluster
+                    .queues
+                    .path_up(job.facts.queue)
+                    .any(|at| at.id == queue.id)
+            };
+            let jobs: Vec<JobId> = self
+                .cluster
+                .jobs()
+                .map(|job| job.facts.job)
+                .filter(below)
+                .collect();
+            let runnable = jobs
+                .iter()
+                .filter(|job| self.cluster.job(**job).is_some_and(|job| job.runnable))
+                .count() as u32;
+            let (path, kept) = (&queue.config.path, (queue.jobs, queue.runnable_jobs));
+            same(
+                &format!("jobs of {path}"),
+                &kept,
+                &(jobs.len() as u32, runnable),
+            )?;
+            if queue
+                .config
+                .max_running_jobs
+                .is_some_and(|most| runnable > most)
+                && !self.limits_were_lowered()
+            {
+                return Err(format!("{path} runs {runnable} jobs, more than it may"));
+            }
+            waiting += queue.waiting.len() as u32;
+        }
+        same("waiting jobs", &self.waiting_jobs, &waiting)
+    }
+
+    /// Every pending ask of a job that may run stands where its level says, and nowhere else.
+    fn check_backlog(&self) -> Result<(), String> {
+        type Listed = BTreeSet<(ShareNodeId, ShapeId, Entry, bool)>;
+        let mut listed = Listed::new();
+        for leaf in self.tree.ids() {
+            let sets = self.backlog.leaf(leaf);
+            for (open, sets) in [(true, &sets.open), (false, &sets.locked)] {
+                for (shape, asks) in sets {
+                    listed.extend(asks.iter().map(|entry| (leaf, *shape, *entry, open)));
+                }
+            }
+        }
+        let mut expected = Listed::new();
+        let mut standing: BTreeMap<ShapeId, u32> = BTreeMap::new();
+        for job in self.cluster.jobs() {
+            for ask in job.asks.iter().flatten() {
+                let pending = job.runnable && ask.facts.count > 0;
+                same(
+                    &format!(
+                        "whether ask {:?} of job {:?} stands",
+                        ask.facts.ask, job.facts.job
+                    ),
+                    &(ask.standing != Standing::Out),
+                    &pending,
+                )?;
+                if !pending {
+                    continue;
+                }
+                *standing.entry(ask.shape).or_default() += 1;
+                let strict = ask.standing == Standing::Strict;
+                same("strictness", &strict, &!ask.facts.relax)?;
+                if !strict {
+                    let open = ask.level == Locality::OffSwitch;
+                    expected.insert((job.leaf, ask.shape, entry(job, ask), open));
+                }
+            }
+        }
+        same("asks in the backlog", &listed, &expected)?;
+        let kept: BTreeMap<ShapeId, u32> = self
+            .backlog
+            .shapes
+            .standing()
+            .iter()
+            .map(|id| (*id, self.backlog.shapes.get(*id).standing))
+            .collect();
+        same("asks by shape", &kept, &standing)
+    }
+
+    /// Every host row of a pending ask, and every rack row once it may be used, is indexed.
+    fn check_places(&self) -> Result<(), String> {
+        type Listed = BTreeSet<(PlaceId, ShareNodeId, ShapeId, Entry)>;
+        let listed: Listed = self.backlog.places.all().collect();
+        let mut expected = Listed::new();
+        for job in self.cluster.jobs() {
+            for ask in job.asks.iter().flatten() {
+                if ask.standing == Standing::Out {
+                    continue;
+                }
+                for (place, row) in &ask.rows {
+                    let rack = self.cluster.is_rack(*place);
+                    if row.count > 0 && (!rack || row.relax && ask.level >= Locality::RackLocal) {
+                        expected.insert((*place, job.leaf, ask.shape, entry(job, ask)));
+                    }
+                }
+            }
+        }
+        same("asks by place", &listed, &expected)
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, kept: &T, counted: &T) -> Result<(), String> {
+    if kept == counted {
+        return Ok(());
+    }
+    Err(format!("{what}: kept {kept:?}, counted {counted:?}"))
+}

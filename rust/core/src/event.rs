@@ -1,0 +1,260 @@
+//! The whole vocabulary of the engine: what may happen (`Event`) and what it decides
+//! (`Decision`). No encoding here; the bridge's frames mirror these two enums.
+//!
+//! Amounts in events are absolute, never differences, so that an event that is sent again, or
+//! sent after the truth has moved on, cannot make the engine's books drift from the host's.
+
+use crate::resource::Resource;
+use crate::types::{
+    AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,
+};
+
+/// What a node is and has; sent when it appears and when anything of it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// The node.
+    pub node: NodeId,
+    /// Its host name as asks name it. Several nodes may share one host.
+    pub host: PlaceId,
+    /// Its rack as asks name it.
+    pub rack: PlaceId,
+    /// Its node label.
+    pub partition: PartitionId,
+    /// Whether it may get containers (running, neither draining nor lost).
+    pub schedulable: bool,
+    /// All that it has for containers.
+    pub capacity: Resource,
+    /// What is free of it now, as the host's books say.
+    pub free: Resource,
+}
+
+/// One kind of container that a job asks for, with its total count: YARN's `ANY` row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskFacts {
+    /// The job.
+    pub job: JobId,
+    /// Which of its asks.
+    pub ask: AskId,
+    /// How many containers are asked for in all. 0 withdraws the ask.
+    pub count: u32,
+    /// YARN's request priority: the lower number is served first.
+    pub priority: i32,
+    /// The node label that the containers need.
+    pub partition: PartitionId,
+    /// Whether places that were not named may serve the ask.
+    pub relax: bool,
+    /// Whether this is the container of the ApplicationMaster.
+    pub am: bool,
+    /// Whether this grows or promotes a running container instead of starting one.
+    pub update: bool,
+    /// What one container needs.
+    pub resource: Resource,
+}
+
+/// A container that runs without having been granted by this engine: recovered or replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerFacts {
+    /// The job that owns it.
+    pub job: JobId,
+    /// Its key in that job.
+    pub key: ContainerKey,
+    /// Where it runs.
+    pub node: NodeId,
+    /// YARN's request priority, which tells maps from reduces.
+    pub priority: i32,
+    /// Whether it is the ApplicationMaster.
+    pub am: bool,
+    /// When it started.
+    pub started_ms: Millis,
+    /// What it holds.
+    pub resource: Resource,
+}
+
+/// A job at its submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobFacts {
+    /// The job.
+    pub job: JobId,
+    /// Its queue.
+    pub queue: QueueId,
+    /// Its owner.
+    pub user: UserId,
+    /// YARN's application priority: the higher number is served first.
+    pub priority: i32,
+    /// Whether it is a MapReduce job, whose request priorities tell the kind of a task.
+    pub mapreduce: bool,
+    /// Whether its ApplicationMaster runs outside the cluster.
+    pub unmanaged_am: bool,
+    /// When it was submitted. Ties are broken by the job id.
+    pub submitted_ms: Millis,
+}
+
+/// Why the host refused a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The job, or its attempt, ended.
+    StaleJob,
+    /// The node left or changed.
+    StaleNode,
+    /// The ask was withdrawn meanwhile.
+    AskGone,
+    /// The node has less room than the engine thought.
+    NoFit,
+    /// The job blacklisted the place.
+    Blacklisted,
+    /// A placement constraint forbids it.
+    Constraint,
+    /// No container token could be made.
+    Token,
+    /// Anything else.
+    Other,
+}
+
+/// What happens to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A node joined.
+    NodeAdded(NodeFacts),
+    /// A node left. Its containers have been reported completed before.
+    NodeRemoved(NodeId),
+    /// A node's capacity, label or state changed.
+    NodeChanged(NodeFacts),
+    /// A node reports; room may have appeared. The engine schedules it now.
+    Heartbeat {
+        /// The node.
+        node: NodeId,
+        /// What is free on it, as the host's books say.
+        free: Resource,
+    },
+    /// A job was submitted.
+    JobAdded(JobFacts),
+    /// A job ended. Containers that it still has go with it.
+    JobRemoved(JobId),
+    /// A job changes queue.
+    JobMoved {
+        /// The job.
+        job: JobId,
+        /// Its new queue.
+        queue: QueueId,
+    },
+    /// A job's application priority changed.
+    JobPriority {
+        /// The job.
+        job: JobId,
+        /// Higher is served first.
+        priority: i32,
+    },
+    /// A new attempt began: the asks and the blacklist of the old one are void.
+    JobReset(JobId),
+    /// A job (un)blacklists a host or rack.
+    Blacklist {
+        /// The job.
+        job: JobId,
+        /// The host or rack.
+        place: PlaceId,
+        /// Added or taken off.
+        added: bool,
+    },
+    /// A job's total ask of one kind changed.
+    Ask(AskFacts),
+    /// The part of an ask that names one host or rack changed.
+    AskRow {
+        /// The job.
+        job: JobId,
+        /// The ask; its `Ask` event came before.
+        ask: AskId,
+        /// The host or rack.
+        place: PlaceId,
+        /// How many of the containers would be local there.
+        count: u32,
+        /// Whether the rack's row lets hosts serve it that were not named.
+        relax: bool,
+    },
+    /// A container runs that this engine did not grant.
+    ContainerAdded(ContainerFacts),
+    /// A container ended, whatever the reason.
+    ContainerCompleted {
+        /// The job that owned it.
+        job: JobId,
+        /// Its key.
+        key: ContainerKey,
+        /// YARN's exit status.
+        exit: i32,
+    },
+    /// A container grew or shrank.
+    ContainerResized {
+        /// The job that owns it.
+        job: JobId,
+        /// Its key.
+        key: ContainerKey,
+        /// What it holds now.
+        resource: Resource,
+    },
+    /// The host committed a grant as container `key`.
+    Ack {
+        /// The job that the grant was for.
+        job: JobId,
+        /// The grant.
+        seq: u64,
+        /// The container that it became.
+        key: ContainerKey,
+    },
+    /// The host refused a grant; what it had taken is given back.
+    Nack {
+        /// The job that the grant was for.
+        job: JobId,
+        /// The grant.
+        seq: u64,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Time passed: shares, headrooms and evictions are worked out anew.
+    Tick,
+    /// A fault asked for by a test. Honoured only if the configuration allows faults.
+    Fault(u32),
+}
+
+/// Why a container is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictReason {
+    /// A queue below its minimum share waited too long.
+    MinShare = 1,
+    /// A queue far below its fair share waited too long.
+    FairShare = 2,
+}
+
+/// What the engine wants done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Start one container of `ask` on `node`. To be answered by `Ack` or `Nack`, in order.
+    Grant {
+        /// The job.
+        job: JobId,
+        /// Which of its asks.
+        ask: AskId,
+        /// Where.
+        node: NodeId,
+        /// As what it is accounted.
+        locality: Locality,
+        /// Number of the grant, for the answer.
+        seq: u64,
+    },
+    /// Take a container back after `grace_ms`.
+    Evict {
+        /// The job that owns it.
+        job: JobId,
+        /// The container.
+        key: ContainerKey,
+        /// Why.
+        reason: EvictReason,
+        /// How long the job may take to give it back by itself.
+        grace_ms: u32,
+    },
+    /// What a job may still get, for its ApplicationMaster's planning.
+    Headroom {
+        /// The job.
+        job: JobId,
+        /// Room left for it.
+        resource: Resource,
+    },
+}

@@ -1,0 +1,48 @@
+//! First in, first out: by application priority, then by time of submission.
+//!
+//! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
+
+use super::{Order, OrderEntry, OrderKey};
+use crate::cluster::Job;
+
+/// The line in the list of orders.
+pub(super) const ENTRY: OrderEntry = OrderEntry {
+    name: "fifo",
+    summary: "by application priority, then by time of submission",
+    build: |_config| Box::new(Fifo),
+};
+
+struct Fifo;
+
+impl Order for Fifo {
+    fn key(&self, job: &Job) -> OrderKey {
+        OrderKey(-i64::from(job.facts.priority), job.facts.submitted_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::JobFacts;
+    use crate::share::ShareNodeId;
+    use crate::types::{JobId, QueueId, UserId};
+
+    #[test]
+    fn priority_goes_before_age_and_age_before_nothing_else() {
+        let job = |priority, submitted_ms| {
+            let facts = JobFacts {
+                job: JobId(1),
+                queue: QueueId(0),
+                user: UserId(0),
+                priority,
+                mapreduce: true,
+                unmanaged_am: false,
+                submitted_ms,
+            };
+            Fifo.key(&Job::new(facts, ShareNodeId(0), OrderKey::FIRST))
+        };
+        assert!(job(0, 10) < job(0, 11));
+        assert!(job(5, 11) < job(0, 10));
+        assert!(job(i32::MIN, 0) > job(i32::MAX, i64::MAX));
+    }
+}

@@ -1,0 +1,93 @@
+//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 2), by time: an ask that is passed
+//! over insists on its hosts for `node_wait_ms`, then on its racks for `rack_wait_ms`.
+//!
+//! The clock of an ask starts when it is first passed over, not when it appears: on a full
+//! cluster, where nobody could have been served, waiting must not cost locality.
+
+use super::{Place, PlaceEntry};
+use crate::types::{Locality, Millis};
+
+/// The line in the list of placements.
+pub(super) const ENTRY: PlaceEntry = PlaceEntry {
+    name: "delay",
+    summary: "tasks wait a bounded time for a node, then a rack, that holds their data",
+    build: |config| {
+        Box::new(Delay {
+            node_wait_ms: config.node_wait_ms,
+            rack_wait_ms: config.rack_wait_ms,
+        })
+    },
+};
+
+struct Delay {
+    node_wait_ms: Millis,
+    rack_wait_ms: Millis,
+}
+
+impl Place for Delay {
+    fn start(&self, floor: Locality) -> Locality {
+        match floor {
+            Locality::NodeLocal if self.node_wait_ms == 0 => self.start(Locality::RackLocal),
+            Locality::RackLocal if self.rack_wait_ms == 0 => Locality::OffSwitch,
+            level => level,
+        }
+    }
+
+    fn wait_ms(&self, level: Locality) -> Millis {
+        match level {
+            Locality::NodeLocal => self.node_wait_ms,
+            Locality::RackLocal => self.rack_wait_ms,
+            Locality::OffSwitch => 0,
+        }
+    }
+
+    fn after_grant(&self, floor: Locality, level: Locality, granted: Locality) -> Locality {
+        // A launch at a level sends the job back to insisting on it (lines 8, 11 and 14).
+        self.start(floor.max(granted)).min(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Locality::{NodeLocal, OffSwitch, RackLocal};
+
+    #[test]
+    fn a_local_launch_makes_the_job_insist_again_and_a_remote_one_does_not() {
+        let delay = Delay {
+            node_wait_ms: 3_000,
+            rack_wait_ms: 3_000,
+        };
+        assert_eq!(delay.start(NodeLocal), NodeLocal);
+        assert_eq!(
+            delay.after_grant(NodeLocal, OffSwitch, NodeLocal),
+            NodeLocal
+        );
+        assert_eq!(
+            delay.after_grant(NodeLocal, OffSwitch, RackLocal),
+            RackLocal
+        );
+        assert_eq!(
+            delay.after_grant(NodeLocal, OffSwitch, OffSwitch),
+            OffSwitch
+        );
+        assert_eq!(
+            delay.after_grant(NodeLocal, NodeLocal, NodeLocal),
+            NodeLocal
+        );
+    }
+
+    #[test]
+    fn a_wait_of_zero_skips_its_level() {
+        let no_node_wait = Delay {
+            node_wait_ms: 0,
+            rack_wait_ms: 3_000,
+        };
+        assert_eq!(no_node_wait.start(NodeLocal), RackLocal);
+        let no_wait = Delay {
+            node_wait_ms: 0,
+            rack_wait_ms: 0,
+        };
+        assert_eq!(no_wait.start(NodeLocal), OffSwitch);
+    }
+}

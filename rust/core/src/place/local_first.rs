@@ -1,0 +1,28 @@
+//! Local first: a job whose turn it is runs on the node that reported, as near to its data as
+//! it can there. It never waits for a better node.
+
+use super::{Place, PlaceEntry};
+use crate::types::{Locality, Millis};
+
+/// The line in the list of placements.
+pub(super) const ENTRY: PlaceEntry = PlaceEntry {
+    name: "local-first",
+    summary: "the nearest task for the node that reports; no waiting",
+    build: |_config| Box::new(LocalFirst),
+};
+
+struct LocalFirst;
+
+impl Place for LocalFirst {
+    fn start(&self, _floor: Locality) -> Locality {
+        Locality::OffSwitch
+    }
+
+    fn wait_ms(&self, _level: Locality) -> Millis {
+        0
+    }
+
+    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
+        level
+    }
+}

@@ -1,0 +1,31 @@
+//! One share for all: the order stage alone decides between jobs, whatever their queues.
+//!
+//! Limits of the root queue hold; limits of other queues on resources do not, as jobs of all
+//! queues stand in one line. `max_running_jobs` holds for every queue.
+
+use super::{Share, ShareEntry, ShareKey, ShareNode, ShareTree};
+use crate::resource::Resource;
+
+/// The line in the list of shares.
+pub(super) const ENTRY: ShareEntry = ShareEntry {
+    name: "single",
+    summary: "all jobs in one line; queues only name them",
+    build: |_config| Box::new(Single),
+};
+
+struct Single;
+
+impl Share for Single {
+    fn follows_queues(&self) -> bool {
+        false
+    }
+
+    fn key(&self, _node: &ShareNode, _capacity: &Resource) -> ShareKey {
+        ShareKey::default()
+    }
+
+    fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
+        let root = tree.root_mut();
+        root.fair_share = root.max_share.component_min(capacity);
+    }
+}

@@ -1,0 +1,245 @@
+//! The tree of shares: usage, limits and the order of siblings. Which sibling goes first is the
+//! share stage's key; this file only keeps the keys in order as usage changes.
+
+use super::{Share, ShareKey};
+use crate::config::QueueConfig;
+use crate::resource::Resource;
+use crate::types::{Millis, QueueId};
+use std::collections::BTreeSet;
+
+/// A node of the tree of shares. Under `fair` its number is that of the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShareNodeId(pub u32);
+
+impl ShareNodeId {
+    /// The root.
+    pub const ROOT: ShareNodeId = ShareNodeId(0);
+
+    /// The id as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What one node of the tree has, wants and may have.
+#[derive(Clone, Debug)]
+pub struct ShareNode {
+    /// The node above.
+    pub parent: Option<ShareNodeId>,
+    /// The nodes below.
+    pub children: Vec<ShareNodeId>,
+    /// The queue that it stands for.
+    pub queue: QueueId,
+    /// Against its siblings.
+    pub weight: f64,
+    /// What it gets before others get more.
+    pub min_share: Resource,
+    /// What it never exceeds.
+    pub max_share: Resource,
+    /// Whether `max_share` limits anything.
+    pub limited: bool,
+    /// The part of the fair share that ApplicationMasters may take.
+    pub max_am_share: f64,
+    /// What containers of its jobs hold, grants in flight included.
+    pub used: Resource,
+    /// What ApplicationMasters hold of it, and how many they are. Kept at leaves.
+    pub am_used: Resource,
+    /// See `am_used`.
+    pub ams: u32,
+    /// How many asks are in the backlog at or below it.
+    pub pending_asks: u32,
+    /// Usage and pending asks, as of the last tick.
+    pub demand: Resource,
+    /// What it is entitled to, as of the last tick.
+    pub fair_share: Resource,
+    /// Since when it has been below its minimum share with asks pending.
+    pub below_min_since_ms: Option<Millis>,
+    /// Since when it has been far below its fair share with asks pending.
+    pub below_fair_since_ms: Option<Millis>,
+    key: ShareKey,
+    order: BTreeSet<(ShareKey, ShareNodeId)>,
+}
+
+impl ShareNode {
+    /// A node for a queue, with nothing used or wanted.
+    pub fn new(parent: Option<ShareNodeId>, queue: QueueId, config: &QueueConfig) -> ShareNode {
+        let mut node = ShareNode {
+            parent,
+            children: Vec::new(),
+            queue,
+            weight: 1.0,
+            min_share: Resource::ZERO,
+            max_share: Resource::UNBOUNDED,
+            limited: false,
+            max_am_share: 1.0,
+            used: Resource::ZERO,
+            am_used: Resource::ZERO,
+            ams: 0,
+            pending_asks: 0,
+            demand: Resource::ZERO,
+            fair_share: Resource::ZERO,
+            below_min_since_ms: None,
+            below_fair_since_ms: None,
+            key: ShareKey::default(),
+            order: BTreeSet::new(),
+        };
+        node.configure(config);
+        node
+    }
+
+    /// Takes over weight and limits.
+    pub fn configure(&mut self, config: &QueueConfig) {
+        self.weight = config.weight;
+        self.min_share = config.min_share;
+        self.max_share = config.max_share;
+        self.limited = config.max_share != Resource::UNBOUNDED;
+        self.max_am_share = config.max_am_share;
+    }
+
+    /// The children that have something pending, in the order in which they are served.
+    pub fn in_order(&self) -> impl Iterator<Item = ShareNodeId> {
+        self.order.iter().map(|(_, id)| *id)
+    }
+
+    /// Whether one more ApplicationMaster of that size may start in this leaf. The first may
+    /// always: a share so small that none fits must not lock a queue up.
+    pub fn admits_am(&self, resource: &Resource) -> bool {
+        self.ams == 0
+            || (self.am_used + *resource).fits_in(&self.fair_share.scaled(self.max_am_share))
+    }
+}
+
+/// The tree.
+#[derive(Debug, Default)]
+pub struct ShareTree {
+    nodes: Vec<ShareNode>,
+}
+
+impl ShareTree {
+    /// Adds a node below `parent` (none: the root). Parents are added before children.
+    pub fn add(
+        &mut self,
+        parent: Option<ShareNodeId>,
+        queue: QueueId,
+        config: &QueueConfig,
+    ) -> ShareNodeId {
+        let id = ShareNodeId(self.nodes.len() as u32);
+        self.nodes.push(ShareNode::new(parent, queue, config));
+        if let Some(parent) = parent {
+            self.nodes[parent.index()].children.push(id);
+        }
+        id
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is not even a root.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Every id; parents come before children.
+    pub fn ids(&self) -> impl Iterator<Item = ShareNodeId> + use<> {
+        (0..self.nodes.len() as u32).map(ShareNodeId)
+    }
+
+    /// The node.
+    pub fn node(&self, id: ShareNodeId) -> &ShareNode {
+        &self.nodes[id.index()]
+    }
+
+    pub(crate) fn node_mut(&mut self, id: ShareNodeId) -> &mut ShareNode {
+        &mut self.nodes[id.index()]
+    }
+
+    pub(crate) fn root_mut(&mut self) -> &mut ShareNode {
+        &mut self.nodes[0]
+    }
+
+    /// From `id` up to the root.
+    pub fn path_up(&self, id: ShareNodeId) -> impl Iterator<Item = ShareNodeId> {
+        std::iter::successors(Some(id), |at| self.nodes[at.index()].parent)
+    }
+
+    /// Whether `resource` more stays within every limit from `leaf` up.
+    pub fn within_limits(&self, leaf: ShareNodeId, resource: &Resource) -> bool {
+        self.path_up(leaf).all(|at| {
+            let node = &self.nodes[at.index()];
+            !node.limited || resource.fits_in(&(node.max_share - node.used))
+        })
+    }
+
+    /// Adds to (or takes from) the usage of a leaf and everything above it.
+    pub fn charge(
+        &mut self,
+        share: &dyn Share,
+        capacity: &Resource,
+        leaf: ShareNodeId,
+        resource: &Resource,
+        taken: bool,
+    ) {
+        let mut at = Some(leaf);
+        while let Some(id) = at {
+            let node = &mut self.nodes[id.index()];
+            if taken {
+                node.used += *resource;
+            } else {
+                node.used -= *resource;
+            }
+            at = node.parent;
+            self.rekey(share, capacity, id);
+        }
+    }
+
+    /// Counts an ask into (or out of) the backlog of a leaf; only nodes with something pending
+    /// stand in their parent's order.
+    pub fn count_ask(
+        &mut self,
+        share: &dyn Share,
+        capacity: &Resource,
+        leaf: ShareNodeId,
+        added: bool,
+    ) {
+        let mut at = Some(leaf);
+        while let Some(id) = at {
+            let node = &mut self.nodes[id.index()];
+            let before = node.pending_asks;
+            node.pending_asks = if added { before + 1 } else { before - 1 };
+            let (parent, key, after) = (node.parent, node.key, node.pending_asks);
+            if let Some(parent) = parent {
+                if before == 0 {
+                    let key = share.key(&self.nodes[id.index()], capacity);
+                    self.nodes[id.index()].key = key;
+                    self.nodes[parent.index()].order.insert((key, id));
+                } else if after == 0 {
+                    self.nodes[parent.index()].order.remove(&(key, id));
+                }
+            }
+            at = parent;
+        }
+    }
+
+    /// Works all keys out anew: weights, minimums or the cluster changed.
+    pub fn rekey_all(&mut self, share: &dyn Share, capacity: &Resource) {
+        for id in self.ids() {
+            self.rekey(share, capacity, id);
+        }
+    }
+
+    fn rekey(&mut self, share: &dyn Share, capacity: &Resource, id: ShareNodeId) {
+        let node = &self.nodes[id.index()];
+        let (Some(parent), true) = (node.parent, node.pending_asks > 0) else {
+            return;
+        };
+        let (before, after) = (node.key, share.key(node, capacity));
+        if before != after {
+            self.nodes[id.index()].key = after;
+            let order = &mut self.nodes[parent.index()].order;
+            order.remove(&(before, id));
+            order.insert((after, id));
+        }
+    }
+}

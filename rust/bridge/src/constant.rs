@@ -6,7 +6,7 @@
 /// Version of the frame layout and of the C functions; raised with every incompatible change.
 pub const ABI_VERSION: u32 = 1;
 /// How many resource types a resource vector has room for; unused ones are 0.
-pub const RESOURCE_TYPES: u32 = 8;
+pub const RESOURCE_TYPES: usize = 8;
 /// Every record begins at a multiple of this many bytes, counted from the start of the frame.
 pub const RECORD_ALIGNMENT: u32 = 8;
 /// All LOG records of one output frame together take at most this many bytes.

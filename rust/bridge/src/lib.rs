@@ -9,5 +9,16 @@
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+pub mod c_abi;
+pub mod client;
 pub mod constant;
+pub mod error;
+pub mod frame;
+pub mod handles;
+pub mod host;
+pub mod jni_abi;
+pub mod journal;
+pub mod logs;
+pub mod panics;
 pub mod record;
+pub mod replay;

@@ -14,7 +14,7 @@ use crate::constant::*;
 compile_error!("frames are little-endian and are read in place: this target is not");
 
 /// Amounts by resource type: index 0 is memory in MB, 1 is vcores, further ones as named at open.
-pub type ResourceVector = [i64; RESOURCE_TYPES as usize];
+pub type ResourceVector = [i64; RESOURCE_TYPES];
 
 /// Makes the layout table of one direction, with size asserts for each record.
 ///
@@ -493,4 +493,39 @@ layouts! {
     "EVICT" EVICT, Evict, 24 { header: RecordHeader, reason: u32, grace_ms: u32, key: u64 }
     "HEADROOM" HEADROOM, Headroom, 72 { header: RecordHeader, resource: ResourceVector }
     "LOG" LOG, Log, 16 { header: RecordHeader, length: u32, pad: u32 }
+}
+
+/// The layout of an input record by its kind.
+pub fn input_record(kind: u16) -> Option<&'static RecordLayout> {
+    // Kinds count from 1 without a gap, which a test checks.
+    INPUT_RECORDS.get(usize::from(kind).checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_count_from_one() {
+        for table in [INPUT_RECORDS, OUTPUT_RECORDS] {
+            let kinds: Vec<usize> = table
+                .iter()
+                .map(|record| usize::from(record.kind))
+                .collect();
+            assert_eq!(kinds, (1..=table.len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_changed_node_is_laid_out_like_an_added_one() {
+        let fields = |kind| {
+            let layout = input_record(kind).unwrap();
+            layout
+                .fields
+                .iter()
+                .map(|f| (f.name, f.offset, f.size))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(fields(NODE_ADDED), fields(NODE_CHANGED));
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! `UPDATE=1 cargo test -p heddle-bridge --test generated` rewrites them.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -88,6 +89,80 @@ fn frame_layout_java() -> String {
     }
     java.push_str("\n  private FrameLayout() {}\n}\n");
     java
+}
+
+/// `NodeAdded` is `heddle_node_added` in C, and `NODE_ADDED` is `HEDDLE_NODE_ADDED`.
+fn c_names() -> (Vec<String>, HashMap<String, String>) {
+    let mut exported = Vec::new();
+    let mut renamed = HashMap::new();
+    for record in [HEADERS, INPUT_RECORDS, OUTPUT_RECORDS].concat() {
+        let name = if record.name == "RECORD" {
+            "RECORD_HEADER"
+        } else {
+            record.name
+        };
+        exported.push(record.struct_name.to_owned());
+        let in_c = format!("heddle_{}", name.to_lowercase());
+        renamed.insert(record.struct_name.to_owned(), in_c);
+        renamed.insert(name.to_owned(), format!("HEDDLE_{name}"));
+    }
+    for (name, _) in CONSTANTS.iter().flat_map(|(_, constants)| *constants) {
+        renamed.insert((*name).to_owned(), format!("HEDDLE_{name}"));
+    }
+    exported.push("ResourceVector".to_owned());
+    renamed.insert(
+        "ResourceVector".to_owned(),
+        "heddle_resource_vector".to_owned(),
+    );
+    (exported, renamed)
+}
+
+/// What a C compiler must find true of every record, so that no program runs with another layout.
+fn c_asserts(renamed: &HashMap<String, String>) -> String {
+    let mut asserts = String::from(
+        "#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(__cplusplus)\n",
+    );
+    for record in [HEADERS, INPUT_RECORDS, OUTPUT_RECORDS].concat() {
+        let name = &renamed[record.struct_name];
+        let mut check = |value: String, expected: usize| {
+            writeln!(
+                asserts,
+                "_Static_assert({value} == {expected}, \"layout of {name}\");"
+            )
+            .expect("a String takes any text");
+        };
+        check(format!("sizeof({name})"), record.size);
+        for field in record.fields {
+            check(format!("offsetof({name}, {})", field.name), field.offset);
+        }
+    }
+    asserts + "#endif"
+}
+
+fn heddle_h() -> String {
+    let bridge = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut config = cbindgen::Config::from_file(bridge.join("cbindgen.toml"))
+        .expect("cbindgen.toml is well-formed");
+    let (exported, renamed) = c_names();
+    config.trailer = Some(c_asserts(&renamed));
+    config.export.include = exported;
+    config.export.rename = renamed;
+    let mut header = Vec::new();
+    cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(bridge.join("src/constant.rs"))
+        .with_src(bridge.join("src/record.rs"))
+        .with_src(bridge.join("src/c_abi.rs"))
+        .generate()
+        .expect("cbindgen understands the three files")
+        .write(&mut header);
+    String::from_utf8(header).expect("cbindgen writes text")
+}
+
+#[test]
+fn heddle_h_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/heddle.h");
+    check_current(&path, &heddle_h());
 }
 
 #[test]

@@ -1,0 +1,315 @@
+//! One engine with everything around it: decoding, containment, log lines, journal.
+//!
+//! The C functions, the JNI natives and a replay all go through [`Host::step`] and
+//! [`Host::request`], so that the same input gives the same answer whoever calls. An engine that
+//! panicked once never decides again: its state may be half changed. This file makes no decision and
+//! knows no pointer.
+
+use std::path::PathBuf;
+
+use heddle_core::config::Setup;
+use heddle_core::engine::Engine;
+use heddle_core::event::{Decision, Event};
+use log::LevelFilter;
+use serde_json::{Map, Value};
+
+use crate::constant::{OUTPUT_IDLE, OUTPUT_MORE, PANIC};
+use crate::error::BridgeError;
+use crate::frame::{self, Summary};
+use crate::handles::Table;
+use crate::journal::{BYTES_MAX_DEFAULT, Recorder};
+use crate::logs::{self, LogBuffer};
+use crate::panics;
+use crate::record::InputHeader;
+
+/// All engines of this process.
+pub static ENGINES: Table<Host> = Table::new();
+
+/// Opens an engine and returns its handle.
+///
+/// # Errors
+/// `BadConfig` when the setup cannot be used, `Panic` when it made the engine panic.
+pub fn open(setup_json: &str) -> Result<u64, BridgeError> {
+    Ok(ENGINES.insert(Host::open(setup_json)?))
+}
+
+/// Closes an engine, after the call that may be running with it.
+///
+/// # Errors
+/// `BadHandle` when there is none of this handle.
+pub fn close(handle: u64) -> Result<(), BridgeError> {
+    let host = ENGINES.remove(handle)?;
+    // The books of an engine that failed may be wrong enough to panic once more; it is gone then
+    // all the same, which is what the caller asked for.
+    let _ = panics::catch(|| drop(host));
+    Ok(())
+}
+
+/// An engine and its surroundings.
+pub struct Host {
+    engine: Engine,
+    /// The text of the panic, once there was one.
+    failed: Option<String>,
+    /// Reused by every step.
+    events: Vec<Event>,
+    /// Reused by every step.
+    decisions: Vec<Decision>,
+    logs: LogBuffer,
+    journal: Option<Recorder>,
+    unfetched: Option<Unfetched>,
+}
+
+/// A reply that the caller's buffer was too small for.
+#[derive(Debug)]
+struct Unfetched {
+    now_ms: i64,
+    json: String,
+    reply: String,
+}
+
+impl Host {
+    /// Makes an engine from its setup: that of the core, and `journal` (null, a path, or
+    /// `{"path": .., "bytes_max": ..}`) and `log_level` (`"info"` unless said otherwise).
+    ///
+    /// # Errors
+    /// `BadConfig` when the setup cannot be used, `Panic` when it made the engine panic.
+    pub fn open(setup_json: &str) -> Result<Host, BridgeError> {
+        let (setup, own) = read_setup(setup_json)?;
+        logs::install(own.log_level);
+        let mut logs = LogBuffer::new(own.log_level);
+        let made = logs::with_sink(&mut logs, || {
+            panics::catch(|| {
+                let checked = Setup::from_json(&setup)?;
+                let engine = Engine::new(checked)?;
+                let journal = own.journal.map(|journal| {
+                    Recorder::create(&journal.path, journal.bytes_max, &setup.to_string())
+                });
+                Ok((engine, journal))
+            })
+        });
+        let (engine, journal) = made.map_err(BridgeError::Panic)?.map_err(
+            |error: heddle_core::config::ConfigError| BridgeError::BadConfig(error.to_string()),
+        )?;
+        Ok(Host {
+            engine,
+            failed: None,
+            events: Vec::new(),
+            decisions: Vec::new(),
+            logs,
+            journal,
+            unfetched: None,
+        })
+    }
+
+    /// Applies an input frame and writes the output frame; returns its length.
+    ///
+    /// # Errors
+    /// `EngineFailed`, `BadFrame`, `BadVersion`, `ShortBuffer`: nothing was applied. `Panic`: this
+    /// engine is of no use any more.
+    pub fn step(&mut self, frame: &[u8], out: &mut [u8]) -> Result<usize, BridgeError> {
+        self.usable()?;
+        let header = frame::decode(frame, &mut self.events)?;
+        let needed = frame::output_bytes_max(header.decisions_max);
+        if out.len() < needed {
+            return Err(BridgeError::ShortBuffer {
+                needed,
+                got: out.len(),
+            });
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.frame(frame);
+        }
+        let summary = self.guarded(|host| host.step_engine(&header))?;
+        let length = frame::encode(summary, &self.decisions, self.logs.records(), out)?;
+        self.logs.clear();
+        self.answered(Ok(&out[..length]));
+        Ok(length)
+    }
+
+    /// Serves a request and returns the reply, both JSON.
+    ///
+    /// # Errors
+    /// `EngineFailed`, `BadRequest`: nothing has changed. `Panic`: as for [`Host::step`].
+    pub fn request(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
+        self.usable()?;
+        // Requests are few and small, so those that only ask are recorded as well: nobody has to
+        // know which ones change something for a replay to be whole.
+        if let Some(journal) = &mut self.journal {
+            journal.request(now_ms, json);
+        }
+        let reply = self.guarded(|host| host.request_engine(now_ms, json))?;
+        self.answered(
+            reply
+                .as_ref()
+                .map(|reply| reply.as_bytes())
+                .map_err(BridgeError::code),
+        );
+        reply
+    }
+
+    /// Serves a request and writes the reply into `out`; returns its length.
+    ///
+    /// # Errors
+    /// As [`Host::request`]; and `ShortBuffer` when the reply does not fit. It is kept then, and the
+    /// needed size is in the first 8 bytes of `out` if there are that many.
+    pub fn request_into(
+        &mut self,
+        now_ms: i64,
+        json: &str,
+        out: &mut [u8],
+    ) -> Result<usize, BridgeError> {
+        let kept = self
+            .unfetched
+            .take()
+            .filter(|kept| kept.now_ms == now_ms && kept.json == json);
+        let reply = match kept {
+            Some(kept) => kept.reply,
+            None => self.request(now_ms, json)?,
+        };
+        let needed = reply.len();
+        if let Some(room) = out.get_mut(..needed) {
+            room.copy_from_slice(reply.as_bytes());
+            return Ok(needed);
+        }
+        if let Some(size) = out.first_chunk_mut() {
+            *size = (needed as u64).to_le_bytes();
+        }
+        self.unfetched = Some(Unfetched {
+            now_ms,
+            json: json.to_owned(),
+            reply,
+        });
+        Err(BridgeError::ShortBuffer {
+            needed,
+            got: out.len(),
+        })
+    }
+
+    fn step_engine(&mut self, header: &InputHeader) -> Summary {
+        let decisions_max = header.decisions_max as usize;
+        self.decisions.clear();
+        self.engine.step(
+            header.now_ms,
+            &self.events,
+            decisions_max,
+            &mut self.decisions,
+        );
+        let made = self.decisions.len();
+        // The output buffer has room for so many and no more.
+        assert!(
+            made <= decisions_max,
+            "{made} decisions where {decisions_max} were asked for"
+        );
+        if self.events.contains(&Event::Tick) {
+            self.flush_journal();
+        }
+        let idle = if self.engine.is_idle() {
+            OUTPUT_IDLE
+        } else {
+            0
+        };
+        let more = if self.engine.more() { OUTPUT_MORE } else { 0 };
+        Summary {
+            sequence: header.sequence,
+            flags: idle | more,
+            next_tick_ms: self.engine.next_tick_ms(),
+            ignored: self.engine.ignored(),
+        }
+    }
+
+    fn request_engine(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
+        let request = serde_json::from_str(json)
+            .map_err(|error| BridgeError::BadRequest(format!("request: {error}")))?;
+        let reply = self.engine.request(now_ms, &request);
+        let reply = reply.map_err(|error| BridgeError::BadRequest(error.to_string()))?;
+        Ok(serde_json::to_string(&reply).expect("a reply has string keys only"))
+    }
+
+    fn usable(&self) -> Result<(), BridgeError> {
+        match &self.failed {
+            None => Ok(()),
+            Some(text) => Err(BridgeError::EngineFailed(text.clone())),
+        }
+    }
+
+    /// Runs `call` with log lines going to our buffer; a panic in it ends this engine.
+    fn guarded<R>(&mut self, call: impl FnOnce(&mut Host) -> R) -> Result<R, BridgeError> {
+        let mut logs = std::mem::replace(&mut self.logs, LogBuffer::new(LevelFilter::Off));
+        let result = logs::with_sink(&mut logs, || panics::catch(|| call(self)));
+        self.logs = logs;
+        result.map_err(|text| {
+            self.failed = Some(text.clone());
+            self.answered(Err(PANIC));
+            self.flush_journal();
+            BridgeError::Panic(text)
+        })
+    }
+
+    fn flush_journal(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.flush();
+        }
+    }
+
+    fn answered(&mut self, answer: Result<&[u8], i32>) {
+        if let Some(journal) = &mut self.journal {
+            journal.answer(answer);
+        }
+    }
+}
+
+/// What the setup says to the bridge; the rest of it is the core's.
+struct OwnSetup {
+    journal: Option<JournalSetup>,
+    log_level: LevelFilter,
+}
+
+struct JournalSetup {
+    path: PathBuf,
+    bytes_max: u64,
+}
+
+/// Takes the bridge's own keys out of the setup and returns what is left for the core. The level
+/// stays, as a replay's frames must hold the same lines; the journal goes, as a replay must not
+/// write another.
+fn read_setup(setup_json: &str) -> Result<(Value, OwnSetup), BridgeError> {
+    let bad = |text: String| BridgeError::BadConfig(format!("setup: {text}"));
+    let mut setup: Value = serde_json::from_str(setup_json).map_err(|e| bad(e.to_string()))?;
+    let keys = setup
+        .as_object_mut()
+        .ok_or_else(|| bad("expected a JSON object".to_owned()))?;
+    let journal = match keys.remove("journal") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(path)) => Some(JournalSetup {
+            path: path.into(),
+            bytes_max: BYTES_MAX_DEFAULT,
+        }),
+        Some(Value::Object(mut journal)) => {
+            let read = read_journal(&mut journal);
+            Some(read.ok_or_else(|| bad(JOURNAL_EXPECTED.to_owned()))?)
+        }
+        Some(_) => return Err(bad(JOURNAL_EXPECTED.to_owned())),
+    };
+    let log_level = match keys.get("log_level") {
+        None => LevelFilter::Info,
+        Some(level) => level
+            .as_str()
+            .and_then(|level| level.parse().ok())
+            .ok_or_else(|| bad(format!("log_level: expected off to debug, got {level}")))?,
+    };
+    Ok((setup, OwnSetup { journal, log_level }))
+}
+
+const JOURNAL_EXPECTED: &str =
+    r#"journal: expected null, "path" or {"path": "..", "bytes_max": n}"#;
+
+fn read_journal(journal: &mut Map<String, Value>) -> Option<JournalSetup> {
+    let path = journal.remove("path")?.as_str()?.into();
+    let bytes_max = match journal.remove("bytes_max") {
+        None => BYTES_MAX_DEFAULT,
+        Some(bytes_max) => bytes_max.as_u64()?,
+    };
+    journal
+        .is_empty()
+        .then_some(JournalSetup { path, bytes_max })
+}

@@ -1,0 +1,231 @@
+//! The natives of `io.heddle.yarn.Native`: the C functions once more, in Java's terms.
+//!
+//! They take buffers and strings apart and turn errors into `HeddleException`; all work is done in
+//! `host.rs`. Nothing here calls into Java except to throw, and no reference outlives its call.
+//! The JVM finds the natives by their exported names; [`NATIVE_METHODS`] is for tests, which
+//! register them to see that the Java declarations have not drifted.
+
+use std::any::Any;
+use std::slice;
+
+use jni::errors::{Error, ErrorPolicy};
+use jni::objects::{JByteBuffer, JClass, JString, JThrowable, JValue};
+use jni::strings::{JNIStr, JNIString};
+use jni::sys::{jint, jlong};
+use jni::{Env, NativeMethod, jni_sig, jni_str, native_method};
+
+use crate::constant::ABI_VERSION;
+use crate::error::{BridgeError, FrameFault};
+use crate::host::{self, ENGINES};
+use crate::panics;
+
+/// The class that declares the natives.
+pub const CLASS: &JNIStr = jni_str!("io.heddle.yarn.Native");
+const EXCEPTION: &JNIStr = jni_str!("io.heddle.yarn.HeddleException");
+
+/// Every native of [`CLASS`].
+pub const NATIVE_METHODS: &[NativeMethod] = &[
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn abi_version() -> jint
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn version() -> JString
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn open(setup_json: JString) -> jlong
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn step(
+            handle: jlong, input: JByteBuffer, input_length: jint, output: JByteBuffer) -> jint
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn request(handle: jlong, now_ms: jlong, json: JString) -> JString
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn close(handle: jlong)
+    },
+];
+
+type Result<T> = std::result::Result<T, NativeError>;
+
+fn abi_version<'l>(_: &mut Env<'l>, _: JClass<'l>) -> Result<jint> {
+    Ok(ABI_VERSION as jint)
+}
+
+fn version<'l>(env: &mut Env<'l>, _: JClass<'l>) -> Result<JString<'l>> {
+    Ok(JString::from_str(env, env!("CARGO_PKG_VERSION"))?)
+}
+
+fn open<'l>(env: &mut Env<'l>, _: JClass<'l>, setup_json: JString<'l>) -> Result<jlong> {
+    let setup = text(env, &setup_json, BridgeError::BadConfig)?;
+    Ok(host::open(&setup)? as jlong)
+}
+
+fn step<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    handle: jlong,
+    input: JByteBuffer<'l>,
+    input_length: jint,
+    output: JByteBuffer<'l>,
+) -> Result<jint> {
+    let (input, input_capacity) = buffer(env, &input, "the input buffer")?;
+    let (output, output_capacity) = buffer(env, &output, "the output buffer")?;
+    let length = usize::try_from(input_length)
+        .ok()
+        .filter(|&length| length <= input_capacity);
+    let Some(length) = length else {
+        let expected = format!("a length from 0 to the buffer's {input_capacity}");
+        return Err(bad_frame(expected, input_length.to_string()).into());
+    };
+    let (start, end) = (input as usize, input as usize + length);
+    if start < output as usize + output_capacity && (output as usize) < end {
+        return Err(bad_frame("two buffers".to_owned(), "overlapping ones".to_owned()).into());
+    }
+    // SAFETY: the address is that of a direct buffer of at least `length` bytes, which the local
+    // reference keeps alive during this call. The one caller, the shim, holds its engine's lock, so
+    // nobody writes to it meanwhile.
+    let frame = unsafe { slice::from_raw_parts(input, length) };
+    // SAFETY: as above, and the two buffers do not overlap.
+    let out = unsafe { slice::from_raw_parts_mut(output, output_capacity) };
+    // A frame's length fits: the output buffer that holds it has no more than jint's maximum.
+    Ok(ENGINES.with(handle as u64, |host| host.step(frame, out))?? as jint)
+}
+
+fn request<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    handle: jlong,
+    now_ms: jlong,
+    json: JString<'l>,
+) -> Result<JString<'l>> {
+    let json = text(env, &json, BridgeError::BadRequest)?;
+    let reply = ENGINES.with(handle as u64, |host| host.request(now_ms, &json))??;
+    Ok(JString::from_str(env, reply)?)
+}
+
+fn close<'l>(_: &mut Env<'l>, _: JClass<'l>, handle: jlong) -> Result<()> {
+    Ok(host::close(handle as u64)?)
+}
+
+/// A Java string, or the error that `refuse` makes for null.
+fn text(env: &Env<'_>, string: &JString<'_>, refuse: fn(String) -> BridgeError) -> Result<String> {
+    if string.is_null() {
+        return Err(refuse("expected JSON, got null".to_owned()).into());
+    }
+    Ok(string.try_to_string(env)?)
+}
+
+/// Address and capacity of a direct buffer.
+fn buffer(env: &Env<'_>, buffer: &JByteBuffer<'_>, name: &str) -> Result<(*mut u8, usize)> {
+    if buffer.is_null() {
+        return Err(bad_frame(name.to_owned(), "null".to_owned()).into());
+    }
+    let address = env.get_direct_buffer_address(buffer);
+    let capacity = env.get_direct_buffer_capacity(buffer);
+    match (address, capacity) {
+        (Ok(address), Ok(capacity)) => Ok((address, capacity)),
+        _ => {
+            let expected = format!("{name} to be direct");
+            Err(bad_frame(expected, "one on the heap".to_owned()).into())
+        }
+    }
+}
+
+fn bad_frame(expected: String, got: String) -> BridgeError {
+    FrameFault {
+        offset: 0,
+        record: "FRAME",
+        expected,
+        got,
+    }
+    .into()
+}
+
+/// What a native can fail with: our own errors, or JNI itself.
+enum NativeError {
+    Bridge(BridgeError),
+    Jni(Error),
+}
+
+impl From<BridgeError> for NativeError {
+    fn from(error: BridgeError) -> NativeError {
+        NativeError::Bridge(error)
+    }
+}
+
+impl From<Error> for NativeError {
+    fn from(error: Error) -> NativeError {
+        NativeError::Jni(error)
+    }
+}
+
+/// Throws `HeddleException` for errors and panics.
+enum Throw {}
+
+impl<T: Default> ErrorPolicy<T, NativeError> for Throw {
+    type Captures<'u: 'n, 'n> = ();
+
+    fn on_error<'u: 'n, 'n>(
+        env: &mut Env<'u>,
+        _: &mut (),
+        error: NativeError,
+    ) -> jni::errors::Result<T> {
+        let error = match error {
+            NativeError::Bridge(error) => error,
+            // Java threw while we built a string: that it ran out of memory, say. Let it through.
+            NativeError::Jni(Error::JavaException) => return Ok(T::default()),
+            NativeError::Jni(error) => BridgeError::Panic(format!("JNI: {error}")),
+        };
+        throw(env, &error);
+        Ok(T::default())
+    }
+
+    fn on_panic<'u: 'n, 'n>(
+        env: &mut Env<'u>,
+        _: &mut (),
+        payload: Box<dyn Any + Send + 'static>,
+    ) -> jni::errors::Result<T> {
+        throw(env, &BridgeError::Panic(panics::text(&*payload).to_owned()));
+        Ok(T::default())
+    }
+}
+
+/// Throws a `HeddleException`; if that class cannot be had, an `IllegalStateException` that says
+/// the same. If even that fails the JVM has an exception pending that says why.
+#[cold]
+fn throw(env: &mut Env<'_>, error: &BridgeError) {
+    if env.exception_check() {
+        return;
+    }
+    let (code, text) = (error.code(), error.to_string());
+    let thrown = heddle_exception(env, code, &text).and_then(|exception| env.throw(&exception));
+    // `throw` says JavaException when it has thrown.
+    if matches!(thrown, Err(Error::JavaException)) && env.exception_check() {
+        return;
+    }
+    env.exception_clear();
+    let text = JNIString::from(format!(
+        "code {code}: {text} (HeddleException cannot be made)"
+    ));
+    let _ = env.throw_new(jni_str!("java/lang/IllegalStateException"), text);
+}
+
+fn heddle_exception<'l>(
+    env: &mut Env<'l>,
+    code: i32,
+    text: &str,
+) -> jni::errors::Result<JThrowable<'l>> {
+    let class = env.load_class(EXCEPTION)?;
+    let text = JString::from_str(env, text)?;
+    let signature = jni_sig!((code: jint, message: JString) -> void);
+    let arguments = [JValue::Int(code), JValue::Object(&text)];
+    let exception = env.new_object(class, signature, &arguments)?;
+    env.cast_local::<JThrowable>(exception)
+}

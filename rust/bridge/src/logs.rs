@@ -1,0 +1,262 @@
+//! Log lines of the engine, kept until the caller fetches them with the next output frame.
+//!
+//! Rust must never call Java, so a line cannot go to slf4j when it is written. Each engine has a
+//! bounded buffer of finished LOG records; while one of its calls runs, the buffer is the sink of
+//! the calling thread. Lines outside of a call have no engine and are dropped. Nothing here
+//! writes to a file or to the terminal.
+
+use std::cell::RefCell;
+use std::fmt::{self, Write as _};
+
+use log::{Level, LevelFilter, Metadata, Record};
+
+use crate::constant::*;
+use crate::frame::Logs;
+use crate::record::{self, RecordHeader};
+
+/// Longest text of one record. Its size must fit a u16 with room to spare.
+const TEXT_BYTES_MAX: usize = 4096;
+/// Kept free for the record that says how many were dropped.
+const NOTE_BYTES: usize = 128;
+const HEADER_BYTES: usize = size_of::<record::Log>();
+
+thread_local! {
+    /// Where the lines of the call that runs on this thread go.
+    static SINK: RefCell<Option<LogBuffer>> = const { RefCell::new(None) };
+}
+
+/// Finished LOG records of one engine, at most [`LOG_BYTES_MAX`] bytes of them.
+#[derive(Debug)]
+pub struct LogBuffer {
+    bytes: Vec<u8>,
+    records: u32,
+    dropped: u64,
+    level: LevelFilter,
+}
+
+impl LogBuffer {
+    /// An empty buffer that takes lines up to `level`.
+    pub fn new(level: LevelFilter) -> LogBuffer {
+        LogBuffer {
+            bytes: Vec::new(),
+            records: 0,
+            dropped: 0,
+            level,
+        }
+    }
+
+    /// The records so far, with one more that tells of dropped ones if there are any.
+    pub fn records(&mut self) -> Logs<'_> {
+        if self.dropped > 0 {
+            let dropped = std::mem::take(&mut self.dropped);
+            let room = LOG_BYTES_MAX as usize;
+            self.append(
+                Level::Warn,
+                format_args!("{dropped} log lines were dropped"),
+                room,
+            );
+        }
+        Logs {
+            bytes: &self.bytes,
+            records: self.records,
+        }
+    }
+
+    /// Forgets the records; the memory is kept for the next ones.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.records = 0;
+    }
+
+    fn push(&mut self, level: Level, text: fmt::Arguments<'_>) {
+        if level <= self.level {
+            self.append(level, text, LOG_BYTES_MAX as usize - NOTE_BYTES);
+        }
+    }
+
+    /// Appends one record, or counts it as dropped when the buffer would outgrow `room`.
+    fn append(&mut self, level: Level, text: fmt::Arguments<'_>, room: usize) {
+        let start = self.bytes.len();
+        self.bytes.resize(start + HEADER_BYTES, 0);
+        let mut bounded = BoundedText {
+            bytes: &mut self.bytes,
+            left: TEXT_BYTES_MAX,
+        };
+        // An error means that the text was cut at the bound, which is as meant.
+        let _ = bounded.write_fmt(text);
+        let length = self.bytes.len() - start - HEADER_BYTES;
+        let end = self.bytes.len().next_multiple_of(RECORD_ALIGNMENT as usize);
+        if end > room {
+            self.bytes.truncate(start);
+            self.dropped += 1;
+            return;
+        }
+        self.bytes.resize(end, 0);
+        let size = (end - start) as u16;
+        let header = RecordHeader {
+            kind: LOG,
+            size,
+            id: level_number(level),
+        };
+        let log = record::Log {
+            header,
+            length: length as u32,
+            pad: 0,
+        };
+        self.bytes[start..start + HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&log));
+        self.records += 1;
+    }
+}
+
+fn level_number(level: Level) -> u32 {
+    match level {
+        Level::Error => LOG_ERROR,
+        Level::Warn => LOG_WARN,
+        Level::Info => LOG_INFO,
+        Level::Debug | Level::Trace => LOG_DEBUG,
+    }
+}
+
+/// Takes text up to a number of bytes, cut between characters, so that it stays UTF-8.
+struct BoundedText<'a> {
+    bytes: &'a mut Vec<u8>,
+    left: usize,
+}
+
+impl fmt::Write for BoundedText<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut end = text.len().min(self.left);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.bytes.extend_from_slice(&text.as_bytes()[..end]);
+        // What was cut must not be followed by what still fits.
+        self.left = if end < text.len() { 0 } else { self.left - end };
+        if end < text.len() {
+            Err(fmt::Error)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Runs `call` with `buffer` as the sink of this thread. A panic in `call` must not leave it.
+pub fn with_sink<R>(buffer: &mut LogBuffer, call: impl FnOnce() -> R) -> R {
+    let taken = std::mem::replace(buffer, LogBuffer::new(LevelFilter::Off));
+    let outer = SINK.replace(Some(taken));
+    let result = call();
+    if let Some(taken) = SINK.replace(outer) {
+        *buffer = taken;
+    }
+    result
+}
+
+struct Logger;
+
+impl log::Log for Logger {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        // A thread that is ending has no sink any more, and a line that is logged while another is
+        // being formatted finds it borrowed: both are dropped rather than risk a second panic.
+        let _ = SINK.try_with(|sink| {
+            let Ok(mut sink) = sink.try_borrow_mut() else {
+                return;
+            };
+            let Some(buffer) = sink.as_mut() else { return };
+            buffer.push(record.level(), *record.args());
+        });
+    }
+
+    fn flush(&self) {}
+}
+
+/// Makes the buffers the target of the `log` macros, and lets lines up to `level` through to them.
+pub fn install(level: LevelFilter) {
+    static LOGGER: Logger = Logger;
+    // Only in a program that links this crate and has a logger of its own can this fail; its
+    // logger then gets the lines, as it should.
+    let _ = log::set_logger(&LOGGER);
+    // The level is one for the process; each buffer applies its own again.
+    log::set_max_level(log::max_level().max(level));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(level: LevelFilter, call: impl FnOnce()) -> LogBuffer {
+        install(LevelFilter::Debug);
+        let mut buffer = LogBuffer::new(level);
+        with_sink(&mut buffer, call);
+        buffer
+    }
+
+    #[test]
+    fn a_line_is_a_whole_record() {
+        let mut buffer = logged(LevelFilter::Info, || {
+            log::warn!("queue {} is full", "root.a")
+        });
+        let logs = buffer.records();
+        assert_eq!(logs.records, 1);
+        assert_eq!(logs.bytes.len(), 16 + 24, "20 bytes of text, padded to 24");
+        let log: record::Log = bytemuck::pod_read_unaligned(&logs.bytes[..16]);
+        assert_eq!(
+            (log.header.kind, log.header.size, log.header.id),
+            (LOG, 40, LOG_WARN)
+        );
+        assert_eq!(
+            &logs.bytes[16..16 + log.length as usize],
+            b"queue root.a is full"
+        );
+    }
+
+    #[test]
+    fn an_engine_takes_only_its_level() {
+        let mut buffer = logged(LevelFilter::Warn, || log::info!("too chatty"));
+        assert_eq!(buffer.records().records, 0);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let mut buffer = logged(LevelFilter::Info, || {
+            log::info!("x{}tail", "ä".repeat(TEXT_BYTES_MAX));
+        });
+        let logs = buffer.records();
+        let log: record::Log = bytemuck::pod_read_unaligned(&logs.bytes[..16]);
+        assert_eq!(
+            log.length as usize,
+            TEXT_BYTES_MAX - 1,
+            "x and then two bytes each"
+        );
+        let text = std::str::from_utf8(&logs.bytes[16..16 + log.length as usize]).unwrap();
+        assert!(text.ends_with('ä'));
+    }
+
+    #[test]
+    fn a_flood_stays_in_bounds_and_is_counted() {
+        const LINES: u32 = 10_000;
+        let mut buffer = logged(LevelFilter::Info, || {
+            for line in 0..LINES {
+                log::info!("line {line} of a flood of lines");
+            }
+        });
+        let logs = buffer.records();
+        assert!(logs.bytes.len() <= LOG_BYTES_MAX as usize);
+        let kept = logs.records - 1;
+        let text = String::from_utf8_lossy(logs.bytes);
+        let note = format!("{} log lines were dropped", LINES - kept);
+        assert!(text.contains(&note), "expected: {note}");
+        buffer.clear();
+        assert_eq!(buffer.records().records, 0, "and counting starts anew");
+    }
+
+    #[test]
+    fn lines_outside_of_a_call_go_nowhere() {
+        let mut buffer = logged(LevelFilter::Info, || ());
+        log::error!("nobody's");
+        assert_eq!(buffer.records().records, 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! Runs a journal through an engine again and works out the digest of its answers.
+//!
+//! The same journal gives the same digest in Rust, in C and in Java, on any machine; a journal
+//! that was closed also holds the digest of the answers that were given when it was recorded.
+
+use std::io::Read;
+
+use crate::error::BridgeError;
+use crate::frame;
+use crate::host::Host;
+use crate::journal::{Digest, EntryKind, JournalError, Reader};
+use crate::record::InputHeader;
+
+/// No answer needs more room; a corrupt journal must not make us ask for all memory.
+const OUTPUT_BYTES_MAX: usize = 1 << 26;
+
+/// What a replay saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Digest of all answers, in order.
+    pub digest: Digest,
+    /// Input frames.
+    pub frames: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Answers that were errors.
+    pub errors: u64,
+    /// The digest that was recorded when the journal was closed, if it was.
+    pub recorded: Option<u64>,
+    /// Whether the journal ends in the middle of an entry.
+    pub torn: bool,
+}
+
+/// Replays a whole journal.
+///
+/// # Errors
+/// When the journal cannot be read, or does not begin with a setup that an engine opens with.
+pub fn replay<R: Read>(mut journal: Reader<R>) -> Result<Replay, JournalError> {
+    let mut host = open(&mut journal)?;
+    let (mut frames, mut requests, mut errors, mut recorded) = (0, 0, 0, None);
+    let mut digest = Digest::EMPTY;
+    let mut out = Vec::new();
+    while let Some(entry) = journal.next_entry()? {
+        let payload = journal.payload();
+        match entry.kind {
+            EntryKind::Setup => {
+                let text = format!("a second setup before offset {}", journal.offset());
+                return Err(JournalError::Malformed(text));
+            }
+            EntryKind::Frame => {
+                frames += 1;
+                out.resize(output_bytes(payload), 0);
+                match host.step(payload, &mut out) {
+                    Ok(length) => digest.update(&out[..length]),
+                    Err(error) => {
+                        errors += 1;
+                        digest.update_error(error.code());
+                    }
+                }
+            }
+            EntryKind::Request => {
+                requests += 1;
+                match request(&mut host, entry.now_ms, payload) {
+                    Ok(reply) => digest.update(reply.as_bytes()),
+                    Err(error) => {
+                        errors += 1;
+                        digest.update_error(error.code());
+                    }
+                }
+            }
+            EntryKind::Digest => {
+                let bytes = payload.try_into().map_err(|_| {
+                    let text = format!("a digest of {} bytes, expected 8", payload.len());
+                    JournalError::Malformed(text)
+                })?;
+                recorded = Some(u64::from_le_bytes(bytes));
+            }
+        }
+    }
+    Ok(Replay {
+        digest,
+        frames,
+        requests,
+        errors,
+        recorded,
+        torn: journal.torn(),
+    })
+}
+
+fn open<R: Read>(journal: &mut Reader<R>) -> Result<Host, JournalError> {
+    let first = journal.next_entry()?;
+    if first.is_none_or(|entry| entry.kind != EntryKind::Setup) {
+        return Err(JournalError::Malformed(
+            "offset 16: expected a setup".to_owned(),
+        ));
+    }
+    let setup = String::from_utf8_lossy(journal.payload());
+    Host::open(&setup).map_err(|error| JournalError::Malformed(format!("setup: {error}")))
+}
+
+fn request(host: &mut Host, now_ms: i64, json: &[u8]) -> Result<String, BridgeError> {
+    let json = std::str::from_utf8(json)
+        .map_err(|error| BridgeError::BadRequest(format!("expected UTF-8: {error}")))?;
+    host.request(now_ms, json)
+}
+
+/// How much room the answer to this frame needs; a frame too short to say gets the least.
+fn output_bytes(frame: &[u8]) -> usize {
+    let header = frame.get(..size_of::<InputHeader>());
+    let decisions_max = header.map_or(0, |bytes| {
+        bytemuck::pod_read_unaligned::<InputHeader>(bytes).decisions_max
+    });
+    frame::output_bytes_max(decisions_max).min(OUTPUT_BYTES_MAX)
+}

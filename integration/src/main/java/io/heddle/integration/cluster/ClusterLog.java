@@ -43,8 +43,10 @@ public final class ClusterLog implements AutoCloseable {
     return log;
   }
 
-  /** Drops what log4j.properties set up: nothing is logged any more. */
+  /** Drops what configuration files set up: nothing is logged any more, to no place. */
   public static void quiet() {
+    // Jersey and Guice, inside Hadoop's web servers, log by the JDK's own logging.
+    java.util.logging.LogManager.getLogManager().reset();
     LogManager.resetConfiguration();
     LogManager.getRootLogger().setLevel(Level.OFF);
   }

@@ -45,6 +45,12 @@ public final class MiniCluster implements AutoCloseable {
   /** Set to keep the work folder, with all logs of all containers, after the cluster stopped. */
   public static final String KEEP_PROPERTY = "heddle.integration.keep";
 
+  /** Names another scheduler class for every cluster that does not ask for one. */
+  public static final String SCHEDULER_PROPERTY = "heddle.integration.scheduler";
+
+  /** The scheduler that this project is. */
+  public static final String HEDDLE = "io.heddle.yarn.HeddleScheduler";
+
   private static final int START_SECONDS = 90;
 
   private final File workFolder;
@@ -69,7 +75,7 @@ public final class MiniCluster implements AutoCloseable {
   public static final class Builder {
     private final String name;
     private final Map<String, String> properties = new LinkedHashMap<>();
-    private String schedulerClass = "io.heddle.yarn.HeddleScheduler";
+    private String schedulerClass = System.getProperty(SCHEDULER_PROPERTY, HEDDLE);
     private String engineConfiguration;
     private boolean highlyAvailable;
 
@@ -77,7 +83,7 @@ public final class MiniCluster implements AutoCloseable {
       this.name = name;
     }
 
-    /** The class for {@code yarn.resourcemanager.scheduler.class}; Heddle's unless set. */
+    /** The class for {@code yarn.resourcemanager.scheduler.class}; Heddle's unless told. */
     public Builder scheduler(String className) {
       schedulerClass = className;
       return this;

@@ -37,9 +37,9 @@ final class RackedHdfs extends MiniDFSCluster {
   /** Called for each DataNode, from the constructor of MiniDFSCluster: no field is set yet. */
   @Override
   protected void setupDatanodeAddress(
-      Configuration conf, boolean setupHostsFile, boolean checkDataNodeAddrConfig)
+      Configuration conf, boolean hostsFile, boolean checkAddresses, int httpPort, int ipcPort)
       throws IOException {
-    super.setupDatanodeAddress(conf, setupHostsFile, checkDataNodeAddrConfig);
+    super.setupDatanodeAddress(conf, hostsFile, checkAddresses, httpPort, ipcPort);
     conf.set(DFSConfigKeys.DFS_DATANODE_HOST_NAME_KEY, conf.get(HOST));
   }
 }

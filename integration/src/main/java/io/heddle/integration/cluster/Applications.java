@@ -1,0 +1,111 @@
+/*
+ * What the active ResourceManager knows about an application: read from its own records, not from
+ * the scheduler's policy. Changes nothing.
+ */
+package io.heddle.integration.cluster;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerAppReport;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNodeReport;
+import org.apache.hadoop.yarn.util.resource.Resources;
+
+/** Reads of one cluster's ResourceManager. */
+public final class Applications {
+  private final MiniCluster cluster;
+
+  /** Reads from this cluster, whichever of its ResourceManagers is active at each call. */
+  public Applications(MiniCluster cluster) {
+    this.cluster = cluster;
+  }
+
+  /** The ResourceManager's record of an application, null if it knows none. */
+  public RMApp find(ApplicationId id) {
+    return cluster.resourceManager().getRMContext().getRMApps().get(id);
+  }
+
+  /** The host of the ApplicationMaster's container, null while there is none. */
+  public String masterHost(ApplicationId id) {
+    RMApp app = find(id);
+    RMAppAttempt attempt = app == null ? null : app.getCurrentAppAttempt();
+    return attempt == null || attempt.getMasterContainer() == null
+        ? null
+        : attempt.getMasterContainer().getNodeId().getHost();
+  }
+
+  /** Hosts of the task containers that run now, one entry for each container. */
+  public List<String> taskHosts(ApplicationId id) {
+    return live(id).stream()
+        .filter(container -> !container.isAMContainer())
+        .filter(container -> container.getState() == RMContainerState.RUNNING)
+        .map(container -> container.getAllocatedNode().getHost())
+        .collect(Collectors.toList());
+  }
+
+  /** How many containers it holds, its ApplicationMaster's included. */
+  public int containers(ApplicationId id) {
+    return live(id).size();
+  }
+
+  private Collection<RMContainer> live(ApplicationId id) {
+    RMApp app = find(id);
+    if (app == null || app.getCurrentAppAttempt() == null) {
+      return new ArrayList<>();
+    }
+    SchedulerAppReport report =
+        cluster.scheduler().getSchedulerAppInfo(app.getCurrentAppAttempt().getAppAttemptId());
+    return report == null ? new ArrayList<>() : new ArrayList<>(report.getLiveContainers());
+  }
+
+  /**
+   * How many containers each locality got, by {@link NodeType#ordinal()}: on the host that was
+   * asked for, on its rack, elsewhere. Requests that named no host are left out, as they can be
+   * nowhere but elsewhere.
+   */
+  public int[] localities(ApplicationId id) {
+    int[] sums = new int[NodeType.values().length];
+    RMApp app = find(id);
+    if (app == null) {
+      return sums;
+    }
+    for (RMAppAttempt attempt : app.getAppAttempts().values()) {
+      int[][] counts = attempt.getRMAppAttemptMetrics().getLocalityStatistics();
+      for (NodeType got : NodeType.values()) {
+        sums[got.ordinal()] += counts[got.ordinal()][NodeType.NODE_LOCAL.ordinal()];
+      }
+    }
+    return sums;
+  }
+
+  /** How many containers it was given in its life. */
+  public int allocated(ApplicationId id) {
+    RMApp app = find(id);
+    return app == null
+        ? 0
+        : app.getAppAttempts().values().stream()
+            .mapToInt(attempt -> attempt.getRMAppAttemptMetrics().getTotalAllocatedContainers())
+            .sum();
+  }
+
+  /** What is used on all nodes together, by the scheduler's books. */
+  public Resource used() {
+    Resource sum = Resources.createResource(0, 0);
+    for (NodeId node : cluster.resourceManager().getRMContext().getRMNodes().keySet()) {
+      SchedulerNodeReport report = cluster.scheduler().getNodeReport(node);
+      if (report != null) {
+        Resources.addTo(sum, report.getUsedResource());
+      }
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,125 @@
+/*
+ * The cluster that the tests of one class share, and what must hold after each of them: Heddle
+ * decided, it complained of nothing that the test did not provoke, and jobs that ended left nothing.
+ */
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import io.heddle.integration.cluster.Applications;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.ContainerLogs;
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.jobs.JobClient;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.JobStatus;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.junit.rules.ExternalResource;
+import org.junit.rules.TestRule;
+import org.junit.rules.Verifier;
+
+/** Use as a class rule, and {@link #afterEach} as a rule. */
+final class ClusterRule extends ExternalResource {
+  /** A bound on hanging: the slowest job here takes a minute on a busy machine of two cores. */
+  static final int JOB_SECONDS = 240;
+
+  private final MiniCluster.Builder builder;
+  private MiniCluster cluster;
+  private int warningsSeen;
+  private String provoked;
+
+  ClusterRule(MiniCluster.Builder builder) {
+    this.builder = builder;
+  }
+
+  @Override
+  protected void before() throws Exception {
+    cluster = builder.start();
+  }
+
+  @Override
+  protected void after() {
+    cluster.close();
+  }
+
+  MiniCluster cluster() {
+    return cluster;
+  }
+
+  Applications applications() {
+    return new Applications(cluster);
+  }
+
+  Configuration configuration() {
+    return cluster.configuration();
+  }
+
+  FileSystem fileSystem() throws Exception {
+    return cluster.fileSystem();
+  }
+
+  /** The running test provokes warnings of Heddle that contain this text. */
+  void provokes(String text) {
+    provoked = text;
+  }
+
+  /** Warnings of Heddle since the end of the previous test. */
+  List<String> warnings() {
+    List<String> all = cluster.log().heddleWarnings();
+    return all.subList(warningsSeen, all.size());
+  }
+
+  /** What each test is checked for once it passed. */
+  TestRule afterEach() {
+    return new Verifier() {
+      @Override
+      protected void verify() throws Throwable {
+        if (System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null) {
+          assertEquals(MiniCluster.HEDDLE, cluster.scheduler().getClass().getName());
+        }
+        List<String> unexpected =
+            warnings().stream()
+                .filter(warning -> provoked == null || !warning.contains(provoked))
+                .collect(Collectors.toList());
+        warningsSeen = cluster.log().heddleWarnings().size();
+        provoked = null;
+        assertTrue("Heddle warned: " + unexpected, unexpected.isEmpty());
+        // ApplicationMasters live on for seconds after their job is over.
+        Await.until(
+            "all resources are free again",
+            60,
+            () -> applications().used().getMemorySize() == 0,
+            () -> applications().used().toString());
+      }
+    };
+  }
+
+  /** Waits for the job and fails, with its logs, unless it succeeded. */
+  void assertSucceeds(Job job) throws Exception {
+    JobStatus.State state;
+    try {
+      state = JobClient.await(job, JOB_SECONDS);
+    } catch (AssertionError e) {
+      throw new AssertionError(e.getMessage() + "\n" + logs(job), e);
+    }
+    if (state != JobStatus.State.SUCCEEDED) {
+      throw new AssertionError(JobClient.describe(job) + "\n" + logs(job));
+    }
+  }
+
+  private String logs(Job job) throws Exception {
+    ApplicationId id = JobClient.applicationId(job.getJobID());
+    return ContainerLogs.tail(cluster, id) + "Heddle warned: " + warnings();
+  }
+
+  /** A path of its own for each name: tests of one class share one HDFS. */
+  static Path path(String name) {
+    return new Path("/data/" + name);
+  }
+}

@@ -49,7 +49,7 @@ need_rust() {
 }
 
 # need_packages COMMAND:PACKAGE...: installs the Debian packages whose command is not there.
-# `python3-venv` has no command of its own: it is known by the module that it brings.
+# COMMAND may be one of has_command's own words, for packages that bring none.
 need_packages() {
     local pair missing=()
     for pair in "$@"; do
@@ -65,6 +65,8 @@ has_command() {
     case "$1" in
         # Debian splits pip's bundle off Python: without it `import venv` works and venvs do not.
         venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+        # A compiler without the C library's headers and start files links nothing.
+        libc) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
         *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -94,6 +96,6 @@ need_build_tools() {
     need_java
     # shellcheck disable=SC2119
     need_rust
-    need_packages cc:gcc ld:binutils gradle:gradle
+    need_packages cc:gcc libc:libc6-dev ld:binutils gradle:gradle
     [ "${HEDDLE_HOST_LIBC:-}" ] || need_packages python3:python3 venv:python3-venv
 }

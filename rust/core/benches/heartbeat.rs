@@ -1,0 +1,123 @@
+//! Nanoseconds per heartbeat and per container of the engine alone, without any crossing: to
+//! see where the time of `./x bench` goes, and that a heartbeat's cost does not grow with the
+//! number of waiting jobs. Prints; asserts nothing, as machines are shared.
+//!
+//! `cargo bench -p heddle-core --bench heartbeat`
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{host_of, plain_ask, rack_place};
+use heddle_core::event::{Event, JobFacts, NodeFacts};
+use heddle_core::types::*;
+use heddle_core::{Decision, Engine, Resource, Setup};
+use serde_json::json;
+use std::time::Instant;
+
+const NODES: u32 = 1_000;
+const HEARTBEATS: u32 = 200_000;
+
+struct Bench {
+    engine: Engine,
+    decisions: Vec<Decision>,
+    events: Vec<Event>,
+    now: Millis,
+    next_key: u64,
+}
+
+impl Bench {
+    fn new(jobs: u32, asks_mb: i64, rows: u32) -> Bench {
+        let setup = Setup::with_config(&json!({"heartbeat_fill": 1.0})).expect("good");
+        let mut bench = Bench {
+            engine: Engine::new(setup).expect("good"),
+            decisions: Vec::with_capacity(4096),
+            events: Vec::new(),
+            now: 0,
+            next_key: 1,
+        };
+        for node in 0..NODES {
+            let capacity = Resource::new(65_536, 64);
+            bench.events.push(Event::NodeAdded(NodeFacts {
+                node: NodeId(node),
+                host: host_of(node),
+                rack: rack_place(node % 25 + NODES),
+                partition: PartitionId(0),
+                schedulable: true,
+                capacity,
+                free: capacity,
+            }));
+        }
+        bench.step();
+        for job in 0..jobs {
+            let place = json!({"op": "place", "user": format!("u{}", job % 20), "queue": null});
+            let reply = bench.engine.request(0, &place).expect("placed");
+            bench.events.push(Event::JobAdded(JobFacts {
+                job: JobId(job),
+                queue: QueueId(reply["queue"].as_u64().expect("an id") as u32),
+                user: UserId(job % 20),
+                priority: 0,
+                mapreduce: true,
+                unmanaged_am: false,
+                submitted_ms: i64::from(job),
+            }));
+            bench.events.push(Event::Ask(plain_ask(job, 0, 1_000_000, asks_mb)));
+            for i in 0..rows {
+                let node = (job * 7 + i * 13) % NODES;
+                for place in [host_of(node), rack_place(node % 25 + NODES)] {
+                    bench.events.push(common::row(job, 0, place, 1_000_000));
+                }
+            }
+        }
+        bench.step();
+        bench.events.push(Event::Tick);
+        bench.step();
+        bench
+    }
+
+    fn step(&mut self) {
+        self.decisions.clear();
+        self.engine.step(self.now, &self.events, 4096, &mut self.decisions);
+        self.events.clear();
+    }
+
+    /// Heartbeats in turn; each node has room for `room` containers again every time.
+    fn run(&mut self, name: &str, room: Resource) {
+        let mut containers = 0u64;
+        let mut done: Vec<(JobId, u64)> = Vec::new();
+        let started = Instant::now();
+        for i in 0..HEARTBEATS {
+            self.now += i64::from(i % 8 == 0);
+            for (job, key) in done.drain(..) {
+                self.events.push(Event::ContainerCompleted { job, key, exit: 0 });
+            }
+            self.events.push(Event::Heartbeat { node: NodeId(i % NODES), free: room });
+            self.step();
+            for decision in &self.decisions {
+                if let Decision::Grant { job, seq, .. } = decision {
+                    self.events.push(Event::Ack { job: *job, seq: *seq, key: self.next_key });
+                    done.push((*job, self.next_key));
+                    self.next_key += 1;
+                    containers += 1;
+                }
+            }
+        }
+        let ns = started.elapsed().as_nanos() as f64;
+        println!(
+            "{name:<46} {:>8.0} ns/heartbeat {:>8.0} ns/container ({containers} containers)",
+            ns / f64::from(HEARTBEATS),
+            if containers > 0 { ns / containers as f64 } else { 0.0 },
+        );
+    }
+}
+
+fn main() {
+    for jobs in [10, 100, 1_000, 5_000] {
+        Bench::new(jobs, 1024, 0).run(&format!("{jobs} jobs, nodes full"), Resource::ZERO);
+        Bench::new(jobs, 8192, 0)
+            .run(&format!("{jobs} jobs, asks larger than the room"), Resource::new(4096, 4));
+        Bench::new(jobs, 1024, 0)
+            .run(&format!("{jobs} jobs, 4 containers each time"), Resource::new(4096, 4));
+        Bench::new(jobs, 1024, 30)
+            .run(&format!("{jobs} jobs with 30 hosts each, 4 containers"), Resource::new(4096, 4));
+    }
+}

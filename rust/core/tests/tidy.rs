@@ -1,0 +1,187 @@
+//! House rules as a test: what a reader may rely on in every file of the repository. Rules that
+//! the compiler or clippy can check are theirs (clippy.toml); the rest is here.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LINES_MAX: usize = 600;
+const COLUMNS_MAX: usize = 100;
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Files made by a generator, which a test of its own keeps current.
+const GENERATED: &[&str] = &["FrameLayout.java", "heddle.h"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root is there")
+}
+
+/// Every file that git tracks, or would.
+fn files(endings: &[&str]) -> Vec<(String, String)> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .expect("git lists the files of a checkout");
+    assert!(listed.status.success(), "git ls-files failed; is this a checkout?");
+    let names = String::from_utf8(listed.stdout).expect("our names are UTF-8");
+    let wanted = |name: &&str| endings.iter().any(|ending| name.ends_with(ending));
+    let read = |name: &str| {
+        let text = fs::read_to_string(root().join(name)).ok()?;
+        Some((name.to_string(), text))
+    };
+    let files: Vec<_> = names.lines().filter(wanted).filter_map(read).collect();
+    assert!(!files.is_empty(), "no {endings:?} found: the rule would check nothing");
+    files
+}
+
+fn is_generated(name: &str) -> bool {
+    GENERATED.iter().any(|generated| name.ends_with(generated))
+}
+
+#[test]
+fn files_are_short_narrow_and_say_what_they_are() {
+    let mut faults = String::new();
+    for (name, text) in files(&[".rs", ".java", ".c", ".h"]) {
+        if is_generated(&name) {
+            continue;
+        }
+        let lines = text.lines().count();
+        if lines > LINES_MAX {
+            let _ = writeln!(faults, "{name}: {lines} lines; it holds two things");
+        }
+        for (i, line) in text.lines().enumerate() {
+            if line.chars().count() > COLUMNS_MAX {
+                let _ = writeln!(faults, "{name}:{}: more than {COLUMNS_MAX} columns", i + 1);
+            }
+        }
+        let said = if name.ends_with(".rs") {
+            text.starts_with("//!") || text.starts_with("#!/")
+        } else if name.ends_with(".java") {
+            has_class_comment(&text)
+        } else {
+            text.starts_with("/*") || text.starts_with("//")
+        };
+        if !said {
+            let _ = writeln!(faults, "{name}: does not begin with what it is and what it is not");
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// In Java the comment stands before the type, after the imports.
+fn has_class_comment(text: &str) -> bool {
+    let declares = |line: &str| {
+        ["class ", "interface ", "enum ", "package "].iter().any(|word| line.contains(word))
+            && !line.starts_with([' ', '*', '/'])
+            && (!line.starts_with("package ") || text.contains("/**\n * "))
+    };
+    let first = text.lines().position(|line| declares(line) && !line.starts_with("package "));
+    let before = text.lines().take(first.unwrap_or(usize::MAX)).collect::<Vec<_>>();
+    before.iter().any(|line| line.starts_with("/**"))
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    let mut faults = String::new();
+    for (name, text) in files(&[".rs", ".java"]) {
+        if is_generated(&name) {
+            continue;
+        }
+        for (line, length) in function_lengths(&text) {
+            if length > FUNCTION_LINES_MAX {
+                let _ = writeln!(faults, "{name}:{line}: a function of {length} lines");
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// Start and length of every function, told by the indentation of its first and last line:
+/// formatted code closes a body in the column where its head began.
+fn function_lengths(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut lengths = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let head = line.trim_start();
+        let rust = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn ", "unsafe fn "]
+            .iter()
+            .any(|word| head.starts_with(word));
+        let words = ["public ", "private ", "protected ", "static ", "void "];
+        let java = words.iter().any(|word| head.starts_with(word))
+            && head.contains('(')
+            && !head.contains(" class ")
+            && !head.ends_with(';');
+        if rust || java {
+            let closing = format!("{}}}", " ".repeat(indent));
+            let length = lines[i..].iter().position(|line| **line == closing);
+            lengths.extend(length.map(|length| (i + 1, length + 1)));
+        }
+    }
+    lengths
+}
+
+#[test]
+fn the_rule_about_functions_can_fail() {
+    let long = format!("fn long() {{\n{}}}\n", "    line();\n".repeat(100));
+    assert_eq!(function_lengths(&long), [(1, 102)]);
+    let java = format!("  public void f() {{\n{}  }}\n", "    line();\n".repeat(80));
+    assert_eq!(function_lengths(&java), [(1, 82)]);
+}
+
+#[test]
+fn unsafe_code_is_in_the_bridge_only() {
+    for (name, text) in files(&[".rs"]) {
+        let bridge = name.starts_with("rust/bridge/") || name.ends_with("tidy.rs");
+        for (i, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            let used = code.contains("unsafe {") || code.contains("unsafe fn");
+            assert!(bridge || !used, "{name}:{}: unsafe outside the bridge", i + 1);
+        }
+    }
+}
+
+#[test]
+fn nothing_ties_the_repository_to_the_place_it_was_written_in() {
+    // In pieces, so that this file passes its own rule.
+    let banned = [
+        concat!("/wo", "rk/"),
+        concat!("crates", ".io/"),
+        concat!("repo1.maven", ".org"),
+        concat!("repo.maven.apache", ".org"),
+        concat!("pypi", ".org"),
+        concat!("deb.debian", ".org"),
+    ];
+    let kinds = [".rs", ".java", ".c", ".h", ".md", ".gradle", ".toml", ".sh", ".json", "x", "run"];
+    for (name, text) in files(&kinds) {
+        for (i, line) in text.lines().enumerate() {
+            for word in banned {
+                assert!(!line.contains(word), "{name}:{}: names {word}", i + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
+    use heddle_core::{order, place, share};
+    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let architecture =
+        fs::read_to_string(root().join("rust/ARCHITECTURE.md")).expect("there is an ARCHITECTURE");
+    let stages =
+        [("share", share::names()), ("order", order::names()), ("place", place::names())];
+    for (stage, names) in stages {
+        for name in names {
+            let file = format!("rust/core/src/{stage}/{}.rs", name.replace('-', "_"));
+            assert!(root().join(&file).exists(), "{name} should live in {file}");
+            assert!(readme.contains(&format!("`{name}`")), "README.md lacks `{name}`");
+            assert!(architecture.contains(&format!("`{stage}`")), "ARCHITECTURE lacks {stage}");
+        }
+    }
+    for preset in heddle_core::config::PRESETS {
+        let row = format!("| `{}` |", preset.name);
+        assert!(readme.contains(&row), "README.md lacks the row of preset {}", preset.name);
+    }
+}

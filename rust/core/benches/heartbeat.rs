@@ -4,6 +4,9 @@
 //!
 //! `cargo bench -p heddle-core --bench heartbeat`
 
+// Measuring is what a clock is for.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
 #[path = "../tests/common/mod.rs"]
 mod common;
 
@@ -60,7 +63,9 @@ impl Bench {
                 unmanaged_am: false,
                 submitted_ms: i64::from(job),
             }));
-            bench.events.push(Event::Ask(plain_ask(job, 0, 1_000_000, asks_mb)));
+            bench
+                .events
+                .push(Event::Ask(plain_ask(job, 0, 1_000_000, asks_mb)));
             for i in 0..rows {
                 let node = (job * 7 + i * 13) % NODES;
                 for place in [host_of(node), rack_place(node % 25 + NODES)] {
@@ -76,7 +81,8 @@ impl Bench {
 
     fn step(&mut self) {
         self.decisions.clear();
-        self.engine.step(self.now, &self.events, 4096, &mut self.decisions);
+        self.engine
+            .step(self.now, &self.events, 4096, &mut self.decisions);
         self.events.clear();
     }
 
@@ -88,13 +94,21 @@ impl Bench {
         for i in 0..HEARTBEATS {
             self.now += i64::from(i % 8 == 0);
             for (job, key) in done.drain(..) {
-                self.events.push(Event::ContainerCompleted { job, key, exit: 0 });
+                self.events
+                    .push(Event::ContainerCompleted { job, key, exit: 0 });
             }
-            self.events.push(Event::Heartbeat { node: NodeId(i % NODES), free: room });
+            self.events.push(Event::Heartbeat {
+                node: NodeId(i % NODES),
+                free: room,
+            });
             self.step();
             for decision in &self.decisions {
                 if let Decision::Grant { job, seq, .. } = decision {
-                    self.events.push(Event::Ack { job: *job, seq: *seq, key: self.next_key });
+                    self.events.push(Event::Ack {
+                        job: *job,
+                        seq: *seq,
+                        key: self.next_key,
+                    });
                     done.push((*job, self.next_key));
                     self.next_key += 1;
                     containers += 1;
@@ -105,7 +119,11 @@ impl Bench {
         println!(
             "{name:<46} {:>8.0} ns/heartbeat {:>8.0} ns/container ({containers} containers)",
             ns / f64::from(HEARTBEATS),
-            if containers > 0 { ns / containers as f64 } else { 0.0 },
+            if containers > 0 {
+                ns / containers as f64
+            } else {
+                0.0
+            },
         );
     }
 }
@@ -113,11 +131,17 @@ impl Bench {
 fn main() {
     for jobs in [10, 100, 1_000, 5_000] {
         Bench::new(jobs, 1024, 0).run(&format!("{jobs} jobs, nodes full"), Resource::ZERO);
-        Bench::new(jobs, 8192, 0)
-            .run(&format!("{jobs} jobs, asks larger than the room"), Resource::new(4096, 4));
-        Bench::new(jobs, 1024, 0)
-            .run(&format!("{jobs} jobs, 4 containers each time"), Resource::new(4096, 4));
-        Bench::new(jobs, 1024, 30)
-            .run(&format!("{jobs} jobs with 30 hosts each, 4 containers"), Resource::new(4096, 4));
+        Bench::new(jobs, 8192, 0).run(
+            &format!("{jobs} jobs, asks larger than the room"),
+            Resource::new(4096, 4),
+        );
+        Bench::new(jobs, 1024, 0).run(
+            &format!("{jobs} jobs, 4 containers each time"),
+            Resource::new(4096, 4),
+        );
+        Bench::new(jobs, 1024, 30).run(
+            &format!("{jobs} jobs with 30 hosts each, 4 containers"),
+            Resource::new(4096, 4),
+        );
     }
 }

@@ -2,6 +2,7 @@
 //! placement of submissions, reload, and the audit that hosts compare with their own books.
 
 use super::{Engine, build};
+use crate::cluster::Queue;
 use crate::config::{Config, Section, unknown};
 use crate::resource::Resource;
 use crate::types::{Millis, QueueId};
@@ -142,36 +143,12 @@ impl Engine {
                 running[i] += u64::from(job.running_containers());
             }
         }
+        let counted = |i: usize| (used[i], demand[i], pending[i], running[i]);
         let queues: Vec<Value> = self
             .cluster
             .queues
             .iter()
-            .map(|queue| {
-                let i = queue.id.index();
-                let config = &queue.config;
-                json!({
-                    "id": queue.id.0,
-                    "path": config.path,
-                    "parent": queue.parent.map(|parent| parent.0),
-                    "leaf": queue.children.is_empty(),
-                    "dynamic": queue.dynamic,
-                    "draining": queue.draining,
-                    "weight": config.weight,
-                    "min_share": self.amounts(&config.min_share),
-                    "max_share": self.amounts(&config.max_share.component_min(&self.cluster.capacity)),
-                    "fair_share": self.amounts(&self.fair_share(queue.id)),
-                    "used": self.amounts(&used[i]),
-                    "demand": self.amounts(&demand[i]),
-                    "pending_containers": pending[i],
-                    "running_containers": running[i],
-                    "jobs": queue.jobs,
-                    "runnable_jobs": queue.runnable_jobs,
-                    "max_running_jobs": config.max_running_jobs,
-                    "max_am_share": config.max_am_share,
-                    "acl_submit": config.acl_submit,
-                    "acl_admin": config.acl_admin,
-                })
-            })
+            .map(|queue| self.report_queue(queue, counted(queue.id.index())))
             .collect();
         let composition = &self.setup.config.composition;
         json!({
@@ -190,6 +167,34 @@ impl Engine {
                 "place": composition.place,
             },
             "dominant": self.setup.config.dominant,
+        })
+    }
+
+    /// One queue with its usage, demand, pending and running containers.
+    fn report_queue(&self, queue: &Queue, counted: (Resource, Resource, u64, u64)) -> Value {
+        let (used, demand, pending, running) = counted;
+        let config = &queue.config;
+        json!({
+            "id": queue.id.0,
+            "path": config.path,
+            "parent": queue.parent.map(|parent| parent.0),
+            "leaf": queue.children.is_empty(),
+            "dynamic": queue.dynamic,
+            "draining": queue.draining,
+            "weight": config.weight,
+            "min_share": self.amounts(&config.min_share),
+            "max_share": self.amounts(&config.max_share.component_min(&self.cluster.capacity)),
+            "fair_share": self.amounts(&self.fair_share(queue.id)),
+            "used": self.amounts(&used),
+            "demand": self.amounts(&demand),
+            "pending_containers": pending,
+            "running_containers": running,
+            "jobs": queue.jobs,
+            "runnable_jobs": queue.runnable_jobs,
+            "max_running_jobs": config.max_running_jobs,
+            "max_am_share": config.max_am_share,
+            "acl_submit": config.acl_submit,
+            "acl_admin": config.acl_admin,
         })
     }
 

@@ -1,0 +1,249 @@
+//! Limits and what keeps them from starving anybody: minimum and maximum shares, running jobs,
+//! ApplicationMasters, held nodes, preemption, headroom. Expected values follow by hand from
+//! the statement in each test's name.
+
+mod common;
+
+use common::{Grant, Host, plain_ask};
+use heddle_core::Decision;
+use heddle_core::event::{AskFacts, Event, EvictReason};
+use heddle_core::types::JobId;
+use serde_json::json;
+
+/// Fills nodes to the brim, so that tests need one heartbeat for what fits.
+fn full() -> serde_json::Value {
+    json!({"heartbeat_fill": 1.0})
+}
+
+fn jobs(grants: &[Grant]) -> Vec<u32> {
+    grants.iter().map(|grant| grant.job).collect()
+}
+
+#[test]
+fn a_queue_below_its_minimum_goes_first_and_none_passes_its_maximum() {
+    let mut host = Host::new(json!({
+        "heartbeat_fill": 1.0,
+        "queues": [
+            {"path": "root.min", "min_share": {"memory-mb": 4096}},
+            {"path": "root.big", "weight": 100.0},
+            {"path": "root.max", "max_share": {"memory-mb": 1024}}
+        ]
+    }));
+    let node = host.node(0, 8192, 8);
+    for (job, name) in [(1, "root.min"), (2, "root.big"), (3, "root.max")] {
+        let queue = host.queue("u", Some(name));
+        host.job(job, queue);
+        host.ask(job, 0, 100, 1024);
+    }
+    let served = jobs(&host.beat(node));
+    assert_eq!(
+        served[..4],
+        [1, 1, 1, 1],
+        "the minimum is met before anything else"
+    );
+    // Of the 4 that are left, one goes to each of weight 1 and the rest to weight 100: usage
+    // per weight is 0 for `big` and `max` in the beginning, 4096 for `min`.
+    assert_eq!(host.running(1), 4);
+    assert_eq!(host.running(3), 1);
+    assert_eq!(host.running(2), 3);
+    host.complete_all(2);
+    host.complete_all(1);
+    host.step(&[Event::JobRemoved(JobId(1)), Event::JobRemoved(JobId(2))]);
+    assert_eq!(
+        host.beat(node).len(),
+        0,
+        "alone in the cluster, `max` still has its maximum"
+    );
+}
+
+#[test]
+fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 10_240, 10);
+    let queue = host.queue("alice", None);
+    for job in 1..=10 {
+        host.job(job, queue);
+        host.ask_facts(AskFacts {
+            am: true,
+            priority: 0,
+            ..plain_ask(job, 0, 1, 1024)
+        });
+    }
+    assert_eq!(
+        host.beat(node).len(),
+        1,
+        "no entitlement is known before the first tick"
+    );
+    host.tick();
+    assert_eq!(
+        host.beat(node).len(),
+        4,
+        "5 of 10 GB: half of the fair share"
+    );
+    assert_eq!(host.beat(node), []);
+}
+
+#[test]
+fn jobs_beyond_the_limit_wait_and_are_let_in_as_others_end() {
+    let mut host = Host::new(json!({
+        "heartbeat_fill": 1.0,
+        "queues": [{"path": "root.a", "max_running_jobs": 1}]
+    }));
+    let node = host.node(0, 4096, 4);
+    let queue = host.queue("u", Some("root.a"));
+    for job in 1..=3 {
+        host.job(job, queue);
+        host.ask(job, 0, 1, 1024);
+    }
+    assert_eq!(jobs(&host.beat(node)), [1]);
+    host.complete_all(1);
+    assert_eq!(host.beat(node), []);
+    host.step(&[Event::JobRemoved(JobId(1))]);
+    assert_eq!(jobs(&host.beat(node)), [2]);
+}
+
+#[test]
+fn an_ask_too_large_for_any_room_gets_a_node_held_for_it() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 4096, 8);
+    let (small, large) = (host.queue("small", None), host.queue("large", None));
+    host.job(1, small);
+    host.ask(1, 0, 1_000, 1024);
+    assert_eq!(host.beat(node).len(), 4);
+    host.job(2, large);
+    host.ask(2, 0, 1, 4096);
+    // One container of the small job ends every second; without a hold its next one follows.
+    for _ in 0..4 {
+        host.now += 1_000;
+        host.tick();
+        let (job, key, ..) = host.containers[0];
+        host.complete(job, key);
+        assert_eq!(jobs(&host.beat(node)), [1]);
+    }
+    let mut waited = 0;
+    while host.running(2) == 0 && waited < 20 {
+        host.now += 1_000;
+        waited += 1;
+        host.tick();
+        if let Some((job, key, ..)) = host.containers.first().copied() {
+            host.complete(job, key);
+        }
+        host.beat(node);
+    }
+    // Held in the fifth second; the four containers in its way end in seconds 5, 6, 7 and 8.
+    assert_eq!((waited, host.now), (4, 8_000));
+}
+
+#[test]
+fn a_hold_that_cannot_be_used_ends() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 4096, 4);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.recovered(1, node, 1024, true);
+    host.job(2, queue);
+    host.ask(2, 0, 1, 4096);
+    host.now = 6_000;
+    host.tick();
+    assert_eq!(host.engine.held_nodes().count(), 1);
+    host.job(3, queue);
+    host.ask(3, 0, 1, 1024);
+    assert_eq!(host.beat(node), [], "held");
+    host.now += 60_000;
+    assert_eq!(
+        jobs(&host.beat(node)),
+        [3],
+        "the hold has a bound, and it has passed"
+    );
+    host.complete_all(3);
+    host.tick();
+    host.step(&[Event::JobRemoved(JobId(2))]);
+    assert_eq!(
+        host.engine.held_nodes().count(),
+        0,
+        "nothing is held for a job that ended"
+    );
+}
+
+#[test]
+fn starved_queues_get_containers_back_from_those_above_their_share_never_masters() {
+    let mut host = Host::new(json!({
+        "heartbeat_fill": 1.0,
+        "queues": [{"path": "root.starved", "min_share": {"memory-mb": 2048}}],
+        "preemption": {"enabled": true, "min_share_timeout_ms": 5000, "grace_ms": 100}
+    }));
+    let node = host.node(0, 4096, 4);
+    let greedy = host.queue("greedy", None);
+    host.job(1, greedy);
+    host.recovered(1, node, 1024, true);
+    host.now = 1_000;
+    host.ask(1, 0, 10, 1024);
+    assert_eq!(host.beat(node).len(), 3);
+    let starved = host.queue("u", Some("root.starved"));
+    host.job(2, starved);
+    host.ask(2, 0, 10, 1024);
+    assert!(evictions(&host.tick()).is_empty());
+    host.now += 4_999;
+    assert!(evictions(&host.tick()).is_empty());
+    host.now += 1;
+    let evicted = evictions(&host.tick());
+    assert_eq!(evicted.len(), 2, "its minimum is two containers");
+    assert!(evicted.iter().all(|(job, _)| *job == 1));
+    let master = host.containers[0].1;
+    assert!(evicted.iter().all(|(_, key)| *key != master));
+    assert!(
+        evictions(&host.tick()).is_empty(),
+        "what was asked for is not asked for again"
+    );
+    for (job, key) in evicted {
+        host.complete(job, key);
+    }
+    assert_eq!(jobs(&host.beat(node)), [2, 2]);
+}
+
+fn evictions(decisions: &[Decision]) -> Vec<(u32, u64)> {
+    decisions
+        .iter()
+        .filter_map(|decision| match decision {
+            Decision::Evict {
+                job,
+                key,
+                reason: EvictReason::MinShare,
+                ..
+            } => Some((job.0, *key)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_headroom_never_makes_a_master_kill_its_own_reduces() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 4096, 8);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask_facts(AskFacts {
+        priority: 10,
+        ..plain_ask(1, 1, 4, 1024)
+    });
+    assert_eq!(host.beat(node).len(), 4);
+    let headroom = |decisions: &[Decision]| match decisions {
+        [
+            Decision::Headroom {
+                job: JobId(1),
+                resource,
+            },
+        ] => *resource,
+        other => panic!("one headroom was expected: {other:?}"),
+    };
+    assert_eq!(headroom(&host.tick()).memory_mb(), 0);
+    // A map fails and is asked for again; the cluster is full of the job's own reduces.
+    host.ask_facts(AskFacts {
+        priority: 5,
+        ..plain_ask(1, 0, 1, 512)
+    });
+    assert!(
+        headroom(&host.tick()).memory_mb() >= 512,
+        "RMContainerAllocator kills otherwise"
+    );
+}

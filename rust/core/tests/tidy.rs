@@ -143,7 +143,11 @@ fn function_lengths(text: &str) -> Vec<(usize, usize)> {
             .find(|line| line.ends_with(['{', ';', '}']));
         if (rust || java) && opens.is_some_and(|line| line.ends_with('{')) {
             let closing = format!("{}}}", " ".repeat(indent));
-            let length = lines[i..].iter().position(|line| **line == closing);
+            let inside = |line: &&&str| line.is_empty() || line.starts_with(&" ".repeat(indent));
+            let length = lines[i..]
+                .iter()
+                .take_while(inside)
+                .position(|line| **line == closing);
             lengths.extend(length.map(|length| (i + 1, length + 1)));
         }
     }

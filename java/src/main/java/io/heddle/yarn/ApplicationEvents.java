@@ -1,0 +1,197 @@
+package io.heddle.yarn;
+
+import java.util.concurrent.ConcurrentMap;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Applications and attempts that come and go. Called with the scheduler's write lock held.
+ */
+final class ApplicationEvents {
+  private static final Logger LOG = LoggerFactory.getLogger(ApplicationEvents.class);
+  private static final String MAPREDUCE = "MAPREDUCE";
+
+  private final HeddleScheduler scheduler;
+  private final RMContext rmContext;
+  private final ConcurrentMap<ApplicationId, SchedulerApplication<HeddleAppAttempt>> applications;
+  private final EngineBooks books;
+  private final Engine engine;
+  private final Names names;
+  private final DirtyAttempts dirty;
+
+  ApplicationEvents(HeddleScheduler scheduler, RMContext rmContext,
+      ConcurrentMap<ApplicationId, SchedulerApplication<HeddleAppAttempt>> applications,
+      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty) {
+    this.scheduler = scheduler;
+    this.rmContext = rmContext;
+    this.applications = applications;
+    this.books = books;
+    this.engine = engine;
+    this.names = names;
+    this.dirty = dirty;
+  }
+
+  /** An application was submitted, or comes back after a restart. */
+  void added(AppAddedSchedulerEvent event) {
+    ApplicationId id = event.getApplicationId();
+    boolean recovering = event.getIsAppRecovering();
+    String user = event.getUser();
+    HeddleQueue queue;
+    try {
+      queue = scheduler.placeLocked(user, event.getQueue(), recovering);
+    } catch (YarnException e) {
+      reject(id, e.getMessage());
+      return;
+    }
+    if (!recovering && !scheduler.checkAccess(UserGroupInformation.createRemoteUser(user),
+        QueueACL.SUBMIT_APPLICATIONS, queue.getQueueName())) {
+      // Again: the configuration may have changed since the submission was checked.
+      reject(id, "User " + user + " does not have permission to submit " + id + " to queue "
+          + queue.getQueueName());
+      return;
+    }
+    RMApp rmApp = rmContext.getRMApps().get(id);
+    Priority priority = event.getApplicatonPriority() != null
+        ? event.getApplicatonPriority() : Priority.newInstance(0);
+    boolean unmanaged = rmApp != null && rmApp.getApplicationSubmissionContext() != null
+        && rmApp.getApplicationSubmissionContext().getUnmanagedAM();
+    if (rmApp != null) {
+      rmApp.setQueue(queue.getQueueName());
+    }
+    applications.put(id, Compat.newApplication(queue, user, priority, unmanaged));
+    books.jobAdded(new HeddleJob(id, queue, user, names.users().intern(user),
+        priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp)));
+    Compat.submitApp(queue.getMetrics(), user, unmanaged);
+    if (LOG.isInfoEnabled()) {
+      LOG.info("Accepted {} of user {} in queue {}", id, user, queue);
+    }
+    if (!recovering) {
+      if (rmApp != null && rmApp.getApplicationSubmissionContext() != null) {
+        // What is stored, so that it finds the same queue after a restart.
+        rmApp.getApplicationSubmissionContext().setQueue(queue.getQueueName());
+      }
+      send(new RMAppEvent(id, RMAppEventType.APP_ACCEPTED));
+    }
+  }
+
+  private static int flags(RMApp rmApp, boolean unmanaged) {
+    int flags = unmanaged ? FrameLayout.JOB_UNMANAGED_AM : 0;
+    if (rmApp != null && MAPREDUCE.equalsIgnoreCase(rmApp.getApplicationType())) {
+      flags |= FrameLayout.JOB_MAPREDUCE;
+    }
+    return flags;
+  }
+
+  private static long submitted(RMApp rmApp) {
+    return EngineBooks.toMonotonic(
+        rmApp != null && rmApp.getSubmitTime() > 0
+            ? rmApp.getSubmitTime() : org.apache.hadoop.util.Time.now());
+  }
+
+  private void reject(ApplicationId id, String message) {
+    LOG.info("Rejected {}: {}", id, message);
+    send(new RMAppEvent(id, RMAppEventType.APP_REJECTED, message));
+  }
+
+  @SuppressWarnings("unchecked")
+  private void send(org.apache.hadoop.yarn.event.Event<?> event) {
+    rmContext.getDispatcher().getEventHandler().handle(event);
+  }
+
+  /** An application ended. */
+  void removed(AppRemovedSchedulerEvent event) {
+    ApplicationId id = event.getApplicationID();
+    SchedulerApplication<HeddleAppAttempt> application = applications.remove(id);
+    if (application == null) {
+      LOG.warn("Application {} ended but is not known", id);
+      return;
+    }
+    application.stop(event.getFinalState());
+    HeddleJob job = books.job(id);
+    if (job != null) {
+      books.jobRemoved(job);
+      // Another job may have waited for its place.
+      engine.wake();
+    }
+  }
+
+  /** An attempt begins. */
+  void attemptAdded(AppAttemptAddedSchedulerEvent event) {
+    ApplicationAttemptId id = event.getApplicationAttemptId();
+    SchedulerApplication<HeddleAppAttempt> application =
+        applications.get(id.getApplicationId());
+    HeddleJob job = books.job(id.getApplicationId());
+    if (application == null || job == null) {
+      LOG.warn("Attempt {} of an application that is not known", id);
+      return;
+    }
+    if (job.attempt() != null) {
+      // The asks of the attempt before are void; their numbers are given anew.
+      engine.out().jobReset(job.id());
+    }
+    HeddleAppAttempt attempt = new HeddleAppAttempt(
+        id, application.getUser(), job, job.queue(), rmContext, names, dirty, books);
+    if (event.getTransferStateFromPreviousAttempt() && application.getCurrentAppAttempt() != null) {
+      attempt.transferStateFromPreviousAttempt(application.getCurrentAppAttempt());
+    }
+    attempt.setPriority(application.getPriority());
+    application.setCurrentAppAttempt(attempt);
+    job.setAttempt(attempt);
+    Compat.submitAppAttempt(
+        job.queue().getMetrics(), application.getUser(), attempt.getUnmanagedAM());
+    if (LOG.isInfoEnabled()) {
+      LOG.info("Added attempt {} in queue {}", id, job.queue());
+    }
+    if (!event.getIsAttemptRecovering()) {
+      send(new RMAppAttemptEvent(id, RMAppAttemptEventType.ATTEMPT_ADDED));
+    }
+  }
+
+  /** An attempt ended; its containers go with it unless the next one is to have them. */
+  void attemptRemoved(AppAttemptRemovedSchedulerEvent event) {
+    ApplicationAttemptId id = event.getApplicationAttemptID();
+    HeddleAppAttempt attempt = scheduler.getApplicationAttempt(id);
+    if (attempt == null || !attempt.getApplicationAttemptId().equals(id)) {
+      LOG.info("Attempt {} ended but is not the current one", id);
+      return;
+    }
+    if (attempt.isStopped()) {
+      LOG.info("Attempt {} has been stopped before", id);
+      return;
+    }
+    for (RMContainer container : attempt.getLiveContainers()) {
+      if (event.getKeepContainersAcrossAppAttempts()
+          && container.getState() == RMContainerState.RUNNING) {
+        continue;
+      }
+      scheduler.completedContainer(container,
+          SchedulerUtils.createAbnormalContainerStatus(
+              container.getContainerId(), SchedulerUtils.COMPLETED_APPLICATION),
+          RMContainerEventType.KILL);
+    }
+    attempt.stop(event.getFinalAttemptState());
+    engine.out().jobReset(attempt.job().id());
+    engine.wake();
+  }
+}

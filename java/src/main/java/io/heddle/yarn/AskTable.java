@@ -1,0 +1,330 @@
+package io.heddle.yarn;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
+import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
+
+/**
+ * Which of an attempt's asks the engine does not know yet. The asks themselves are in YARN's
+ * {@link AppSchedulingInfo}; this keeps a small number for each of them and what changed, so that
+ * an AM's heartbeat costs the rows that it sent, not the rows that it has.
+ *
+ * <p>Counts are read when the frame is written, not when the AM calls: they are absolute, so the
+ * engine always gets the truth of that moment.
+ *
+ * <p>Guarded by the attempt's write lock.
+ */
+final class AskTable {
+  /** More changed rows than this of one ask are not listed: all its rows are sent. */
+  private static final int LISTED_ROWS_MAX = 4096;
+
+  /** An attempt with more asks than this gives up the numbers of those that were served. */
+  private static final int SERVED_KEPT = 32;
+
+  /** One of YARN's scheduler keys: all rows that share a priority and an allocation request id. */
+  static final class Entry {
+    final SchedulerRequestKey key;
+    private int id;
+    private boolean listed;
+    private boolean allRows = true;
+    private boolean withdrawFirst;
+    private final ArrayList<String> rows = new ArrayList<>(4);
+    // Places of which the engine may have a row; null before the first.
+    private BitSet sentPlaces;
+    // What was sent last besides the count; null before the first time.
+    private Resource sentSize;
+    private int sentPartition;
+    private int sentFlags;
+
+    private Entry(SchedulerRequestKey key) {
+      this.key = key;
+    }
+
+    /** Whether this ask grows or promotes a running container. */
+    boolean updatesContainer() {
+      return key.getContainerToUpdate() != null;
+    }
+  }
+
+  private final AppSchedulingInfo info;
+  private final Map<SchedulerRequestKey, Entry> byKey = new HashMap<>();
+  private final DenseTable<Entry> byId = new DenseTable<>();
+  private final ArrayList<Entry> changed = new ArrayList<>();
+  // AMs send the rows of one ask together.
+  private Entry last;
+
+  AskTable(AppSchedulingInfo info) {
+    this.info = info;
+  }
+
+  /** Returns the ask with the engine's number, or null. */
+  Entry get(int id) {
+    return byId.get(id);
+  }
+
+  /** Returns the asks by the engine's number, {@link #end} being past the greatest. */
+  int end() {
+    return byId.end();
+  }
+
+  /** Whether nothing is to be sent. */
+  boolean clean() {
+    return changed.isEmpty();
+  }
+
+  /** The count of one row changed. */
+  void markRow(ResourceRequest row) {
+    Entry entry = last;
+    if (entry == null || row.getAllocationRequestId() != entry.key.getAllocationRequestId()
+        || entry.updatesContainer() || !row.getPriority().equals(entry.key.getPriority())) {
+      entry = entry(SchedulerRequestKey.create(row));
+      last = entry;
+    }
+    if (!entry.allRows) {
+      if (entry.rows.size() < LISTED_ROWS_MAX) {
+        entry.rows.add(row.getResourceName());
+      } else {
+        entry.allRows = true;
+      }
+    }
+    list(entry);
+  }
+
+  /** Anything of an ask may have changed. */
+  void markKey(SchedulerRequestKey key) {
+    Entry entry = entry(key);
+    entry.allRows = true;
+    list(entry);
+  }
+
+  /** The engine has rows of this ask that YARN no longer has: say all of it anew. */
+  void markDrifted(Entry entry) {
+    entry.allRows = true;
+    entry.withdrawFirst = true;
+    list(entry);
+  }
+
+  /**
+   * The last container of an ask was granted. The engine knows, but for an attempt that makes an
+   * ask of its own for each container, the number must be given again some day.
+   */
+  void markServed(Entry entry) {
+    if (entry.updatesContainer() || byId.size() > SERVED_KEPT) {
+      list(entry);
+    }
+  }
+
+  /** Every ask is to be sent with all its rows: new places appeared, or the engine is new. */
+  void markAll() {
+    for (SchedulerRequestKey key : info.getSchedulerKeys()) {
+      entry(key);
+    }
+    for (Entry entry : byKey.values()) {
+      entry.allRows = true;
+      list(entry);
+    }
+  }
+
+  /** The engine is new: it has no ask of ours. */
+  void forgetSent() {
+    for (Entry entry : byKey.values()) {
+      entry.sentPlaces = null;
+      entry.sentSize = null;
+    }
+  }
+
+  /** The asks that grow or promote containers change without the AM sending rows. */
+  void markUpdates() {
+    for (SchedulerRequestKey key : info.getSchedulerKeys()) {
+      if (key.getContainerToUpdate() != null) {
+        entry(key);
+      }
+    }
+    for (Entry entry : byKey.values()) {
+      if (entry.updatesContainer()) {
+        entry.allRows = true;
+        list(entry);
+      }
+    }
+  }
+
+  /** Forgets everything: the attempt ended. */
+  void clear() {
+    byKey.clear();
+    changed.clear();
+    last = null;
+    for (int id = 0; id < byId.end(); id++) {
+      byId.remove(id);
+    }
+  }
+
+  private Entry entry(SchedulerRequestKey key) {
+    Entry entry = byKey.get(key);
+    if (entry == null) {
+      entry = new Entry(key);
+      entry.id = byId.add(entry);
+      byKey.put(key, entry);
+    }
+    return entry;
+  }
+
+  private void list(Entry entry) {
+    if (!entry.listed) {
+      entry.listed = true;
+      changed.add(entry);
+    }
+  }
+
+  /**
+   * Writes what changed.
+   *
+   * @param attempt the owner
+   * @param names numbers of places and partitions
+   */
+  void write(FrameWriter out, HeddleAppAttempt attempt, Names names) {
+    for (int i = 0; i < changed.size(); i++) {
+      Entry entry = changed.get(i);
+      write(out, attempt, names, entry);
+      entry.listed = false;
+      entry.rows.clear();
+      entry.allRows = false;
+      entry.withdrawFirst = false;
+    }
+    changed.clear();
+  }
+
+  private void write(FrameWriter out, HeddleAppAttempt attempt, Names names, Entry entry) {
+    int job = attempt.job().id();
+    AppPlacementAllocator<SchedulerNode> asks = info.getAppPlacementAllocator(entry.key);
+    if (asks == null || entry.withdrawFirst) {
+      // YARN dropped all rows with the ask, also those that the AM did not name again.
+      withdrawRows(out, job, entry);
+    }
+    Map<String, ResourceRequest> rows = asks == null
+        ? Collections.<String, ResourceRequest>emptyMap() : asks.getResourceRequests();
+    ResourceRequest any = rows.get(ResourceRequest.ANY);
+    if (entry.updatesContainer()) {
+      writeUpdate(out, attempt, names, entry, asks, any);
+    } else if (any != null && any.getNumContainers() > 0) {
+      writeAsk(out, attempt, names, entry, asks, any);
+      writeRows(out, job, names, entry, rows);
+    } else if (byId.size() > SERVED_KEPT) {
+      retire(out, job, entry);
+    } else if (entry.sentSize != null) {
+      withdraw(out, job, entry);
+      writeRows(out, job, names, entry, rows);
+    }
+  }
+
+  /** An ask to grow or promote a container is for the very node where it runs. */
+  private void writeUpdate(FrameWriter out, HeddleAppAttempt attempt, Names names, Entry entry,
+      AppPlacementAllocator<SchedulerNode> asks, ResourceRequest any) {
+    int job = attempt.job().id();
+    int place = attempt.placeToUpdate(entry.key.getContainerToUpdate());
+    if (any == null || any.getNumContainers() <= 0 || place == Interner.UNKNOWN) {
+      retire(out, job, entry);
+      return;
+    }
+    writeAsk(out, attempt, names, entry, asks, any);
+    // YARN's rows name the host, which is not always what nodes are called.
+    writeRow(out, job, entry, place, any.getNumContainers(), false);
+  }
+
+  private void writeAsk(FrameWriter out, HeddleAppAttempt attempt, Names names, Entry entry,
+      AppPlacementAllocator<SchedulerNode> asks, ResourceRequest any) {
+    int flags = 0;
+    if (entry.updatesContainer()) {
+      flags = FrameLayout.ASK_CONTAINER_UPDATE;
+    } else {
+      flags |= any.getRelaxLocality() ? FrameLayout.ASK_RELAX_LOCALITY : 0;
+      flags |= attempt.isWaitingForAMContainer() ? FrameLayout.ASK_AM : 0;
+    }
+    entry.sentFlags = flags;
+    entry.sentPartition = names.partitions().intern(asks.getPrimaryRequestedNodePartition());
+    entry.sentSize = any.getCapability();
+    ask(out, attempt.job().id(), entry, any.getNumContainers());
+  }
+
+  private static void ask(FrameWriter out, int job, Entry entry, int count) {
+    out.ask(job, entry.id, count, entry.key.getPriority().getPriority(), entry.sentPartition,
+        entry.sentFlags, entry.sentSize);
+  }
+
+  private static void withdraw(FrameWriter out, int job, Entry entry) {
+    ask(out, job, entry, 0);
+  }
+
+  private static void withdrawRows(FrameWriter out, int job, Entry entry) {
+    if (entry.sentPlaces == null) {
+      return;
+    }
+    for (int place = entry.sentPlaces.nextSetBit(0); place >= 0;
+        place = entry.sentPlaces.nextSetBit(place + 1)) {
+      out.askRow(job, entry.id, place, 0, true);
+    }
+    entry.sentPlaces.clear();
+  }
+
+  /** Gives a number back; the engine must have nothing left under it. */
+  private void retire(FrameWriter out, int job, Entry entry) {
+    if (entry.sentSize != null) {
+      withdrawRows(out, job, entry);
+      withdraw(out, job, entry);
+    }
+    byKey.remove(entry.key);
+    byId.remove(entry.id);
+    if (last == entry) {
+      last = null;
+    }
+  }
+
+  private static void writeRows(FrameWriter out, int job, Names names, Entry entry,
+      Map<String, ResourceRequest> rows) {
+    if (entry.allRows) {
+      for (Map.Entry<String, ResourceRequest> row : rows.entrySet()) {
+        writeRow(out, job, names, entry, row.getKey(), row.getValue());
+      }
+      return;
+    }
+    for (int i = 0; i < entry.rows.size(); i++) {
+      String name = entry.rows.get(i);
+      writeRow(out, job, names, entry, name, rows.get(name));
+    }
+  }
+
+  private static void writeRow(FrameWriter out, int job, Names names, Entry entry, String name,
+      ResourceRequest row) {
+    if (ResourceRequest.ANY.equals(name)) {
+      return;
+    }
+    int place = names.places().find(name);
+    if (place == Interner.UNKNOWN) {
+      // No node of that name was ever seen; when one comes, everything is sent again.
+      return;
+    }
+    int count = row == null ? 0 : Math.max(0, row.getNumContainers());
+    writeRow(out, job, entry, place, count, row == null || row.getRelaxLocality());
+  }
+
+  private static void writeRow(
+      FrameWriter out, int job, Entry entry, int place, int count, boolean relaxLocality) {
+    if (count > 0) {
+      if (entry.sentPlaces == null) {
+        entry.sentPlaces = new BitSet();
+      }
+      entry.sentPlaces.set(place);
+    } else if (entry.sentPlaces == null || !entry.sentPlaces.get(place)) {
+      // The engine has no such row.
+      return;
+    }
+    out.askRow(job, entry.id, place, count, relaxLocality);
+  }
+}

@@ -1,0 +1,276 @@
+package io.heddle.yarn;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import org.apache.hadoop.security.AccessControlException;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.SettableFuture;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.ipc.RPCUtil;
+import org.apache.hadoop.yarn.proto.YarnServiceProtos.SchedulerResourceTypes;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.records.ApplicationStateData;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
+import org.apache.hadoop.yarn.util.resource.ResourceCalculator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What clients, administrators, AMs and web pages ask of the scheduler: queues, rights, priorities,
+ * moves. The reads take no lock and never enter the engine; the changes take the write lock. What
+ * happens to the cluster is in {@link HeddleScheduler}.
+ */
+abstract class ClientOperations
+    extends AbstractYarnScheduler<HeddleAppAttempt, FiCaSchedulerNode> {
+  private static final Logger LOG = LoggerFactory.getLogger(ClientOperations.class);
+
+  // Vcores count as much as memory; which of them decides a share is the engine's affair.
+  private static final ResourceCalculator CALCULATOR = new DominantResourceCalculator();
+
+  /** Made in serviceInit, as are the others. */
+  protected QueueReports reports;
+  protected QueueControl queues;
+  protected Engine engine;
+  protected EngineBooks books;
+
+  ClientOperations(String name) {
+    super(name);
+  }
+
+  // ---- Queues.
+
+  @Override
+  public QueueInfo getQueueInfo(String name, boolean includeChildQueues, boolean recursive)
+      throws IOException {
+    QueueInfo info = reports.info(name, includeChildQueues, recursive);
+    if (info == null) {
+      throw new IOException("Unknown queue: " + name);
+    }
+    return info;
+  }
+
+  @Override
+  public List<QueueUserACLInfo> getQueueUserAclInfo() {
+    try {
+      return reports.userAcls(UserGroupInformation.getCurrentUser());
+    } catch (IOException e) {
+      // A caller without a name has no rights.
+      return new ArrayList<>();
+    }
+  }
+
+  @Override
+  public boolean checkAccess(UserGroupInformation user, QueueACL acl, String queueName) {
+    return reports.hasAccess(queueName, acl, user);
+  }
+
+  @Override
+  public List<ApplicationAttemptId> getAppsInQueue(String name) {
+    QueueView queue = reports.table().snapshot().find(name);
+    if (queue == null) {
+      return null;
+    }
+    String below = queue.path + ".";
+    List<ApplicationAttemptId> attempts = new ArrayList<>();
+    for (SchedulerApplication<HeddleAppAttempt> application : applications.values()) {
+      HeddleAppAttempt attempt = application.getCurrentAppAttempt();
+      String path = application.getQueue().getQueueName();
+      if (attempt != null && (path.equals(queue.path) || path.startsWith(below))) {
+        attempts.add(attempt.getApplicationAttemptId());
+      }
+    }
+    return attempts;
+  }
+
+  @Override
+  public QueueMetrics getRootQueueMetrics() {
+    return reports.table().root().getMetrics();
+  }
+
+  @Override
+  public ResourceCalculator getResourceCalculator() {
+    return CALCULATOR;
+  }
+
+  /** Both, or the ResourceManager tells AMs that vcores are not looked at. */
+  @Override
+  public EnumSet<SchedulerResourceTypes> getSchedulingResourceTypes() {
+    return EnumSet.of(SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU);
+  }
+
+  @Override
+  public int getNumClusterNodes() {
+    return nodeTracker.nodeCount();
+  }
+
+  /** The form of 3.3 and 3.4. */
+  @Override
+  public long checkAndGetApplicationLifetime(String queueName, long lifetime) {
+    return lifetime;
+  }
+
+  /** The form of 3.5. */
+  public long checkAndGetApplicationLifetime(String queueName, long lifetime, RMAppImpl app) {
+    return lifetime;
+  }
+
+  // ---- Priority.
+
+  /**
+   * Called for every submission that is not a recovery, with user and queue: the only place before
+   * acceptance where a scheduler that YARN does not know by name can check the right to submit.
+   */
+  @Override
+  public Priority checkAndGetApplicationPriority(Priority requested, UserGroupInformation user,
+      String queueName, ApplicationId applicationId) throws YarnException {
+    if (!reports.hasAccess(queueName, QueueACL.SUBMIT_APPLICATIONS, user)) {
+      throw RPCUtil.getRemoteException(new AccessControlException(
+          "User " + user.getShortUserName() + " does not have permission to submit "
+              + applicationId + " to queue " + queueName));
+    }
+    return admissible(requested);
+  }
+
+  private Priority admissible(Priority requested) {
+    if (requested == null) {
+      return Priority.newInstance(0);
+    }
+    int most = getMaxClusterLevelAppPriority().getPriority();
+    return requested.getPriority() > most ? Priority.newInstance(most) : requested;
+  }
+
+  @Override
+  public Priority updateApplicationPriority(Priority requested, ApplicationId applicationId,
+      SettableFuture<Object> future, UserGroupInformation user) throws YarnException {
+    writeLock.lock();
+    try {
+      SchedulerApplication<HeddleAppAttempt> application = applications.get(applicationId);
+      RMApp rmApp = rmContext.getRMApps().get(applicationId);
+      if (application == null || rmApp == null) {
+        throw new YarnException("Application '" + applicationId
+            + "' is not present, hence could not change priority.");
+      }
+      Priority priority = admissible(requested);
+      if (priority.equals(application.getPriority())) {
+        future.set(null);
+        return priority;
+      }
+      store(rmApp, priority, future);
+      application.setPriority(priority);
+      HeddleJob job = books.job(applicationId);
+      if (job != null) {
+        job.setPriority(priority.getPriority());
+        engine.out().jobPriority(job.id(), priority.getPriority());
+        engine.wake();
+        engine.flushIfLong();
+      }
+      if (LOG.isInfoEnabled()) {
+        LOG.info("{} has priority {} now, by {}", applicationId, priority.getPriority(),
+            user.getShortUserName());
+      }
+      return priority;
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /** Makes a priority durable first; the store completes the future in any case. */
+  private void store(RMApp rmApp, Priority priority, SettableFuture<Object> future)
+      throws YarnException {
+    Priority before = rmApp.getApplicationSubmissionContext().getPriority();
+    rmApp.getApplicationSubmissionContext().setPriority(priority);
+    ApplicationStateData state = ApplicationStateData.newInstance(rmApp.getSubmitTime(),
+        rmApp.getStartTime(), rmApp.getApplicationSubmissionContext(), rmApp.getUser(),
+        rmApp.getRealUser(), rmApp.getCallerContext());
+    state.setApplicationTimeouts(rmApp.getApplicationTimeouts());
+    state.setLaunchTime(rmApp.getLaunchTime());
+    rmContext.getStateStore().updateApplicationStateSynchronously(state, false, future);
+    try {
+      future.get();
+    } catch (InterruptedException | ExecutionException e) {
+      rmApp.getApplicationSubmissionContext().setPriority(before);
+      if (e instanceof InterruptedException) {
+        Thread.currentThread().interrupt();
+      }
+      throw new YarnException("The priority of " + rmApp.getApplicationId()
+          + " could not be stored and stays as it was", e);
+    }
+  }
+
+  // ---- Moves.
+
+  @Override
+  public void preValidateMoveApplication(ApplicationId applicationId, String target)
+      throws YarnException {
+    writeLock.lock();
+    try {
+      moveTarget(applicationId, target);
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public String moveApplication(ApplicationId applicationId, String target)
+      throws YarnException {
+    writeLock.lock();
+    try {
+      HeddleQueue to = moveTarget(applicationId, target);
+      SchedulerApplication<HeddleAppAttempt> application = applications.get(applicationId);
+      HeddleJob job = books.job(applicationId);
+      if (to == job.queue()) {
+        return to.getQueueName();
+      }
+      HeddleAppAttempt attempt = application.getCurrentAppAttempt();
+      if (attempt != null) {
+        attempt.move(to);
+      }
+      if (LOG.isInfoEnabled()) {
+        LOG.info("{} moves from {} to {}", applicationId, job.queue(), to);
+      }
+      application.setQueue(to);
+      job.setQueue(to);
+      engine.out().jobMoved(job.id(), to.id());
+      engine.wake();
+      engine.flushIfLong();
+      return to.getQueueName();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  private HeddleQueue moveTarget(ApplicationId applicationId, String target)
+      throws YarnException {
+    if (books.job(applicationId) == null) {
+      throw new YarnException("App to be moved " + applicationId + " not found.");
+    }
+    HeddleQueue to = queues.leaf(target);
+    if (to == null) {
+      throw new YarnException("Target queue " + target + " is not known or has queues below it."
+          + " Name a leaf queue that exists; `yarn queue -list` shows them");
+    }
+    return to;
+  }
+
+  // ---- What there is not.
+
+  @Override
+  public Set<String> getPlanQueues() throws YarnException {
+    throw new YarnException(getClass().getSimpleName() + " does not support reservations");
+  }
+}

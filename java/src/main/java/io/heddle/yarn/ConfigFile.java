@@ -1,0 +1,95 @@
+package io.heddle.yarn;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import org.apache.hadoop.conf.Configuration;
+
+/**
+ * Finds and reads heddle.json: the file that {@code heddle.config.file} names, else
+ * {@code heddle.json} on the class path, else none, which means all defaults. Checks that it is a
+ * JSON object; what may stand in it is checked by the engine.
+ */
+final class ConfigFile {
+  /** Property of yarn-site.xml with the path of the file. */
+  static final String FILE_PROPERTY = "heddle.config.file";
+
+  private static final String RESOURCE = "heddle.json";
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final String source;
+  private final JsonNode content;
+
+  private ConfigFile(String source, JsonNode content) {
+    this.source = source;
+    this.content = content;
+  }
+
+  /** Returns where the configuration came from, for messages. */
+  String source() {
+    return source;
+  }
+
+  /** Returns the configuration, an object. */
+  JsonNode content() {
+    return content;
+  }
+
+  /**
+   * Reads the configuration.
+   *
+   * @throws IOException saying which file, where in it, what was expected and what to do
+   */
+  static ConfigFile read(Configuration conf) throws IOException {
+    String path = conf.getTrimmed(FILE_PROPERTY, "");
+    if (!path.isEmpty()) {
+      Path file = Paths.get(path).toAbsolutePath();
+      if (!Files.isReadable(file) || Files.isDirectory(file)) {
+        throw new IOException(
+            FILE_PROPERTY + " in yarn-site.xml names " + file + ", which is not a readable file."
+                + " Correct the path, or remove the property to run with the defaults");
+      }
+      return parse(file.toString(), Files.readAllBytes(file));
+    }
+    // The configuration's class loader sees the RM's conf folder.
+    URL resource = conf.getResource(RESOURCE);
+    if (resource == null) {
+      return new ConfigFile("defaults (no heddle.json)", JSON.createObjectNode());
+    }
+    try (InputStream in = resource.openStream()) {
+      return parse(resource.toString(), readAll(in));
+    }
+  }
+
+  /** Reads the text of a configuration; {@code source} is only for messages. */
+  static ConfigFile parse(String source, byte[] text) throws IOException {
+    JsonNode content;
+    try {
+      content = JSON.readTree(text);
+    } catch (JsonProcessingException e) {
+      String where = e.getLocation() == null ? "" : " line " + e.getLocation().getLineNr()
+          + ", column " + e.getLocation().getColumnNr();
+      throw new IOException(
+          source + where + ": expected JSON: " + e.getOriginalMessage() + ". Correct the file", e);
+    }
+    if (content == null || !content.isObject()) {
+      throw new IOException(source + ": expected a JSON object, like {\"policy\": \"fair\"}");
+    }
+    return new ConfigFile(source, content);
+  }
+
+  private static byte[] readAll(InputStream in) throws IOException {
+    java.io.ByteArrayOutputStream out = new java.io.ByteArrayOutputStream();
+    byte[] chunk = new byte[8192];
+    for (int n = in.read(chunk); n >= 0; n = in.read(chunk)) {
+      out.write(chunk, 0, n);
+    }
+    return out.toByteArray();
+  }
+}

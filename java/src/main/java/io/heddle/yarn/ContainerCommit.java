@@ -1,0 +1,254 @@
+package io.heddle.yarn;
+
+import java.util.Map;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt.AMState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
+import org.apache.hadoop.yarn.server.utils.BuilderUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Turns a grant into a container, or refuses it. The engine decided on what it was told; an AM may
+ * have changed its mind since, so everything is checked against YARN's books before anything is
+ * changed, and each grant is answered by exactly one ACK or NACK.
+ *
+ * <p>Called with the scheduler's write lock; takes the attempt's.
+ */
+final class ContainerCommit {
+  private static final Logger LOG = LoggerFactory.getLogger(ContainerCommit.class);
+  /** What {@link #check} answers when a grant stands. */
+  private static final int STANDS = 0;
+
+  private final RMContext rmContext;
+  private final EngineBooks books;
+  private final Engine engine;
+  private final ResourceCodec resources;
+  private long committed;
+  private long refused;
+
+  ContainerCommit(RMContext rmContext, EngineBooks books, Engine engine, ResourceCodec resources) {
+    this.rmContext = rmContext;
+    this.books = books;
+    this.engine = engine;
+    this.resources = resources;
+  }
+
+  /** Returns how many grants became containers. */
+  long committed() {
+    return committed;
+  }
+
+  /** Returns how many grants were refused. */
+  long refused() {
+    return refused;
+  }
+
+  /** Carries out one grant and writes the answer. Never throws. */
+  void grant(int jobId, int askId, int nodeId, int locality, long seq) {
+    HeddleJob job = books.job(jobId);
+    HeddleAppAttempt attempt = job == null ? null : job.attempt();
+    if (attempt == null) {
+      refuse(jobId, seq, FrameLayout.REASON_STALE_JOB);
+      return;
+    }
+    HeddleNode node = books.node(nodeId);
+    if (node == null) {
+      refuse(jobId, seq, FrameLayout.REASON_STALE_NODE);
+      return;
+    }
+    attempt.getWriteLock().lock();
+    try {
+      grantLocked(attempt, node, jobId, askId, locality, seq);
+    } finally {
+      attempt.getWriteLock().unlock();
+    }
+  }
+
+  private void grantLocked(HeddleAppAttempt attempt, HeddleNode node, int jobId, int askId,
+      int locality, long seq) {
+    AskTable.Entry ask = attempt.asks().get(askId);
+    AppPlacementAllocator<?> allocator = ask == null ? null : attempt.allocator(ask.key);
+    Map<String, ResourceRequest> rows = allocator == null ? null : allocator.getResourceRequests();
+    ResourceRequest any = rows == null ? null : rows.get(ResourceRequest.ANY);
+    int reason = check(attempt, node, ask, allocator, any);
+    if (reason != STANDS) {
+      if (ask != null && reason == FrameLayout.REASON_ASK_GONE) {
+        attempt.asks().markDrifted(ask);
+        attempt.touch();
+      }
+      refuse(jobId, seq, reason);
+      return;
+    }
+    NodeType type = type(node, rows, locality, ask.updatesContainer());
+    if (type == null) {
+      attempt.asks().markDrifted(ask);
+      attempt.touch();
+      refuse(jobId, seq, FrameLayout.REASON_ASK_GONE);
+      return;
+    }
+    if (type.getIndex() != locality) {
+      // The rows were not what the engine thought; they are sent again.
+      attempt.asks().markDrifted(ask);
+      attempt.touch();
+    }
+    commit(attempt, node, ask, allocator, any, type, rows.size(), jobId, seq);
+    if (any.getNumContainers() <= 0) {
+      attempt.asks().markServed(ask);
+      attempt.touch();
+    }
+  }
+
+  /** Returns {@link #STANDS} or the reason of a refusal; changes nothing. */
+  private int check(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
+      AppPlacementAllocator<?> allocator, ResourceRequest any) {
+    if (attempt.isStopped()) {
+      return FrameLayout.REASON_STALE_JOB;
+    }
+    if (ask == null || any == null || any.getNumContainers() <= 0) {
+      return FrameLayout.REASON_ASK_GONE;
+    }
+    if (node.getRMNode().getState() != NodeState.RUNNING
+        || !node.getPartition().equals(allocator.getPrimaryRequestedNodePartition())) {
+      return FrameLayout.REASON_STALE_NODE;
+    }
+    if (!resources.fits(any.getCapability(), node.getUnallocatedResource())) {
+      return FrameLayout.REASON_NO_FIT;
+    }
+    if (attempt.blacklist().inUse() && (attempt.isPlaceBlacklisted(node.getNodeName())
+        || attempt.isPlaceBlacklisted(node.getRackName()))) {
+      return FrameLayout.REASON_BLACKLISTED;
+    }
+    if (ask.updatesContainer()) {
+      RMContainer toUpdate = attempt.getRMContainer(ask.key.getContainerToUpdate());
+      // Several nodes may share a host; only that of the container will do.
+      if (toUpdate == null || !node.getNodeID().equals(toUpdate.getContainer().getNodeId())) {
+        return FrameLayout.REASON_STALE_NODE;
+      }
+    }
+    return STANDS;
+  }
+
+  /**
+   * Returns as what YARN's books can take the grant: they need the rows that they decrement. An ask
+   * with a host row but no rack row, which AMs should not make, is taken off its ANY row alone.
+   *
+   * @return null if the rows no longer allow this node
+   */
+  private static NodeType type(HeddleNode node, Map<String, ResourceRequest> rows, int locality,
+      boolean update) {
+    boolean host = pending(rows.get(node.getNodeName()));
+    ResourceRequest rackRow = rows.get(node.getRackName());
+    boolean rack = pending(rackRow);
+    if (locality == FrameLayout.LOCALITY_NODE && host && rack) {
+      return NodeType.NODE_LOCAL;
+    }
+    if (locality == FrameLayout.LOCALITY_RACK && rack && rackRow.getRelaxLocality()) {
+      return NodeType.RACK_LOCAL;
+    }
+    boolean anywhere = rows.get(ResourceRequest.ANY).getRelaxLocality();
+    boolean named = host || rack && rackRow.getRelaxLocality();
+    return anywhere || named || update ? NodeType.OFF_SWITCH : null;
+  }
+
+  private static boolean pending(ResourceRequest row) {
+    return row != null && row.getNumContainers() > 0;
+  }
+
+  private void commit(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
+      AppPlacementAllocator<?> allocator, ResourceRequest any, NodeType type, int rowCount,
+      int jobId, long seq) {
+    Resource size = any.getCapability();
+    long number = attempt.getNewContainerId();
+    ContainerId id =
+        BuilderUtils.newContainerId(attempt.getApplicationAttemptId(), number);
+    Container container = BuilderUtils.newContainer(id, node.getNodeID(), node.getHttpAddress(),
+        size, ask.key.getPriority(), null, ask.key.getAllocationRequestId());
+    RMContainerImpl rmContainer = new RMContainerImpl(container, ask.key,
+        attempt.getApplicationAttemptId(), node.getNodeID(), attempt.getUser(), rmContext,
+        allocator.getPrimaryRequestedNodePartition());
+    rmContainer.setQueueName(attempt.getQueueName());
+    try {
+      enter(attempt, node, ask, rmContainer, type, rowCount);
+    } catch (RuntimeException e) {
+      LOG.error("Cannot commit {} on {}; the grant is taken back", id, node.getNodeID(), e);
+      undo(attempt, node, rmContainer);
+      refuse(jobId, seq, FrameLayout.REASON_OTHER);
+      return;
+    }
+    engine.out().ack(jobId, seq,
+        ContainerKeys.of(number, attempt.getApplicationAttemptId().getAttemptId()));
+    committed++;
+  }
+
+  /** Enters a container into all of YARN's books, in the order that they depend on each other. */
+  private void enter(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
+      RMContainerImpl rmContainer, NodeType type, int rowCount) {
+    ContainerId id = rmContainer.getContainerId();
+    Resource size = rmContainer.getContainer().getResource();
+    attempt.containerAllocated(node, rmContainer);
+    ContainerRequest request = attempt.info().allocate(type, node, ask.key, rmContainer);
+    if (!ask.updatesContainer()) {
+      // What to ask again if it is lost before the AM has it. The ask to grow a container dies
+      // with the container.
+      rmContainer.setContainerRequest(request);
+    }
+    rmContainer.handle(new RMContainerEvent(id, RMContainerEventType.START));
+    node.allocateContainer(rmContainer);
+    attempt.incNumAllocatedContainers(type, requested(type, rowCount));
+    if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
+      attempt.setAMResource(node.getPartition(), size);
+      attempt.setAppAMNodePartitionName(node.getPartition());
+      attempt.setAmRunning(true);
+      attempt.updateAMContainerDiagnostics(AMState.ASSIGNED, null);
+    }
+    String partition = node.getPartition();
+    RMAuditLogger.logSuccess(attempt.getUser(), AuditConstants.ALLOC_CONTAINER, "SchedulerApp",
+        attempt.getApplicationId(), id, size, attempt.getQueueName(),
+        partition.isEmpty() ? null : partition);
+  }
+
+  /** Only for statistics: an ask with one more row than ANY names a rack, with two a host. */
+  private static NodeType requested(NodeType granted, int rowCount) {
+    if (granted == NodeType.NODE_LOCAL || rowCount > 2) {
+      return NodeType.NODE_LOCAL;
+    }
+    return rowCount == 2 ? NodeType.RACK_LOCAL : NodeType.OFF_SWITCH;
+  }
+
+  private void undo(HeddleAppAttempt attempt, HeddleNode node, RMContainer container) {
+    try {
+      ContainerId id = container.getContainerId();
+      attempt.neverInEngine(id);
+      attempt.containerCompleted(container,
+          SchedulerUtils.createAbnormalContainerStatus(id, "Could not be allocated"),
+          RMContainerEventType.KILL, node.getPartition());
+      node.releaseContainer(id, true);
+    } catch (RuntimeException e) {
+      LOG.error("Cannot take back {}", container.getContainerId(), e);
+    }
+  }
+
+  private void refuse(int jobId, long seq, int reason) {
+    engine.out().nack(jobId, seq, reason);
+    engine.wake();
+    refused++;
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("Refused grant {} of job {}: reason {}", seq, jobId, reason);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package io.heddle.yarn;
+
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Carries out what the engine decides: grants through {@link ContainerCommit}, evictions through
+ * {@link Evictions}, headrooms by keeping them for the next AM heartbeat; and tells a new engine
+ * what it must know. Never throws out of a decision, for the rest of the frame must be read.
+ */
+final class DecisionApplier implements Engine.Decisions {
+  private static final Logger LOG = LoggerFactory.getLogger(DecisionApplier.class);
+
+  private final EngineBooks books;
+  private final ContainerCommit commit;
+  private final Evictions evictions;
+  private final QueueControl queues;
+  private long failures;
+
+  DecisionApplier(
+      EngineBooks books, ContainerCommit commit, Evictions evictions, QueueControl queues) {
+    this.books = books;
+    this.commit = commit;
+    this.evictions = evictions;
+    this.queues = queues;
+  }
+
+  /** Returns how many decisions could not be carried out because of an unexpected error. */
+  long failures() {
+    return failures;
+  }
+
+  @Override
+  public void grant(int job, int ask, int node, int locality, long seq) {
+    commit.grant(job, ask, node, locality, seq);
+  }
+
+  @Override
+  public void headroom(int jobId, Resource amount) {
+    HeddleJob job = books.job(jobId);
+    if (job != null && job.attempt() != null) {
+      job.attempt().setHeadroom(amount);
+    }
+  }
+
+  @Override
+  public void evict(int jobId, long key, int reason, int graceMs) {
+    try {
+      HeddleJob job = books.job(jobId);
+      HeddleAppAttempt attempt = job == null ? null : job.attempt();
+      ContainerId id = attempt == null ? null : find(attempt, key);
+      if (id == null) {
+        return;
+      }
+      if (LOG.isInfoEnabled()) {
+        LOG.info("Taking back {} in {} ms: {}", id, graceMs,
+            reason == FrameLayout.EVICT_MIN_SHARE ? "a queue is below its minimum share"
+                : "a queue is far below its fair share");
+      }
+      evictions.add(attempt, id, Time.monotonicNow(), graceMs);
+    } catch (RuntimeException e) {
+      failures++;
+      LOG.error("Cannot take back container {} of job {}", key, jobId, e);
+    }
+  }
+
+  private static ContainerId find(HeddleAppAttempt attempt, long key) {
+    ContainerId likely = ContainerKeys.toId(attempt.getApplicationId(), key);
+    if (attempt.getRMContainer(likely) != null) {
+      return likely;
+    }
+    for (RMContainer container : attempt.getLiveContainers()) {
+      if (ContainerKeys.of(container.getContainerId()) == key) {
+        return container.getContainerId();
+      }
+    }
+    return null;
+  }
+
+  @Override
+  public void replay() {
+    queues.replay();
+    for (int id = 0; id < books.jobsEnd(); id++) {
+      HeddleJob job = books.job(id);
+      if (job != null) {
+        replayQueue(job);
+      }
+    }
+    books.replay();
+  }
+
+  private void replayQueue(HeddleJob job) {
+    HeddleQueue queue = queues.replayQueue(job, job.user());
+    if (queue != job.queue()) {
+      LOG.warn("{} goes on in {}: its queue {} is no longer to be had", job.applicationId(),
+          queue, job.queue());
+      if (job.attempt() != null) {
+        job.attempt().move(queue);
+      }
+      job.setQueue(queue);
+    }
+  }
+}

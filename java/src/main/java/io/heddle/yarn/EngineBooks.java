@@ -1,0 +1,197 @@
+package io.heddle.yarn;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+
+/**
+ * What Java knows of the cluster in the engine's terms: which number is which node and job, and the
+ * events that keep the engine's books equal to Java's. Java is the authority; from here a new
+ * engine is told everything when the old one is lost.
+ *
+ * <p>Guarded by the scheduler's write lock.
+ */
+final class EngineBooks {
+  private final Engine engine;
+  private final Names names;
+  private final DenseTable<HeddleNode> nodes = new DenseTable<>();
+  private final DenseTable<HeddleJob> jobs = new DenseTable<>();
+  private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
+  private final Map<NodeId, HeddleNode> nodesByName = new HashMap<>();
+
+  EngineBooks(Engine engine, Names names) {
+    this.engine = engine;
+    this.names = names;
+  }
+
+  // ---- Nodes.
+
+  /** Returns the node with the engine's number, or null. */
+  HeddleNode node(int id) {
+    return nodes.get(id);
+  }
+
+  /** Returns the node that the engine knows by YARN's id, or null. */
+  HeddleNode node(NodeId id) {
+    return nodesByName.get(id);
+  }
+
+  /** Returns one more than the greatest number of a node. */
+  int nodesEnd() {
+    return nodes.end();
+  }
+
+  /** A node joined; from now on it has a number. */
+  void nodeAdded(HeddleNode node, boolean schedulable) {
+    int known = names.places().size();
+    node.intern(names.places(), names.partitions());
+    node.setId(nodes.add(node));
+    nodesByName.put(node.getNodeID(), node);
+    node.setSentSchedulable(schedulable);
+    engine.out().node(FrameLayout.NODE_ADDED, node, schedulable);
+    if (names.places().size() > known) {
+      // Rows and blacklists that named this place have been held back until now.
+      touchAll();
+    }
+  }
+
+  /** Anything but the free room of a node changed. */
+  void nodeChanged(HeddleNode node, boolean schedulable) {
+    node.intern(names.places(), names.partitions());
+    node.setSentSchedulable(schedulable);
+    engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
+  }
+
+  /** A node left; its containers have been completed before. */
+  void nodeRemoved(HeddleNode node) {
+    engine.out().nodeRemoved(node.id());
+    nodes.remove(node.id());
+    nodesByName.remove(node.getNodeID());
+  }
+
+  // ---- Jobs.
+
+  /** Returns the job with the engine's number, or null. */
+  HeddleJob job(int id) {
+    return jobs.get(id);
+  }
+
+  /** Returns the job of an application, or null. */
+  HeddleJob job(ApplicationId id) {
+    return jobsByApplication.get(id);
+  }
+
+  /** Returns one more than the greatest number of a job. */
+  int jobsEnd() {
+    return jobs.end();
+  }
+
+  /** An application was accepted; from now on it has a number. */
+  void jobAdded(HeddleJob job) {
+    job.setId(jobs.add(job));
+    jobsByApplication.put(job.applicationId(), job);
+    job.write(engine.out());
+  }
+
+  /** An application ended. */
+  void jobRemoved(HeddleJob job) {
+    engine.out().jobRemoved(job.id());
+    jobs.remove(job.id());
+    jobsByApplication.remove(job.applicationId());
+  }
+
+  private void touchAll() {
+    for (int id = 0; id < jobs.end(); id++) {
+      HeddleJob job = jobs.get(id);
+      if (job != null && job.attempt() != null) {
+        job.attempt().touchAll();
+      }
+    }
+  }
+
+  // ---- Containers.
+
+  /** A container is in Java's books that the engine did not grant. */
+  void containerRecovered(HeddleAppAttempt attempt, RMContainer container) {
+    containerAdded(engine.out(), attempt, container);
+  }
+
+  /** Writes all that is to know of a live container. */
+  void containerAdded(FrameWriter out, HeddleAppAttempt attempt, RMContainer container) {
+    HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
+    if (node == null) {
+      // It is about to be completed as lost.
+      return;
+    }
+    out.containerAdded(attempt.job().id(), node.id(),
+        container.getContainer().getPriority().getPriority(), container.isAMContainer(),
+        ContainerKeys.of(container.getContainerId()), toMonotonic(container.getCreationTime()),
+        container.getContainer().getResource());
+  }
+
+  /** A container left Java's books. */
+  void containerCompleted(HeddleAppAttempt attempt, ContainerId id, int exitStatus) {
+    engine.out().containerCompleted(attempt.job().id(), ContainerKeys.of(id), exitStatus);
+  }
+
+  /** Whether the engine is meant to know a live container. */
+  static boolean concernsEngine(
+      HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
+    // A decrease files the container a second time under the id of its temporary one.
+    return container.getExecutionType() == ExecutionType.GUARANTEED
+        && id.equals(container.getContainerId()) && !attempt.isOutsideEngine(id);
+  }
+
+  /** Wall-clock time of YARN's records on the monotonic clock that the engine lives by. */
+  static long toMonotonic(long wallMs) {
+    return Time.monotonicNow() - (Time.now() - wallMs);
+  }
+
+  // ---- All of it.
+
+  /**
+   * Tells a new engine everything: nodes, jobs, live containers; asks and blacklists follow as
+   * changes of every attempt.
+   */
+  void replay() {
+    FrameWriter out = engine.out();
+    for (int id = 0; id < nodes.end(); id++) {
+      HeddleNode node = nodes.get(id);
+      if (node != null) {
+        out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
+      }
+    }
+    for (int id = 0; id < jobs.end(); id++) {
+      HeddleJob job = jobs.get(id);
+      if (job == null) {
+        continue;
+      }
+      job.write(out);
+      HeddleAppAttempt attempt = job.attempt();
+      if (attempt != null) {
+        replayContainers(out, attempt);
+        attempt.forgetSent();
+      }
+      engine.flushIfLong();
+    }
+  }
+
+  private void replayContainers(FrameWriter out, HeddleAppAttempt attempt) {
+    attempt.getWriteLock().lock();
+    try {
+      for (Map.Entry<ContainerId, RMContainer> live
+          : attempt.getLiveContainersMap().entrySet()) {
+        if (concernsEngine(attempt, live.getKey(), live.getValue())) {
+          containerAdded(out, attempt, live.getValue());
+        }
+      }
+    } finally {
+      attempt.getWriteLock().unlock();
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package io.heddle.yarn;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+
+/**
+ * Containers that the engine takes back: the AM is warned at once and may give them up by itself;
+ * those that are still there when the grace is over are killed. Chooses nothing.
+ *
+ * <p>Guarded by the scheduler's write lock.
+ */
+final class Evictions {
+  /** What happens to a container at the end. */
+  interface Killer {
+    void kill(ContainerId id);
+  }
+
+  private static final class Due {
+    final ContainerId id;
+    final long atMs;
+
+    Due(ContainerId id, long atMs) {
+      this.id = id;
+      this.atMs = atMs;
+    }
+  }
+
+  private final Killer killer;
+  private final List<Due> warned = new ArrayList<>();
+
+  Evictions(Killer killer) {
+    this.killer = killer;
+  }
+
+  /** Warns of a container and notes when to kill it. */
+  void add(HeddleAppAttempt attempt, ContainerId id, long nowMs, int graceMs) {
+    for (Due due : warned) {
+      if (due.id.equals(id)) {
+        return;
+      }
+    }
+    attempt.markForPreemption(id);
+    warned.add(new Due(id, nowMs + graceMs));
+  }
+
+  /** Kills what was warned of long enough ago. */
+  void killDue(long nowMs) {
+    if (warned.isEmpty()) {
+      return;
+    }
+    List<ContainerId> due = new ArrayList<>();
+    for (Iterator<Due> i = warned.iterator(); i.hasNext();) {
+      Due next = i.next();
+      if (nowMs >= next.atMs) {
+        due.add(next.id);
+        i.remove();
+      }
+    }
+    for (ContainerId id : due) {
+      killer.kill(id);
+    }
+  }
+}

@@ -1,0 +1,209 @@
+package io.heddle.yarn;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.apache.hadoop.yarn.api.records.Resource;
+
+/**
+ * Appends events to the next input frame, in a direct buffer that is reused. Encodes only: what an
+ * event means is the engine's, when it is sent is {@link Engine}'s.
+ *
+ * <p>Not thread-safe: guarded by the scheduler's write lock, like every call into the engine.
+ */
+final class FrameWriter {
+  /** Far above what one frame ever holds; more means that a loop runs wild. */
+  private static final int CAPACITY_MAX = 1 << 30;
+
+  private final ResourceCodec resources;
+  private ByteBuffer buffer;
+  private int end = FrameLayout.INPUT_HEADER_SIZE;
+  private int records;
+
+  FrameWriter(ResourceCodec resources, int capacity) {
+    this.resources = resources;
+    this.buffer = allocate(capacity);
+  }
+
+  private static ByteBuffer allocate(int capacity) {
+    return ByteBuffer.allocateDirect(capacity).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** Returns the buffer that holds the frame from its start. */
+  ByteBuffer buffer() {
+    return buffer;
+  }
+
+  /** Returns how many bytes the frame has, its header included. */
+  int length() {
+    return end;
+  }
+
+  /** Returns how many records the frame has. */
+  int records() {
+    return records;
+  }
+
+  /** Begins a new frame. */
+  void clear() {
+    end = FrameLayout.INPUT_HEADER_SIZE;
+    records = 0;
+  }
+
+  /** Writes the header, which makes the frame complete. */
+  void finish(long nowMs, long sequence, int decisionsMax) {
+    buffer.putInt(FrameLayout.INPUT_HEADER_ABI, FrameLayout.ABI_VERSION);
+    buffer.putInt(FrameLayout.INPUT_HEADER_LENGTH, end);
+    buffer.putLong(FrameLayout.INPUT_HEADER_NOW_MS, nowMs);
+    buffer.putLong(FrameLayout.INPUT_HEADER_SEQUENCE, sequence);
+    buffer.putInt(FrameLayout.INPUT_HEADER_RECORDS, records);
+    buffer.putInt(FrameLayout.INPUT_HEADER_DECISIONS_MAX, decisionsMax);
+  }
+
+  /** Starts a record and returns its offset; the caller fills every field. */
+  private int record(int kind, int size, int id) {
+    int at = end;
+    if (at + size > buffer.capacity()) {
+      grow(at + size);
+    }
+    buffer.putShort(at + FrameLayout.RECORD_KIND, (short) kind);
+    buffer.putShort(at + FrameLayout.RECORD_SIZE, (short) size);
+    buffer.putInt(at + FrameLayout.RECORD_ID, id);
+    end = at + size;
+    records++;
+    return at;
+  }
+
+  private void grow(int needed) {
+    if (needed > CAPACITY_MAX) {
+      throw new IllegalStateException("an input frame of more than " + CAPACITY_MAX + " bytes");
+    }
+    ByteBuffer larger = allocate(Math.max(needed, buffer.capacity() * 2));
+    ByteBuffer old = buffer.duplicate();
+    old.position(0).limit(end);
+    larger.put(old);
+    larger.clear();
+    buffer = larger;
+  }
+
+  /** A node that joins, or with {@link FrameLayout#NODE_CHANGED} one of which anything changed. */
+  void node(int kind, HeddleNode node, boolean schedulable) {
+    int at = record(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, node.hostPlace());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, node.rackPlace());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_PARTITION, node.partitionId());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_FLAGS,
+        schedulable ? FrameLayout.NODE_SCHEDULABLE : 0);
+    resources.put(buffer, at + FrameLayout.NODE_ADDED_CAPACITY, node.getTotalResource());
+    resources.put(buffer, at + FrameLayout.NODE_ADDED_FREE, node.getUnallocatedResource());
+  }
+
+  void nodeRemoved(int node) {
+    record(FrameLayout.NODE_REMOVED, FrameLayout.NODE_REMOVED_SIZE, node);
+  }
+
+  void heartbeat(int node, Resource free) {
+    int at = record(FrameLayout.HEARTBEAT, FrameLayout.HEARTBEAT_SIZE, node);
+    resources.put(buffer, at + FrameLayout.HEARTBEAT_FREE, free);
+  }
+
+  void jobAdded(int job, int queue, int user, int priority, int flags, long submittedMs) {
+    int at = record(FrameLayout.JOB_ADDED, FrameLayout.JOB_ADDED_SIZE, job);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_QUEUE, queue);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_USER, user);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_FLAGS, flags);
+    buffer.putLong(at + FrameLayout.JOB_ADDED_SUBMITTED_MS, submittedMs);
+  }
+
+  void jobRemoved(int job) {
+    record(FrameLayout.JOB_REMOVED, FrameLayout.JOB_REMOVED_SIZE, job);
+  }
+
+  void jobReset(int job) {
+    record(FrameLayout.JOB_RESET, FrameLayout.JOB_RESET_SIZE, job);
+  }
+
+  void jobMoved(int job, int queue) {
+    int at = record(FrameLayout.JOB_MOVED, FrameLayout.JOB_MOVED_SIZE, job);
+    buffer.putInt(at + FrameLayout.JOB_MOVED_QUEUE, queue);
+    buffer.putInt(at + FrameLayout.JOB_MOVED_PAD, 0);
+  }
+
+  void jobPriority(int job, int priority) {
+    int at = record(FrameLayout.JOB_PRIORITY, FrameLayout.JOB_PRIORITY_SIZE, job);
+    buffer.putInt(at + FrameLayout.JOB_PRIORITY_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.JOB_PRIORITY_PAD, 0);
+  }
+
+  void blacklist(int job, int place, boolean added) {
+    int at = record(FrameLayout.BLACKLIST, FrameLayout.BLACKLIST_SIZE, job);
+    buffer.putInt(at + FrameLayout.BLACKLIST_PLACE, place);
+    buffer.putInt(at + FrameLayout.BLACKLIST_ADDED, added ? 1 : 0);
+  }
+
+  void ask(int job, int ask, int count, int priority, int partition, int flags, Resource size) {
+    int at = record(FrameLayout.ASK, FrameLayout.ASK_SIZE, job);
+    buffer.putInt(at + FrameLayout.ASK_ASK, ask);
+    buffer.putInt(at + FrameLayout.ASK_COUNT, count);
+    buffer.putInt(at + FrameLayout.ASK_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.ASK_PARTITION, partition);
+    buffer.putInt(at + FrameLayout.ASK_FLAGS, flags);
+    buffer.putInt(at + FrameLayout.ASK_PAD, 0);
+    resources.put(buffer, at + FrameLayout.ASK_RESOURCE, size);
+  }
+
+  void askRow(int job, int ask, int place, int count, boolean relaxLocality) {
+    int at = record(FrameLayout.ASK_ROW, FrameLayout.ASK_ROW_SIZE, job);
+    buffer.putInt(at + FrameLayout.ASK_ROW_ASK, ask);
+    buffer.putInt(at + FrameLayout.ASK_ROW_PLACE, place);
+    buffer.putInt(at + FrameLayout.ASK_ROW_COUNT, count);
+    buffer.putInt(at + FrameLayout.ASK_ROW_FLAGS,
+        relaxLocality ? FrameLayout.ASK_RELAX_LOCALITY : 0);
+  }
+
+  void containerAdded(int job, int node, int priority, boolean am, long key, long startedMs,
+      Resource size) {
+    int at = record(FrameLayout.CONTAINER_ADDED, FrameLayout.CONTAINER_ADDED_SIZE, job);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_NODE, node);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_FLAGS, am ? FrameLayout.CONTAINER_AM : 0);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_PAD, 0);
+    buffer.putLong(at + FrameLayout.CONTAINER_ADDED_KEY, key);
+    buffer.putLong(at + FrameLayout.CONTAINER_ADDED_STARTED_MS, startedMs);
+    resources.put(buffer, at + FrameLayout.CONTAINER_ADDED_RESOURCE, size);
+  }
+
+  void containerCompleted(int job, long key, int exitStatus) {
+    int at = record(FrameLayout.CONTAINER_COMPLETED, FrameLayout.CONTAINER_COMPLETED_SIZE, job);
+    buffer.putInt(at + FrameLayout.CONTAINER_COMPLETED_EXIT, exitStatus);
+    buffer.putInt(at + FrameLayout.CONTAINER_COMPLETED_PAD, 0);
+    buffer.putLong(at + FrameLayout.CONTAINER_COMPLETED_KEY, key);
+  }
+
+  void containerResized(int job, long key, Resource size) {
+    int at = record(FrameLayout.CONTAINER_RESIZED, FrameLayout.CONTAINER_RESIZED_SIZE, job);
+    buffer.putLong(at + FrameLayout.CONTAINER_RESIZED_KEY, key);
+    resources.put(buffer, at + FrameLayout.CONTAINER_RESIZED_RESOURCE, size);
+  }
+
+  void ack(int job, long seq, long key) {
+    int at = record(FrameLayout.ACK, FrameLayout.ACK_SIZE, job);
+    buffer.putLong(at + FrameLayout.ACK_SEQ, seq);
+    buffer.putLong(at + FrameLayout.ACK_KEY, key);
+  }
+
+  void nack(int job, long seq, int reason) {
+    int at = record(FrameLayout.NACK, FrameLayout.NACK_SIZE, job);
+    buffer.putInt(at + FrameLayout.NACK_REASON, reason);
+    buffer.putInt(at + FrameLayout.NACK_PAD, 0);
+    buffer.putLong(at + FrameLayout.NACK_SEQ, seq);
+  }
+
+  void tick() {
+    record(FrameLayout.TICK, FrameLayout.TICK_SIZE, 0);
+  }
+
+  void fault(int code) {
+    record(FrameLayout.FAULT, FrameLayout.FAULT_SIZE, code);
+  }
+}

@@ -1,0 +1,513 @@
+package io.heddle.yarn;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
+import org.apache.hadoop.yarn.api.records.NMToken;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerFinishedEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
+import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
+
+/**
+ * One attempt of an application: YARN's books of its containers and asks (the class above), and
+ * what of them the engine has not been told yet. Decides nothing.
+ *
+ * <p>AM heartbeats change only this object, under its write lock, and put it on the
+ * {@link DirtyAttempts} list; the scheduler thread writes the changes into the next frame.
+ */
+final class HeddleAppAttempt extends SchedulerApplicationAttempt {
+  private final HeddleJob job;
+  private final Names names;
+  private final DirtyAttempts dirty;
+  private final EngineBooks books;
+  private final AskTable asks;
+  private final BlacklistSync blacklist;
+  // Whether this is on the dirty list; guarded by the write lock.
+  private boolean queued;
+  // Containers of which the engine must hear again after an update; guarded by the write lock.
+  private final List<ContainerId> updated = new ArrayList<>(0);
+  // Temporary containers of a decrease or demotion, which the engine never knew.
+  private final Set<ContainerId> outsideEngine =
+      Collections.synchronizedSet(new HashSet<ContainerId>(0));
+  private final Set<ContainerId> toPreempt =
+      Collections.synchronizedSet(new HashSet<ContainerId>(0));
+  private Resource reportedHeadroom;
+
+  HeddleAppAttempt(ApplicationAttemptId attemptId, String user, HeddleJob job, HeddleQueue queue,
+      RMContext rmContext, Names names, DirtyAttempts dirty, EngineBooks books) {
+    super(attemptId, user, queue, queue.getAbstractUsersManager(), rmContext);
+    this.job = job;
+    this.names = names;
+    this.dirty = dirty;
+    this.books = books;
+    this.asks = new AskTable(appSchedulingInfo);
+    this.blacklist = new BlacklistSync(this);
+  }
+
+  HeddleJob job() {
+    return job;
+  }
+
+  /** Returns the numbers of the asks; guarded by the write lock. */
+  AskTable asks() {
+    return asks;
+  }
+
+  BlacklistSync blacklist() {
+    return blacklist;
+  }
+
+  // ---- What the engine has to be told.
+
+  /** Puts this on the dirty list; with the write lock held. */
+  void touch() {
+    if (!queued && !isStopped) {
+      queued = true;
+      dirty.add(this);
+    }
+  }
+
+  /** Everything is to be sent again: the engine is new, or new places appeared. */
+  void touchAll() {
+    writeLock.lock();
+    try {
+      asks.markAll();
+      blacklist.markAll();
+      touch();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /** The engine is new: it has no blacklist of ours and knows the containers as they are now. */
+  void forgetSent() {
+    writeLock.lock();
+    try {
+      blacklist.forgetSent();
+      asks.forgetSent();
+      updated.clear();
+    } finally {
+      writeLock.unlock();
+    }
+    touchAll();
+  }
+
+  /** Writes all changes; called with the scheduler's write lock held. */
+  void writeChanges(FrameWriter out) {
+    writeLock.lock();
+    try {
+      queued = false;
+      if (isStopped) {
+        return;
+      }
+      blacklist.write(out, job.id(), names.places());
+      if (!asks.clean()) {
+        asks.write(out, this, names);
+      }
+      for (int i = 0; i < updated.size(); i++) {
+        writeUpdated(out, updated.get(i));
+      }
+      updated.clear();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  private void writeUpdated(FrameWriter out, ContainerId id) {
+    RMContainer container = liveContainers.get(id);
+    if (container == null || outsideEngine.contains(id)) {
+      return;
+    }
+    if (container.getExecutionType() == ExecutionType.GUARANTEED) {
+      // Promoted ones are new to the engine; for the others only the size is.
+      books.containerAdded(out, this, container);
+      out.containerResized(
+          job.id(), ContainerKeys.of(id), container.getContainer().getResource());
+    } else {
+      // Demoted, or the temporary container of a promotion: now outside the engine's care.
+      out.containerCompleted(job.id(), ContainerKeys.of(id), 0);
+    }
+  }
+
+  /** A node reported a container of before the ResourceManager's restart. */
+  void containerRecovered(RMContainer container) {
+    books.containerRecovered(this, container);
+  }
+
+  /** Returns the place where a container that is to grow runs, or {@link Interner#UNKNOWN}. */
+  int placeToUpdate(ContainerId id) {
+    RMContainer container = liveContainers.get(id);
+    HeddleNode node = container == null ? null : books.node(container.getNodeId());
+    return node == null ? Interner.UNKNOWN : node.hostPlace();
+  }
+
+  // ---- Asks.
+
+  @Override
+  public boolean updateResourceRequests(List<ResourceRequest> requests) {
+    writeLock.lock();
+    try {
+      boolean changed = super.updateResourceRequests(requests);
+      markRows(requests);
+      return changed;
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public void recoverResourceRequestsForContainer(ContainerRequest request) {
+    writeLock.lock();
+    try {
+      super.recoverResourceRequestsForContainer(request);
+      if (request.getResourceRequests() != null) {
+        markRows(request.getResourceRequests());
+      }
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  private void markRows(List<ResourceRequest> rows) {
+    if (isStopped || rows.isEmpty()) {
+      return;
+    }
+    for (int i = 0; i < rows.size(); i++) {
+      asks.markRow(rows.get(i));
+    }
+    touch();
+  }
+
+  /** Increases and promotions write asks past this object; notice them. */
+  void noticeUpdateAsks() {
+    writeLock.lock();
+    try {
+      asks.markUpdates();
+      touch();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /**
+   * Takes off an AM's counts what it could not know of: its counts are absolute and were computed
+   * before it saw the containers that wait here to be fetched, so YARN would grant those twice
+   * (an MR job over-receives at the end of every wave). The same holds for the host and rack rows,
+   * which cannot exceed their ask. With the write lock held.
+   */
+  void correctStaleAsks(List<ResourceRequest> requests) {
+    if (newlyAllocatedContainers.isEmpty()) {
+      return;
+    }
+    for (int i = 0; i < requests.size(); i++) {
+      ResourceRequest row = requests.get(i);
+      if (ResourceRequest.ANY.equals(row.getResourceName()) && row.getNumContainers() > 0) {
+        int unseen = unseenContainers(row);
+        if (unseen > 0) {
+          int corrected = Math.max(0, row.getNumContainers() - unseen);
+          row.setNumContainers(corrected);
+          clampRows(requests, row, corrected);
+        }
+      }
+    }
+  }
+
+  private int unseenContainers(ResourceRequest ask) {
+    int unseen = 0;
+    for (int i = 0; i < newlyAllocatedContainers.size(); i++) {
+      Container container = newlyAllocatedContainers.get(i).getContainer();
+      if (container.getAllocationRequestId() == ask.getAllocationRequestId()
+          && container.getPriority().equals(ask.getPriority())
+          && container.getResource().equals(ask.getCapability())) {
+        unseen++;
+      }
+    }
+    return unseen;
+  }
+
+  private static void clampRows(List<ResourceRequest> requests, ResourceRequest any, int most) {
+    for (int i = 0; i < requests.size(); i++) {
+      ResourceRequest row = requests.get(i);
+      if (row.getNumContainers() > most
+          && row.getAllocationRequestId() == any.getAllocationRequestId()
+          && row.getPriority().equals(any.getPriority())) {
+        row.setNumContainers(most);
+      }
+    }
+  }
+
+  @Override
+  public void updateBlacklist(List<String> additions, List<String> removals) {
+    writeLock.lock();
+    try {
+      super.updateBlacklist(additions, removals);
+      if (!isStopped && blacklist.changed(additions, removals)) {
+        touch();
+      }
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  // ---- Containers.
+
+  /** Returns YARN's rows of an ask. */
+  AppPlacementAllocator<?> allocator(SchedulerRequestKey key) {
+    return appSchedulingInfo.getAppPlacementAllocator(key);
+  }
+
+  /** Returns YARN's books of the asks. */
+  AppSchedulingInfo info() {
+    return appSchedulingInfo;
+  }
+
+  /** Enters a new container into the books; with the write lock held. */
+  void containerAllocated(HeddleNode node, RMContainer container) {
+    // Before the maps: this also matches containers that wait to grow.
+    addToNewlyAllocatedContainers(node, container);
+    liveContainers.put(container.getContainerId(), container);
+    attemptResourceUsage.incUsed(
+        node.getPartition(), container.getContainer().getResource());
+  }
+
+  /**
+   * Takes a completed container out of the books.
+   *
+   * @param partition of its node, empty for none
+   * @return whether it was in the books
+   */
+  boolean containerCompleted(RMContainer container, ContainerStatus status,
+      RMContainerEventType event, String partition) {
+    writeLock.lock();
+    try {
+      ContainerId id = container.getContainerId();
+      RMContainer removed = liveContainers.remove(id);
+      if (removed == null) {
+        return false;
+      }
+      newlyAllocatedContainers.remove(container);
+      container.handle(new RMContainerFinishedEvent(id, status, event));
+      toPreempt.remove(id);
+      Resource amount = container.getContainer().getResource();
+      RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",
+          getApplicationId(), id, amount, getQueueName(), partition.isEmpty() ? null : partition);
+      queue.getMetrics().releaseResources(partition, getUser(), 1, amount);
+      attemptResourceUsage.decUsed(partition, amount);
+      lastMemoryAggregateAllocationUpdateTime = -1;
+      if (!outsideEngine.remove(id)) {
+        books.containerCompleted(this, id, status.getExitStatus());
+      }
+      return true;
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /** The node of a container changed its label. */
+  void partitionChanged(RMContainer container, String from, String to) {
+    writeLock.lock();
+    try {
+      if (!liveContainers.containsKey(container.getContainerId())
+          || container.getExecutionType() != ExecutionType.GUARANTEED) {
+        return;
+      }
+      Resource amount = container.getContainer().getResource();
+      attemptResourceUsage.decUsed(from, amount);
+      attemptResourceUsage.incUsed(to, amount);
+      queue.getMetrics().releaseResources(from, getUser(), 1, amount);
+      queue.getMetrics().allocateResources(to, getUser(), 1, amount, false);
+      if (container.isAMContainer()) {
+        setAppAMNodePartitionName(to);
+        attemptResourceUsage.decAMUsed(from, amount);
+        attemptResourceUsage.incAMUsed(to, amount);
+      }
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public synchronized void addToNewlyDemotedContainers(ContainerId id, RMContainer temporary) {
+    outsideEngine.add(temporary.getContainerId());
+    super.addToNewlyDemotedContainers(id, temporary);
+  }
+
+  @Override
+  public synchronized void addToNewlyDecreasedContainers(ContainerId id, RMContainer temporary) {
+    outsideEngine.add(temporary.getContainerId());
+    super.addToNewlyDecreasedContainers(id, temporary);
+  }
+
+  /** Notes both sides of the swaps that fetching these updates will make. */
+  private void noteUpdates(Map<ContainerId, RMContainer> updates) {
+    for (Map.Entry<ContainerId, RMContainer> update : updates.entrySet()) {
+      updated.add(update.getKey());
+      updated.add(update.getValue().getContainerId());
+    }
+    if (!updates.isEmpty()) {
+      touch();
+    }
+  }
+
+  @Override
+  public List<Container> pullNewlyPromotedContainers() {
+    writeLock.lock();
+    try {
+      noteUpdates(newlyPromotedContainers);
+      return super.pullNewlyPromotedContainers();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public List<Container> pullNewlyDemotedContainers() {
+    writeLock.lock();
+    try {
+      noteUpdates(newlyDemotedContainers);
+      return super.pullNewlyDemotedContainers();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public List<Container> pullNewlyIncreasedContainers() {
+    writeLock.lock();
+    try {
+      noteUpdates(newlyIncreasedContainers);
+      return super.pullNewlyIncreasedContainers();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public List<Container> pullNewlyDecreasedContainers() {
+    writeLock.lock();
+    try {
+      noteUpdates(newlyDecreasedContainers);
+      return super.pullNewlyDecreasedContainers();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  // ---- Preemption.
+
+  /** Tells the AM with its next heartbeat that a container will be taken back. */
+  void markForPreemption(ContainerId id) {
+    if (liveContainers.containsKey(id)) {
+      toPreempt.add(id);
+    }
+  }
+
+  /** A container is no longer to be taken back. */
+  void unmarkForPreemption(ContainerId id) {
+    toPreempt.remove(id);
+  }
+
+  /** Returns the containers that the AM is told to give back. */
+  Set<ContainerId> preemptionMarks() {
+    if (toPreempt.isEmpty()) {
+      return Collections.emptySet();
+    }
+    synchronized (toPreempt) {
+      return new HashSet<>(toPreempt);
+    }
+  }
+
+  // ---- The answer to an AM heartbeat.
+
+  /** Hands over everything that waits for the AM; with the write lock held. */
+  Allocation takeAllocation(long now) {
+    if (blacklist.amStateChanged()) {
+      touch();
+    }
+    List<Container> previous = pullPreviousAttemptContainers();
+    List<Container> allocated = newlyAllocatedContainers.isEmpty()
+        ? new ArrayList<Container>(0) : pullNewlyAllocatedContainers();
+    if (!allocated.isEmpty()) {
+      recordContainerAllocationTime(now);
+    }
+    List<Container> increased = newlyIncreasedContainers.isEmpty() && tempContainerToKill.isEmpty()
+        ? none() : pullNewlyIncreasedContainers();
+    List<Container> decreased =
+        newlyDecreasedContainers.isEmpty() ? none() : pullNewlyDecreasedContainers();
+    List<Container> promoted =
+        newlyPromotedContainers.isEmpty() ? none() : pullNewlyPromotedContainers();
+    List<Container> demoted =
+        newlyDemotedContainers.isEmpty() ? none() : pullNewlyDemotedContainers();
+    // After the updates, which need tokens as well.
+    List<NMToken> tokens = updatedNMTokens.isEmpty()
+        ? Collections.<NMToken>emptyList() : pullUpdatedNMTokens();
+    Resource headroom = getHeadroom();
+    if (headroom != reportedHeadroom) {
+      setApplicationHeadroomForMetrics(headroom);
+      reportedHeadroom = headroom;
+    }
+    return new Allocation(allocated, headroom, preemptionMarks(), null, null, tokens,
+        increased, decreased, promoted, demoted, previous, null);
+  }
+
+  private static List<Container> none() {
+    return Collections.emptyList();
+  }
+
+  // ---- Life.
+
+  @Override
+  public void transferStateFromPreviousAttempt(SchedulerApplicationAttempt previous) {
+    writeLock.lock();
+    try {
+      super.transferStateFromPreviousAttempt(previous);
+      // Temporary containers die with the attempt, so only the places move on.
+      blacklist.markAll();
+      touch();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  @Override
+  public void stop(RMAppAttemptState finalState) {
+    writeLock.lock();
+    try {
+      super.stop(finalState);
+      asks.clear();
+      updated.clear();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /** The engine will not hear of a container. */
+  void neverInEngine(ContainerId id) {
+    outsideEngine.add(id);
+  }
+
+  /** Whether a container is a temporary one that the engine never knew. */
+  boolean isOutsideEngine(ContainerId id) {
+    return outsideEngine.contains(id);
+  }
+}

@@ -1,0 +1,85 @@
+package io.heddle.yarn;
+
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+
+/**
+ * What the engine calls a job: a YARN application, whatever its attempt. Holds the number that
+ * both sides use for it and what a rebuilt engine must be told again.
+ *
+ * <p>Guarded by the scheduler's write lock.
+ */
+final class HeddleJob {
+  private final ApplicationId applicationId;
+  private final String user;
+  private final int userId;
+  private final int flags;
+  private final long submittedMs;
+  private int id = -1;
+  private int priority;
+  private HeddleQueue queue;
+  private HeddleAppAttempt attempt;
+
+  /**
+   * Makes a job that has no number yet.
+   *
+   * @param userId number of its user
+   * @param flags {@code JOB_...} of {@link FrameLayout}
+   * @param submittedMs on the engine's monotonic clock
+   */
+  HeddleJob(ApplicationId applicationId, HeddleQueue queue, String user, int userId, int priority,
+      int flags, long submittedMs) {
+    this.applicationId = applicationId;
+    this.queue = queue;
+    this.user = user;
+    this.userId = userId;
+    this.priority = priority;
+    this.flags = flags;
+    this.submittedMs = submittedMs;
+  }
+
+  ApplicationId applicationId() {
+    return applicationId;
+  }
+
+  String user() {
+    return user;
+  }
+
+  int id() {
+    return id;
+  }
+
+  void setId(int id) {
+    this.id = id;
+  }
+
+  HeddleQueue queue() {
+    return queue;
+  }
+
+  void setQueue(HeddleQueue queue) {
+    this.queue = queue;
+  }
+
+  int priority() {
+    return priority;
+  }
+
+  void setPriority(int priority) {
+    this.priority = priority;
+  }
+
+  /** Returns the current attempt, or null before the first. */
+  HeddleAppAttempt attempt() {
+    return attempt;
+  }
+
+  void setAttempt(HeddleAppAttempt attempt) {
+    this.attempt = attempt;
+  }
+
+  /** Tells the engine of this job. */
+  void write(FrameWriter out) {
+    out.jobAdded(id, queue.id(), userId, priority, flags, submittedMs);
+  }
+}

@@ -1,0 +1,60 @@
+package io.heddle.yarn;
+
+import java.util.Set;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+
+/**
+ * A node with the numbers that the engine knows it by, so that the path of a heartbeat looks up no
+ * name. The books of the node are those of the class above.
+ *
+ * <p>The numbers are guarded by the scheduler's write lock.
+ */
+final class HeddleNode extends FiCaSchedulerNode {
+  private int id = -1;
+  private int hostPlace;
+  private int rackPlace;
+  private int partitionId;
+  private boolean sentSchedulable;
+
+  HeddleNode(RMNode node, boolean usePortForNodeName, Set<String> labels) {
+    super(node, usePortForNodeName, labels);
+  }
+
+  /** Returns the engine's number of this node, -1 before it has one. */
+  int id() {
+    return id;
+  }
+
+  void setId(int id) {
+    this.id = id;
+  }
+
+  /** Takes numbers for the names of this node; again after its labels changed. */
+  void intern(Interner places, Interner partitions) {
+    hostPlace = places.intern(getNodeName());
+    rackPlace = places.intern(getRackName());
+    partitionId = partitions.intern(getPartition());
+  }
+
+  int hostPlace() {
+    return hostPlace;
+  }
+
+  int rackPlace() {
+    return rackPlace;
+  }
+
+  int partitionId() {
+    return partitionId;
+  }
+
+  /** Whether the engine was told last that it may use this node. */
+  boolean sentSchedulable() {
+    return sentSchedulable;
+  }
+
+  void setSentSchedulable(boolean schedulable) {
+    sentSchedulable = schedulable;
+  }
+}

@@ -1,0 +1,52 @@
+package io.heddle.yarn;
+
+import java.io.IOException;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.server.resourcemanager.placement.ApplicationPlacementContext;
+import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
+
+/**
+ * The one placement rule that Heddle gives YARN: it asks the engine, whose own rules stand in
+ * heddle.json. Called by the thread of a submission.
+ */
+public final class HeddlePlacementRule extends PlacementRule {
+  private HeddleScheduler scheduler;
+
+  /** Made by {@link HeddleScheduler}. */
+  public HeddlePlacementRule() {
+    super();
+  }
+
+  @Override
+  public boolean initialize(ResourceScheduler owner) throws IOException {
+    if (!(owner instanceof HeddleScheduler)) {
+      throw new IOException(
+          getClass().getName() + " works with " + HeddleScheduler.class.getName() + " only");
+    }
+    scheduler = (HeddleScheduler) owner;
+    return true;
+  }
+
+  /** The form of all versions. */
+  @Override
+  public ApplicationPlacementContext getPlacementForApp(
+      ApplicationSubmissionContext submission, String user) throws YarnException {
+    return place(submission, user, false);
+  }
+
+  /** The form of 3.4 and later, which says whether the application ran before. */
+  public ApplicationPlacementContext getPlacementForApp(
+      ApplicationSubmissionContext submission, String user, boolean recovering)
+      throws YarnException {
+    return place(submission, user, recovering);
+  }
+
+  private ApplicationPlacementContext place(
+      ApplicationSubmissionContext submission, String user, boolean recovering)
+      throws YarnException {
+    return new ApplicationPlacementContext(
+        scheduler.place(user, submission.getQueue(), recovering));
+  }
+}

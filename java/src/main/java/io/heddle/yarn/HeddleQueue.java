@@ -1,0 +1,138 @@
+package io.heddle.yarn;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractUsersManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ActiveUsersManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+
+/**
+ * What YARN's own code wants to call a queue: a name and its metrics. Shares, order and limits are
+ * the engine's; reads are answered from the last {@link QueueSnapshot}.
+ *
+ * <p>Lives as long as the scheduler, even when its queue leaves the configuration: applications
+ * that ran in it still point here.
+ */
+final class HeddleQueue implements Queue {
+  private final String path;
+  private final QueueReports reports;
+  private final QueueMetrics metrics;
+  private final ActiveUsersManager users;
+  private final Set<String> labels =
+      Collections.singleton(CommonNodeLabelsManager.ANY);
+  // The engine's number; another one after the engine was rebuilt.
+  private volatile int id = -1;
+
+  HeddleQueue(String path, HeddleQueue parent, QueueReports reports, Configuration conf) {
+    this.path = path;
+    this.reports = reports;
+    // True: metrics per user as well, if the cluster turns them on.
+    this.metrics = QueueMetrics.forQueue(path, parent, true, conf);
+    this.users = new ActiveUsersManager(metrics);
+  }
+
+  int id() {
+    return id;
+  }
+
+  void setId(int id) {
+    this.id = id;
+  }
+
+  /** Returns the full path: YARN compares names with what placement answered. */
+  @Override
+  public String getQueueName() {
+    return path;
+  }
+
+  @Override
+  public QueueMetrics getMetrics() {
+    return metrics;
+  }
+
+  @Override
+  public QueueInfo getQueueInfo(boolean includeChildQueues, boolean recursive) {
+    return reports.info(path, includeChildQueues, recursive);
+  }
+
+  @Override
+  public List<QueueUserACLInfo> getQueueUserAclInfo(UserGroupInformation user) {
+    return Collections.singletonList(reports.userAcl(path, user));
+  }
+
+  @Override
+  public boolean hasAccess(QueueACL acl, UserGroupInformation user) {
+    return reports.hasAccess(path, acl, user);
+  }
+
+  @Override
+  public AbstractUsersManager getAbstractUsersManager() {
+    return users;
+  }
+
+  /** Called by the base class for every container that a node reports after a restart. */
+  @Override
+  public void recoverContainer(
+      Resource cluster, SchedulerApplicationAttempt attempt, RMContainer container) {
+    if (container.getState() == RMContainerState.COMPLETED
+        || container.getExecutionType() != ExecutionType.GUARANTEED) {
+      // The engine never hears of opportunistic containers.
+      return;
+    }
+    ((HeddleAppAttempt) attempt).containerRecovered(container);
+  }
+
+  @Override
+  public Set<String> getAccessibleNodeLabels() {
+    return labels;
+  }
+
+  @Override
+  public String getDefaultNodeLabelExpression() {
+    return null;
+  }
+
+  @Override
+  public void incPendingResource(String nodeLabel, Resource amount) {
+    // Demand is the engine's to add up; YARN's metrics are kept by AppSchedulingInfo.
+  }
+
+  @Override
+  public void decPendingResource(String nodeLabel, Resource amount) {
+    // As above.
+  }
+
+  @Override
+  public Priority getDefaultApplicationPriority() {
+    return Priority.newInstance(0);
+  }
+
+  @Override
+  public void incReservedResource(String partition, Resource amount) {
+    // Java reserves nothing: holding a node for a large ask is the engine's.
+  }
+
+  @Override
+  public void decReservedResource(String partition, Resource amount) {
+    // As above.
+  }
+
+  @Override
+  public String toString() {
+    return path;
+  }
+}

@@ -1,0 +1,167 @@
+package io.heddle.yarn;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.yarn.api.records.NodeAttribute;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
+import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ClusterNodeTracker;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Nodes that come, change and go. Called with the scheduler's write lock held; an unknown node is
+ * normal, since these events race with decommissioning.
+ */
+final class NodeEvents {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeEvents.class);
+
+  private final HeddleScheduler scheduler;
+  private final RMContext rmContext;
+  private final ClusterNodeTracker<FiCaSchedulerNode> tracker;
+  private final EngineBooks books;
+  private final boolean usePortForNodeName;
+
+  NodeEvents(HeddleScheduler scheduler, RMContext rmContext,
+      ClusterNodeTracker<FiCaSchedulerNode> tracker, EngineBooks books,
+      boolean usePortForNodeName) {
+    this.scheduler = scheduler;
+    this.rmContext = rmContext;
+    this.tracker = tracker;
+    this.books = books;
+    this.usePortForNodeName = usePortForNodeName;
+  }
+
+  /** Whether containers may be placed on a node, as far as YARN is concerned. */
+  static boolean schedulable(RMNode node) {
+    return node.getState() == NodeState.RUNNING;
+  }
+
+  /** A node joined, perhaps with containers of before a restart. */
+  void added(RMNode rmNode, List<NMContainerStatus> containers) {
+    HeddleNode known = books.node(rmNode.getNodeID());
+    if (known != null) {
+      LOG.warn("Node {} joined twice", rmNode.getNodeID());
+      removed(rmNode);
+    }
+    HeddleNode node = new HeddleNode(rmNode, usePortForNodeName, rmNode.getNodeLabels());
+    tracker.addNode(node);
+    RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
+    if (labels != null) {
+      // Or the resources of every label stay 0.
+      labels.activateNode(rmNode.getNodeID(), node.getTotalResource());
+    }
+    if (rmContext.getNodeAttributesManager() != null) {
+      rmContext.getNodeAttributesManager().refreshNodeAttributesToScheduler(rmNode.getNodeID());
+    }
+    // MockNodes and freshly added nodes may not be RUNNING yet; the first heartbeat corrects it.
+    books.nodeAdded(node, schedulable(rmNode));
+    if (LOG.isInfoEnabled()) {
+      LOG.info("Added node {} {}; the cluster has {}", rmNode.getNodeID(),
+          node.getTotalResource(), tracker.getClusterCapacity());
+    }
+    scheduler.recoverContainersOnNode(containers, rmNode);
+  }
+
+  /** A node left; what ran there is lost. */
+  void removed(RMNode rmNode) {
+    NodeId id = rmNode.getNodeID();
+    RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
+    if (labels != null) {
+      labels.deactivateNode(id);
+    }
+    HeddleNode node = books.node(id);
+    if (node == null) {
+      LOG.info("Node {} left but is not known", id);
+      return;
+    }
+    for (RMContainer container : node.getCopiedListOfRunningContainers()) {
+      scheduler.completedContainer(container,
+          SchedulerUtils.createAbnormalContainerStatus(
+              container.getContainerId(), SchedulerUtils.LOST_CONTAINER),
+          RMContainerEventType.KILL);
+      node.releaseContainer(container.getContainerId(), true);
+    }
+    tracker.removeNode(id);
+    books.nodeRemoved(node);
+    if (LOG.isInfoEnabled()) {
+      LOG.info("Removed node {}; the cluster has {}", id, tracker.getClusterCapacity());
+    }
+  }
+
+  /** The capacity of a node was changed, by an administrator or by decommissioning. */
+  void resourceChanged(RMNode rmNode) {
+    HeddleNode node = books.node(rmNode.getNodeID());
+    if (node != null) {
+      books.nodeChanged(node, schedulable(rmNode));
+    }
+  }
+
+  /** The labels of nodes changed; nodes that have not joined may be among them. */
+  void labelsChanged(Map<NodeId, Set<String>> nodeLabels) {
+    Set<String> touched = new HashSet<>();
+    for (Map.Entry<NodeId, Set<String>> entry : nodeLabels.entrySet()) {
+      HeddleNode node = books.node(entry.getKey());
+      if (node == null) {
+        touched.addAll(entry.getValue());
+        continue;
+      }
+      String from = node.getPartition();
+      Set<String> labels = entry.getValue();
+      String to = labels.isEmpty() ? CommonNodeLabelsManager.NO_LABEL : labels.iterator().next();
+      touched.add(from);
+      touched.addAll(labels);
+      if (from.equals(to)) {
+        continue;
+      }
+      for (RMContainer container : node.getCopiedListOfRunningContainers()) {
+        HeddleAppAttempt attempt =
+            scheduler.getApplicationAttempt(container.getApplicationAttemptId());
+        if (attempt != null) {
+          attempt.partitionChanged(container, from, to);
+        }
+      }
+      node.updateLabels(labels);
+      books.nodeChanged(node, schedulable(node.getRMNode()));
+    }
+    refreshPartitions(touched);
+  }
+
+  /** Without this the tracker does not find a node under its label when it leaves. */
+  private void refreshPartitions(Set<String> labels) {
+    for (String label : labels) {
+      Set<NodeId> members = new HashSet<>();
+      for (int id = 0; id < books.nodesEnd(); id++) {
+        HeddleNode node = books.node(id);
+        if (node != null && node.getPartition().equals(label)) {
+          members.add(node.getNodeID());
+        }
+      }
+      tracker.updateNodesPerPartition(label, members);
+    }
+  }
+
+  /** The attributes of nodes changed. */
+  void attributesChanged(Map<String, Set<NodeAttribute>> byHost) {
+    for (Map.Entry<String, Set<NodeAttribute>> entry : byHost.entrySet()) {
+      for (NodeId id : tracker.getNodeIdsByResourceName(entry.getKey())) {
+        SchedulerNode node = tracker.getNode(id);
+        if (node != null) {
+          node.updateNodeAttributes(entry.getValue());
+        }
+      }
+    }
+  }
+}

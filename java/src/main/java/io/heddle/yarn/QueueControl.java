@@ -1,0 +1,166 @@
+package io.heddle.yarn;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.Groups;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The engine's control plane as far as queues go: what queues there are, which one a submission
+ * gets, another configuration. Keeps {@link QueueTable} up to date.
+ *
+ * <p>Guarded by the scheduler's write lock, except {@link #groupsOf}.
+ */
+final class QueueControl {
+  /** Describing the queues may take this part of the time at the most. */
+  private static final int REFRESH_SHARE = 20;
+
+  private static final Logger LOG = LoggerFactory.getLogger(QueueControl.class);
+  private static final String QUEUES = SetupJson.request("queues");
+
+  private final Engine engine;
+  private final QueueTable table;
+  private final Groups groups;
+  private long nextRefreshMs = Long.MIN_VALUE;
+  private boolean needsGroups;
+
+  QueueControl(Engine engine, QueueTable table, Configuration conf) {
+    this.engine = engine;
+    this.table = table;
+    this.groups = Groups.getUserToGroupsMappingService(conf);
+  }
+
+  /** Describes the queues anew, unless that was done too recently for what it costs. */
+  void refreshIfDue() {
+    if (Time.monotonicNow() >= nextRefreshMs) {
+      refresh();
+    }
+  }
+
+  /** Describes the queues anew. */
+  void refresh() {
+    long start = Time.monotonicNow();
+    String reply = engine.request(QUEUES);
+    if (reply != null) {
+      table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+    }
+    long end = Time.monotonicNow();
+    nextRefreshMs = end + REFRESH_SHARE * (end - start);
+  }
+
+  /** Notes whether placement looks at groups, which may mean to start a process. */
+  void configured(JsonNode config) {
+    needsGroups = config.path("placement").toString().contains("group");
+  }
+
+  /** Returns the groups of a user if placement wants them. Takes no lock: this may be slow. */
+  List<String> groupsOf(String user) {
+    if (!needsGroups) {
+      return Collections.emptyList();
+    }
+    try {
+      return groups.getGroups(user);
+    } catch (IOException e) {
+      if (LOG.isDebugEnabled()) {
+        LOG.debug("No groups of {}: {}", user, e.toString());
+      }
+      return Collections.emptyList();
+    }
+  }
+
+  /**
+   * Finds the queue of a submission, and makes it if the rules say so.
+   *
+   * @param queue what the submission names, or null
+   * @param recovering whether the application ran before, so that it must find a queue
+   * @throws YarnException with a text for the user
+   */
+  HeddleQueue place(String user, List<String> userGroups, String queue, boolean recovering)
+      throws YarnException {
+    HeddleQueue known = recovering ? leaf(queue) : null;
+    if (known != null) {
+      // It ran there; whatever the rules say of new ones.
+      return known;
+    }
+    String reply;
+    try {
+      reply = engine.request(SetupJson.place(user, userGroups, queue, recovering));
+    } catch (HeddleException e) {
+      throw new YarnException(e.getMessage());
+    }
+    if (reply == null) {
+      return placeWithoutEngine(user, queue);
+    }
+    JsonNode answer = SetupJson.read(reply);
+    HeddleQueue placed = table.ensure(answer.path("path").asText());
+    placed.setId(answer.path("queue").asInt());
+    if (answer.path("created").asBoolean()) {
+      refresh();
+    }
+    return placed;
+  }
+
+  /** While there is no engine: only into queues that are known. */
+  private HeddleQueue placeWithoutEngine(String user, String queue) throws YarnException {
+    HeddleQueue known = leaf(queue);
+    if (known == null) {
+      known = leaf(QueueSnapshot.ROOT + "." + user);
+    }
+    if (known == null) {
+      throw new YarnException("The scheduler's engine is being made anew and no queue of " + user
+          + " is known yet. Submit again in a moment");
+    }
+    return known;
+  }
+
+  /** Returns the queue that a name means if jobs may run in it, else null. */
+  HeddleQueue leaf(String name) {
+    QueueView view = table.snapshot().find(name);
+    return view == null || !view.leaf ? null : table.get(view.path);
+  }
+
+  /**
+   * Changes the configuration.
+   *
+   * @throws HeddleException naming the key that is wrong; nothing has changed then
+   */
+  void reload(JsonNode config) {
+    String reply = engine.reload(config);
+    configured(config);
+    if (reply != null) {
+      table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+    }
+  }
+
+  /** A new engine knows only the queues of the configuration: learn their numbers. */
+  void replay() {
+    String reply = engine.requestNow(QUEUES);
+    if (reply != null) {
+      table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+    }
+  }
+
+  /** Returns the queue of a job that goes on, in a new engine; made if it is not configured. */
+  HeddleQueue replayQueue(HeddleJob job, String user) {
+    String path = job.queue().getQueueName();
+    HeddleQueue known = leaf(path);
+    if (known != null) {
+      return known;
+    }
+    String reply = engine.requestNow(
+        SetupJson.place(user, Collections.<String>emptyList(), path, true));
+    if (reply == null) {
+      return job.queue();
+    }
+    JsonNode answer = SetupJson.read(reply);
+    HeddleQueue placed = table.ensure(answer.path("path").asText());
+    placed.setId(answer.path("queue").asInt());
+    return placed;
+  }
+}

@@ -1,0 +1,156 @@
+package io.heddle.yarn;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.QueueState;
+import org.apache.hadoop.yarn.api.records.QueueStatistics;
+import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.util.Records;
+
+/**
+ * Answers what clients, AMs and the web ask about queues: descriptions and rights. Reads the last
+ * {@link QueueSnapshot} and Hadoop's metrics, takes no lock and never enters the engine: YARN asks
+ * for a queue's description on every AM heartbeat.
+ */
+final class QueueReports {
+  static final String SCHEDULER_TYPE = "HeddleScheduler";
+  private static final Set<String> ALL_LABELS =
+      Collections.singleton(CommonNodeLabelsManager.ANY);
+
+  private final QueueTable table;
+  private final boolean aclsEnabled;
+  private volatile Resource cluster = Resource.newInstance(0, 0);
+
+  QueueReports(Configuration conf) {
+    table = new QueueTable(this, conf);
+    aclsEnabled = conf.getBoolean(
+        YarnConfiguration.YARN_ACL_ENABLE, YarnConfiguration.DEFAULT_YARN_ACL_ENABLE);
+  }
+
+  /** Returns the queues that this reports of. */
+  QueueTable table() {
+    return table;
+  }
+
+  /** Sets what shares are fractions of. */
+  void setCluster(Resource capacity) {
+    cluster = capacity;
+  }
+
+  /**
+   * Describes a queue, in an object of its own: YARN writes into what it gets.
+   *
+   * @param name path, path below root or unique last name
+   * @return null if there is no such queue
+   */
+  QueueInfo info(String name, boolean includeChildQueues, boolean recursive) {
+    QueueView view = table.snapshot().find(name);
+    if (view == null) {
+      return null;
+    }
+    return includeChildQueues && !view.leaf ? withChildren(view, recursive) : describe(view);
+  }
+
+  private QueueInfo withChildren(QueueView view, boolean recursive) {
+    List<QueueInfo> children = new ArrayList<>();
+    for (QueueView child : view.children()) {
+      children.add(recursive && !child.leaf ? withChildren(child, true) : describe(child));
+    }
+    QueueInfo info = describe(view);
+    info.setChildQueues(children);
+    return info;
+  }
+
+  private QueueInfo describe(QueueView view) {
+    QueueInfo info = Records.newRecord(QueueInfo.class);
+    info.setQueueName(view.path);
+    float total = cluster.getMemorySize();
+    float share = view.fairShare.getMemorySize();
+    info.setCapacity(total == 0 ? 0 : share / total);
+    info.setCurrentCapacity(share == 0 ? 0 : view.used.getMemorySize() / share);
+    info.setMaximumCapacity(
+        total == 0 ? 1 : Math.min(1f, view.maxShare.getMemorySize() / total));
+    info.setQueueState(QueueState.RUNNING);
+    info.setChildQueues(new ArrayList<QueueInfo>());
+    info.setAccessibleNodeLabels(ALL_LABELS);
+    info.setQueueStatistics(statistics(table.ensure(view.path).getMetrics()));
+    Compat.describeQueue(info, view.path, SCHEDULER_TYPE, view.weight,
+        view.maxRunningJobs == QueueView.NO_LIMIT ? Integer.MAX_VALUE : view.maxRunningJobs);
+    return info;
+  }
+
+  private static QueueStatistics statistics(QueueMetrics metrics) {
+    QueueStatistics stats = Records.newRecord(QueueStatistics.class);
+    stats.setNumAppsSubmitted(metrics.getAppsSubmitted());
+    stats.setNumAppsRunning(metrics.getAppsRunning());
+    stats.setNumAppsPending(metrics.getAppsPending());
+    stats.setNumAppsCompleted(metrics.getAppsCompleted());
+    stats.setNumAppsKilled(metrics.getAppsKilled());
+    stats.setNumAppsFailed(metrics.getAppsFailed());
+    stats.setNumActiveUsers(metrics.getActiveUsers());
+    stats.setAvailableMemoryMB(metrics.getAvailableMB());
+    stats.setAllocatedMemoryMB(metrics.getAllocatedMB());
+    stats.setPendingMemoryMB(metrics.getPendingMB());
+    stats.setReservedMemoryMB(metrics.getReservedMB());
+    stats.setAvailableVCores(metrics.getAvailableVirtualCores());
+    stats.setAllocatedVCores(metrics.getAllocatedVirtualCores());
+    stats.setPendingVCores(metrics.getPendingVirtualCores());
+    stats.setReservedVCores(metrics.getReservedVirtualCores());
+    stats.setPendingContainers(metrics.getPendingContainers());
+    stats.setAllocatedContainers(metrics.getAllocatedContainers());
+    stats.setReservedContainers(metrics.getReservedContainers());
+    return stats;
+  }
+
+  /**
+   * Whether a user may do something in a queue: a right given by the queue or by any above it
+   * counts, and whoever administers may submit. For a queue that does not exist, the nearest
+   * above it decides, so that applications of a removed queue stay in reach of its owners.
+   */
+  boolean hasAccess(String name, QueueACL acl, UserGroupInformation user) {
+    if (!aclsEnabled) {
+      return true;
+    }
+    QueueSnapshot snapshot = table.snapshot();
+    QueueView queue = snapshot.findNearest(name);
+    while (queue != null) {
+      if (queue.aclAdmin.isUserAllowed(user)
+          || acl == QueueACL.SUBMIT_APPLICATIONS && queue.aclSubmit.isUserAllowed(user)) {
+        return true;
+      }
+      queue = queue.parent == null ? null : snapshot.get(queue.parent);
+    }
+    return false;
+  }
+
+  /** Returns all rights that a user has in a queue. */
+  QueueUserACLInfo userAcl(String path, UserGroupInformation user) {
+    EnumSet<QueueACL> rights = EnumSet.noneOf(QueueACL.class);
+    for (QueueACL acl : QueueACL.values()) {
+      if (hasAccess(path, acl, user)) {
+        rights.add(acl);
+      }
+    }
+    return QueueUserACLInfo.newInstance(path, new ArrayList<>(rights));
+  }
+
+  /** Returns the rights of a user in every queue. */
+  List<QueueUserACLInfo> userAcls(UserGroupInformation user) {
+    List<QueueUserACLInfo> rights = new ArrayList<>();
+    for (QueueView queue : table.snapshot().all()) {
+      rights.add(userAcl(queue.path, user));
+    }
+    return rights;
+  }
+}

@@ -1,0 +1,57 @@
+package io.heddle.yarn;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
+
+/**
+ * The queue objects by path and the last snapshot of what the engine said of them. Reads take no
+ * lock; changes are guarded by the scheduler's write lock.
+ */
+final class QueueTable {
+  private final Map<String, HeddleQueue> queues = new ConcurrentHashMap<>();
+  private final QueueReports reports;
+  private final Configuration conf;
+  private volatile QueueSnapshot snapshot = QueueSnapshot.EMPTY;
+
+  QueueTable(QueueReports reports, Configuration conf) {
+    this.reports = reports;
+    this.conf = conf;
+  }
+
+  /** Returns the last snapshot. */
+  QueueSnapshot snapshot() {
+    return snapshot;
+  }
+
+  /** Publishes a snapshot and makes the queue objects that it names. */
+  void publish(QueueSnapshot next) {
+    for (QueueView view : next.all()) {
+      ensure(view.path).setId(view.id);
+    }
+    snapshot = next;
+  }
+
+  /** Returns the queue object of a path, or null if there never was one. */
+  HeddleQueue get(String path) {
+    return queues.get(path);
+  }
+
+  /** Returns the queue above all others. */
+  HeddleQueue root() {
+    return ensure(QueueSnapshot.ROOT);
+  }
+
+  /** Returns the queue object of a path; makes it and those above it if needed. */
+  HeddleQueue ensure(String path) {
+    HeddleQueue queue = queues.get(path);
+    if (queue == null) {
+      int dot = path.lastIndexOf('.');
+      HeddleQueue parent = dot < 0 ? null : ensure(path.substring(0, dot));
+      queue = new HeddleQueue(path, parent, reports, conf);
+      HeddleQueue other = queues.putIfAbsent(path, queue);
+      queue = other != null ? other : queue;
+    }
+    return queue;
+  }
+}

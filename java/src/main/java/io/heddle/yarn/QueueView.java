@@ -1,0 +1,83 @@
+package io.heddle.yarn;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.security.authorize.AccessControlList;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceInformation;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
+
+/**
+ * What the engine said of one queue at one moment. Immutable once its snapshot is published; read
+ * by RPC and web threads, which never enter the engine.
+ */
+final class QueueView {
+  /** Stands for "as many as you like". */
+  static final int NO_LIMIT = -1;
+
+  final int id;
+  final String path;
+  final String parent;
+  final boolean leaf;
+  final float weight;
+  final Resource minShare;
+  final Resource maxShare;
+  final Resource fairShare;
+  final Resource used;
+  final Resource demand;
+  final int pendingContainers;
+  final int runningContainers;
+  final int jobs;
+  final int maxRunningJobs;
+  final AccessControlList aclSubmit;
+  final AccessControlList aclAdmin;
+  final boolean dynamic;
+  private final List<QueueView> children = new ArrayList<>();
+
+  /** Reads one element of the reply to {@code queues}. */
+  QueueView(JsonNode queue) {
+    id = queue.path("id").asInt();
+    path = queue.path("path").asText();
+    parent = path.indexOf('.') < 0 ? null : path.substring(0, path.lastIndexOf('.'));
+    leaf = queue.path("leaf").asBoolean();
+    weight = (float) queue.path("weight").asDouble(1.0);
+    minShare = resource(queue.path("min_share"), 0);
+    maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
+    fairShare = resource(queue.path("fair_share"), 0);
+    used = resource(queue.path("used"), 0);
+    demand = resource(queue.path("demand"), 0);
+    pendingContainers = queue.path("pending_containers").asInt();
+    runningContainers = queue.path("running_containers").asInt();
+    jobs = queue.path("jobs").asInt();
+    maxRunningJobs =
+        queue.path("max_running_jobs").isNumber() ? queue.path("max_running_jobs").asInt()
+            : NO_LIMIT;
+    aclSubmit = new AccessControlList(queue.path("acl_submit").asText(" "));
+    aclAdmin = new AccessControlList(queue.path("acl_admin").asText(" "));
+    dynamic = queue.path("dynamic").asBoolean();
+  }
+
+  private static Resource resource(JsonNode amounts, long absent) {
+    Resource resource = Resource.newInstance(0, 0);
+    for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
+      JsonNode amount = amounts.path(type.getName());
+      long value = amount.isNumber() ? amount.asLong() : absent;
+      // YARN's vcores are an int.
+      boolean vcores = ResourceInformation.VCORES_URI.equals(type.getName());
+      resource.setResourceValue(
+          type.getName(), vcores ? Math.min(value, Integer.MAX_VALUE) : value);
+    }
+    return resource;
+  }
+
+  /** Only while the snapshot is made. */
+  void addChild(QueueView child) {
+    children.add(child);
+  }
+
+  List<QueueView> children() {
+    return Collections.unmodifiableList(children);
+  }
+}

@@ -31,15 +31,14 @@ class_path_of() {
 # The folders of a subproject's compiled classes and resources.
 outputs_of() { printf '%s\n' "$1/build/classes/java/$2" "$1/build/resources/$2"; }
 
-# run_main CLASS HADOOP ARGUMENT...: a program of integration/, in a folder of its own, because
-# Hadoop's mini clusters write a `target` into the current one.
+# run_main CLASS FOLDER HADOOP ARGUMENT...: a program of integration/, run in FOLDER. Does not return.
 run_main() {
-    local class=$1 hadoop=$2 outputs
-    shift 2
+    local class=$1 folder=$2 hadoop=$3 outputs
+    shift 3
     mapfile -t outputs < <(outputs_of integration main)
-    mkdir -p "build/run/${class##*.}"
+    mkdir -p "$folder"
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}")
     export CLASSPATH
-    cd "build/run/${class##*.}" || return
+    cd "$folder" || return
     exec "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "-Dheddle.repository=$ROOT" "$class" "$@"
 }

@@ -3,7 +3,7 @@
 # A part that fails does not stop the others; the exit code says whether any did.
 
 # shellcheck disable=SC2034
-TEST_PARTS=(scripts rust java native integration)
+TEST_PARTS=(scripts rust java native integration readme)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
 
@@ -160,6 +160,27 @@ part_integration() {
                 run_junit integration "$hadoop" "${name##*.}-$hadoop" "$name"
         done < <(test_classes integration "$class")
     done
+}
+
+# The commands that README.md shows in its code blocks, without prompt and comment.
+readme_commands() {
+    awk '/^```/ { inside = !inside; next } inside' README.md \
+        | sed -n 's/^\(\$ \)\{0,1\}\(\.\/x [^#]*[^# ]\).*$/\2/p' | sort -u
+}
+
+# Runs each of them as it stands, so that the README is true. What this run has done already is not
+# done again, and the bench, whose figures are no test's business, runs its quick form.
+part_readme() {
+    local command words
+    [ -f README.md ] || return 0
+    while read -r command; do
+        case $command in
+            './x build' | './x test' | './x test '*) continue ;;
+            './x bench'*) command="$command --quick" ;;
+        esac
+        read -r -a words <<<"$command"
+        test_step "README: $command" "readme-${words[1]}" count_exit_code "${words[@]}"
+    done < <(readme_commands)
 }
 
 # run_tests CLASS 'VERSION...' PART...

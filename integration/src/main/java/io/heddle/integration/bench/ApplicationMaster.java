@@ -1,0 +1,110 @@
+/*
+ * An application's AM in the bench: what it asks for, and what it does with what it gets. Knows no
+ * scheduler. Each kind of job is a subclass; the driver carries its asks to the scheduler.
+ */
+package io.heddle.integration.bench;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+
+/** One application's behaviour. */
+abstract class ApplicationMaster {
+  /** Where the application is in its life. */
+  enum Stage { WAITING_FOR_AM, RUNNING, ENDING, GONE }
+
+  /** The size of every AM container. */
+  static final Resource AM_SIZE = Resource.newInstance(1024, 1);
+  /** The priority that the ResourceManager gives to the ask for an AM container. */
+  static final int AM_PRIORITY = 0;
+
+  /** Position in the order of submission, from 0; decides queue and lifetimes. */
+  final int index;
+  final long seed;
+  Stage stage = Stage.WAITING_FOR_AM;
+  ApplicationAttemptId attempt;
+  BenchApp app;
+  ContainerId amContainer;
+  BenchNode amNode;
+  /** Containers that ended since the AM's last heartbeat, the driver fills it. */
+  final List<ContainerId> ended = new ArrayList<>();
+  /** Containers beyond what was asked for; to be released. Only asynchronous schedulers make any. */
+  final List<ContainerId> surplus = new ArrayList<>();
+  private final Set<ContainerId> live = new HashSet<>();
+  private int received;
+
+  ApplicationMaster(int index, long seed) {
+    this.index = index;
+    this.seed = seed;
+  }
+
+  /** The application type that the ResourceManager is told. */
+  String type() {
+    return "YARN";
+  }
+
+  /** Ask rows that changed since the last call, with absolute counts; empty if none. */
+  abstract List<ResourceRequest> asks();
+
+  /** Takes a container into use; false if nothing was asked that it could serve. */
+  abstract boolean accept(Container container, BenchNode node);
+
+  /** One of this application's task containers ended well. */
+  abstract void taskEnded(ContainerId container);
+
+  /** Containers asked for and not received. */
+  abstract int outstanding();
+
+  /** Whether there is nothing more to ask and nothing running. */
+  abstract boolean finished();
+
+  /** Node heartbeats that the {@code ordinal}th container of this application runs. */
+  abstract int lifetime(int ordinal);
+
+  /** Books a container that the scheduler handed out; the lifetime it will have, or -1 = surplus. */
+  final int receive(Container container, BenchNode node) {
+    if (!live.add(container.getId())) {
+      throw new Violation("container " + container.getId() + " was handed out twice");
+    }
+    if (!accept(container, node)) {
+      live.remove(container.getId());
+      surplus.add(container.getId());
+      return -1;
+    }
+    return lifetime(received++);
+  }
+
+  /** Passes the ended containers on to the job. */
+  final void settleEnded() {
+    for (ContainerId container : ended) {
+      if (live.remove(container)) {
+        taskEnded(container);
+      }
+    }
+    ended.clear();
+  }
+
+  final int liveContainers() {
+    return live.size();
+  }
+
+  /** A number that depends on seed, application and ordinal only: the same for every scheduler. */
+  final int spread(int ordinal, int lowest, int highest) {
+    long x = seed * 0x9E3779B97F4A7C15L + index * 0xBF58476D1CE4E5B9L + ordinal * 0x94D049BB133111EBL;
+    x ^= x >>> 31;
+    x *= 0xD6E8FEB86659FD93L;
+    x ^= x >>> 32;
+    return lowest + (int) Long.remainderUnsigned(x, highest - lowest + 1);
+  }
+
+  static ResourceRequest row(int priority, String place, Resource size, int count) {
+    return ResourceRequest.newInstance(Priority.newInstance(priority), place, size, count);
+  }
+}

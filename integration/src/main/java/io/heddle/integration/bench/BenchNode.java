@@ -1,0 +1,130 @@
+/*
+ * One NodeManager as the ResourceManager sees it: a real RMNodeImpl plus the containers that the
+ * machine would be running. Time is counted in this node's own heartbeats, so that what runs on it
+ * depends on what was placed on it and on nothing else.
+ */
+package io.heddle.integration.bench;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.net.NodeBase;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceUtilization;
+import org.apache.hadoop.yarn.server.api.records.NodeHealthStatus;
+import org.apache.hadoop.yarn.server.api.records.NodeStatus;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeStartedEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeStatusEvent;
+import org.apache.hadoop.yarn.server.utils.BuilderUtils;
+
+/** A node, its RMNode and its running containers. */
+final class BenchNode {
+  /** A lifetime that never ends by itself. */
+  static final int FOREVER = Integer.MAX_VALUE;
+
+  final String host;
+  final String rack;
+  final NodeId id;
+  final Resource capacity;
+  final RMNodeImpl rmNode;
+  private final Map<ContainerId, Running> running = new LinkedHashMap<>();
+  private long usedMemoryMb;
+  private int usedVcores;
+
+  private static final class Running {
+    final Container container;
+    final ContainerStatus status;
+    int heartbeatsLeft;
+
+    Running(Container container, int heartbeats) {
+      this.container = container;
+      this.status = BuilderUtils.newContainerStatus(container.getId(), ContainerState.RUNNING, "",
+          0, container.getResource());
+      this.heartbeatsLeft = heartbeats;
+    }
+  }
+
+  BenchNode(RMContext context, String host, String rack, Resource capacity) {
+    this.host = host;
+    this.rack = rack;
+    this.capacity = capacity;
+    this.id = NodeId.newInstance(host, 8041);
+    this.rmNode = new RMNodeImpl(id, context, host, 8041, 8042, new NodeBase(host, rack),
+        Resource.newInstance(capacity), "bench");
+  }
+
+  /** Registers with the ResourceManager; the dispatcher then holds the NODE_ADDED event. */
+  void register() {
+    NodeStatus status = NodeStatus.newInstance(id, 0, Collections.emptyList(),
+        Collections.emptyList(), healthy(), idle(), idle(), Collections.emptyList());
+    rmNode.handle(new RMNodeStartedEvent(id, Collections.emptyList(), Collections.emptyList(),
+        status));
+  }
+
+  /**
+   * The AM starts a container that it was given. Fails if the machine would then hold more than
+   * it has: the independent check that no node is over-committed.
+   */
+  void launch(Container container, int heartbeats) {
+    if (running.put(container.getId(), new Running(container, heartbeats)) != null) {
+      throw new Violation("container " + container.getId() + " was given out twice");
+    }
+    usedMemoryMb += container.getResource().getMemorySize();
+    usedVcores += container.getResource().getVirtualCores();
+    if (usedMemoryMb > capacity.getMemorySize() || usedVcores > capacity.getVirtualCores()) {
+      throw new Violation("node " + host + " is over-committed: " + usedMemoryMb + " MB and "
+          + usedVcores + " vcores are running on " + capacity);
+    }
+  }
+
+  /** The container's process ends at the next heartbeat. */
+  void end(ContainerId container) {
+    running.get(container).heartbeatsLeft = 0;
+  }
+
+  int runningContainers() {
+    return running.size();
+  }
+
+  /** One NodeManager heartbeat: the dispatcher then holds the NODE_UPDATE event. */
+  void heartbeat() {
+    List<ContainerStatus> statuses = new ArrayList<>(running.size());
+    List<ContainerId> ended = new ArrayList<>();
+    for (Running process : running.values()) {
+      if (process.heartbeatsLeft == 0) {
+        ended.add(process.container.getId());
+        statuses.add(BuilderUtils.newContainerStatus(process.container.getId(),
+            ContainerState.COMPLETE, "", 0, process.container.getResource()));
+      } else {
+        statuses.add(process.status);
+        if (process.heartbeatsLeft != FOREVER) {
+          process.heartbeatsLeft--;
+        }
+      }
+    }
+    for (ContainerId container : ended) {
+      Resource freed = running.remove(container).container.getResource();
+      usedMemoryMb -= freed.getMemorySize();
+      usedVcores -= freed.getVirtualCores();
+    }
+    rmNode.handle(new RMNodeStatusEvent(id, NodeStatus.newInstance(id, 0, statuses,
+        Collections.emptyList(), healthy(), idle(), idle(), Collections.emptyList())));
+  }
+
+  private static NodeHealthStatus healthy() {
+    return NodeHealthStatus.newInstance(true, "", 0);
+  }
+
+  private static ResourceUtilization idle() {
+    return ResourceUtilization.newInstance(0, 0, 0f);
+  }
+}

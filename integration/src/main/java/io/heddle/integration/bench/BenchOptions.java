@@ -1,0 +1,113 @@
+/*
+ * The command line of the bench. Parses and checks; runs nothing. Written for commons-cli 1.2, which
+ * is what the oldest supported Hadoop has.
+ */
+package io.heddle.integration.bench;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.commons.cli.CommandLine;
+import org.apache.commons.cli.GnuParser;
+import org.apache.commons.cli.HelpFormatter;
+import org.apache.commons.cli.Option;
+import org.apache.commons.cli.Options;
+import org.apache.commons.cli.ParseException;
+
+/** What the user asked for. */
+final class BenchOptions {
+  private static final String ALL = "stub,fair,capacity,heddle";
+
+  final boolean help;
+  final boolean quick;
+  final List<SchedulerKind> schedulers = new ArrayList<>();
+  final List<Workload> workloads;
+  final int rounds;
+  final long seed;
+  /** Count CPU time of the calling thread instead of real time. */
+  final boolean cpuClock;
+  /** Where raw results go, or null. */
+  final Path out;
+  final String commandLine;
+
+  private BenchOptions(CommandLine line, String[] args) throws ParseException {
+    help = line.hasOption("help");
+    quick = line.hasOption("quick");
+    for (String label : line.getOptionValue("schedulers", ALL).split(",")) {
+      schedulers.add(SchedulerKind.byLabel(label.trim()));
+    }
+    workloads = Catalogue.select(quick, line.getOptionValue("workloads"));
+    rounds = number(line, "rounds", quick ? 1 : 3, 1);
+    seed = number(line, "seed", 1, 0);
+    String clock = line.getOptionValue("clock", "wall");
+    if (!clock.equals("wall") && !clock.equals("cpu")) {
+      throw new ParseException("--clock must be wall or cpu, not '" + clock + "'");
+    }
+    cpuClock = clock.equals("cpu");
+    out = line.hasOption("out") ? Paths.get(line.getOptionValue("out")) : null;
+    commandLine = "./x bench" + (args.length == 0 ? "" : " " + String.join(" ", args));
+  }
+
+  private static int number(CommandLine line, String name, int otherwise, int least)
+      throws ParseException {
+    String text = line.getOptionValue(name);
+    if (text == null) {
+      return otherwise;
+    }
+    try {
+      int value = Integer.parseInt(text);
+      if (value >= least) {
+        return value;
+      }
+    } catch (NumberFormatException e) {
+      // Falls through to the one message that fits both.
+    }
+    throw new ParseException("--" + name + " must be a whole number of at least " + least
+        + ", not '" + text + "'");
+  }
+
+  private static Options options() {
+    Options options = new Options();
+    options.addOption(null, "quick", false, "small workloads, one round: about a minute");
+    options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
+        + "heddle; default " + ALL));
+    options.addOption(valued("workloads", "LIST", "names, or beginnings of names: steady, "
+        + "mapreduce, churn, fit, full, large; default all"));
+    options.addOption(valued("rounds", "N", "measured rounds of each; default 3, quick 1"));
+    options.addOption(valued("seed", "N", "seed of every random choice; default 1"));
+    options.addOption(valued("clock", "CLOCK", "wall (default), or cpu: the calling thread's CPU "
+        + "time, for machines that others use too"));
+    options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
+    options.addOption("h", "help", false, "print this");
+    return options;
+  }
+
+  private static Option valued(String name, String value, String description) {
+    Option option = new Option(null, name, true, description);
+    option.setArgName(value);
+    return option;
+  }
+
+  /** Parses the command line; the exception's text is for the user. */
+  static BenchOptions parse(String[] args) throws ParseException {
+    CommandLine line = new GnuParser().parse(options(), args);
+    if (!line.getArgList().isEmpty()) {
+      throw new ParseException("unexpected argument " + Arrays.toString(line.getArgs()));
+    }
+    try {
+      return new BenchOptions(line, args);
+    } catch (IllegalArgumentException e) {
+      throw new ParseException(e.getMessage());
+    }
+  }
+
+  static void printHelp(PrintWriter to) {
+    new HelpFormatter().printHelp(to, 100, "./x bench [options]",
+        "Measures schedulers side by side in one JVM, driven by the same events.", options(), 2, 2,
+        "Exit code: 0 = done, 1 = a scheduler broke a rule, 2 = bad command line.");
+    to.flush();
+  }
+}

@@ -1,0 +1,424 @@
+/*
+ * Plays the rest of the cluster towards one scheduler: NodeManagers, AMs and the ResourceManager's
+ * own part, all on one thread, in an order that the seed decides and no scheduler can change.
+ *
+ * A round is one heartbeat of every node, in a new random order each round, with one heartbeat of
+ * every AM spread evenly between them: YARN's defaults, where both beat once a second. An AM
+ * first pulls, then asks at once with what it now knows: no ask is stale, so that no scheduler is
+ * made to place more than is wanted.
+ *
+ * The schedulers' update threads are off; the driver calls update() twice a round instead.
+ *
+ * Timed: handle(event) and allocate(...), and apart from these update(). Token creation is inside allocate().
+ */
+package io.heddle.integration.bench;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.function.BooleanSupplier;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.event.Event;
+import org.apache.hadoop.yarn.server.resourcemanager.placement.ApplicationPlacementContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.event.RMAppAttemptContainerFinishedEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEventType;
+
+/** Drives one scheduler through one workload. */
+final class Driver implements AutoCloseable {
+  private static final long CLUSTER_TIMESTAMP = 1_700_000_000_000L;
+
+  final Shape shape;
+  final long seed;
+  final List<BenchNode> nodes = new ArrayList<>();
+  final Map<String, List<BenchNode>> nodesByRack = new LinkedHashMap<>();
+  /** Applications that are not gone, in the order of submission. */
+  final List<ApplicationMaster> masters = new ArrayList<>();
+  private final SchedulerKind kind;
+  private final RmHarness harness;
+  private final AbstractYarnScheduler<?, ?> scheduler;
+  private final Map<NodeId, BenchNode> nodeById = new HashMap<>();
+  private final Map<ApplicationAttemptId, ApplicationMaster> masterById = new HashMap<>();
+  private final Stopwatch stopwatch;
+  private int submitted;
+  private int rounds;
+  private long amTurns;
+  /** Containers that the scheduler started since the beginning. */
+  private long started;
+  private boolean releasing;
+
+  Driver(SchedulerKind kind, RmHarness harness, Shape shape, long seed, boolean cpuClock) {
+    this.kind = kind;
+    this.harness = harness;
+    this.scheduler = harness.scheduler;
+    this.shape = shape;
+    this.seed = seed;
+    this.stopwatch = new Stopwatch(kind, cpuClock);
+    addNodes();
+  }
+
+  private void addNodes() {
+    for (int n = 0; n < shape.nodes; n++) {
+      // Addresses instead of names: tokens hold the node's address and nothing here needs a DNS.
+      String host = "10." + (n >> 16) + "." + (n >> 8 & 0xFF) + "." + (n & 0xFF);
+      String rack = "/rack-" + n % shape.racks;
+      // A core per GB: memory is what runs out, on every scheduler, whatever it compares.
+      BenchNode node = new BenchNode(harness.context, host, rack,
+          Resource.newInstance(shape.nodeMemoryMb, shape.nodeMemoryMb / 1024));
+      nodes.add(node);
+      nodesByRack.computeIfAbsent(rack, k -> new ArrayList<>()).add(node);
+      nodeById.put(node.id, node);
+      harness.context.getRMNodes().put(node.id, node.rmNode);
+      node.register();
+      drain();
+    }
+  }
+
+  /** From now on calls are measured. */
+  void startMeasuring() {
+    stopwatch.start(started);
+  }
+
+  /** Ends the measured part and hands out its figures. */
+  Measurement stopMeasuring() {
+    return stopwatch.stop(started);
+  }
+
+  long containersSinceStart() {
+    return stopwatch.containersSince(started);
+  }
+
+  long heartbeatsSinceStart() {
+    return stopwatch.heartbeats();
+  }
+
+  long measuredNanos() {
+    return stopwatch.callNanos();
+  }
+
+  /** Submits an application; the scheduler sees APP_ADDED, the attempt and the AM's ask. */
+  void submit(ApplicationMaster master) {
+    ApplicationId id = ApplicationId.newInstance(CLUSTER_TIMESTAMP, ++submitted);
+    int queueIndex = master.index % shape.queues;
+    String queue = "root." + Shape.queueName(queueIndex);
+    String user = "user" + queueIndex;
+    ResourceRequest amAsk = ApplicationMaster.row(ApplicationMaster.AM_PRIORITY,
+        ResourceRequest.ANY, Resource.newInstance(ApplicationMaster.AM_SIZE), 1);
+    master.app = new BenchApp(id, harness.context, harness.conf, user, queue, master.type(), amAsk);
+    master.attempt = master.app.getCurrentAppAttempt().getAppAttemptId();
+    harness.context.getRMApps().put(id, master.app);
+    masters.add(master);
+    masterById.put(master.attempt, master);
+    // As if the placement rules had said so; stock Fair refuses an application without.
+    handle(new AppAddedSchedulerEvent(id, queue, user, new ApplicationPlacementContext(queue)));
+    drain();
+    harness.nmTokens.registerApplicationAttempt(master.attempt);
+    handle(new AppAttemptAddedSchedulerEvent(master.attempt, false));
+    drain();
+    allocate(master, Collections.singletonList(amAsk));
+  }
+
+  /** Runs rounds until {@code done} says so; at most {@code most}, else a violation. */
+  void roundsUntil(String goal, int most, BooleanSupplier done) {
+    for (int round = 0; round < most; round++) {
+      if (!round(done)) {
+        return;
+      }
+    }
+    throw new Violation("after " + most + " rounds of " + shape.nodes + " node heartbeats not "
+        + goal + ": " + state());
+  }
+
+  /** One heartbeat of every node and AM, or fewer: it stops when {@code done}. False if it did. */
+  private boolean round(BooleanSupplier done) {
+    long began = System.nanoTime();
+    List<BenchNode> order = new ArrayList<>(nodes);
+    Collections.shuffle(order, new Random(seed + 1_000_003L * ++rounds));
+    List<ApplicationMaster> beating = new ArrayList<>(masters);
+    int beaten = 0;
+    int half = (order.size() + 1) / 2;
+    for (int n = 0; n < order.size(); n++) {
+      if (done.getAsBoolean()) {
+        return false;
+      }
+      if (n % half == 0) {
+        update();
+      }
+      order.get(n).heartbeat();
+      drain();
+      checkBooks(order.get(n));
+      int due = (int) ((long) beating.size() * (n + 1) / order.size());
+      while (beaten < due) {
+        beat(beating.get(beaten++));
+      }
+    }
+    pace(began);
+    return !done.getAsBoolean();
+  }
+
+  private void pace(long began) {
+    // An asynchronous scheduler places in its own time; without a pause it would only fall behind.
+    int leastMs = kind.asynchronous() ? Math.max(shape.roundMs, 20) : shape.roundMs;
+    long left = leastMs * 1_000_000L - (System.nanoTime() - began);
+    if (left > 0) {
+      try {
+        Thread.sleep(left / 1_000_000L, (int) (left % 1_000_000L));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("interrupted between two rounds", e);
+      }
+    }
+  }
+
+  /** One heartbeat of an AM, or the ResourceManager's part of bringing it up or down. */
+  private void beat(ApplicationMaster master) {
+    switch (master.stage) {
+      case WAITING_FOR_AM:
+        pullAm(master);
+        break;
+      case RUNNING:
+        pullAndAsk(master);
+        break;
+      default:
+        break;
+    }
+  }
+
+  private void pullAm(ApplicationMaster master) {
+    List<Container> pulled = allocate(master, Collections.emptyList());
+    if (pulled.isEmpty()) {
+      return;
+    }
+    if (pulled.size() > 1) {
+      throw new Violation("application " + master.attempt + " got " + pulled.size()
+          + " AM containers");
+    }
+    Container container = pulled.get(0);
+    master.app.setMasterContainer(container);
+    master.amContainer = container.getId();
+    master.amNode = nodeOf(container);
+    master.amNode.launch(container, BenchNode.FOREVER);
+    master.stage = ApplicationMaster.Stage.RUNNING;
+  }
+
+  private void pullAndAsk(ApplicationMaster master) {
+    settle(master, allocate(master, Collections.emptyList()));
+    master.settleEnded();
+    List<ResourceRequest> asks = master.asks();
+    if (!asks.isEmpty() || !master.surplus.isEmpty()) {
+      settle(master, allocate(master, asks));
+    }
+    if (master.finished()) {
+      master.amNode.end(master.amContainer);
+      master.stage = ApplicationMaster.Stage.ENDING;
+    }
+  }
+
+  private void settle(ApplicationMaster master, List<Container> containers) {
+    for (Container container : containers) {
+      BenchNode node = nodeOf(container);
+      int lifetime = master.receive(container, node);
+      if (lifetime >= 0) {
+        node.launch(container, lifetime);
+      } else if (!kind.asynchronous()) {
+        throw new Violation("container " + container.getId() + " serves no ask of "
+            + master.attempt + " (priority " + container.getPriority() + " on " + node.host + ")");
+      }
+    }
+  }
+
+  private BenchNode nodeOf(Container container) {
+    BenchNode node = nodeById.get(container.getNodeId());
+    if (node == null) {
+      throw new Violation("container " + container.getId() + " is on unknown node "
+          + container.getNodeId());
+    }
+    if (container.getContainerToken() == null) {
+      throw new Violation("container " + container.getId() + " has no token");
+    }
+    return node;
+  }
+
+  private List<Container> allocate(ApplicationMaster master, List<ResourceRequest> asks) {
+    List<ContainerId> release = Collections.emptyList();
+    if (!master.surplus.isEmpty()) {
+      release = new ArrayList<>(master.surplus);
+      master.surplus.clear();
+    }
+    long began = stopwatch.now();
+    Allocation allocation = scheduler.allocate(master.attempt, asks, null, release,
+        Collections.emptyList(), Collections.emptyList(), new ContainerUpdates());
+    stopwatch.allocate(stopwatch.since(began));
+    drain();
+    return allocation.getContainers();
+  }
+
+  private void handle(SchedulerEvent event) {
+    long began = stopwatch.now();
+    scheduler.handle(event);
+    long nanos = stopwatch.since(began);
+    if (event.getType() == SchedulerEventType.NODE_UPDATE) {
+      stopwatch.heartbeat(nanos);
+    } else {
+      stopwatch.otherEvent(nanos);
+    }
+  }
+
+  /**
+   * What a scheduler's update thread does every 500 ms: stock Fair gives nothing to an application
+   * before it. Called here twice a round, since in the bench a round stands for a second.
+   */
+  private void update() {
+    long began = stopwatch.now();
+    scheduler.update();
+    stopwatch.update(stopwatch.since(began));
+    drain();
+  }
+
+  /** Delivers what was posted, in order, until nothing is left. */
+  private void drain() {
+    Event<?> event;
+    while ((event = harness.dispatcher.poll()) != null) {
+      if (event instanceof SchedulerEvent) {
+        handle((SchedulerEvent) event);
+      } else if (event instanceof RMNodeEvent) {
+        nodeById.get(((RMNodeEvent) event).getNodeId()).rmNode.handle((RMNodeEvent) event);
+      } else if (event instanceof RMAppAttemptEvent) {
+        attemptEvent((RMAppAttemptEvent) event);
+      } else if (event instanceof RMAppEvent && event.getType() == RMAppEventType.APP_REJECTED) {
+        throw new Violation("application " + ((RMAppEvent) event).getApplicationId()
+            + " was rejected: " + ((RMAppEvent) event).getDiagnosticMsg());
+      }
+    }
+  }
+
+  private void attemptEvent(RMAppAttemptEvent event) {
+    if (event.getType() == RMAppAttemptEventType.CONTAINER_ALLOCATED) {
+      started++;
+    } else if (event.getType() == RMAppAttemptEventType.CONTAINER_FINISHED) {
+      ApplicationMaster master = masterById.get(event.getApplicationAttemptId());
+      ContainerId container =
+          ((RMAppAttemptContainerFinishedEvent) event).getContainerStatus().getContainerId();
+      if (master == null) {
+        throw new Violation("container " + container + " ended after its application");
+      }
+      if (container.equals(master.amContainer)) {
+        if (!releasing) {
+          remove(master);
+        }
+      } else {
+        master.ended.add(container);
+      }
+    }
+  }
+
+  /** The AM's process is gone: the ResourceManager closes the attempt and the application. */
+  private void remove(ApplicationMaster master) {
+    if (master.stage != ApplicationMaster.Stage.ENDING) {
+      throw new Violation("the AM container of " + master.attempt + " was killed");
+    }
+    master.stage = ApplicationMaster.Stage.GONE;
+    masters.remove(master);
+    handle(new AppAttemptRemovedSchedulerEvent(master.attempt, RMAppAttemptState.FINISHED, false));
+    handle(new AppRemovedSchedulerEvent(master.attempt.getApplicationId(), RMAppState.FINISHED));
+    masterById.remove(master.attempt);
+    harness.nmTokens.unregisterApplicationAttempt(master.attempt);
+    harness.context.getRMApps().remove(master.attempt.getApplicationId());
+  }
+
+  /** No node may ever be promised more than it has, as YARN's own books have it. */
+  private void checkBooks(BenchNode node) {
+    SchedulerNode books = scheduler.getSchedulerNode(node.id);
+    Resource free = books.getUnallocatedResource();
+    if (free.getMemorySize() < 0 || free.getVirtualCores() < 0) {
+      throw new Violation("node " + node.host + " is over-committed: " + free + " is free of "
+          + node.capacity);
+    }
+  }
+
+  int outstanding() {
+    int sum = 0;
+    for (ApplicationMaster master : masters) {
+      sum += master.outstanding();
+    }
+    return sum;
+  }
+
+  /** Whether every application has its AM. */
+  boolean allRunning() {
+    for (int m = masters.size() - 1; m >= 0; m--) {
+      if (masters.get(m).stage == ApplicationMaster.Stage.WAITING_FOR_AM) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** How many containers of this size fit into what is free now, at most so many on a node. */
+  int roomFor(int sizeMb, int mostPerNode) {
+    long sum = 0;
+    for (BenchNode node : nodes) {
+      long free = scheduler.getSchedulerNode(node.id).getUnallocatedResource().getMemorySize();
+      sum += Math.min(mostPerNode, free / sizeMb);
+    }
+    return (int) sum;
+  }
+
+  /** After the last application: every node empty, in YARN's books and in reality. */
+  void checkEmpty() {
+    for (BenchNode node : nodes) {
+      Resource used = scheduler.getSchedulerNode(node.id).getAllocatedResource();
+      if (node.runningContainers() != 0 || used.getMemorySize() != 0
+          || used.getVirtualCores() != 0) {
+        throw new Violation("all applications are gone but node " + node.host + " still has "
+            + used + " allocated and " + node.runningContainers() + " containers running");
+      }
+    }
+    long allocated = scheduler.getRootQueueMetrics().getAllocatedContainers();
+    long pending = scheduler.getRootQueueMetrics().getPendingContainers();
+    if (allocated != 0 || pending != 0) {
+      throw new Violation("all applications are gone but the root queue's metrics show "
+          + allocated + " allocated and " + pending + " pending containers");
+    }
+  }
+
+  private String state() {
+    int waiting = 0;
+    for (ApplicationMaster master : masters) {
+      waiting += master.stage == ApplicationMaster.Stage.WAITING_FOR_AM ? 1 : 0;
+    }
+    return masters.size() + " applications, " + waiting + " of them without AM, "
+        + outstanding() + " containers outstanding, " + started + " started";
+  }
+
+  @Override
+  public void close() {
+    releasing = true;
+    harness.close();
+  }
+}

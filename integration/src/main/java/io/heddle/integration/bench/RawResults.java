@@ -1,0 +1,99 @@
+/*
+ * Every measurement of an invocation as JSON (with where and how it was made) and as CSV (one line
+ * per run), named by date and time so that runs are kept beside each other.
+ */
+package io.heddle.integration.bench;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.util.VersionInfo;
+
+/** Writes raw results. */
+final class RawResults {
+  private final ObjectMapper json = new ObjectMapper();
+  private final ObjectNode root = json.createObjectNode();
+
+  RawResults(BenchOptions options, Results results, List<String> missed, ZonedDateTime began,
+      double seconds) {
+    root.put("date", began.withZoneSameInstant(ZoneOffset.UTC)
+        .format(DateTimeFormatter.ISO_OFFSET_DATE_TIME));
+    root.put("command", options.commandLine);
+    root.put("seconds", Math.round(seconds));
+    root.put("seed", options.seed);
+    root.put("clock", options.cpuClock ? "cpu" : "wall");
+    root.put("hadoop", VersionInfo.getVersion());
+    root.put("java", System.getProperty("java.vm.name") + " "
+        + System.getProperty("java.vm.version"));
+    root.put("os", System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
+        + System.getProperty("os.arch"));
+    root.put("cores", Runtime.getRuntime().availableProcessors());
+    root.put("heap_mb", Runtime.getRuntime().maxMemory() >> 20);
+    missed.forEach(root.putArray("goals_missed")::add);
+    ArrayNode runs = root.putArray("runs");
+    for (Workload workload : results.workloads()) {
+      for (SchedulerKind kind : options.schedulers) {
+        int round = 0;
+        for (Measurement measurement : results.rounds(workload, kind)) {
+          describe(runs.addObject(), workload, kind, ++round, measurement);
+        }
+      }
+    }
+  }
+
+  private static void describe(ObjectNode run, Workload workload, SchedulerKind kind, int round,
+      Measurement m) {
+    run.put("workload", workload.name()).put("scheduler", kind.label).put("round", round);
+    run.put("heartbeats", m.heartbeats).put("heartbeat_ns", m.heartbeatNanos);
+    run.put("heartbeat_p50_us", m.quantileMicros(0.50));
+    run.put("heartbeat_p99_us", m.quantileMicros(0.99));
+    run.put("heartbeat_max_us", m.quantileMicros(1.0));
+    run.put("allocate_calls", m.allocateCalls).put("allocate_ns", m.allocateNanos);
+    run.put("other_events", m.otherEvents).put("other_event_ns", m.otherEventNanos);
+    run.put("updates", m.updates).put("update_ns", m.updateNanos);
+    run.put("placing_thread_ns", m.placingThreadNanos);
+    run.put("containers", m.containers);
+    run.put("maps_node_local", m.maps[0]).put("maps_rack_local", m.maps[1]);
+    run.put("maps_off_switch", m.maps[2]);
+    run.put("wall_ns", m.wallNanos).put("background_cpu_ns", m.backgroundCpuNanos);
+    run.put("collector_ms", m.collectorMillis);
+  }
+
+  /** Writes both files into {@code folder}; the JSON's path. */
+  Path write(Path folder, ZonedDateTime began) throws IOException {
+    Files.createDirectories(folder);
+    String stem = "bench-" + began.withZoneSameInstant(ZoneOffset.UTC)
+        .format(DateTimeFormatter.ofPattern("yyyy-MM-dd-HHmmss"));
+    Path file = folder.resolve(stem + ".json");
+    Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
+    Files.write(folder.resolve(stem + ".csv"), csv().getBytes(StandardCharsets.UTF_8));
+    return file;
+  }
+
+  private String csv() {
+    StringBuilder text = new StringBuilder();
+    for (JsonNode run : root.get("runs")) {
+      if (text.length() == 0) {
+        run.fieldNames().forEachRemaining(name -> text.append(name).append(','));
+        text.setLength(text.length() - 1);
+        text.append('\n');
+      }
+      Iterator<Map.Entry<String, JsonNode>> fields = run.fields();
+      while (fields.hasNext()) {
+        text.append(fields.next().getValue().asText()).append(fields.hasNext() ? "," : "\n");
+      }
+    }
+    return text.toString();
+  }
+}

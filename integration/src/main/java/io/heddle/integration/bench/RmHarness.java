@@ -1,0 +1,88 @@
+/*
+ * A ResourceManager reduced to what a scheduler touches: the real RMContextImpl with real token
+ * secret managers, label, tag and constraint managers, and one scheduler in it, started as the
+ * ResourceManager starts it. No RPC, no web, no state store, no liveliness monitors.
+ */
+package io.heddle.integration.bench;
+
+import java.nio.file.Path;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.util.ReflectionUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.ahs.RMApplicationHistoryWriter;
+import org.apache.hadoop.yarn.server.resourcemanager.metrics.NoOpSystemMetricPublisher;
+import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.ContainerAllocationExpirer;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.constraint.AllocationTagsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.constraint.MemoryPlacementConstraintManager;
+import org.apache.hadoop.yarn.server.resourcemanager.security.ClientToAMTokenSecretManagerInRM;
+import org.apache.hadoop.yarn.server.resourcemanager.security.NMTokenSecretManagerInRM;
+import org.apache.hadoop.yarn.server.resourcemanager.security.RMContainerTokenSecretManager;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
+
+/** One scheduler instance and the ResourceManager services around it. */
+final class RmHarness implements AutoCloseable {
+  final Configuration conf;
+  final DrainedDispatcher dispatcher = new DrainedDispatcher();
+  final RMContextImpl context;
+  final AbstractYarnScheduler<?, ?> scheduler;
+  final NMTokenSecretManagerInRM nmTokens;
+  private final RMContainerTokenSecretManager containerTokens;
+  private final RMNodeLabelsManager labels;
+
+  RmHarness(SchedulerKind kind, Shape shape, Path folder) throws Exception {
+    resetStatics();
+    conf = SchedulerKind.common();
+    // The largest and smallest container are statics of the JVM too, read from the first conf.
+    ResourceUtils.resetResourceTypes(conf);
+    kind.configure(conf, shape, folder);
+    containerTokens = new RMContainerTokenSecretManager(conf);
+    containerTokens.start();
+    nmTokens = new NMTokenSecretManagerInRM(conf);
+    nmTokens.start();
+    context = new RMContextImpl(dispatcher, new ContainerAllocationExpirer(dispatcher), null, null,
+        null, null, containerTokens, nmTokens, new ClientToAMTokenSecretManagerInRM());
+    context.setYarnConfiguration(conf);
+    context.setWorkPreservingRecoveryEnabled(false);
+    context.setSystemMetricsPublisher(new NoOpSystemMetricPublisher());
+    RMApplicationHistoryWriter history = new RMApplicationHistoryWriter();
+    history.init(conf);
+    context.setRMApplicationHistoryWriter(history);
+    labels = new RMNodeLabelsManager();
+    labels.init(conf);
+    labels.start();
+    context.setNodeLabelManager(labels);
+    context.setAllocationTagsManager(new AllocationTagsManager(context));
+    MemoryPlacementConstraintManager constraints = new MemoryPlacementConstraintManager();
+    constraints.init(conf);
+    constraints.start();
+    context.setPlacementConstraintManager(constraints);
+
+    scheduler = (AbstractYarnScheduler<?, ?>) ReflectionUtils.newInstance(
+        Class.forName(kind.className), conf);
+    scheduler.setRMContext(context);
+    context.setScheduler(scheduler);
+    scheduler.init(conf);
+    scheduler.start();
+  }
+
+  /** Metrics live in statics of the JVM: each scheduler starts with none. */
+  private static void resetStatics() {
+    QueueMetrics.clearQueueMetrics();
+    DefaultMetricsSystem.setMiniClusterMode(true);
+    ClusterMetrics.destroy();
+  }
+
+  @Override
+  public void close() {
+    scheduler.stop();
+    labels.stop();
+    containerTokens.stop();
+    nmTokens.stop();
+    resetStatics();
+  }
+}

@@ -1,0 +1,192 @@
+/*
+ * The schedulers of the bench and how each is set up. Every choice that could favour one of them
+ * is made here, in one place, with its reason.
+ *
+ * Common to all: ten leaf queues of equal weight, one user each, no limit that would hold an
+ * application or an AM back, memory fits decide (vcores are never short), no preemption. Update
+ * threads are put to sleep: the driver calls update() in their place.
+ */
+package io.heddle.integration.bench;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.StringJoiner;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+
+/** One scheduler under measurement: its name in the tables, its class and its settings. */
+enum SchedulerKind {
+  /** YARN's books and nothing else: the floor that no scheduler in Java's place can go below. */
+  STUB("stub", BookkeepingScheduler.class.getName()) {
+    @Override
+    void configure(Configuration conf, Shape shape, Path folder) {
+      conf.setInt(BookkeepingScheduler.QUEUES, shape.queues);
+    }
+  },
+
+  /**
+   * Stock FairScheduler: assignmultiple without the dynamic half-node limit, so that a heartbeat
+   * may fill the node, as for all others. Reservations stay as they are by default.
+   */
+  FAIR("fair",
+      "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, Path folder) throws IOException {
+      StringBuilder xml = new StringBuilder("<?xml version=\"1.0\"?>\n<allocations>\n");
+      xml.append("<queue name=\"root\">\n");
+      for (int q = 0; q < shape.queues; q++) {
+        xml.append("<queue name=\"").append(Shape.queueName(q)).append("\"/>\n");
+      }
+      xml.append("</queue>\n<queueMaxAMShareDefault>-1.0</queueMaxAMShareDefault>\n")
+          .append("<queuePlacementPolicy><rule name=\"specified\" create=\"false\"/>")
+          .append("<rule name=\"reject\"/></queuePlacementPolicy>\n</allocations>\n");
+      Path file = folder.resolve("fair-scheduler.xml");
+      Files.write(file, xml.toString().getBytes(StandardCharsets.UTF_8));
+      conf.set("yarn.scheduler.fair.allocation.file", file.toString());
+      conf.setBoolean("yarn.scheduler.fair.assignmultiple", true);
+      conf.setBoolean("yarn.scheduler.fair.dynamic.max.assign", false);
+      conf.setInt("yarn.scheduler.fair.max.assign", -1);
+      conf.setBoolean("yarn.scheduler.fair.preemption", false);
+      conf.setInt("yarn.scheduler.fair.update-interval-ms", Integer.MAX_VALUE);
+      conf.setBoolean("yarn.scheduler.fair.user-as-default-queue", false);
+      // In missed heartbeats as a part of the cluster: 1.0 is one round of all nodes.
+      float round = shape.localityDelay ? 1.0f : -1.0f;
+      conf.setFloat("yarn.scheduler.fair.locality.threshold.node", round);
+      conf.setFloat("yarn.scheduler.fair.locality.threshold.rack", round);
+    }
+  },
+
+  /**
+   * Stock CapacityScheduler, driven by heartbeats, with multiple assignments and without its limit
+   * of one off-switch container per heartbeat (which asks without a place would hit at once).
+   */
+  CAPACITY("capacity", SchedulerKind.CAPACITY_CLASS) {
+    @Override
+    void configure(Configuration conf, Shape shape, Path folder) {
+      capacity(conf, shape);
+      conf.setBoolean(CAPACITY_PREFIX + "schedule-asynchronously.enable", false);
+    }
+  },
+
+  /**
+   * The same with the asynchronous scheduling that 3.5.0 has on by default: heartbeats only keep
+   * the books, its own threads place. Their CPU time is added to the heartbeats' time.
+   */
+  CAPACITY_ASYNC("capacity-async", SchedulerKind.CAPACITY_CLASS) {
+    @Override
+    void configure(Configuration conf, Shape shape, Path folder) {
+      capacity(conf, shape);
+      conf.setBoolean(CAPACITY_PREFIX + "schedule-asynchronously.enable", true);
+    }
+
+    @Override
+    boolean asynchronous() {
+      return true;
+    }
+  },
+
+  /** Heddle: fair between queues, first come first served inside, a heartbeat may fill the node. */
+  HEDDLE("heddle", "io.heddle.yarn.HeddleScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, Path folder) throws IOException {
+      ObjectMapper json = new ObjectMapper();
+      ObjectNode root = json.createObjectNode();
+      ObjectNode policy = root.putObject("policy");
+      policy.put("share", "fair").put("order", "fifo");
+      policy.put("place", shape.localityDelay ? "delay" : "local-first");
+      if (shape.localityDelay) {
+        root.putObject("delay").put("node_wait_ms", shape.roundMs)
+            .put("rack_wait_ms", shape.roundMs);
+      }
+      root.put("heartbeat_fill", 1.0);
+      ArrayNode queues = root.putArray("queues");
+      for (int q = 0; q < shape.queues; q++) {
+        queues.addObject().put("path", "root." + Shape.queueName(q)).put("max_am_share", 1.0);
+      }
+      root.putArray("placement").addObject().put("rule", "specified").put("create", false);
+      Path file = folder.resolve("heddle.json");
+      Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
+      conf.set("heddle.config.file", file.toString());
+      conf.setInt("heddle.tick-ms", Integer.MAX_VALUE);
+    }
+  };
+
+  private static final String CAPACITY_CLASS =
+      "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler";
+  private static final String CAPACITY_PREFIX = "yarn.scheduler.capacity.";
+
+  final String label;
+  final String className;
+
+  SchedulerKind(String label, String className) {
+    this.label = label;
+    this.className = className;
+  }
+
+  /** Writes this scheduler's own settings into {@code conf}, its files into {@code folder}. */
+  abstract void configure(Configuration conf, Shape shape, Path folder) throws IOException;
+
+  /** Whether containers are placed outside {@code handle(NODE_UPDATE)}. */
+  boolean asynchronous() {
+    return false;
+  }
+
+  /** Whether this is a scheduler of Hadoop's own. */
+  boolean stock() {
+    return this == FAIR || this == CAPACITY;
+  }
+
+  static SchedulerKind byLabel(String label) {
+    StringJoiner known = new StringJoiner(", ");
+    for (SchedulerKind kind : values()) {
+      if (kind.label.equals(label)) {
+        return kind;
+      }
+      known.add(kind.label);
+    }
+    throw new IllegalArgumentException(
+        "unknown scheduler '" + label + "'; known are " + known);
+  }
+
+  /** The settings that are the ResourceManager's, not a scheduler's. */
+  static Configuration common() {
+    Configuration conf = new YarnConfiguration();
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MINIMUM_ALLOCATION_MB, 1024);
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_MB, 128 * 1024);
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MINIMUM_ALLOCATION_VCORES, 1);
+    conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_VCORES, 256);
+    conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, false);
+    conf.setBoolean(YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME, false);
+    return conf;
+  }
+
+  private static void capacity(Configuration conf, Shape shape) {
+    StringJoiner names = new StringJoiner(",");
+    for (int q = 0; q < shape.queues; q++) {
+      names.add(Shape.queueName(q));
+    }
+    conf.set(CAPACITY_PREFIX + "root.queues", names.toString());
+    for (int q = 0; q < shape.queues; q++) {
+      String queue = CAPACITY_PREFIX + "root." + Shape.queueName(q);
+      conf.setFloat(queue + ".capacity", 100f / shape.queues);
+      conf.setFloat(queue + ".maximum-capacity", 100f);
+      // One user per queue: without this it could not use more than the queue's own capacity.
+      conf.setFloat(queue + ".user-limit-factor", shape.queues);
+    }
+    conf.setInt(CAPACITY_PREFIX + "maximum-applications", 1_000_000);
+    conf.setFloat(CAPACITY_PREFIX + "maximum-am-resource-percent", 1.0f);
+    String heartbeat = CAPACITY_PREFIX + "per-node-heartbeat.";
+    conf.setBoolean(heartbeat + "multiple-assignments-enabled", true);
+    conf.setInt(heartbeat + "maximum-container-assignments", -1);
+    conf.setInt(heartbeat + "maximum-offswitch-assignments", Integer.MAX_VALUE);
+    // In missed opportunities: one round of all nodes for the node, one more for the rack.
+    conf.setInt(CAPACITY_PREFIX + "node-locality-delay", shape.localityDelay ? shape.nodes : 0);
+    conf.setInt(CAPACITY_PREFIX + "rack-locality-additional-delay",
+        shape.localityDelay ? shape.nodes : 0);
+  }
+}

@@ -1,0 +1,42 @@
+/*
+ * The cluster and the settings of one workload, in units that mean the same to every scheduler.
+ * It does not know any scheduler's property names: SchedulerKind translates.
+ */
+package io.heddle.integration.bench;
+
+/** Cluster size, queues and the locality delay of a workload. */
+final class Shape {
+  final int nodes;
+  final int racks;
+  final int nodeMemoryMb;
+  final int queues;
+  /**
+   * The real time that one round of all node heartbeats takes at least, in ms; 0 = as fast as it
+   * goes. Only workloads with a time-based locality delay are paced: elsewhere no decision depends
+   * on real time.
+   */
+  final int roundMs;
+  /** Whether schedulers wait for locality: one round for the node, one more for the rack. */
+  final boolean localityDelay;
+
+  Shape(int nodes, int racks, int nodeMemoryMb, int queues, int roundMs, boolean localityDelay) {
+    this.nodes = nodes;
+    this.racks = racks;
+    this.nodeMemoryMb = nodeMemoryMb;
+    this.queues = queues;
+    this.roundMs = roundMs;
+    this.localityDelay = localityDelay;
+  }
+
+  /** A cluster whose asks name no place. */
+  static Shape anywhere(int nodes, int nodeMemoryMb) {
+    return new Shape(nodes, Math.max(2, nodes / 25), nodeMemoryMb, QUEUES, 0, false);
+  }
+
+  /** Queues of every workload; the applications are dealt to them in turn. */
+  static final int QUEUES = 10;
+
+  static String queueName(int index) {
+    return "q" + index;
+  }
+}

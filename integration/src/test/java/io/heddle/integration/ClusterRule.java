@@ -1,6 +1,7 @@
 /*
  * The cluster that the tests of one class share, and what must hold after each of them: Heddle
- * decided, it complained of nothing that the test did not provoke, and jobs that ended left nothing.
+ * decided, and it complained of nothing that the test did not provoke. At the end jobs that ended
+ * have left nothing.
  */
 package io.heddle.integration;
 
@@ -45,7 +46,13 @@ final class ClusterRule extends ExternalResource {
 
   @Override
   protected void after() {
-    cluster.close();
+    try {
+      awaitIdle();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    } finally {
+      cluster.close();
+    }
   }
 
   MiniCluster cluster() {
@@ -90,14 +97,17 @@ final class ClusterRule extends ExternalResource {
         warningsSeen = cluster.log().heddleWarnings().size();
         provoked = null;
         assertTrue("Heddle warned: " + unexpected, unexpected.isEmpty());
-        // ApplicationMasters live on for seconds after their job is over.
-        Await.until(
-            "all resources are free again",
-            60,
-            () -> applications().used().getMemorySize() == 0,
-            () -> applications().used().toString());
       }
     };
+  }
+
+  /** Waits until nothing is used: ApplicationMasters live on for seconds after their job. */
+  void awaitIdle() throws Exception {
+    Await.until(
+        "all resources are free again",
+        60,
+        () -> applications().used().getMemorySize() == 0,
+        () -> applications().used().toString());
   }
 
   /** Waits for the job and fails, with its logs, unless it succeeded. */

@@ -60,6 +60,7 @@ final class ClusterConfiguration {
   private static void hdfs(Configuration conf, File workFolder) {
     conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, new File(workFolder, "hdfs").getPath());
     conf.setBoolean(DFSConfigKeys.DFS_PERMISSIONS_ENABLED_KEY, false);
+    conf.set("fs.permissions.umask-mode", "000");
     conf.setInt(DFSConfigKeys.DFS_REPLICATION_KEY, 2);
     // Small inputs shall have several splits, so blocks may be small.
     conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);

@@ -18,6 +18,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.ha.HAServiceProtocol.RequestSource;
 import org.apache.hadoop.ha.HAServiceProtocol.StateChangeRequestInfo;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
@@ -129,6 +130,8 @@ public final class MiniCluster implements AutoCloseable {
     }
     wish.properties.forEach(initial::set);
     hdfs = RackedHdfs.start(initial);
+    // Else the history server makes it, for nobody but itself.
+    FileSystem.mkdirs(hdfs.getFileSystem(), new org.apache.hadoop.fs.Path("/history"), everybody());
     if (wish.highlyAvailable) {
       startTwoResourceManagers(initial, wish.name);
     } else {
@@ -144,6 +147,10 @@ public final class MiniCluster implements AutoCloseable {
       node.start(conf);
     }
     awaitNodes(nodes.size());
+  }
+
+  private static FsPermission everybody() {
+    return new FsPermission((short) 0777);
   }
 
   private File engineFile(String json) throws IOException {

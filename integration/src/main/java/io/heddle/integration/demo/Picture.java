@@ -1,0 +1,117 @@
+/*
+ * Turns the state of the demo into lines of text: the live picture, the line for a log, and the
+ * closing table. Prints nothing and asks nobody.
+ */
+package io.heddle.integration.demo;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import org.apache.commons.lang3.StringUtils;
+
+/** Fits 80 columns. */
+final class Picture {
+  private static final int CLUSTER_BAR = 40;
+  private static final int QUEUE_BAR = 16;
+  private static final int JOB_BAR = 12;
+
+  private Picture() {}
+
+  /** The live picture. */
+  static List<String> live(String title, long nowMs, Snapshot now, List<DemoJob> jobs) {
+    List<String> lines = new ArrayList<>();
+    lines.add(String.format("%-70s %8s", title, clock(nowMs)));
+    lines.add("");
+    lines.add(
+        String.format(
+            "%-14s %s %4s   %2d running, %2d pending",
+            "cluster", bar(now.used(), CLUSTER_BAR), percent(now.used()), now.running(),
+            now.pending()));
+    lines.add("");
+    lines.add(
+        String.format(
+            "%-14s %-21s %5s %8s %8s   %s",
+            "queue", "share of the cluster", "fair", "running", "pending", "node/rack/off"));
+    for (Snapshot.Queue queue : now.queues()) {
+      lines.add(
+          String.format(
+              "%-14s %s %4s %5s %8d %8d   %s",
+              StringUtils.abbreviate(queue.path, 14), bar(queue.used, QUEUE_BAR),
+              percent(queue.used), percent(queue.entitled), queue.running, queue.pending,
+              localities(queue.localities)));
+    }
+    lines.add("");
+    lines.add(
+        String.format("%-7s %-15s %-17s %-17s %s", "user", "job", "maps", "reduces", "state"));
+    for (DemoJob job : jobs) {
+      lines.add(
+          String.format(
+              "%-7s %-15s %s %4s %s %4s %s",
+              job.user(), job.name(), bar(job.mapProgress(), JOB_BAR), percent(job.mapProgress()),
+              bar(job.reduceProgress(), JOB_BAR), percent(job.reduceProgress()),
+              job.state().name().toLowerCase(Locale.ROOT)));
+    }
+    return lines;
+  }
+
+  /** The same in one line, for where nothing can be redrawn. */
+  static String line(long nowMs, Snapshot now) {
+    StringBuilder line = new StringBuilder();
+    line.append(
+        String.format(
+            "%s  cluster %s used, %d running, %d pending",
+            clock(nowMs), percent(now.used()), now.running(), now.pending()));
+    for (Snapshot.Queue queue : now.queues()) {
+      line.append(
+          String.format(
+              " | %s %s (fair %s) %d running %d pending %s",
+              queue.path, percent(queue.used), percent(queue.entitled), queue.running,
+              queue.pending, localities(queue.localities)));
+    }
+    return line.toString();
+  }
+
+  /** The table at the end. The localities are those of each job's containers, in job order. */
+  static List<String> table(
+      long nowMs, List<DemoJob> jobs, int[] containers, int[][] localities) {
+    List<String> lines = new ArrayList<>();
+    lines.add(
+        String.format(
+            "%-7s %-15s %-10s %8s %8s %11s   %s",
+            "user", "job", "result", "waited", "ran", "containers", "node/rack/off"));
+    for (int i = 0; i < jobs.size(); i++) {
+      DemoJob job = jobs.get(i);
+      lines.add(
+          String.format(
+              "%-7s %-15s %-10s %8s %8s %11d   %s",
+              job.user(), job.name(), job.state().name().toLowerCase(Locale.ROOT),
+              seconds(job.waitedMs(nowMs)), seconds(job.ranMs(nowMs)), containers[i],
+              localities(localities[i])));
+    }
+    return lines;
+  }
+
+  /** Containers by locality; a dash while there is none. */
+  private static String localities(int[] counts) {
+    int sum = Arrays.stream(counts).sum();
+    return sum == 0 ? "-" : counts[0] + "/" + counts[1] + "/" + counts[2];
+  }
+
+  static String percent(double part) {
+    return String.format("%.0f%%", 100 * part);
+  }
+
+  private static String seconds(long ms) {
+    return String.format(Locale.ROOT, "%.1f s", ms / 1000.0);
+  }
+
+  private static String clock(long ms) {
+    return String.format("%d:%02d", ms / 60_000, ms / 1000 % 60);
+  }
+
+  private static String bar(double part, int width) {
+    int filled = (int) Math.round(Math.min(1, Math.max(0, part)) * width);
+    return StringUtils.repeat('#', filled) + StringUtils.repeat('.', width - filled);
+  }
+}

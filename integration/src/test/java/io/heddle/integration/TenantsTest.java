@@ -1,0 +1,157 @@
+/*
+ * Several users and queues at once, a job that is killed among others, and an application that is
+ * not MapReduce. Says nothing of how fair the shares are: the simulator's tests do.
+ */
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import io.heddle.integration.cluster.Applications;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.cluster.Topology;
+import io.heddle.integration.jobs.Corpus;
+import io.heddle.integration.jobs.JobClient;
+import io.heddle.integration.jobs.JobOutput;
+import io.heddle.integration.jobs.ShellApplication;
+import io.heddle.integration.jobs.TextJobs;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.JobStatus;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
+import org.junit.ClassRule;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TestRule;
+
+public class TenantsTest {
+  private static final String CONFIGURATION =
+      "{\"policy\": {\"share\": \"fair\", \"order\": \"fifo\", \"place\": \"delay\"},"
+          + " \"queues\": ["
+          + "   {\"path\": \"root.ads\", \"weight\": 2.0},"
+          + "   {\"path\": \"root.science\", \"min_share\": {\"memory-mb\": 1024}}]}";
+
+  @ClassRule
+  public static final ClusterRule CLUSTER =
+      new ClusterRule(MiniCluster.named("tenants").engineConfiguration(CONFIGURATION));
+
+  @Rule public final TestRule afterEach = CLUSTER.afterEach();
+
+  @Test
+  public void severalUsersAndQueuesAtOnce() throws Exception {
+    Corpus corpus =
+        Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("tenants/in"), 3, 300, 11);
+    // Two queues that the configuration names, two users of one of them, and a user's own queue.
+    String[][] owners = {
+      {"ada", "ads"}, {"ben", "science"}, {"cleo", "science"}, {"dan", "default"},
+    };
+    String[] queues = {"root.ads", "root.science", "root.science", "root.dan"};
+    List<Job> jobs = new ArrayList<>();
+    for (String[] owner : owners) {
+      jobs.add(submitWordCount(corpus, owner[0], owner[1]));
+    }
+    for (int i = 0; i < jobs.size(); i++) {
+      CLUSTER.assertSucceeds(jobs.get(i));
+      assertEquals(
+          corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output(owners[i][0])));
+      ApplicationId id = JobClient.applicationId(jobs.get(i).getJobID());
+      assertEquals(owners[i][0], CLUSTER.applications().find(id).getUser());
+      if (System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null) {
+        assertEquals(queues[i], CLUSTER.applications().find(id).getQueue());
+      }
+    }
+  }
+
+  private static Job submitWordCount(Corpus corpus, String user, String queue) throws Exception {
+    Configuration conf = CLUSTER.configuration();
+    if (System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null) {
+      conf.set("mapreduce.job.queuename", queue);
+    }
+    return JobClient.submit(
+        user, () -> TextJobs.wordCount(conf, user + "'s", corpus.folder(), output(user), 1));
+  }
+
+  private static Path output(String user) {
+    return ClusterRule.path("tenants/out-" + user);
+  }
+
+  /** One job holds the whole cluster and would for minutes; then it is killed. */
+  @Test
+  public void killedJobGivesItsResourcesToTheOthers() throws Exception {
+    Corpus corpus =
+        Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("killed/in"), 24, 10, 12);
+    Corpus small = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("survivor/in"), 2, 50, 13);
+    Configuration slow = CLUSTER.configuration();
+    slow.setInt(TextJobs.MAP_PAUSE_MS, 600_000);
+    Path nowhere = ClusterRule.path("killed/out");
+    Job hog =
+        JobClient.submit(
+            "eve", () -> TextJobs.upperCase(slow, "hog", corpus.folder(), nowhere));
+    Applications applications = CLUSTER.applications();
+    ApplicationId hogId = JobClient.applicationId(hog.getJobID());
+    // It asks for 24 maps and the cluster has room for 16 containers: others have to wait.
+    Await.until(
+        "the hog runs on most of the cluster", 120, () -> applications.containers(hogId) >= 12);
+    Configuration conf = CLUSTER.configuration();
+    Path output = ClusterRule.path("survivor/out");
+    Job survivor =
+        JobClient.submit(
+            "fay", () -> TextJobs.wordCount(conf, "survivor", small.folder(), output, 1));
+
+    hog.killJob();
+
+    assertEquals(JobStatus.State.KILLED, JobClient.await(hog, ClusterRule.JOB_SECONDS));
+    CLUSTER.assertSucceeds(survivor);
+    assertEquals(small.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
+    Await.until(
+        "the killed job holds nothing", 60, () -> applications.containers(hogId) == 0);
+    CLUSTER.awaitIdle();
+  }
+
+  /** Not MapReduce: strange priorities, sizes of its own, hosts that are a must. */
+  @Test
+  public void opaqueApplication() throws Exception {
+    String host = Topology.HOSTS.get(2);
+    Resource small = Resource.newInstance(256, 1);
+    Resource large = Resource.newInstance(1024, 2);
+    List<ContainerRequest> requests = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      requests.add(new ContainerRequest(small, null, null, Priority.newInstance(3)));
+    }
+    requests.add(new ContainerRequest(large, null, null, Priority.newInstance(77)));
+    for (int i = 0; i < 2; i++) {
+      requests.add(
+          new ContainerRequest(
+              small, new String[] {host}, null, Priority.newInstance(42), false));
+    }
+    ShellApplication.Result result =
+        new ShellApplication(CLUSTER.configuration(), "gus", "default").run(requests, "sleep 1");
+
+    assertEquals(requests.size(), result.containers().size());
+    for (ContainerStatus status : result.statuses()) {
+      assertEquals(status.toString(), 0, status.getExitStatus());
+    }
+    long strict = 0;
+    for (Container container : result.containers()) {
+      if (container.getPriority().getPriority() == 42) {
+        assertEquals(host, container.getNodeId().getHost());
+        strict++;
+      }
+      long wanted = container.getPriority().getPriority() == 77 ? 1024 : 256;
+      assertEquals(wanted, container.getResource().getMemorySize());
+    }
+    assertEquals(2, strict);
+    assertTrue(Arrays.toString(CLUSTER.applications().localities(result.id())),
+        CLUSTER.applications().localities(result.id())[0] >= 2);
+  }
+}

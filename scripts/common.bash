@@ -30,8 +30,18 @@ step() {
         printf 'ok      %4d s\n' $((SECONDS - start))
     else
         printf 'FAILED  %4d s  (exit %d)\n' $((SECONDS - start)) $code
-        printf '    | %s\n' "the end of $log:" >&2
-        tail -n "${HEDDLE_TAIL:-40}" "$log" | sed 's/^/    | /' >&2
+        show_failure "$log" >&2
     fi
     return $code
+}
+
+# The part of a log that says what failed: the lists that JUnit, cargo test and TAP make, a compiler's
+# errors, else its end.
+show_failure() {
+    local lines
+    lines=$(sed -n '/^There w.* failure/,$p; /^failures:$/,/^test result/p; /^not ok/,/^ok/p; /^JNI: /p' "$1")
+    [ "$lines" ] || lines=$(grep -E -A 6 '(^|: )error(\[E[0-9]*\])?: ' "$1" || true)
+    [ "$lines" ] || lines=$(tail -n 40 "$1")
+    printf '    | %s\n' "from $1:"
+    head -n 80 <<<"$lines" | sed 's/^/    | /'
 }

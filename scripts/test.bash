@@ -37,17 +37,9 @@ test_step() {
         echo "x: this step ran no test" >>"$log"
     fi
     record "$title" $((SECONDS - start)) "$passed" "$failed"
-    [ "$failed" -eq 0 ] || show_failure "$log"
+    [ "$failed" -eq 0 ] || show_failure "$log" >&2
 }
 
-# The part of a log that says what failed: JUnit's and cargo's own lists, else its end.
-show_failure() {
-    local lines
-    lines=$(sed -n '/^There w.* failure/,$p; /^failures:$/,/^test result/p; /^not ok/p; /^JNI: /p' "$1")
-    [ "$lines" ] || lines=$(tail -n 40 "$1")
-    printf '    | %s\n' "from $1:" >&2
-    head -n 80 <<<"$lines" | sed 's/^/    | /' >&2
-}
 
 # --- How each kind of output is counted: arguments CODE and LOG, output "PASSED FAILED" -------------
 
@@ -58,7 +50,13 @@ count_cargo() {
          END { print p + 0, f + 0 }' "$2"
 }
 
-# TAP, and the closing line that ./x test itself prints.
+# The closing line that native-tests/run prints, in the form of ./x test's own.
+count_closing() {
+    local counts
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$2" | tail -n 1)
+    echo "${counts:-0 0}"
+}
+
 count_tap() { awk '/^ok / { p++ } /^not ok / { f++ } END { print p + 0, f + 0 }' "$2"; }
 
 # `OK (12 tests)`, or `Tests run: 12,  Failures: 1`; warnings of -Xcheck:jni are one failure more.
@@ -148,7 +146,10 @@ part_java() {
 
 part_native() {
     [ -x native-tests/run ] || return 0
-    test_step 'native: C programs' native-tests count_tap native-tests/run
+    test_step 'native: C programs, checked build' native-tests count_closing native-tests/run
+    # The library that ships is another build: other profile, other linker, other C library.
+    test_step 'native: C programs, the shipped library' native-shipped count_closing \
+        env HEDDLE_LIBRARY_DIR="$ROOT/build/native/linux-x86_64" native-tests/run
 }
 
 part_integration() {

@@ -191,7 +191,7 @@ run_tests() {
     shift 2
     need_build_tools
     need_rust fmt clippy
-    need_packages unzip:unzip
+    need_packages unzip:unzip shellcheck:shellcheck git:git
     # Without jars no JVM test means anything: each part of it would fail with the same message.
     if build_everything; then
         for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done

@@ -118,8 +118,9 @@ abstract class ClientOperations
     return nodeTracker.nodeCount();
   }
 
+  // Neither is marked as an override: each version has only one of the two.
+
   /** The form of 3.3 and 3.4. */
-  @Override
   public long checkAndGetApplicationLifetime(String queueName, long lifetime) {
     return lifetime;
   }

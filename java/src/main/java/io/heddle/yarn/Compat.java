@@ -20,7 +20,6 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
  */
 final class Compat {
   private static final MethodHandles.Lookup LOOKUP = MethodHandles.publicLookup();
-  private static final String SCHEDULER = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.";
 
   // 3.4 added a flag for unmanaged AMs to these; in 3.3.6 they are the same without it.
   private static final MethodHandle NEW_APPLICATION = newApplication();
@@ -33,8 +32,6 @@ final class Compat {
   private static final MethodHandle SET_WEIGHT = optionalSetter("setWeight", float.class);
   private static final MethodHandle SET_MAX_PARALLEL_APPS =
       optionalSetter("setMaxParallelApps", int.class);
-  // 3.5.0 corrected the spelling.
-  private static final MethodHandle INVALID_REQUEST = invalidRequest();
 
   private Compat() {}
 
@@ -74,22 +71,6 @@ final class Compat {
         0, QueueInfo.class, type);
   }
 
-  private static MethodHandle invalidRequest() {
-    for (String spelling : new String[] {"Resource", "Resoure"}) {
-      try {
-        Class<?> type = Class.forName(SCHEDULER + "SchedulerInvalid" + spelling
-            + "RequestException", false, Compat.class.getClassLoader());
-        MethodHandle made =
-            constructor(type, MethodType.methodType(void.class, String.class));
-        require(made, "a constructor of " + type.getName());
-        return made.asType(MethodType.methodType(YarnRuntimeException.class, String.class));
-      } catch (ClassNotFoundException e) {
-        // The other spelling, then.
-      }
-    }
-    throw missing("SchedulerInvalidResourceRequestException");
-  }
-
   private static MethodHandle constructor(Class<?> type, MethodType signature) {
     try {
       return LOOKUP.findConstructor(type, signature);
@@ -116,6 +97,11 @@ final class Compat {
     return new YarnRuntimeException(
         "This Hadoop has no " + what + " that Heddle " + FrameLayout.BUILD_VERSION
             + " knows. Supported are 3.3.6, 3.4.3 and 3.5.0");
+  }
+
+  /** Looks everything up now, so that a missing member shows when the scheduler is made. */
+  static void check() {
+    // The static fields are set by the time that this is called.
   }
 
   /** Makes what the base class keeps for an application. */
@@ -156,15 +142,6 @@ final class Compat {
       SET_SCHEDULER_TYPE.invokeExact(info, schedulerType);
       SET_WEIGHT.invokeExact(info, weight);
       SET_MAX_PARALLEL_APPS.invokeExact(info, maxParallelApps);
-    } catch (Throwable e) {
-      throw rethrow(e);
-    }
-  }
-
-  /** Makes the exception that tells an AM that its request can never be served. */
-  static YarnRuntimeException invalidRequest(String message) {
-    try {
-      return (YarnRuntimeException) INVALID_REQUEST.invokeExact(message);
     } catch (Throwable e) {
       throw rethrow(e);
     }

@@ -127,6 +127,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   @Override
   public void serviceInit(Configuration configuration) throws Exception {
+    Compat.check();
     NativeLibrary.load(configuration.get(
         NativeLibrary.PATH_PROPERTY, System.getProperty(NativeLibrary.PATH_PROPERTY)));
     updateInterval = configuration.getLong(TICK_PROPERTY, TICK_MS);

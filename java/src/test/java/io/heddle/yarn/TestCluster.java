@@ -1,0 +1,240 @@
+package io.heddle.yarn;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNull;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CommonConfigurationKeys;
+import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.security.SecurityUtil;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmissionData;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.RMStateStore;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.util.RackResolver;
+import org.apache.log4j.Level;
+import org.apache.log4j.Logger;
+
+/**
+ * A ResourceManager (Hadoop's own, with mocked transport) that schedules with Heddle and the real
+ * native library, and the few things that every test does with it. At its end it demands that
+ * nothing went wrong unseen and that the engine's books equal Java's.
+ */
+final class TestCluster implements AutoCloseable {
+  static final int GB = 1024;
+
+  final MockRM rm;
+  final HeddleScheduler scheduler;
+  private final List<MockNM> nodes = new ArrayList<>();
+  private boolean faultsExpected;
+  private boolean audited = true;
+
+  /** Starts with the defaults of a test: everything that fits a node is placed at once. */
+  TestCluster() throws Exception {
+    this(conf("{\"heartbeat_fill\": 1.0}"));
+  }
+
+  TestCluster(Configuration conf) throws Exception {
+    this(conf, null);
+  }
+
+  TestCluster(Configuration conf, RMStateStore store) throws Exception {
+    rm = store == null ? new MockRM(conf) : new MockRM(conf, store);
+    // MockRM turns on everything, which nobody reads.
+    Logger.getRootLogger().setLevel(Level.WARN);
+    rm.start();
+    scheduler = (HeddleScheduler) rm.getResourceScheduler();
+  }
+
+  /** A configuration whose heddle.json is this text. Ticks come only when a test asks for one. */
+  static Configuration conf(String heddleJson) throws IOException {
+    // Metrics are static in Hadoop; each test counts from 0.
+    QueueMetrics.clearQueueMetrics();
+    DefaultMetricsSystem.setMiniClusterMode(true);
+    YarnConfiguration conf = new YarnConfiguration();
+    // The hosts of the tests are in no DNS.
+    conf.setBoolean(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, false);
+    SecurityUtil.setConfiguration(conf);
+    UserGroupInformation.setConfiguration(conf);
+    conf.setClass(CommonConfigurationKeysPublic.NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL_KEY,
+        LetterRacks.class, org.apache.hadoop.net.DNSToSwitchMapping.class);
+    RackResolver.init(conf);
+    conf.set(YarnConfiguration.RM_SCHEDULER, HeddleScheduler.class.getName());
+    conf.setLong(HeddleScheduler.TICK_PROPERTY, 3_600_000);
+    conf.setLong(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_SCHEDULING_WAIT_MS, 0);
+    conf.set(ConfigFile.FILE_PROPERTY, write(heddleJson).getPath());
+    return conf;
+  }
+
+  static File write(String text) throws IOException {
+    File file = File.createTempFile("heddle-", ".json");
+    file.deleteOnExit();
+    Files.write(file.toPath(), text.getBytes(StandardCharsets.UTF_8));
+    return file;
+  }
+
+  TestCluster expectFaults() {
+    faultsExpected = true;
+    return this;
+  }
+
+  /** For tests that leave a cluster in the middle of something. */
+  TestCluster withoutAudit() {
+    audited = false;
+    return this;
+  }
+
+  MockNM node(String host, int memoryMb, int vcores) throws Exception {
+    MockNM node = rm.registerNode(host + ":1234", memoryMb, vcores);
+    nodes.add(node);
+    rm.drainEvents();
+    return node;
+  }
+
+  MockNM node(String host, int memoryMb) throws Exception {
+    return node(host, memoryMb, 32);
+  }
+
+  /** Every node reports once. */
+  void heartbeat() throws Exception {
+    for (MockNM node : nodes) {
+      heartbeat(node);
+    }
+  }
+
+  void heartbeat(MockNM node) throws Exception {
+    node.nodeHeartbeat(true);
+    rm.drainEvents();
+  }
+
+  void forget(MockNM node) {
+    nodes.remove(node);
+  }
+
+  RMApp submit(String user, String queue) throws Exception {
+    return MockRMAppSubmitter.submit(rm, submission(user, queue).build());
+  }
+
+  MockRMAppSubmissionData.Builder submission(String user, String queue) throws IOException {
+    return MockRMAppSubmissionData.Builder.createWithMemory(GB, rm).withAppName("test")
+        .withUser(user).withQueue(queue).withUnmanagedAM(false)
+        .withAcls(new java.util.HashMap<
+            org.apache.hadoop.yarn.api.records.ApplicationAccessType, String>());
+  }
+
+  MockAM launch(RMApp app, MockNM node) throws Exception {
+    return MockRM.launchAndRegisterAM(app, rm, node);
+  }
+
+  MockAM run(String user, MockNM node) throws Exception {
+    return launch(submit(user, null), node);
+  }
+
+  HeddleAppAttempt attempt(MockAM am) {
+    return scheduler.getApplicationAttempt(am.getApplicationAttemptId());
+  }
+
+  static ResourceRequest row(
+      int priority, String name, int memoryMb, int count, boolean relaxLocality) {
+    return ResourceRequest.newInstance(Priority.newInstance(priority), name,
+        Resource.newInstance(memoryMb, 1), count, relaxLocality);
+  }
+
+  static ResourceRequest any(int priority, int memoryMb, int count) {
+    return row(priority, ResourceRequest.ANY, memoryMb, count, true);
+  }
+
+  /** Asks for containers on one host; the rows that an AM's library makes of that. */
+  static List<ResourceRequest> onHost(
+      int priority, String host, int memoryMb, int count, boolean relaxLocality) {
+    return new ArrayList<>(Arrays.asList(
+        row(priority, host, memoryMb, count, true),
+        row(priority, LetterRacks.rack(host), memoryMb, count, relaxLocality),
+        row(priority, ResourceRequest.ANY, memoryMb, count, relaxLocality)));
+  }
+
+  static AllocateResponse ask(MockAM am, ResourceRequest... rows) throws Exception {
+    return ask(am, Arrays.asList(rows));
+  }
+
+  static AllocateResponse ask(MockAM am, List<ResourceRequest> rows) throws Exception {
+    return am.allocate(new ArrayList<>(rows), new ArrayList<ContainerId>());
+  }
+
+  static AllocateResponse release(MockAM am, ContainerId... ids) throws Exception {
+    return am.allocate(new ArrayList<ResourceRequest>(), Arrays.asList(ids));
+  }
+
+  /** What waits for an AM now. */
+  static List<Container> fetch(MockAM am) throws Exception {
+    return ask(am, Collections.<ResourceRequest>emptyList()).getAllocatedContainers();
+  }
+
+  /** The node says that these containers run. */
+  void running(MockNM node, List<Container> containers) throws Exception {
+    for (Container container : containers) {
+      node.nodeHeartbeat(container.getId().getApplicationAttemptId(),
+          container.getId().getContainerId(), ContainerState.RUNNING);
+    }
+    rm.drainEvents();
+  }
+
+  void completed(MockNM node, Container container) throws Exception {
+    node.nodeHeartbeat(container.getId().getApplicationAttemptId(),
+        container.getId().getContainerId(), ContainerState.COMPLETE);
+    rm.drainEvents();
+  }
+
+  void tick() {
+    scheduler.update();
+    rm.drainEvents();
+  }
+
+  long freeMb(MockNM node) {
+    return scheduler.getSchedulerNode(node.getNodeId()).getUnallocatedResource().getMemorySize();
+  }
+
+  void assertBooksEqual() {
+    rm.drainEvents();
+    assertNull(scheduler.auditEngine());
+  }
+
+  @Override
+  public void close() {
+    try {
+      rm.drainEvents();
+      assertEquals("errors in events", 0, scheduler.getFailures());
+      if (audited) {
+        assertBooksEqual();
+      }
+      if (!faultsExpected) {
+        assertEquals("engines lost", 0, scheduler.getEngineRebuilds());
+      }
+      assertEquals("events that the engine had no use for", 0, scheduler.getIgnoredEvents());
+    } finally {
+      rm.stop();
+    }
+  }
+}

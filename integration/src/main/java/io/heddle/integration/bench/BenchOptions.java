@@ -74,7 +74,7 @@ final class BenchOptions {
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
     options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
         + "heddle; default " + ALL));
-    options.addOption(valued("workloads", "LIST", "names, or beginnings of names: steady, "
+    options.addOption(valued("workloads", "LIST", "names, or families of names: steady, "
         + "mapreduce, churn, fit, full, large; default all"));
     options.addOption(valued("rounds", "N", "measured rounds of each; default 3, quick 1"));
     options.addOption(valued("seed", "N", "seed of every random choice; default 1"));

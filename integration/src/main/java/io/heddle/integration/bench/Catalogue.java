@@ -40,7 +40,7 @@ final class Catalogue {
   }
 
   /**
-   * The workloads whose names begin with one of {@code names} (separated by commas); all if null.
+   * The workloads named, or of the families named, in {@code names} (separated by commas); all if null.
    *
    * @throws IllegalArgumentException if a name fits none
    */
@@ -53,12 +53,14 @@ final class Catalogue {
     for (String name : names.split(",")) {
       int before = chosen.size();
       for (Workload workload : all) {
-        if (workload.name().startsWith(name.trim()) && !chosen.contains(workload)) {
+        String prefix = name.trim();
+        boolean fits = workload.name().equals(prefix) || workload.name().startsWith(prefix + "-");
+        if (fits && !chosen.contains(workload)) {
           chosen.add(workload);
         }
       }
       if (chosen.size() == before) {
-        throw new IllegalArgumentException("no workload begins with '" + name.trim()
+        throw new IllegalArgumentException("no workload is called '" + name.trim()
             + "'; known are " + names(all));
       }
     }

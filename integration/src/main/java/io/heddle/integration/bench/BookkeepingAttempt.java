@@ -19,6 +19,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEven
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerFinishedEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
@@ -104,7 +105,10 @@ final class BookkeepingAttempt extends SchedulerApplicationAttempt {
       if (liveContainers.remove(id) == null) {
         return false;
       }
-      newlyAllocatedContainers.remove(rmContainer);
+      if (rmContainer.getState() == RMContainerState.ALLOCATED) {
+        // Only then the AM did not pull it yet; the list is searched from its start.
+        newlyAllocatedContainers.remove(rmContainer);
+      }
       rmContainer.handle(new RMContainerFinishedEvent(id, status, event));
       Resource size = rmContainer.getContainer().getResource();
       RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",

@@ -116,10 +116,12 @@ impl Host {
                 got: out.len(),
             });
         }
-        if let Some(journal) = &mut self.journal {
-            journal.frame(frame);
-        }
-        let summary = self.guarded(|host| host.step_engine(&header))?;
+        let summary = self.guarded(|host| {
+            if let Some(journal) = &mut host.journal {
+                journal.frame(frame);
+            }
+            host.step_engine(&header)
+        })?;
         let length = frame::encode(summary, &self.decisions, self.logs.records(), out)?;
         self.logs.clear();
         self.answered(Ok(&out[..length]));
@@ -132,12 +134,14 @@ impl Host {
     /// `EngineFailed`, `BadRequest`: nothing has changed. `Panic`: as for [`Host::step`].
     pub fn request(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
         self.usable()?;
-        // Requests are few and small, so those that only ask are recorded as well: nobody has to
-        // know which ones change something for a replay to be whole.
-        if let Some(journal) = &mut self.journal {
-            journal.request(now_ms, json);
-        }
-        let reply = self.guarded(|host| host.request_engine(now_ms, json))?;
+        let reply = self.guarded(|host| {
+            // Requests are few and small, so those that only ask are recorded as well: even a
+            // report moves the engine's clock and works out its shares.
+            if let Some(journal) = &mut host.journal {
+                journal.request(now_ms, json);
+            }
+            host.request_engine(now_ms, json)
+        })?;
         self.answered(
             reply
                 .as_ref()

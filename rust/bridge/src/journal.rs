@@ -16,7 +16,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::constant::ABI_VERSION;
@@ -202,10 +202,11 @@ fn create_new(path: &Path) -> io::Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
     // A journal names users and queues: it is its owner's to read.
     options.write(true).mode(0o600);
-    // A pipe or a device is there before us and is written as it is.
+    // A device is there before us and is written as it is. A pipe is not: opening one waits for its
+    // reader, and scheduling would wait with it.
     if path
         .metadata()
-        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        .is_ok_and(|metadata| metadata.file_type().is_char_device())
     {
         return Ok((options.open(path)?, path.to_owned()));
     }

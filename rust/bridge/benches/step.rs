@@ -1,0 +1,220 @@
+//! What one heartbeat costs from input frame to output frame: decode, step, encode.
+//!
+//! `cargo bench -p heddle-bridge`. Prints nanoseconds per frame, the median and the best of several
+//! runs, on whatever machine it is; it asserts nothing about time. JNI's own share (about 0.1 us
+//! per call) and all of Java are not in these figures.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use heddle::client::{Answer, FrameWriter};
+use heddle::frame::{decode, output_bytes_max};
+use heddle::host::Host;
+use heddle_core::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
+use heddle_core::resource::Resource;
+use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+
+const RUNS: usize = 9;
+const DECISIONS_MAX: u32 = 64;
+const CAPACITY: i64 = 16;
+
+fn main() {
+    // cargo test runs benchmarks too, with this argument left out: one short run will do there.
+    let full = std::env::args().any(|argument| argument == "--bench");
+    let (nodes, runs) = if full { (1_000, RUNS) } else { (10, 1) };
+    println!(
+        "{:52} {:>10} {:>10}",
+        "nanoseconds per frame", "median", "best"
+    );
+    report("decode alone, one heartbeat", &decode_alone(nodes, runs));
+    report("heartbeat, nothing pending", &heartbeats(nodes, runs, 0));
+    for jobs in [10, 1_000] {
+        let name = format!("heartbeat, {jobs} jobs wait, nothing fits");
+        report(&name, &heartbeats(nodes, runs, jobs));
+    }
+    for jobs in [10, 1_000] {
+        let name = format!("heartbeat with {CAPACITY} of: end, grant, ack; {jobs} jobs");
+        report(&name, &packing(nodes, runs, jobs));
+    }
+}
+
+fn report(name: &str, nanoseconds: &[f64]) {
+    let mut sorted = nanoseconds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    println!(
+        "{name:52} {:>10.0} {:>10.0}",
+        sorted[sorted.len() / 2],
+        sorted[0]
+    );
+}
+
+fn node_capacity() -> Resource {
+    Resource::new(1_024 * CAPACITY, CAPACITY)
+}
+
+struct Bench {
+    host: Host,
+    writer: FrameWriter,
+    out: Vec<u8>,
+    sequence: u64,
+}
+
+impl Bench {
+    fn new(nodes: u32, jobs: u32) -> Bench {
+        let host = Host::open("{}").expect("an empty setup is right");
+        let out = vec![0; output_bytes_max(DECISIONS_MAX)];
+        let mut bench = Bench {
+            host,
+            writer: FrameWriter::default(),
+            out,
+            sequence: 0,
+        };
+        let mut events: Vec<Event> = (0..nodes).map(node_added).collect();
+        let queue = bench.place();
+        for job in 0..jobs {
+            events.push(job_added(JobId(job), queue));
+            events.push(ask(JobId(job), 1_000_000));
+        }
+        bench.step(&events);
+        bench
+    }
+
+    fn place(&mut self) -> QueueId {
+        let request = r#"{"op":"place","user":"bench","groups":[],"queue":null}"#;
+        let reply = self.host.request(0, request).expect("the request is right");
+        let reply: serde_json::Value = serde_json::from_str(&reply).expect("a reply is JSON");
+        QueueId(reply["queue"].as_u64().expect("a placed job has a queue") as u32)
+    }
+
+    /// Steps; how long the host took for it, and how long the answer is.
+    fn step(&mut self, events: &[Event]) -> (f64, usize) {
+        self.sequence += 1;
+        let frame = self
+            .writer
+            .frame(1_000, self.sequence, DECISIONS_MAX, events);
+        let start = Instant::now();
+        let length = self
+            .host
+            .step(frame, &mut self.out)
+            .expect("the frame is right");
+        (start.elapsed().as_nanos() as f64, length)
+    }
+}
+
+fn node_added(node: u32) -> Event {
+    Event::NodeAdded(NodeFacts {
+        node: NodeId(node),
+        host: PlaceId(100 + node),
+        rack: PlaceId(1 + node % 40),
+        partition: PartitionId(0),
+        schedulable: true,
+        capacity: node_capacity(),
+        free: node_capacity(),
+    })
+}
+
+fn job_added(job: JobId, queue: QueueId) -> Event {
+    Event::JobAdded(JobFacts {
+        job,
+        queue,
+        user: UserId(0),
+        priority: 0,
+        mapreduce: true,
+        unmanaged_am: false,
+        submitted_ms: i64::from(job.0),
+    })
+}
+
+fn ask(job: JobId, count: u32) -> Event {
+    Event::Ask(AskFacts {
+        job,
+        ask: AskId(0),
+        count,
+        priority: 20,
+        partition: PartitionId(0),
+        relax: true,
+        am: false,
+        update: false,
+        resource: Resource::new(1_024, 1),
+    })
+}
+
+fn decode_alone(nodes: u32, runs: usize) -> Vec<f64> {
+    let mut writer = FrameWriter::default();
+    let beat = Event::Heartbeat {
+        node: NodeId(1),
+        free: node_capacity(),
+    };
+    let frame = writer.frame(1_000, 1, DECISIONS_MAX, &[beat]).to_vec();
+    let mut events = Vec::new();
+    let run = |_| {
+        let start = Instant::now();
+        for _ in 0..nodes {
+            decode(black_box(&frame), &mut events).expect("the frame is right");
+            black_box(&events);
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(nodes)
+    };
+    (0..runs).map(run).collect()
+}
+
+/// Every node reports that it is full.
+fn heartbeats(nodes: u32, runs: usize, jobs: u32) -> Vec<f64> {
+    let mut bench = Bench::new(nodes, jobs);
+    let run = |_| {
+        let beat = |node| Event::Heartbeat {
+            node: NodeId(node),
+            free: Resource::ZERO,
+        };
+        let spent: f64 = (0..nodes).map(|node| bench.step(&[beat(node)]).0).sum();
+        spent / f64::from(nodes)
+    };
+    (0..runs).map(run).collect()
+}
+
+/// Every node reports that all its containers have ended, and is filled again.
+fn packing(nodes: u32, runs: usize, jobs: u32) -> Vec<f64> {
+    let mut bench = Bench::new(nodes, jobs);
+    let mut running: Vec<Vec<(JobId, u64)>> = vec![Vec::new(); nodes as usize];
+    let mut acks = Vec::new();
+    let mut key = 0;
+    let mut run = |_| {
+        let mut spent = 0.0;
+        for node in 0..nodes {
+            let mut events = std::mem::take(&mut acks);
+            for (job, key) in running[node as usize].drain(..) {
+                events.push(Event::ContainerCompleted { job, key, exit: 0 });
+            }
+            events.push(Event::Heartbeat {
+                node: NodeId(node),
+                free: node_capacity(),
+            });
+            let (nanoseconds, length) = bench.step(&events);
+            spent += nanoseconds;
+            let answer = Answer::read(&bench.out[..length]).expect("the frame is whole");
+            for decision in answer.decisions {
+                if let Decision::Grant {
+                    job,
+                    seq,
+                    node: granted,
+                    ..
+                } = decision
+                {
+                    assert_eq!(granted.0, node, "a grant for the node that reported");
+                    key += 1;
+                    acks.push(Event::Ack { job, seq, key });
+                    running[node as usize].push((job, key));
+                }
+            }
+            assert_eq!(
+                running[node as usize].len() as i64,
+                CAPACITY / 2,
+                "half a node a beat"
+            );
+        }
+        spent / f64::from(nodes)
+    };
+    // The first round fills the cluster and has nothing to end.
+    run(0);
+    (0..runs).map(run).collect()
+}

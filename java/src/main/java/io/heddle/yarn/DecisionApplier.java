@@ -90,6 +90,8 @@ final class DecisionApplier implements Engine.Decisions {
         replayQueue(job);
       }
     }
+    // Again, with the queues that are not configured but have jobs.
+    queues.replay();
     books.replay();
   }
 

@@ -116,9 +116,17 @@ final class Engine {
     idle = false;
   }
 
+  /**
+   * Makes a new engine if this one is lost and that may be tried now. To be called before a frame
+   * is written: a new engine is told everything, and what was collected before is dropped.
+   */
+  boolean ready() {
+    return up || revive();
+  }
+
   /** Hands over what was collected; {@code false} if there is no engine to answer. */
   boolean step() {
-    if (!up && !revive()) {
+    if (!up) {
       writer.clear();
       return false;
     }

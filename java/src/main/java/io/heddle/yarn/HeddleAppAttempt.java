@@ -21,6 +21,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptS
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerFinishedEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
@@ -306,7 +307,9 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
         return false;
       }
       newlyAllocatedContainers.remove(container);
-      container.handle(new RMContainerFinishedEvent(id, status, event));
+      if (!isTemporary(container, event)) {
+        container.handle(new RMContainerFinishedEvent(id, status, event));
+      }
       toPreempt.remove(id);
       Resource amount = container.getContainer().getResource();
       RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",
@@ -321,6 +324,13 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     } finally {
       writeLock.unlock();
     }
+  }
+
+  /** Those that only carried an update have no state to end in: no AM and no node knows them. */
+  private static boolean isTemporary(RMContainer container, RMContainerEventType event) {
+    return event == RMContainerEventType.RELEASED
+        && (container.getState() == RMContainerState.NEW
+            || container.getState() == RMContainerState.ALLOCATED);
   }
 
   /** The node of a container changed its label. */

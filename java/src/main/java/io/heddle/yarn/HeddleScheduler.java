@@ -256,7 +256,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  private void auditSoon() {
+  /** Lets the next tick compare the books. */
+  void auditSoon() {
     nextAuditMs = 0;
   }
 
@@ -473,7 +474,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       return;
     }
     if (!rmContext.isSchedulerReadyForAllocatingContainers()
-        || resources.anyNegative(node.getUnallocatedResource())) {
+        || resources.anyNegative(node.getUnallocatedResource()) || !engine.ready()) {
       return;
     }
     long before = commit.committed();
@@ -496,6 +497,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       writeLock.lock();
       try {
         evictions.killDue(Time.monotonicNow());
+        engine.ready();
         dirty.writeTo(engine.out());
         engine.out().tick();
         engine.step();

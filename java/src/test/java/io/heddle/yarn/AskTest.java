@@ -1,0 +1,274 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static io.heddle.yarn.TestCluster.any;
+import static io.heddle.yarn.TestCluster.ask;
+import static io.heddle.yarn.TestCluster.fetch;
+import static io.heddle.yarn.TestCluster.onHost;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ResourceBlacklistRequest;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.junit.Test;
+
+/** What AMs may ask for, and that they get that and nothing else. */
+public class AskTest {
+  private static final String WAITING =
+      "{\"heartbeat_fill\": 1.0, \"delay\": {\"node_wait_ms\": 3600000, \"rack_wait_ms\": 3600000}}";
+  private static final String HASTY =
+      "{\"heartbeat_fill\": 1.0, \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0}}";
+
+  @Test
+  public void containersGoToTheHostThatIsAskedFor() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(WAITING))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockNM sameRack = cluster.node("b2", 8 * GB);
+      MockAM am = cluster.run("alice", first);
+      ask(am, onHost(1, "b1", GB, 2, true));
+      cluster.heartbeat(first);
+      cluster.heartbeat(sameRack);
+      assertEquals("the job can wait for its data", 0, fetch(am).size());
+      cluster.heartbeat(second);
+      List<Container> containers = fetch(am);
+      assertEquals(2, containers.size());
+      assertEquals(second.getNodeId(), containers.get(0).getNodeId());
+      // YARN's own rows are gone with them.
+      assertEquals(0, cluster.attempt(am).getOutstandingAsksCount(
+          cluster.scheduler.getRMContainer(containers.get(0).getId())
+              .getAllocatedSchedulerKey(), "b1"));
+    }
+  }
+
+  @Test
+  public void aRelaxedAskRunsElsewhereInTheEnd() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(HASTY))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      cluster.node("b1", GB);
+      MockAM am = cluster.run("alice", first);
+      ask(am, onHost(1, "b1", GB, 2, true));
+      cluster.heartbeat(first);
+      cluster.tick();
+      cluster.heartbeat(first);
+      assertEquals(2, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void aStrictAskNeverRunsElsewhere() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(HASTY))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM asked = cluster.node("b1", 2 * GB);
+      MockNM sameRack = cluster.node("b2", 8 * GB);
+      MockAM am = cluster.run("alice", first);
+      ask(am, onHost(1, "b1", GB, 4, false));
+      for (int i = 0; i < 5; i++) {
+        cluster.heartbeat(first);
+        cluster.heartbeat(sameRack);
+        cluster.tick();
+      }
+      assertEquals(0, fetch(am).size());
+      cluster.heartbeat(asked);
+      List<Container> containers = fetch(am);
+      assertEquals("as many as fit there", 2, containers.size());
+      for (Container container : containers) {
+        assertEquals(asked.getNodeId(), container.getNodeId());
+      }
+    }
+  }
+
+  @Test
+  public void aStrictRackAskStaysInItsRack() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(HASTY))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM inRack = cluster.node("b2", 8 * GB);
+      MockAM am = cluster.run("alice", first);
+      ask(am, TestCluster.row(1, "/b", GB, 3, true),
+          TestCluster.row(1, ResourceRequest.ANY, GB, 3, false));
+      cluster.heartbeat(first);
+      assertEquals(0, fetch(am).size());
+      cluster.heartbeat(inRack);
+      assertEquals(3, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void aHostRowWithoutItsRackRowIsServed() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(WAITING))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM asked = cluster.node("b1", 8 * GB);
+      MockAM am = cluster.run("alice", first);
+      ask(am, TestCluster.row(1, "b1", GB, 1, true), any(1, GB, 1));
+      cluster.heartbeat(asked);
+      assertEquals(1, fetch(am).size());
+      cluster.heartbeat(asked);
+      assertEquals(0, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void hostsThatJoinLaterAreUsed() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(WAITING))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", first);
+      ask(am, onHost(1, "c7", GB, 1, false));
+      cluster.heartbeat();
+      assertEquals(0, fetch(am).size());
+      MockNM late = cluster.node("c7", 8 * GB);
+      cluster.heartbeat(late);
+      assertEquals(1, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void aWithdrawnAskIsNotServed() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, onHost(1, "a1", GB, 5, true));
+      ask(am, onHost(1, "a1", GB, 0, true));
+      cluster.heartbeat();
+      assertEquals(0, fetch(am).size());
+      // Rows that YARN dropped with the ask must not come back with another one.
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat();
+      assertEquals(1, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void prioritiesAreServedInOrder() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 4 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, any(20, GB, 5), any(5, GB, 2));
+      cluster.heartbeat();
+      List<Container> containers = fetch(am);
+      assertEquals(3, containers.size());
+      int urgent = 0;
+      for (Container container : containers) {
+        urgent += container.getPriority().getPriority() == 5 ? 1 : 0;
+      }
+      assertEquals(2, urgent);
+    }
+  }
+
+  @Test
+  public void allocationRequestIdsComeBackWithTheirContainers() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 100 * GB, 100);
+      MockAM am = cluster.run("alice", node);
+      // More than an attempt keeps numbers for, so that they are given again.
+      Set<Long> expected = new HashSet<>();
+      Set<Long> got = new HashSet<>();
+      for (long wave = 0; wave < 4; wave++) {
+        List<ResourceRequest> rows = new ArrayList<>();
+        for (long id = wave * 20 + 1; id <= wave * 20 + 20; id++) {
+          ResourceRequest row = any(1, GB, 1);
+          row.setAllocationRequestId(id);
+          rows.add(row);
+          expected.add(id);
+        }
+        ask(am, rows);
+        cluster.heartbeat();
+        for (Container container : fetch(am)) {
+          assertTrue("twice", got.add(container.getAllocationRequestId()));
+        }
+        cluster.assertBooksEqual();
+      }
+      assertEquals(expected, got);
+      assertTrue("numbers are given again: " + cluster.attempt(am).asks().end(),
+          cluster.attempt(am).asks().end() < 80);
+    }
+  }
+
+  @Test
+  public void blacklistedHostsAreLeftOut() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockNM second = cluster.node("b1", 8 * GB);
+      MockAM am = cluster.run("alice", first);
+      blacklist(am, Collections.singletonList("b1"), Collections.<String>emptyList());
+      ask(am, any(1, GB, 2));
+      cluster.heartbeat(second);
+      assertEquals(0, fetch(am).size());
+      blacklist(am, Collections.<String>emptyList(), Collections.singletonList("b1"));
+      cluster.heartbeat(second);
+      assertEquals(2, fetch(am).size());
+      blacklist(am, Arrays.asList("/b", "nowhere"), Collections.<String>emptyList());
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat(second);
+      assertEquals("the rack", 0, fetch(am).size());
+      cluster.heartbeat(first);
+      assertEquals(1, fetch(am).size());
+    }
+  }
+
+  private static void blacklist(MockAM am, List<String> add, List<String> remove)
+      throws Exception {
+    am.allocate(AllocateRequest.newInstance(0, 0f, new ArrayList<ResourceRequest>(),
+        new ArrayList<ContainerId>(), ResourceBlacklistRequest.newInstance(add, remove)));
+  }
+
+  @Test
+  public void countsThatAnAmComputedBeforeItSawItsContainersAreCorrected() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 32 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, onHost(1, "a1", GB, 3, true));
+      cluster.heartbeat();
+      // Three wait to be fetched. The AM, which has not heard of them, says that it still wants
+      // three, and one of another kind.
+      List<ResourceRequest> stale = onHost(1, "a1", GB, 3, true);
+      stale.add(any(2, GB, 1));
+      assertEquals(3, ask(am, stale).getAllocatedContainers().size());
+      cluster.heartbeat();
+      List<Container> more = fetch(am);
+      assertEquals("three were granted before", 1, more.size());
+      assertEquals(2, more.get(0).getPriority().getPriority());
+      // Now it knows, and what it asks for is what it wants.
+      ask(am, onHost(1, "a1", GB, 2, true));
+      cluster.heartbeat();
+      assertEquals(2, fetch(am).size());
+    }
+  }
+
+  @Test
+  public void manyApplicationsShareTheNodes() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM first = cluster.node("a1", 40 * GB, 64);
+      MockNM second = cluster.node("b1", 40 * GB, 64);
+      List<MockAM> ams = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        ams.add(cluster.run("user" + i, first));
+      }
+      for (MockAM am : ams) {
+        ask(am, any(1, GB, 9));
+      }
+      cluster.tick();
+      for (int i = 0; i < 3; i++) {
+        cluster.heartbeat(first);
+        cluster.heartbeat(second);
+      }
+      int total = 0;
+      for (MockAM am : ams) {
+        int count = fetch(am).size();
+        assertTrue("an application got " + count, count >= 8);
+        total += count;
+      }
+      assertEquals("as many as were asked for", 72, total);
+    }
+  }
+}

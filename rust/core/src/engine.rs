@@ -22,7 +22,7 @@ use crate::event::{Decision, Event};
 use crate::order::{ORDERS, Order};
 use crate::place::{PLACES, Place};
 use crate::share::{SHARES, Share, ShareNodeId, ShareTree};
-use crate::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, QueueId};
+use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
 use reservation::Reservation;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -42,8 +42,9 @@ struct InFlight {
     seq: u64,
     job: JobId,
     ask: AskId,
-    locality: Locality,
     container: Container,
+    /// The rows that it counted on, each with whether it relaxed, to be restored if refused.
+    counted: [Option<(PlaceId, bool)>; 2],
 }
 
 /// The engine. One per scheduler; single-threaded; owns everything it knows.

@@ -83,6 +83,8 @@ pub struct Ask {
     pub facts: AskFacts,
     /// Hosts and racks that were named.
     pub rows: BTreeMap<PlaceId, Row>,
+    /// How many of the rows do not relax: while none does not, an open ask may run anywhere.
+    pub unrelaxed: u32,
     /// Its size and label, interned.
     pub shape: ShapeId,
     /// How far from the named places it may run now.
@@ -110,6 +112,20 @@ impl Ask {
             Locality::RackLocal
         } else {
             Locality::OffSwitch
+        }
+    }
+
+    /// Whether a node of `host` and `rack` may serve the ask at its level. A rack that was named
+    /// without relaxing is kept off but for hosts that were named, even if the ask relaxes
+    /// (YARN's `ResourceRequest.setRelaxLocality`).
+    pub fn may_run_on(&self, host: PlaceId, rack: PlaceId) -> bool {
+        match self.locality(host, rack) {
+            Locality::NodeLocal => true,
+            Locality::RackLocal => self.level >= Locality::RackLocal,
+            Locality::OffSwitch => {
+                let vetoed = |row: &Row| row.count > 0 && !row.relax;
+                self.standing == Standing::Open && !self.rows.get(&rack).is_some_and(vetoed)
+            }
         }
     }
 }

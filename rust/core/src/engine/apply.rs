@@ -1,6 +1,5 @@
 //! Events, one by one: each is checked against the model and then applied to it.
 
-use super::heartbeat::counted_places;
 use super::{Engine, ID_MAX, InFlight, REFUSED_MS};
 use crate::cluster::{Ask, Container, Job, Row, Standing};
 use crate::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal};
@@ -97,6 +96,15 @@ impl Engine {
 
     fn remove_node(&mut self, id: NodeId) {
         self.reservations.remove(&id);
+        // The host will refuse what it has not answered yet; the node's books end here.
+        let unanswered = self.in_flight.iter();
+        let unanswered: Vec<(JobId, u64)> = unanswered
+            .filter(|grant| grant.container.node == id)
+            .map(|grant| (grant.job, grant.seq))
+            .collect();
+        for (job, seq) in unanswered {
+            self.nack(job, seq, Refusal::StaleNode);
+        }
         let Some(node) = self.cluster.node(id) else {
             return self.ignore("unknown node", &id);
         };
@@ -360,6 +368,7 @@ impl Engine {
                 job.asks[facts.ask.index()] = Some(Box::new(Ask {
                     facts: *facts,
                     rows: BTreeMap::new(),
+                    unrelaxed: 0,
                     shape,
                     level: Locality::OffSwitch,
                     insisting_since_ms: self.now,
@@ -493,24 +502,16 @@ impl Engine {
             return;
         };
         ask.facts.count += 1;
-        if let Some(node) = self.cluster.node(node) {
-            let (host, rack) = (node.facts.host, node.facts.rack);
-            for place in counted_places(host, rack, grant.locality) {
-                let rows = self
-                    .cluster
-                    .job(grant.job)
-                    .and_then(|job| job.ask(grant.ask));
-                let row = rows.and_then(|ask| ask.rows.get(&place).copied());
-                let row = row.unwrap_or(Row {
-                    count: 0,
-                    relax: true,
-                });
-                let row = Row {
-                    count: row.count + 1,
-                    ..row
-                };
-                self.set_row(grant.job, grant.ask, place, row);
-            }
+        for (place, relax) in grant.counted.into_iter().flatten() {
+            let job = self.cluster.job(grant.job);
+            let rows = job.and_then(|job| job.ask(grant.ask)).map(|ask| &ask.rows);
+            let row = rows.and_then(|rows| rows.get(&place).copied());
+            let row = row.unwrap_or(Row { count: 0, relax });
+            let row = Row {
+                count: row.count + 1,
+                ..row
+            };
+            self.set_row(grant.job, grant.ask, place, row);
         }
         self.enter(grant.job, grant.ask);
     }

@@ -130,7 +130,7 @@ impl Engine {
         let node = self.cluster.node_mut(id).expect("it was found above");
         node.free -= container.resource;
         self.charge(pick.job, &container, true);
-        self.count_down(pick, host, rack, locality);
+        let counted = self.count_down(pick, host, rack, locality);
         self.settle_after_grant(pick, floor, locality);
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -138,8 +138,8 @@ impl Engine {
             seq,
             job: pick.job,
             ask: pick.ask,
-            locality,
             container,
+            counted,
         });
         decisions.push(Decision::Grant {
             job: pick.job,
@@ -151,9 +151,16 @@ impl Engine {
     }
 
     /// Lowers the counts exactly as YARN's `LocalityAppPlacementAllocator` does: a node-local
-    /// container counts on its host's row, its rack's and in all.
-    fn count_down(&mut self, pick: Pick, host: PlaceId, rack: PlaceId, locality: Locality) {
-        for place in counted_places(host, rack, locality) {
+    /// container counts on its host's row, its rack's and in all. Tells which rows there were.
+    fn count_down(
+        &mut self,
+        pick: Pick,
+        host: PlaceId,
+        rack: PlaceId,
+        locality: Locality,
+    ) -> [Option<(PlaceId, bool)>; 2] {
+        let mut counted = [None; 2];
+        for (i, place) in counted_places(host, rack, locality).enumerate() {
             let job = self
                 .cluster
                 .job(pick.job)
@@ -162,6 +169,7 @@ impl Engine {
                 .ask(pick.ask)
                 .expect("a pick is of an ask that is there");
             if let Some(row) = ask.rows.get(&place).copied() {
+                counted[i] = Some((place, row.relax));
                 let row = Row {
                     count: row.count.saturating_sub(1),
                     ..row
@@ -178,7 +186,7 @@ impl Engine {
             .expect("a pick is of an ask that is there");
         if ask.facts.count > 1 {
             ask.facts.count -= 1;
-            return;
+            return counted;
         }
         // Out first: what leaves is found by what it was.
         self.leave(pick.job, pick.ask);
@@ -190,6 +198,7 @@ impl Engine {
             .expect("a pick is of an ask that is there")
             .facts
             .count = 0;
+        counted
     }
 
     /// The place stage's answer to a launch: an ask that was served where it insisted goes on
@@ -218,7 +227,7 @@ impl Engine {
 }
 
 /// The hosts and racks whose rows a container at `locality` counts on.
-pub(super) fn counted_places(
+fn counted_places(
     host: PlaceId,
     rack: PlaceId,
     locality: Locality,

@@ -203,6 +203,8 @@ impl Engine {
         }
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         let ask = job.ask_mut(ask_id).expect("it was found above");
+        ask.unrelaxed -= u32::from(before.is_some_and(|row| !row.relax));
+        ask.unrelaxed += u32::from(row.count > 0 && !row.relax);
         if row.count == 0 {
             ask.rows.remove(&place);
         } else {

@@ -7,10 +7,15 @@
 use super::Engine;
 use super::search::{Pick, Search};
 use crate::backlog::{FitList, ShapeId};
+use crate::cluster::Standing;
 use crate::event::Decision;
 use crate::resource::Resource;
 use crate::share::ShareNodeId;
 use crate::types::{AskId, JobId, Millis, NodeId};
+
+/// After a hold that led to nothing, how long a shape is without one at the least: long enough
+/// for every node to report (once a second by default) and be filled with what fits.
+const REST_MS: Millis = 3_000;
 
 /// A node that is held, for which ask, and until when.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +38,24 @@ impl Engine {
         let Some(held) = self.reservations.get(&id).copied() else {
             return false;
         };
-        let ask = self.cluster.job(held.job).and_then(|job| job.ask(held.ask));
-        let wanted = ask.is_some_and(|ask| ask.facts.count > 0 && ask.shape == held.shape);
-        if !wanted || held.until_ms <= self.now {
-            self.reservations.remove(&id);
-            return false;
-        }
-        let job = self.cluster.job(held.job).expect("a wanted ask has a job");
-        let (leaf, shape) = (job.leaf, self.backlog.shapes.get(held.shape));
         let node = self.cluster.node(id).expect("the heartbeat found it");
+        let (facts, shape) = (&node.facts, self.backlog.shapes.get(held.shape));
+        let job = self.cluster.job(held.job);
+        // Everything may have changed since the node was held.
+        let wanted = job.and_then(|job| job.ask(held.ask)).is_some_and(|ask| {
+            ask.standing != Standing::Out
+                && ask.shape == held.shape
+                && shape.partition == facts.partition
+                && ask.may_run_on(facts.host, facts.rack)
+        });
+        let Some(job) = job.filter(|_| wanted && held.until_ms > self.now) else {
+            self.release(id, held);
+            return false;
+        };
+        let leaf = job.leaf;
         let allowed = self.tree.within_limits(leaf, &shape.resource)
             && (!shape.am || self.tree.node(leaf).admits_am(&shape.resource))
-            && !job.blacklists(node.facts.host, node.facts.rack);
+            && !job.blacklists(facts.host, facts.rack);
         if allowed && shape.resource.fits_in(&node.free) {
             if decisions.len() >= decisions_max {
                 self.cut = true;
@@ -66,7 +77,14 @@ impl Engine {
     /// reported. Runs on the tick, as it looks at every node.
     pub(super) fn reserve_for_unfit(&mut self) {
         let now = self.now;
-        self.reservations.retain(|_, held| held.until_ms > now);
+        let ended = self
+            .reservations
+            .iter()
+            .filter(|(_, held)| held.until_ms <= now);
+        let ended: Vec<(NodeId, Reservation)> = ended.map(|(id, held)| (*id, *held)).collect();
+        for (id, held) in ended {
+            self.release(id, held);
+        }
         let after_ms = self.setup.config.reserve_after_ms;
         let starved: Vec<ShapeId> = self
             .backlog
@@ -79,6 +97,16 @@ impl Engine {
             .collect();
         for shape in starved {
             self.reserve(shape);
+        }
+    }
+
+    /// Ends a hold that led to nothing. If it was its time, the shape waits before a node is held for it again, so
+    /// that others get their chance: what it waits for may never come, such as the room of its
+    /// own ApplicationMaster.
+    fn release(&mut self, id: NodeId, held: Reservation) {
+        self.reservations.remove(&id);
+        if held.until_ms <= self.now {
+            self.backlog.shapes.rest(held.shape, self.now + REST_MS);
         }
     }
 

@@ -114,17 +114,21 @@ impl Search<'_> {
             && (!shape.am || self.tree.node(leaf).admits_am(&shape.resource))
     }
 
+    /// Whether the host lets the ask run here: the job does not mind the node, the host did not
+    /// refuse it a moment ago, and the node's rack is not kept off by a row.
     fn is_welcome(&self, entry: &Entry) -> bool {
         let job = self
             .cluster
             .job(entry.job)
             .expect("indexed asks have a job");
+        let ask = job.ask(entry.ask).expect("indexed asks are there");
         let facts = &self.node.facts;
         !job.blacklists(facts.host, facts.rack)
             && job
                 .refused
                 .get(&facts.node)
                 .is_none_or(|until| *until <= self.now)
+            && (ask.unrelaxed == 0 || ask.may_run_on(facts.host, facts.rack))
     }
 
     fn pass_over_below(&mut self, at: ShareNodeId) {

@@ -1,0 +1,181 @@
+//! Faults that the simulator found, each as the shortest history that shows it. The statement
+//! in a test's name is what must hold; before its fix the test failed.
+
+mod common;
+
+use common::{Grant, Host, host_of, plain_ask, rack_place, row};
+use heddle_core::event::{AskFacts, Event, NodeFacts, Refusal};
+use heddle_core::resource::Resource;
+use heddle_core::types::{AskId, JobId, NodeId, PartitionId};
+use serde_json::{Value, json};
+
+fn local_first() -> Value {
+    json!({"policy": {"place": "local-first"}, "heartbeat_fill": 1.0})
+}
+
+fn holding() -> Value {
+    json!({
+        "policy": {"place": "local-first"}, "heartbeat_fill": 1.0,
+        "reservation": {"after_ms": 0, "hold_ms": 10_000},
+    })
+}
+
+fn nodes(grants: &[Grant]) -> Vec<u32> {
+    grants.iter().map(|grant| grant.node).collect()
+}
+
+/// A cluster of one node of 4 GB, of which 3 are taken, held for an ask of 2 GB; and another.
+fn host_with_a_held_node() -> Host {
+    let mut host = Host::new(holding());
+    let node = host.node(0, 4096, 8);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.recovered(1, node, 3072, false);
+    host.job(2, queue);
+    host.ask(2, 0, 1, 2048);
+    host.tick();
+    assert_eq!(host.engine.held_nodes().count(), 1);
+    host
+}
+
+#[test]
+fn a_refusal_restores_the_rows_that_were_counted_and_no_others() {
+    let mut host = Host::new(local_first());
+    let (named, other) = (host.node(0, 4096, 4), host.node(0, 4096, 4));
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    let strict = AskFacts {
+        relax: false,
+        ..plain_ask(1, 0, 1, 1024)
+    };
+    host.ask_facts(strict);
+    host.step(&[row(1, 0, host_of(named), 1)]);
+    let grant = host.beat_unanswered(named)[0];
+    host.refuse(grant, Refusal::Other);
+    let ask = host
+        .engine
+        .cluster()
+        .job(JobId(1))
+        .and_then(|job| job.ask(AskId(0)));
+    let rows = &ask.expect("it was asked for").rows;
+    assert_eq!(rows.len(), 1, "the rack was never named: {rows:?}");
+    assert!(host.beat(other).is_empty(), "the ask insists on one host");
+}
+
+#[test]
+fn a_refusal_restores_whether_a_rack_row_relaxes() {
+    let mut host = Host::new(local_first());
+    let (named, other) = (host.node(0, 4096, 4), host.node(0, 4096, 4));
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.ask_facts(AskFacts {
+        relax: false,
+        ..plain_ask(1, 0, 1, 1024)
+    });
+    host.step(&[row(1, 0, host_of(named), 1), strict_rack(1, 0, 1)]);
+    let grant = host.beat_unanswered(named)[0];
+    host.refuse(grant, Refusal::Other);
+    assert!(host.beat(other).is_empty(), "the rack's row does not relax");
+}
+
+fn strict_rack(job: u32, ask: u32, count: u32) -> Event {
+    Event::AskRow {
+        job: JobId(job),
+        ask: AskId(ask),
+        place: rack_place(0),
+        count,
+        relax: false,
+    }
+}
+
+/// `ResourceRequest.setRelaxLocality`: off at a rack, nothing runs on that rack's nodes but on
+/// those that were named, also if other racks are free to be used.
+#[test]
+fn a_rack_that_is_named_without_relaxing_is_kept_off_but_for_named_hosts() {
+    let mut host = Host::new(local_first());
+    let (named, vetoed) = (host.node(0, 4096, 4), host.node(0, 4096, 4));
+    let elsewhere = host.node(1, 4096, 4);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.ask_facts(plain_ask(1, 0, 3, 1024));
+    host.step(&[row(1, 0, host_of(named), 1), strict_rack(1, 0, 1)]);
+    assert!(host.beat_unanswered(vetoed).is_empty());
+    assert_eq!(nodes(&host.beat_unanswered(elsewhere)), [elsewhere; 3]);
+    host.ask_facts(plain_ask(1, 0, 3, 1024));
+    // One container uses up the host's row and with it the rack's, which is like any other then.
+    assert_eq!(nodes(&host.beat_unanswered(named)), [named; 3]);
+}
+
+#[test]
+fn a_held_node_that_changed_its_label_is_not_given_to_what_it_was_held_for() {
+    let mut host = host_with_a_held_node();
+    let key = host.containers[0].1;
+    host.complete(1, key);
+    host.step(&[Event::NodeChanged(NodeFacts {
+        node: NodeId(0),
+        host: host_of(0),
+        rack: rack_place(0),
+        partition: PartitionId(1),
+        schedulable: true,
+        capacity: Resource::new(4096, 8),
+        free: Resource::new(4096, 8),
+    })]);
+    // Something must fit there, or the held ask is not even looked at.
+    host.job(3, heddle_core::types::QueueId(0));
+    host.ask_facts(AskFacts {
+        partition: PartitionId(1),
+        ..plain_ask(3, 0, 1, 1024)
+    });
+    let served: Vec<u32> = host.beat(0).iter().map(|grant| grant.job).collect();
+    assert_eq!(served, [3]);
+}
+
+#[test]
+fn a_held_node_is_not_given_to_an_ask_that_insists_on_other_places_by_now() {
+    let mut host = host_with_a_held_node();
+    let key = host.containers[0].1;
+    host.complete(1, key);
+    let facts = AskFacts {
+        relax: false,
+        resource: Resource::new(2048, 1),
+        ..plain_ask(2, 0, 1, 2048)
+    };
+    host.ask_facts(facts);
+    assert!(host.beat(0).is_empty());
+}
+
+/// Otherwise what can never be served, for the room that it waits for is its own master's, keeps
+/// a node from everybody for ever.
+#[test]
+fn a_node_that_was_held_in_vain_is_free_for_all_before_it_is_held_again() {
+    let mut host = host_with_a_held_node();
+    host.job(3, heddle_core::types::QueueId(0));
+    host.ask(3, 0, 1, 1024);
+    let mut served = Vec::new();
+    while served.is_empty() && host.now < 30_000 {
+        host.now += 500;
+        host.tick();
+        if host.now % 1_000 == 0 {
+            served = host.beat(0);
+        }
+    }
+    assert_eq!(served.iter().map(|g| g.job).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn a_node_may_leave_with_a_grant_unanswered() {
+    let mut host = Host::new(local_first());
+    let node = host.node(0, 4096, 4);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.ask(1, 0, 2, 1024);
+    let grants = host.beat_unanswered(node);
+    assert_eq!(grants.len(), 2);
+    host.step(&[Event::NodeRemoved(NodeId(node))]);
+    for grant in grants {
+        host.refuse(grant, Refusal::StaleNode);
+    }
+    let job = host.engine.cluster().job(JobId(1)).expect("it runs");
+    let pending: Vec<u32> = job.pending().map(|ask| ask.facts.count).collect();
+    assert_eq!(pending, [2], "what was refused is pending again");
+}

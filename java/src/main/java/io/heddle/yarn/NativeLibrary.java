@@ -43,7 +43,14 @@ final class NativeLibrary {
     }
     String path = configuredPath != null ? configuredPath.trim() : "";
     String source = path.isEmpty() ? loadBundled() : loadFile(path);
-    checkVersions(source, Native.abiVersion(), Native.version());
+    try {
+      checkVersions(source, Native.abiVersion(), Native.version());
+    } catch (UnsatisfiedLinkError e) {
+      throw new YarnRuntimeException(
+          source + " is not a Heddle library: " + e.getMessage() + ". Name libheddle.so of Heddle "
+              + FrameLayout.BUILD_VERSION + " in " + PATH_PROPERTY
+              + ", or remove the property to use the library inside the jar", e);
+    }
     loadedFrom = source;
     if (LOG.isInfoEnabled()) {
       LOG.info("Loaded {}, version {}", source, FrameLayout.BUILD_VERSION);

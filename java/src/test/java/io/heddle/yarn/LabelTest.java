@@ -1,0 +1,117 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static io.heddle.yarn.TestCluster.any;
+import static io.heddle.yarn.TestCluster.ask;
+import static io.heddle.yarn.TestCluster.fetch;
+import static org.junit.Assert.assertEquals;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.NodeLabel;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.junit.Test;
+
+/** Node labels: partitions of the cluster that only asks for them may use. */
+public class LabelTest {
+  private static TestCluster cluster() throws Exception {
+    Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0}");
+    conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
+    conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR, java.nio.file.Files
+        .createTempDirectory("heddle-labels").toUri().toString());
+    return new TestCluster(conf);
+  }
+
+  private static ResourceRequest labelled(int priority, int count) {
+    ResourceRequest row = any(priority, GB, count);
+    row.setNodeLabelExpression("gpu");
+    return row;
+  }
+
+  private static void label(TestCluster cluster, MockNM node, String... labels)
+      throws Exception {
+    Set<String> set = new java.util.HashSet<>(java.util.Arrays.asList(labels));
+    cluster.rm.getRMContext().getNodeLabelManager().replaceLabelsOnNode(
+        Collections.<NodeId, Set<String>>singletonMap(node.getNodeId(), set));
+    cluster.rm.drainEvents();
+  }
+
+  @Test
+  public void aLabelledNodeServesOnlyAsksForItsLabel() throws Exception {
+    try (TestCluster cluster = cluster()) {
+      RMNodeLabelsManager labels = cluster.rm.getRMContext().getNodeLabelManager();
+      labels.addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM plain = cluster.node("a1", 4 * GB);
+      MockNM gpu = cluster.node("b1", 8 * GB);
+      label(cluster, gpu, "gpu");
+      assertEquals(8 * GB, labels.getResourceByLabel("gpu",
+          cluster.scheduler.getClusterResource()).getMemorySize());
+      MockAM am = cluster.run("alice", plain);
+      ask(am, any(1, GB, 5));
+      cluster.heartbeat(gpu);
+      assertEquals(0, fetch(am).size());
+      cluster.heartbeat(plain);
+      assertEquals(3, fetch(am).size());
+      ask(am, any(1, GB, 0), labelled(2, 2));
+      cluster.heartbeat(plain);
+      assertEquals(0, fetch(am).size());
+      cluster.heartbeat(gpu);
+      List<Container> containers = fetch(am);
+      assertEquals(2, containers.size());
+      assertEquals(gpu.getNodeId(), containers.get(0).getNodeId());
+      assertEquals(2 * GB, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("gpu").getMemorySize());
+      cluster.running(gpu, containers);
+      cluster.completed(gpu, containers.get(0));
+      assertEquals(GB, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("gpu").getMemorySize());
+    }
+  }
+
+  @Test
+  public void aNodeMayChangeItsLabelWithContainersOnIt() throws Exception {
+    try (TestCluster cluster = cluster()) {
+      cluster.rm.getRMContext().getNodeLabelManager()
+          .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockNM other = cluster.node("b1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, any(1, GB, 2));
+      cluster.heartbeat(other);
+      List<Container> containers = fetch(am);
+      cluster.running(other, containers);
+      label(cluster, other, "gpu");
+      cluster.assertBooksEqual();
+      assertEquals(2 * GB, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("gpu").getMemorySize());
+      assertEquals(GB, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("").getMemorySize());
+      ask(am, any(1, GB, 1), labelled(2, 1));
+      cluster.heartbeat(other);
+      List<Container> more = fetch(am);
+      assertEquals(1, more.size());
+      assertEquals(2, more.get(0).getPriority().getPriority());
+      cluster.completed(other, containers.get(0));
+      label(cluster, other);
+      cluster.heartbeat(other);
+      assertEquals(1, fetch(am).size());
+      // A tracker that lost the node under its label would throw here.
+      cluster.forget(other);
+      cluster.rm.sendNodeLost(other);
+      cluster.rm.drainEvents();
+      assertEquals(1, cluster.scheduler.getNumClusterNodes());
+      assertEquals(0, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("gpu").getMemorySize());
+      assertEquals(GB, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("").getMemorySize());
+    }
+  }
+}

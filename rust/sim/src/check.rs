@@ -1,0 +1,86 @@
+//! What must hold after every event, and at the end. One file per kind of check; each can be
+//! switched off, so that a test can prove that each alone finds what it is for.
+
+mod books;
+mod decisions;
+mod waiting;
+
+use crate::failure::{Check, Checked, Failure};
+use crate::world::World;
+use heddle_core::types::Millis;
+
+/// The engine leaves a node out for a job for so long after a refusal.
+pub(crate) const REFUSED_MS: Millis = 1_000;
+
+/// Which checks run. A panic of the engine is always a failure, as is a decision so wrong that
+/// the books cannot take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// The engine's own invariants.
+    pub invariants: bool,
+    /// The engine's books against the host's.
+    pub books: bool,
+    /// Every decision.
+    pub decisions: bool,
+    /// Which jobs may run.
+    pub running_jobs: bool,
+    /// Room is used, and nobody is held back for longer than stated.
+    pub conservation: bool,
+    /// Who can be served is served in the end.
+    pub starvation: bool,
+    /// Nothing is left at the end, and nothing was ignored on the way.
+    pub left_over: bool,
+}
+
+impl Checks {
+    /// Every check.
+    pub fn all() -> Checks {
+        Checks {
+            invariants: true,
+            books: true,
+            decisions: true,
+            running_jobs: true,
+            conservation: true,
+            starvation: true,
+            left_over: true,
+        }
+    }
+
+    /// No check: for speed.
+    pub fn none() -> Checks {
+        Checks {
+            invariants: false,
+            books: false,
+            decisions: false,
+            running_jobs: false,
+            conservation: false,
+            starvation: false,
+            left_over: false,
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn check_nothing_is_left(&self) -> Checked {
+        if !self.options.checks.left_over {
+            return Ok(());
+        }
+        let engine = &self.link.engine;
+        let left = |what: String| Err(Failure::new(Check::LeftOver, what));
+        let cluster = engine.cluster();
+        if cluster.job_count > 0 || !cluster.used.is_zero() {
+            let (jobs, used) = (cluster.job_count, cluster.used);
+            return left(format!("{jobs} jobs and {used:?} are left"));
+        } else if engine.grants_in_flight() > 0 {
+            return left(format!("{} grants are left", engine.grants_in_flight()));
+        } else if !engine.is_idle() && engine.held_nodes().next().is_none() {
+            return left("asks are pending without a job".to_string());
+        }
+        // What the host says is understood, but for noise and for answers that come too late.
+        let features = self.options.features;
+        if engine.ignored() > 0 && !features.noise && !features.late_answers {
+            return left(format!("{} events were ignored", engine.ignored()));
+        }
+        Ok(())
+    }
+}

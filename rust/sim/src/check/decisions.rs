@@ -1,0 +1,246 @@
+//! Every decision against YARN's rules and the configured limits, by the host's books.
+
+use crate::failure::{Check, Checked, Failure};
+use crate::host::{HostAsk, HostJob, HostNode};
+use crate::queues::path_up;
+use crate::world::{Grant, World};
+use heddle_core::resource::Resource;
+use heddle_core::share::ShareNodeId;
+use heddle_core::types::{ContainerKey, JobId, Locality, NodeId};
+use std::collections::BTreeMap;
+
+/// Why an ask may not run on a node now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hindrance {
+    /// Nothing is pending.
+    Withdrawn,
+    /// The node takes no containers.
+    NotSchedulable,
+    /// The node has another label.
+    Label,
+    /// The node has no room.
+    Room,
+    /// The job does not want the node's host or rack.
+    Blacklisted,
+    /// The ask insists on other places for good.
+    Elsewhere,
+    /// The job waits for others to end.
+    MaxRunningJobs,
+    /// A queue would exceed its maximum share.
+    MaxShare,
+    /// ApplicationMasters would exceed their part of the queue's share.
+    MaxAmShare,
+}
+
+impl World {
+    /// Why an ask may not run on a node with so much free, if so; by rules, not by policy.
+    pub(crate) fn hindrance(
+        &self,
+        job: &HostJob,
+        ask: &HostAsk,
+        node: &HostNode,
+        free: &Resource,
+    ) -> Option<Hindrance> {
+        let facts = &node.facts;
+        if ask.facts.count == 0 {
+            Some(Hindrance::Withdrawn)
+        } else if !facts.schedulable {
+            Some(Hindrance::NotSchedulable)
+        } else if facts.partition != ask.facts.partition {
+            Some(Hindrance::Label)
+        } else if !ask.facts.resource.fits_in(free) {
+            Some(Hindrance::Room)
+        } else if job.blacklist.contains(&facts.host) || job.blacklist.contains(&facts.rack) {
+            Some(Hindrance::Blacklisted)
+        } else if !ask.allows(facts) {
+            Some(Hindrance::Elsewhere)
+        } else {
+            self.limit(job, ask)
+        }
+    }
+
+    /// The limit that holds an ask back from every node, if any.
+    fn limit(&self, job: &HostJob, ask: &HostAsk) -> Option<Hindrance> {
+        let engine = &self.link.engine;
+        let known = engine.cluster().job(job.facts.job);
+        if !known.is_some_and(|job| job.runnable) {
+            return Some(Hindrance::MaxRunningJobs);
+        }
+        let resource = &ask.facts.resource;
+        for path in path_up(&job.queue) {
+            let max_share = self.plan.limits(path).max_share;
+            let bounds = self.follows_queues || path == "root";
+            if bounds && !resource.fits_in(&(max_share - self.host.used_below(path))) {
+                return Some(Hindrance::MaxShare);
+            }
+        }
+        if ask.facts.am && !self.admits_master(job, resource) {
+            return Some(Hindrance::MaxAmShare);
+        }
+        None
+    }
+
+    /// Whether ApplicationMasters stay within their part of the queue's share, as the engine
+    /// last worked it out; the first is always admitted.
+    fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
+        let (queue, path) = match self.follows_queues {
+            true => (job.facts.queue.0, job.queue.as_str()),
+            false => (0, "root"),
+        };
+        let follows = self.follows_queues;
+        let (used, masters) = self
+            .host
+            .masters(|other| !follows || other.queue == job.queue);
+        let fair_share = self
+            .link
+            .engine
+            .shares()
+            .node(ShareNodeId(queue))
+            .fair_share;
+        let most = fair_share.scaled(self.plan.limits(path).max_am_share);
+        masters == 0 || (used + *resource).fits_in(&most)
+    }
+
+    /// Checks one grant; grants before it are in the books already.
+    pub(crate) fn check_grant(&mut self, grant: &Grant, heartbeat: Option<NodeId>) -> Checked {
+        let wrong = |what: String| {
+            let what = format!("grant {grant:?}: {what}");
+            Err(Failure::new(Check::Decision, what))
+        };
+        let job = self.host.jobs.get(&grant.job);
+        let ask = job.and_then(|job| job.asks.get(&grant.ask));
+        let (Some(job), Some(ask), Some(node)) = (job, ask, self.host.nodes.get(&grant.node))
+        else {
+            return wrong("there is no such job, ask or node".to_string());
+        };
+        if ask.facts.count == 0 {
+            return wrong("nothing is pending".to_string());
+        }
+        if !self.options.checks.decisions {
+            return Ok(());
+        }
+        if let Some(hindrance) = self.hindrance(job, ask, node, &node.free()) {
+            let (rows, free) = (&ask.rows, node.free());
+            return wrong(format!(
+                "{hindrance:?}; node {:?} has {free:?} free; {:?} {rows:?}",
+                node.facts, ask.facts
+            ));
+        } else if heartbeat != Some(grant.node) {
+            return wrong("this node did not report".to_string());
+        } else if grant.locality != ask.locality(&node.facts) {
+            return wrong(format!("it is {:?}", ask.locality(&node.facts)));
+        }
+        self.check_patience(grant, ask)?;
+        if grant.seq <= self.outcome.last_seq {
+            return wrong("numbers of grants must rise".to_string());
+        }
+        self.outcome.last_seq = grant.seq;
+        Ok(())
+    }
+
+    /// An ask that names places is served elsewhere only after the stated waits.
+    fn check_patience(&self, grant: &Grant, ask: &HostAsk) -> Checked {
+        let floor = ask.floor(|place| self.racks_told.contains(&place));
+        let mut level = self.place.start(floor);
+        let mut due_ms = ask.since_ms;
+        while level < grant.locality {
+            due_ms += self.place.wait_ms(level);
+            level = match level {
+                Locality::NodeLocal => Locality::RackLocal,
+                _ => Locality::OffSwitch,
+            };
+            level = self.place.start(level);
+        }
+        match self.engine_now < due_ms && ask.facts.relax {
+            true => {
+                let what = format!("grant {grant:?} comes before {due_ms}, when waiting ends");
+                Err(Failure::new(Check::Decision, what))
+            }
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_headroom(&self, job: JobId, headroom: &Resource) -> Checked {
+        if !self.options.checks.decisions {
+            return Ok(());
+        }
+        let wrong = |what: &str| {
+            let what = format!("headroom {headroom:?} of job {}: {what}", job.0);
+            Err(Failure::new(Check::Decision, what))
+        };
+        let Some(owner) = self.host.jobs.get(&job) else {
+            return wrong("there is no such job");
+        };
+        if headroom.any_negative() {
+            return wrong("it is below zero");
+        }
+        // MapReduce is told more than there is when it would kill its reduces otherwise.
+        let schedulable = self.host.nodes.values().filter(|n| n.facts.schedulable);
+        let capacity = schedulable.fold(Resource::ZERO, |sum, n| sum + n.facts.capacity);
+        if !owner.facts.mapreduce && !headroom.fits_in(&capacity) {
+            return wrong("it is more than the cluster has");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_eviction(&self, job: JobId, key: ContainerKey) -> Checked {
+        if !self.options.checks.decisions {
+            return Ok(());
+        }
+        let wrong = |what: &str| {
+            let what = format!("eviction of container {key} of job {}: {what}", job.0);
+            Err(Failure::new(Check::Decision, what))
+        };
+        let owner = self.host.jobs.get(&job);
+        let container = owner.and_then(|owner| owner.containers.get(&key));
+        match container {
+            None => wrong("there is no such container"),
+            Some(container) if container.am => wrong("it is an ApplicationMaster"),
+            Some(_) if !self.plan.preemption => wrong("preemption is off"),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// No queue runs more jobs than it may, and none waits without need.
+    pub(crate) fn check_running_jobs(&mut self) -> Checked {
+        if !self.options.checks.running_jobs {
+            return Ok(());
+        }
+        let mut running: BTreeMap<String, u32> = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for job in self.link.engine.cluster().jobs() {
+            let Some(owner) = self.host.jobs.get(&job.facts.job) else {
+                continue;
+            };
+            if job.runnable {
+                for path in path_up(&owner.queue) {
+                    *running.entry(path.to_string()).or_default() += 1;
+                }
+            } else {
+                waiting.push(owner);
+            }
+        }
+        let wrong = |what| Err(Failure::new(Check::RunningJobs, what));
+        for (path, count) in &running {
+            // A lower limit, by a reload, stops nobody who runs.
+            let before = self.outcome.runnable.get(path).copied().unwrap_or(0);
+            let most = self.plan.limits(path).max_running_jobs.unwrap_or(u32::MAX);
+            if *count > most.max(before) {
+                return wrong(format!("{path} runs {count} jobs, {most} allowed"));
+            }
+        }
+        for owner in waiting {
+            let full = path_up(&owner.queue).any(|path| {
+                let count = running.get(path).copied().unwrap_or(0);
+                let most = self.plan.limits(path).max_running_jobs;
+                most.is_some_and(|most| count >= most)
+            });
+            if !full {
+                let (job, queue) = (owner.facts.job.0, &owner.queue);
+                return wrong(format!("job {job} waits though {queue} may run one more"));
+            }
+        }
+        self.outcome.runnable = running;
+        Ok(())
+    }
+}

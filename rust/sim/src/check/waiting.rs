@@ -1,0 +1,172 @@
+//! Nobody waits without a reason that is stated and bounded.
+//!
+//! Work conservation: when a node has reported, no ask that may run in the room that is left is
+//! pending, except that
+//! - the host accepted no more decisions (`Engine::more`);
+//! - the heartbeat has filled as much of the room as `heartbeat_fill` allows;
+//! - the node is held for an ask that fits nowhere, each time for `reservation.hold_ms` at most;
+//! - the host refused this node for this job within the last second;
+//! - the ask names nearer places and waits for them: at each level no longer than the place
+//!   stage's wait, from the first time that it was held back so (and that was noticed: the
+//!   engine notes such moments no finer than a sixteenth of the wait).
+//!
+//! Starvation: once the load is over and nothing has happened for longer than all these bounds
+//! together, nothing that is pending could be served.
+
+use crate::failure::{Check, Checked, Failure};
+use crate::host::HeldBack;
+use crate::world::{Grant, World};
+use heddle_core::resource::Resource;
+use heddle_core::types::{AskId, JobId, Locality, NodeId};
+
+impl World {
+    /// Checks the room that a node's heartbeat left; `room` is what it had before.
+    pub(crate) fn check_conservation(
+        &mut self,
+        node: NodeId,
+        room: &Resource,
+        grants: &[Grant],
+    ) -> Checked {
+        if !self.options.checks.conservation {
+            return Ok(());
+        }
+        let held = self.check_hold(node)?;
+        if held || self.link.engine.more() || self.filled_enough(room, node, grants) {
+            return Ok(());
+        }
+        let mut held_back = Vec::new();
+        for (job, ask) in self.could_run(node, true) {
+            let engine_ask = self.link.engine.cluster().job(job);
+            let engine_ask = engine_ask.and_then(|job| job.ask(ask));
+            let known = &self.host.jobs[&job].asks[&ask];
+            let locality = known.locality(&self.host.nodes[&node].facts);
+            let level = engine_ask.map_or(Locality::OffSwitch, |ask| ask.level);
+            if locality <= level || (!known.facts.relax && locality == Locality::NodeLocal) {
+                let (facts, free) = (&known.facts, self.host.nodes[&node].free());
+                let what = format!("node {} keeps {free:?} though {facts:?} may run", node.0);
+                return Err(Failure::new(Check::Conservation, what));
+            }
+            held_back.push((job, ask, level));
+        }
+        for (job, ask, level) in held_back {
+            self.check_wait(job, ask, level, node)?;
+        }
+        self.outcome.conserved += 1;
+        Ok(())
+    }
+
+    /// The asks that may run on a node in the room that it has now. A refusal a moment ago
+    /// counts as a hindrance if `refusals` do.
+    fn could_run(&self, node: NodeId, refusals: bool) -> Vec<(JobId, AskId)> {
+        let Some(known) = self.host.nodes.get(&node) else {
+            return Vec::new();
+        };
+        let free = known.free();
+        let mut found = Vec::new();
+        for (job, owner) in &self.host.jobs {
+            let until = owner.refused.get(&node).copied().unwrap_or(i64::MIN);
+            if refusals && until > self.engine_now {
+                continue;
+            }
+            for (id, ask) in &owner.asks {
+                // Cheap tests first: the limits are worked out from all containers.
+                if self.hindrance(owner, ask, known, &free).is_none() {
+                    found.push((*job, *id));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the grants of a heartbeat have used as much as one heartbeat may.
+    fn filled_enough(&self, room: &Resource, node: NodeId, grants: &[Grant]) -> bool {
+        let fill = self.plan.heartbeat_fill;
+        let enough = room.scaled(fill);
+        let here = grants.iter().filter(|grant| grant.node == node);
+        let granted = here.fold(Resource::ZERO, |sum, grant| {
+            let owner = self.host.jobs.get(&grant.job);
+            let ask = owner.and_then(|owner| owner.asks.get(&grant.ask));
+            sum + ask.map_or(Resource::ZERO, |ask| ask.facts.resource)
+        });
+        fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i])
+    }
+
+    /// Whether the node is held; that must end in time.
+    fn check_hold(&mut self, node: NodeId) -> Checked<bool> {
+        let mut holds = self.link.engine.held_nodes();
+        let Some((_, job, resource)) = holds.find(|(held, _, _)| *held == node) else {
+            drop(holds);
+            self.held_since.remove(&node);
+            return Ok(false);
+        };
+        drop(holds);
+        let now = self.engine_now;
+        let since = self.held_since.entry(node).or_insert((job, resource, now));
+        if (since.0, since.1) != (job, resource) {
+            *since = (job, resource, now);
+        }
+        let (since, most) = (since.2, self.plan.reservation_ms.1);
+        if now - since > most && !self.could_run(node, true).is_empty() {
+            let what = format!(
+                "node {} has been held for job {} from {since} to {now}, {most} ms allowed",
+                node.0, job.0
+            );
+            return Err(Failure::new(Check::Delay, what));
+        }
+        Ok(true)
+    }
+
+    /// An ask was held back from a node with room for it: for how long by now?
+    fn check_wait(&mut self, job: JobId, ask: AskId, level: Locality, node: NodeId) -> Checked {
+        let now = self.engine_now;
+        let wait_ms = self.place.wait_ms(level);
+        let longest_ms = wait_ms.max(self.place.wait_ms(Locality::NodeLocal));
+        let grain_ms = (longest_ms / 16).max(1);
+        let owner = self.host.jobs.get_mut(&job);
+        let Some(ask) = owner.and_then(|owner| owner.asks.get_mut(&ask)) else {
+            return Ok(());
+        };
+        let fresh = HeldBack {
+            level,
+            first_ms: now,
+            noticed_ms: None,
+        };
+        let held = ask.held_back.get_or_insert(fresh);
+        if held.level != level {
+            *held = fresh;
+        }
+        if let Some(noticed) = held.noticed_ms {
+            if now - noticed > wait_ms {
+                let (from, facts) = (held.first_ms, &ask.facts);
+                let what = format!(
+                    "{facts:?} has insisted on {level:?} from {from} to {now}, kept from node \
+                     {}, {wait_ms} ms allowed",
+                    node.0
+                );
+                return Err(Failure::new(Check::Delay, what));
+            }
+        } else if now - held.first_ms >= grain_ms {
+            held.noticed_ms = Some(now);
+        }
+        Ok(())
+    }
+
+    /// Nothing has happened for long: then nothing can be served.
+    pub(crate) fn check_nobody_starves(&self) -> Checked {
+        if !self.options.checks.starvation {
+            return Ok(());
+        }
+        for node in self.host.nodes.keys() {
+            if let Some((job, ask)) = self.could_run(*node, false).first() {
+                let facts = self.host.jobs[job].asks[ask].facts;
+                let quiet = self.engine_now;
+                let what = format!("{facts:?} could run on node {} and is not served", node.0);
+                return Err(Failure::new(
+                    Check::Starvation,
+                    format!("{what} by {quiet}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}

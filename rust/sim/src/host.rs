@@ -1,0 +1,282 @@
+//! The simulated host's own books: nodes, jobs, asks and containers, kept as YARN's
+//! ResourceManager keeps them and without looking at the engine's. Decides nothing.
+
+use crate::agenda::Serial;
+use crate::world::Grant;
+use heddle_core::event::{AskFacts, ContainerFacts, JobFacts, NodeFacts};
+use heddle_core::resource::Resource;
+use heddle_core::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A node that is there.
+#[derive(Clone, Debug)]
+pub struct HostNode {
+    /// What the engine was told of it; `free` is worked out when it is told.
+    pub facts: NodeFacts,
+    /// Room of stopped containers that the node has not confirmed yet.
+    pub lingering: Resource,
+    /// What runs on it.
+    pub containers: BTreeSet<(JobId, ContainerKey)>,
+    /// What those hold.
+    pub used: Resource,
+}
+
+impl HostNode {
+    /// What is free on it; below zero when it is overcommitted.
+    pub fn free(&self) -> Resource {
+        self.facts.capacity - self.used - self.lingering
+    }
+
+    /// All that the engine is told of it.
+    pub fn told(&self) -> NodeFacts {
+        NodeFacts {
+            free: self.free(),
+            ..self.facts
+        }
+    }
+}
+
+/// One host or rack row of an ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRow {
+    /// How many of the containers would be local there.
+    pub count: u32,
+    /// For a rack: whether hosts that were not named may serve it.
+    pub relax: bool,
+}
+
+/// How long an ask has been held back at one level, for the check that waits are bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// At which level.
+    pub level: Locality,
+    /// The first time that a node had room and the ask was held back from it.
+    pub first_ms: Millis,
+    /// The first such time that the engine is bound to have noticed.
+    pub noticed_ms: Option<Millis>,
+}
+
+/// An ask with its rows.
+#[derive(Clone, Debug)]
+pub struct HostAsk {
+    /// What was asked for; `count` is what is still pending.
+    pub facts: AskFacts,
+    /// Hosts and racks with a count.
+    pub rows: BTreeMap<PlaceId, HostRow>,
+    /// Since when the ask could have been waiting: a lower bound of when it was listed.
+    pub since_ms: Millis,
+    /// See `HeldBack`.
+    pub held_back: Option<HeldBack>,
+}
+
+impl HostAsk {
+    fn named(&self, place: PlaceId) -> Option<&HostRow> {
+        self.rows.get(&place).filter(|row| row.count > 0)
+    }
+
+    /// How near a node is to what was named.
+    pub fn locality(&self, node: &NodeFacts) -> Locality {
+        if self.named(node.host).is_some() {
+            Locality::NodeLocal
+        } else if self.named(node.rack).is_some_and(|row| row.relax) {
+            Locality::RackLocal
+        } else {
+            Locality::OffSwitch
+        }
+    }
+
+    /// Whether YARN's rules on `relaxLocality` allow the node: a host that was named always; any
+    /// host of a rack that was named and relaxes; others only if the ask relaxes and their rack
+    /// was not named without relaxing (`ResourceRequest.setRelaxLocality`).
+    pub fn allows(&self, node: &NodeFacts) -> bool {
+        let rack = self.named(node.rack);
+        self.named(node.host).is_some()
+            || (self.facts.relax || rack.is_some()) && rack.is_none_or(|row| row.relax)
+    }
+
+    /// The nearest kind of place that is named, given what are racks.
+    pub fn floor(&self, is_rack: impl Fn(PlaceId) -> bool) -> Locality {
+        let named = self.rows.iter().filter(|(_, row)| row.count > 0);
+        named
+            .map(|(place, _)| match is_rack(*place) {
+                true => Locality::RackLocal,
+                false => Locality::NodeLocal,
+            })
+            .min()
+            .unwrap_or(Locality::OffSwitch)
+    }
+
+    /// The rows that a container on a node counts on.
+    fn counted(&self, node: &NodeFacts, locality: Locality) -> Vec<PlaceId> {
+        match locality {
+            Locality::NodeLocal => vec![node.host, node.rack],
+            Locality::RackLocal => vec![node.rack],
+            Locality::OffSwitch => Vec::new(),
+        }
+    }
+}
+
+/// A container that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostContainer {
+    /// Where.
+    pub node: NodeId,
+    /// What it holds.
+    pub resource: Resource,
+    /// Its request priority.
+    pub priority: i32,
+    /// Whether it is the ApplicationMaster.
+    pub am: bool,
+    /// Since when.
+    pub started_ms: Millis,
+}
+
+/// A job that has not ended.
+#[derive(Clone, Debug)]
+pub struct HostJob {
+    /// What was submitted; queue and priority follow changes.
+    pub facts: JobFacts,
+    /// Unlike the job's id, never used again.
+    pub serial: Serial,
+    /// The path of its queue.
+    pub queue: String,
+    /// Its user's name.
+    pub user: String,
+    /// Its asks, also those with nothing pending.
+    pub asks: BTreeMap<AskId, HostAsk>,
+    /// Its containers.
+    pub containers: BTreeMap<ContainerKey, HostContainer>,
+    /// What those hold.
+    pub used: Resource,
+    /// Places that it does not want.
+    pub blacklist: BTreeSet<PlaceId>,
+    /// Nodes that were refused a moment ago, and until when they are left out.
+    pub refused: BTreeMap<NodeId, Millis>,
+    /// The key of its next container.
+    pub next_key: ContainerKey,
+}
+
+/// What a grant changed, to take it back.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    job: JobId,
+    key: ContainerKey,
+    ask: HostAsk,
+}
+
+/// The books.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// Nodes that are there.
+    pub nodes: BTreeMap<NodeId, HostNode>,
+    /// Jobs that have not ended.
+    pub jobs: BTreeMap<JobId, HostJob>,
+}
+
+impl Host {
+    /// Counts an ask down for a container on a node and starts that, as YARN's
+    /// `LocalityAppPlacementAllocator` does for the locality that was decided: a grant before
+    /// this one may have been refused, so that a nearer row is there again. The job, ask and
+    /// node are there.
+    pub(crate) fn grant(&mut self, grant: &Grant, now: Millis) -> Granted {
+        let (job, ask, node) = (grant.job, grant.ask, grant.node);
+        let there = "the caller checked the decision";
+        let facts = self.nodes.get(&node).expect(there).facts;
+        let owner = self.jobs.get_mut(&job).expect(there);
+        let asked = owner.asks.get_mut(&ask).expect(there);
+        let before = asked.clone();
+        for place in asked.counted(&facts, grant.locality) {
+            if let Some(row) = asked.rows.get_mut(&place) {
+                row.count = row.count.saturating_sub(1);
+            }
+        }
+        asked.rows.retain(|_, row| row.count > 0);
+        asked.facts.count -= 1;
+        let container = HostContainer {
+            node,
+            resource: asked.facts.resource,
+            priority: asked.facts.priority,
+            am: asked.facts.am,
+            started_ms: now,
+        };
+        let key = owner.next_key;
+        owner.next_key += 1;
+        self.put(job, key, container);
+        Granted {
+            job,
+            key,
+            ask: before,
+        }
+    }
+
+    /// Takes a grant back: as if it had never been. The latest first.
+    pub fn take_back(&mut self, granted: Granted) {
+        self.take(granted.job, granted.key);
+        if let Some(job) = self.jobs.get_mut(&granted.job) {
+            job.next_key = granted.key;
+            job.asks.insert(granted.ask.facts.ask, granted.ask);
+        }
+    }
+
+    /// Starts a container.
+    pub fn put(&mut self, job: JobId, key: ContainerKey, container: HostContainer) {
+        if let Some(owner) = self.jobs.get_mut(&job) {
+            owner.used += container.resource;
+            owner.containers.insert(key, container);
+        }
+        if let Some(node) = self.nodes.get_mut(&container.node) {
+            node.used += container.resource;
+            node.containers.insert((job, key));
+        }
+    }
+
+    /// Ends a container.
+    pub fn take(&mut self, job: JobId, key: ContainerKey) -> Option<HostContainer> {
+        let owner = self.jobs.get_mut(&job)?;
+        let container = owner.containers.remove(&key)?;
+        owner.used -= container.resource;
+        if let Some(node) = self.nodes.get_mut(&container.node) {
+            node.used -= container.resource;
+            node.containers.remove(&(job, key));
+        }
+        Some(container)
+    }
+
+    /// A node's host and rack.
+    pub fn places_of(&self, node: NodeId) -> [PlaceId; 2] {
+        let node = self.nodes.get(&node).map(|node| node.facts);
+        node.map_or([PlaceId::ANY; 2], |node| [node.host, node.rack])
+    }
+
+    /// All that the engine is told of a container that it did not grant.
+    pub fn container_facts(job: JobId, key: ContainerKey, c: &HostContainer) -> ContainerFacts {
+        ContainerFacts {
+            job,
+            key,
+            node: c.node,
+            priority: c.priority,
+            am: c.am,
+            started_ms: c.started_ms,
+            resource: c.resource,
+        }
+    }
+
+    /// What the jobs at or below a queue hold.
+    pub fn used_below(&self, path: &str) -> Resource {
+        let below = |job: &&HostJob| {
+            let rest = job.queue.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let jobs = self.jobs.values().filter(below);
+        jobs.fold(Resource::ZERO, |sum, job| sum + job.used)
+    }
+
+    /// What ApplicationMasters hold, and how many they are, among the jobs that `within` admits.
+    pub fn masters(&self, within: impl Fn(&HostJob) -> bool) -> (Resource, u32) {
+        let jobs = self.jobs.values().filter(|job| within(job));
+        let masters = jobs.flat_map(|job| job.containers.values().filter(|c| c.am));
+        masters.fold((Resource::ZERO, 0), |(sum, count), master| {
+            (sum + master.resource, count + 1)
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! What a simulation leads to: figures per job and in all, kept while it runs.
+
+use crate::host::{HostContainer, HostJob};
+use crate::link::Passage;
+use crate::world::Grant;
+use heddle_core::resource::Resource;
+use heddle_core::types::{AskId, Locality, Millis, NodeId};
+use std::collections::BTreeMap;
+
+/// The life of one job, in virtual time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobOutcome {
+    /// Its queue at submission.
+    pub queue: String,
+    /// When it was submitted.
+    pub submitted_ms: Millis,
+    /// When it got its first container.
+    pub started_ms: Option<Millis>,
+    /// When it was done; none if it was killed or could not end.
+    pub finished_ms: Option<Millis>,
+    /// How many containers it got.
+    pub containers: u32,
+}
+
+/// The figures.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// A digest of all decisions.
+    pub digest: u64,
+    /// How many events the engine was given.
+    pub events: u64,
+    /// When the simulation ended, in virtual time.
+    pub ended_ms: Millis,
+    /// Jobs by serial number.
+    pub jobs: BTreeMap<u64, JobOutcome>,
+    /// How many submissions there were, those turned away included.
+    pub submitted: u32,
+    /// How many of them found no queue.
+    pub turned_away: u32,
+    /// Jobs that nothing could be done for: they ask for what there is not.
+    pub stuck_jobs: u32,
+    /// Grants to asks that name places: on the host, on the rack, elsewhere.
+    pub locality: [u32; 3],
+    /// Grants that the host refused.
+    pub refused: u32,
+    /// Containers that the engine took back.
+    pub evicted: u32,
+    /// How often each finding of the work-conservation check was made: see `check::waiting`.
+    pub conserved: u64,
+    /// Capacity of all nodes as they joined.
+    pub capacity: Resource,
+    /// Memory times time that ended containers have held.
+    pub memory_mb_ms: i128,
+    /// Everything that went over the line, if it was recorded.
+    pub record: Vec<Passage>,
+    pub(crate) refused_grants: BTreeMap<u64, (NodeId, AskId)>,
+    pub(crate) runnable: BTreeMap<String, u32>,
+    pub(crate) last_seq: u64,
+}
+
+impl Outcome {
+    pub(crate) fn submitted(&mut self, serial: u64, job: &HostJob, now: Millis) {
+        let outcome = JobOutcome {
+            queue: job.queue.clone(),
+            submitted_ms: now,
+            ..JobOutcome::default()
+        };
+        self.jobs.insert(serial, outcome);
+    }
+
+    pub(crate) fn granted(&mut self, serial: u64, grant: &Grant, named: bool, now: Millis) {
+        if named {
+            self.locality[grant.locality as usize] += 1;
+        }
+        if let Some(job) = self.jobs.get_mut(&serial) {
+            job.started_ms.get_or_insert(now);
+            job.containers += 1;
+        }
+    }
+
+    pub(crate) fn finished(&mut self, serial: u64, now: Millis) {
+        if let Some(job) = self.jobs.get_mut(&serial) {
+            job.finished_ms = Some(now);
+        }
+    }
+
+    pub(crate) fn used(&mut self, container: &HostContainer, now: Millis) {
+        let held_ms = now - container.started_ms;
+        let memory_mb = container.resource.memory_mb();
+        self.memory_mb_ms += i128::from(memory_mb) * i128::from(held_ms);
+    }
+
+    /// How much of the nodes' memory was in use on average, 0 to 1.
+    pub fn utilisation(&self) -> f64 {
+        let all = self.capacity.memory_mb() as f64 * self.ended_ms.max(1) as f64;
+        self.memory_mb_ms as f64 / all
+    }
+
+    /// How many grants there were to asks that name places, by locality.
+    pub fn named_grants(&self, locality: Locality) -> u32 {
+        self.locality[locality as usize]
+    }
+
+    /// Jobs that are done: how long each waited and how long it took in all.
+    pub fn turnarounds(&self) -> Vec<(Millis, Millis)> {
+        let done = |job: &JobOutcome| {
+            let waited = job.started_ms? - job.submitted_ms;
+            Some((waited, job.finished_ms? - job.submitted_ms))
+        };
+        self.jobs.values().filter_map(done).collect()
+    }
+}

@@ -1,0 +1,291 @@
+//! The simulation: a cluster and its jobs in virtual time around the production engine. The
+//! host's side of the contract is in `world::events`, what goes wrong in `world::faults`, and
+//! what must hold in `check`.
+
+mod answers;
+mod events;
+mod faults;
+mod life;
+mod nodes;
+
+pub(crate) use answers::Grant;
+
+use crate::agenda::{Agenda, Due};
+use crate::check::Checks;
+use crate::failure::{Check, Checked, Failure};
+use crate::features::Features;
+use crate::host::Host;
+use crate::link::{Link, Passage, Tamper};
+use crate::master::Master;
+use crate::outcome::Outcome;
+use crate::policy::Policy;
+use crate::queues::Plan;
+use crate::random::Random;
+use crate::workload::{Jobs, Places, Size};
+use heddle_core::event::{Event, NodeFacts};
+use heddle_core::place::Place;
+use heddle_core::resource::Resource;
+use heddle_core::types::{AskId, JobId, Millis, NodeId, PlaceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The time between two reports of an ApplicationMaster.
+const MASTER_HEARTBEAT_MS: Millis = 1_000;
+
+/// A simulation that does not end within this time after its load has is stuck.
+const DRAIN_MS_MAX: Millis = 3_600_000;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Every random number follows from it.
+    pub seed: u64,
+    /// The composition.
+    pub policy: Policy,
+    /// What goes on besides plain jobs.
+    pub features: Features,
+    /// How much.
+    pub size: Size,
+    /// The configuration; random if none.
+    pub plan: Option<Plan>,
+    /// What is checked.
+    pub checks: Checks,
+    /// Whether everything that goes over the line is kept.
+    pub record: bool,
+}
+
+impl Options {
+    /// A small random cluster with a random half of the features: what the swarm runs.
+    pub fn swarm(seed: u64, policy: Policy) -> Options {
+        let mut random = Random::new(seed);
+        let features = Features::random(&mut random);
+        let size = Size {
+            nodes: random.range(1, 5) as u32,
+            racks: random.range(1, 3) as u32,
+            jobs: random.range(1, 6) as u32,
+            tasks_max: random.range(2, 10),
+            task_ms_max: random.pick(&[600, 2_000, 6_000]),
+            load_ms: random.pick(&[4_000, 10_000, 15_000]),
+            heartbeat_ms: random.pick(&[300, 1_000, 1_000]),
+            node_gb: random.pick(&[4, 8, 16]),
+        };
+        Options {
+            seed,
+            policy,
+            features,
+            size,
+            plan: None,
+            checks: Checks::all(),
+            record: false,
+        }
+    }
+}
+
+/// A simulation.
+pub struct World {
+    pub(crate) options: Options,
+    pub(crate) plan: Plan,
+    pub(crate) place: Box<dyn Place>,
+    pub(crate) follows_queues: bool,
+    pub(crate) link: Link,
+    pub(crate) host: Host,
+    pub(crate) masters: BTreeMap<JobId, Master>,
+    pub(crate) outcome: Outcome,
+    /// Racks that a node has told the engine of.
+    pub(crate) racks_told: BTreeSet<PlaceId>,
+    /// Since when nodes have been held, and what for.
+    pub(crate) held_since: BTreeMap<NodeId, (JobId, Resource, Millis)>,
+    pub(crate) places: Places,
+    random: Random,
+    agenda: Agenda,
+    /// Virtual time, and how far the engine's clock is ahead of it.
+    now: Millis,
+    skew_ms: Millis,
+    /// The time at which the engine's clock stands still.
+    frozen: Option<Millis>,
+    /// The latest time that the engine was given.
+    pub(crate) engine_now: Millis,
+    outbox: Vec<Event>,
+    dirty: BTreeMap<(JobId, AskId), BTreeSet<PlaceId>>,
+    /// Whether events wait for the answers of the grants in hand.
+    deferring: bool,
+    /// Whether the load is over: nothing new is submitted, nothing goes wrong any more.
+    draining: bool,
+    next_serial: u64,
+    lost_nodes: BTreeMap<NodeId, NodeFacts>,
+    lives: BTreeMap<NodeId, u32>,
+    last_activity: Millis,
+    stopped: bool,
+}
+
+impl World {
+    /// A cluster without jobs.
+    pub fn new(options: Options, tamper: Option<Box<dyn Tamper>>) -> Checked<World> {
+        // The stream of the options must not be drawn from again.
+        let mut random = Random::new(options.seed ^ 0x5eed_0f_0e_d1_e5);
+        let capacity = Resource::new(
+            options.size.node_gb * 1024 * i64::from(options.size.nodes),
+            options.size.node_gb * i64::from(options.size.nodes),
+        );
+        let plan = options.plan.clone().unwrap_or_else(|| {
+            Plan::random(options.policy, &capacity, &options.features, &mut random)
+        });
+        let link = Link::open(plan.setup_json(), options.record, tamper)?;
+        let mut world = World {
+            place: plan.place(),
+            follows_queues: plan.follows_queues(),
+            places: Places::new(&options.size),
+            plan,
+            link,
+            options,
+            random,
+            host: Host::default(),
+            masters: BTreeMap::new(),
+            outcome: Outcome::default(),
+            racks_told: BTreeSet::new(),
+            held_since: BTreeMap::new(),
+            agenda: Agenda::default(),
+            now: 0,
+            skew_ms: 0,
+            frozen: None,
+            engine_now: 0,
+            outbox: Vec::new(),
+            dirty: BTreeMap::new(),
+            deferring: false,
+            draining: false,
+            next_serial: 1,
+            lost_nodes: BTreeMap::new(),
+            lives: BTreeMap::new(),
+            last_activity: 0,
+            stopped: false,
+        };
+        world.plan_everything()?;
+        Ok(world)
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// The first check that does not hold, with what happened just before.
+    pub fn run(mut self) -> Checked<Outcome> {
+        let result = self.run_to_end();
+        let explain = |failure| self.link.explain(failure);
+        result.map_err(explain)?;
+        self.outcome.digest = self.link.digest;
+        self.outcome.events = self.link.events;
+        self.outcome.ended_ms = self.now;
+        self.outcome.record = self.link.record.take().unwrap_or_default();
+        Ok(self.outcome)
+    }
+
+    fn plan_everything(&mut self) -> Checked {
+        for id in 0..self.options.size.nodes {
+            self.join_node(NodeId(id))?;
+        }
+        for _ in 0..self.options.size.jobs {
+            // Half come at once, as a backlog is where policies differ.
+            let at = match self.random.percent(50) {
+                true => 0,
+                false => self.random.range(0, self.options.size.load_ms),
+            };
+            self.agenda.plan(at, Due::Submission);
+        }
+        self.agenda.plan(0, Due::Tick);
+        if self.options.features != Features::default() {
+            self.agenda.plan(500, Due::Fault);
+        }
+        Ok(())
+    }
+
+    fn run_to_end(&mut self) -> Checked {
+        while !self.stopped {
+            let Some((at, due)) = self.agenda.next() else {
+                break;
+            };
+            self.now = self.now.max(at);
+            self.handle(due)?;
+        }
+        self.end()
+    }
+
+    fn handle(&mut self, due: Due) -> Checked {
+        match due {
+            Due::Submission => self.submit(),
+            Due::NodeHeartbeat(node, life) => self.node_heartbeat(node, life),
+            Due::NodeBack(node) => self.node_back(node),
+            Due::NodeUp(node) => self.node_up(node),
+            Due::MasterHeartbeat(job, life) => self.master_heartbeat(job, life),
+            Due::NextAttempt(job, serial) => self.next_attempt(job, serial),
+            Due::ContainerEnd(job, serial, key) => self.container_end(job, serial, key),
+            Due::Eviction(job, serial, key) => self.eviction_due(job, serial, key),
+            Due::Tick => self.tick(),
+            Due::Fault => self.fault_due(),
+            Due::Thaw => {
+                self.frozen = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Checked {
+        self.agenda
+            .plan(self.now + heddle_core::engine::TICK_MS, Due::Tick);
+        self.draining = self.now >= self.options.size.load_ms;
+        if self.draining {
+            self.frozen = None;
+        }
+        self.deliver(Some(Event::Tick))?;
+        if !self.draining {
+            return Ok(());
+        }
+        if self.host.jobs.is_empty() && self.outcome.submitted == self.options.size.jobs {
+            self.stopped = true;
+        } else if self.engine_now - self.last_activity > self.quiet_ms() {
+            // Whoever waits now waits for good: it had better be impossible to serve.
+            self.check_nobody_starves()?;
+            self.stopped = true;
+        } else if self.now > self.options.size.load_ms + DRAIN_MS_MAX {
+            let what = format!("still at work after {DRAIN_MS_MAX} ms without new jobs");
+            return Err(Failure::new(Check::Starvation, what));
+        }
+        Ok(())
+    }
+
+    /// How long nothing may happen at the most while something can be served: every bound that
+    /// holds an ask or a node back, one after the other, and a few reports of every node.
+    fn quiet_ms(&self) -> Millis {
+        let plan = &self.plan;
+        let waits = plan.wait_ms.0 + plan.wait_ms.1;
+        let holds = plan.reservation_ms.0 + plan.reservation_ms.1;
+        2 * waits + 2 * holds + 5 * self.options.size.heartbeat_ms + 5_000
+    }
+
+    /// Ends what is left, and checks that the engine has nothing left either.
+    fn end(&mut self) -> Checked {
+        let jobs: Vec<JobId> = self.host.jobs.keys().copied().collect();
+        self.outcome.stuck_jobs = jobs.len() as u32;
+        for job in jobs {
+            self.remove_job(job)?;
+        }
+        self.deliver(None)?;
+        self.check_nothing_is_left()
+    }
+
+    /// The time on the engine's clock.
+    pub(crate) fn clock(&self) -> Millis {
+        self.frozen.unwrap_or(self.now + self.skew_ms)
+    }
+
+    /// Everything that went over the line so far.
+    pub fn record(&self) -> &[Passage] {
+        self.link.record.as_deref().unwrap_or_default()
+    }
+
+    fn jobs(&mut self) -> Jobs<'_> {
+        Jobs {
+            size: &self.options.size,
+            places: &self.places,
+            features: &self.options.features,
+            random: &mut self.random,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The host's side of the contract: what becomes an event, when frames go out, and what is
+//! done with the decisions that come back.
+
+use super::World;
+use crate::failure::{Check, Checked, Failure};
+use crate::host::{HostAsk, HostRow};
+use crate::master::{Kind, Table};
+use heddle_core::event::{AskFacts, Decision, Event};
+use heddle_core::types::{AskId, JobId, NodeId, PlaceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Decisions accepted per step if nothing else is wanted.
+const DECISIONS_MAX: usize = 10_000;
+
+/// A frame longer than this goes out without waiting for a node.
+const FRAME_EVENTS_MAX: usize = 200;
+
+impl World {
+    /// Tells the engine something: at once, with the next frame, or after the answers in hand.
+    pub(super) fn send(&mut self, event: Event) -> Checked {
+        self.outbox.push(event);
+        self.flush()
+    }
+
+    /// Hands over what was collected, unless it is better collected further.
+    pub(super) fn flush(&mut self) -> Checked {
+        let waits = self.options.features.batching && self.outbox.len() < FRAME_EVENTS_MAX;
+        if self.deferring || waits {
+            return Ok(());
+        }
+        self.deliver(None)
+    }
+
+    /// Hands over everything that was collected, `last` at the end, and acts on the decisions.
+    pub(super) fn deliver(&mut self, last: Option<Event>) -> Checked {
+        let mut frame = std::mem::take(&mut self.outbox);
+        self.write_dirty_asks(&mut frame);
+        frame.extend(last);
+        if frame.is_empty() {
+            return Ok(());
+        }
+        let most = match self.options.features.few_decisions {
+            true => self.random.range(1, 4) as usize,
+            false => DECISIONS_MAX,
+        };
+        let mut decisions = Vec::new();
+        if self.options.features.batching {
+            decisions = self.step(frame.clone(), most)?;
+        } else {
+            for event in &frame {
+                decisions.extend(self.step(vec![*event], most)?);
+            }
+        }
+        for event in &frame {
+            self.note_answer(event);
+        }
+        let heartbeat = match last {
+            Some(Event::Heartbeat { node, .. }) => Some(node),
+            _ => None,
+        };
+        self.judge(decisions, heartbeat)
+    }
+
+    fn step(&mut self, events: Vec<Event>, most: usize) -> Checked<Vec<Decision>> {
+        let back_ms = match self.options.features.freezes && !self.draining {
+            true => self.random.pick(&[0, 0, 1, 700]),
+            false => 0,
+        };
+        // The engine's clock never goes back, whatever it is given.
+        let given = self.clock() - back_ms;
+        self.engine_now = self.engine_now.max(given);
+        let decisions = self.link.step(given, events, most)?;
+        if self.options.checks.invariants {
+            let invariants = self.link.engine.check_invariants();
+            invariants.map_err(|broken| Failure::new(Check::Invariants, broken))?;
+        }
+        Ok(decisions)
+    }
+
+    /// A node that was refused is left out for the job from the moment the engine knows.
+    fn note_answer(&mut self, event: &Event) {
+        let Event::Nack { job, seq, .. } = event else {
+            return;
+        };
+        let until = self.engine_now + crate::check::REFUSED_MS;
+        if let Some((node, ask)) = self.outcome.refused_grants.remove(seq)
+            && let Some(owner) = self.host.jobs.get_mut(job)
+        {
+            owner.refused.insert(node, until);
+            if let Some(ask) = owner.asks.get_mut(&ask) {
+                ask.held_back = None;
+            }
+        }
+    }
+
+    fn write_dirty_asks(&mut self, frame: &mut Vec<Event>) {
+        for ((job, id), places) in std::mem::take(&mut self.dirty) {
+            let ask = self.host.jobs.get(&job).and_then(|job| job.asks.get(&id));
+            let Some(ask) = ask else { continue };
+            frame.push(Event::Ask(ask.facts));
+            for place in places {
+                let row = ask.rows.get(&place).copied();
+                let row = row.unwrap_or(HostRow {
+                    count: 0,
+                    relax: true,
+                });
+                frame.push(Event::AskRow {
+                    job,
+                    ask: id,
+                    place,
+                    count: row.count,
+                    relax: row.relax,
+                });
+            }
+        }
+    }
+
+    /// The ApplicationMaster of a job replaces one of its asks; the engine is told with the
+    /// next frame what is true then.
+    pub(super) fn set_ask(&mut self, job: JobId, id: AskId, kind: &Kind, am: bool, table: Table) {
+        let now = self.engine_now;
+        let racks = &self.racks_told;
+        let Some(owner) = self.host.jobs.get_mut(&job) else {
+            return;
+        };
+        let (count, rows) = table;
+        let facts = AskFacts {
+            job,
+            ask: id,
+            count,
+            priority: kind.priority,
+            partition: kind.partition,
+            relax: kind.relax,
+            am,
+            update: kind.update,
+            resource: kind.resource,
+        };
+        let dirty = self.dirty.entry((job, id)).or_default();
+        let ask = owner.asks.entry(id).or_insert_with(|| HostAsk {
+            facts: AskFacts { count: 0, ..facts },
+            rows: BTreeMap::new(),
+            since_ms: now,
+            held_back: None,
+        });
+        let was = AskFacts { count, ..ask.facts };
+        if was != facts || ask.facts.count == 0 {
+            ask.since_ms = now;
+            ask.held_back = None;
+        }
+        let is_rack = |place: PlaceId| racks.contains(&place);
+        let floor = ask.floor(is_rack);
+        let before = std::mem::replace(&mut ask.rows, rows);
+        ask.rows.retain(|_, row| row.count > 0);
+        if ask.floor(is_rack) != floor {
+            ask.held_back = None;
+        }
+        ask.facts = facts;
+        let places: BTreeSet<PlaceId> = before.keys().chain(ask.rows.keys()).copied().collect();
+        dirty.extend(
+            places
+                .into_iter()
+                .filter(|place| before.get(place) != ask.rows.get(place)),
+        );
+    }
+
+    /// Marks every pending ask to be told with all its rows: the engine is new.
+    pub(super) fn mark_all_asks(&mut self) {
+        for (job, owner) in &self.host.jobs {
+            for (id, ask) in &owner.asks {
+                if ask.facts.count > 0 {
+                    let places = ask.rows.keys().copied().collect();
+                    self.dirty.insert((*job, *id), places);
+                }
+            }
+        }
+    }
+
+    /// All asks insist anew: the engine has listed them anew.
+    pub(super) fn forget_waits(&mut self, of: Option<JobId>) {
+        for (job, owner) in &mut self.host.jobs {
+            if of.is_none_or(|of| of == *job) {
+                for ask in owner.asks.values_mut() {
+                    ask.held_back = None;
+                }
+            }
+        }
+    }
+
+    /// Tells the engine of a node; a rack that it did not know makes it list all asks anew.
+    pub(super) fn tell_node(&mut self, node: NodeId, added: bool) -> Checked {
+        let Some(known) = self.host.nodes.get(&node) else {
+            return Ok(());
+        };
+        let told = known.told();
+        if self.racks_told.insert(told.rack) {
+            self.forget_waits(None);
+        }
+        self.send(match added {
+            true => Event::NodeAdded(told),
+            false => Event::NodeChanged(told),
+        })
+    }
+}

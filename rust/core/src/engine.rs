@@ -43,8 +43,16 @@ struct InFlight {
     job: JobId,
     ask: AskId,
     container: Container,
-    /// The rows that it counted on, each with whether it relaxed, to be restored if refused.
-    counted: [Option<(PlaceId, bool)>; 2],
+    /// The rows that it counts on, to be restored if it is refused.
+    counted: [Option<Counted>; 2],
+}
+
+/// A row that a grant counts on.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    place: PlaceId,
+    /// Whether the row relaxed; none if there was no such row.
+    relax: Option<bool>,
 }
 
 /// The engine. One per scheduler; single-threaded; owns everything it knows.

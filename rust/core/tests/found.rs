@@ -179,3 +179,26 @@ fn a_node_may_leave_with_a_grant_unanswered() {
     let pending: Vec<u32> = job.pending().map(|ask| ask.facts.count).collect();
     assert_eq!(pending, [2], "what was refused is pending again");
 }
+
+/// A rack's row may count less than its hosts' together, as ApplicationMasters have racks of
+/// their own making.
+#[test]
+fn a_row_that_a_refused_grant_had_used_up_goes_to_the_next_grant() {
+    let mut host = Host::new(local_first());
+    let node = host.node(0, 4096, 4);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.ask(1, 0, 3, 2048);
+    host.step(&[row(1, 0, host_of(node), 3), row(1, 0, rack_place(0), 1)]);
+    let grants = host.beat_unanswered(node);
+    assert_eq!(grants.len(), 2);
+    host.refuse(grants[0], Refusal::Other);
+    host.commit(grants[1]);
+    let job = host.engine.cluster().job(JobId(1)).expect("it runs");
+    let rows = &job.ask(AskId(0)).expect("it was asked for").rows;
+    assert_eq!(rows[&host_of(node)].count, 2);
+    assert!(
+        !rows.contains_key(&rack_place(0)),
+        "one container runs on it"
+    );
+}

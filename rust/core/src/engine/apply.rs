@@ -1,6 +1,6 @@
 //! Events, one by one: each is checked against the model and then applied to it.
 
-use super::{Engine, ID_MAX, InFlight, REFUSED_MS};
+use super::{Counted, Engine, ID_MAX, InFlight, REFUSED_MS};
 use crate::cluster::{Ask, Container, Job, Row, Standing};
 use crate::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal};
 use crate::order::OrderKey;
@@ -502,7 +502,11 @@ impl Engine {
             return;
         };
         ask.facts.count += 1;
-        for (place, relax) in grant.counted.into_iter().flatten() {
+        for counted in grant.counted.into_iter().flatten() {
+            let Counted { place, relax } = counted;
+            let Some(relax) = relax.filter(|_| !self.take_over(&grant, counted)) else {
+                continue;
+            };
             let job = self.cluster.job(grant.job);
             let rows = job.and_then(|job| job.ask(grant.ask)).map(|ask| &ask.rows);
             let row = rows.and_then(|rows| rows.get(&place).copied());
@@ -514,6 +518,20 @@ impl Engine {
             self.set_row(grant.job, grant.ask, place, row);
         }
         self.enter(grant.job, grant.ask);
+    }
+
+    /// Whether a later grant to the same ask, which found a row used up, counts on it instead
+    /// of a refused one: so it would be had that one not been made.
+    fn take_over(&mut self, refused: &InFlight, counted: Counted) -> bool {
+        let same_ask = |later: &&mut InFlight| (later.job, later.ask) == (refused.job, refused.ask);
+        let later = self.in_flight.iter_mut().filter(same_ask);
+        let mut rows = later.flat_map(|later| later.counted.iter_mut().flatten());
+        let heir = rows.find(|row| row.place == counted.place && row.relax.is_none());
+        let found = heir.is_some();
+        if let Some(heir) = heir {
+            heir.relax = counted.relax;
+        }
+        found
     }
 
     /// Adds a container to (or takes it from) every book that counts containers.

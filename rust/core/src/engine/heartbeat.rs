@@ -2,7 +2,7 @@
 //! accepts, by the configured fill, and by the room itself.
 
 use super::search::{Pick, Search};
-use super::{Engine, InFlight};
+use super::{Counted, Engine, InFlight};
 use crate::backlog::FitList;
 use crate::cluster::{Container, Row, Standing};
 use crate::event::Decision;
@@ -151,14 +151,14 @@ impl Engine {
     }
 
     /// Lowers the counts exactly as YARN's `LocalityAppPlacementAllocator` does: a node-local
-    /// container counts on its host's row, its rack's and in all. Tells which rows there were.
+    /// container counts on its host's row, its rack's and in all. Tells which those were.
     fn count_down(
         &mut self,
         pick: Pick,
         host: PlaceId,
         rack: PlaceId,
         locality: Locality,
-    ) -> [Option<(PlaceId, bool)>; 2] {
+    ) -> [Option<Counted>; 2] {
         let mut counted = [None; 2];
         for (i, place) in counted_places(host, rack, locality).enumerate() {
             let job = self
@@ -168,8 +168,10 @@ impl Engine {
             let ask = job
                 .ask(pick.ask)
                 .expect("a pick is of an ask that is there");
-            if let Some(row) = ask.rows.get(&place).copied() {
-                counted[i] = Some((place, row.relax));
+            let row = ask.rows.get(&place).copied();
+            let relax = row.map(|row| row.relax);
+            counted[i] = Some(Counted { place, relax });
+            if let Some(row) = row {
                 let row = Row {
                     count: row.count.saturating_sub(1),
                     ..row

@@ -239,7 +239,7 @@ impl World {
         }
         if self.host.jobs.is_empty() && self.outcome.submitted == self.options.size.jobs {
             self.stopped = true;
-        } else if self.engine_now - self.last_activity > self.quiet_ms() {
+        } else if self.now - self.last_activity > self.quiet_ms() {
             // Whoever waits now waits for good: it had better be impossible to serve.
             self.check_nobody_starves()?;
             self.stopped = true;

@@ -122,7 +122,7 @@ impl World {
         {
             ask.held_back = None;
         }
-        self.last_activity = self.engine_now;
+        self.last_activity = self.now;
         self.outcome.granted(serial, grant, named, self.now);
         let attempt = self.masters.get(&job).map_or(0, |master| master.attempt);
         if am {

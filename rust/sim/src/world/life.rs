@@ -69,7 +69,7 @@ impl World {
         self.outcome.submitted(serial, &owner, self.now);
         self.host.jobs.insert(job, owner);
         self.masters.insert(job, master);
-        self.last_activity = self.clock();
+        self.last_activity = self.now;
         self.outbox.push(Event::JobAdded(facts));
         self.begin_attempt(job)
     }
@@ -197,7 +197,7 @@ impl World {
             return Ok(());
         }
         let fails = self.options.features.failures && !self.draining && self.random.percent(20);
-        self.last_activity = self.clock();
+        self.last_activity = self.now;
         self.complete(job, key, i32::from(fails))
     }
 
@@ -287,7 +287,7 @@ impl World {
         }
         self.host.jobs.remove(&job);
         self.dirty.retain(|(of, _), _| *of != job);
-        self.last_activity = self.clock();
+        self.last_activity = self.now;
         self.send(Event::JobRemoved(job))
     }
 }

@@ -24,7 +24,8 @@
 extern unsigned checks_failed;
 
 /* Counts a failure and says where; goes on, so that one run shows all of them. */
-#define CHECK(condition, ...) check_that((condition) != 0, #condition, __FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(condition, ...) \
+  check_that((condition) != 0, #condition, __FILE__, __LINE__, __VA_ARGS__)
 
 void check_that(int holds, const char *what, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

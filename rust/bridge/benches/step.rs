@@ -16,6 +16,7 @@ use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, Us
 
 const RUNS: usize = 9;
 const DECISIONS_MAX: u32 = 64;
+/// Containers that a node has room for. The default `heartbeat_fill` gives half of them at once.
 const CAPACITY: i64 = 16;
 
 fn main() {
@@ -33,7 +34,10 @@ fn main() {
         report(&name, &heartbeats(nodes, runs, jobs));
     }
     for jobs in [10, 1_000] {
-        let name = format!("heartbeat with {CAPACITY} of: end, grant, ack; {jobs} jobs");
+        let name = format!(
+            "heartbeat that ends and grants {} of {jobs} jobs",
+            CAPACITY / 2
+        );
         report(&name, &packing(nodes, runs, jobs));
     }
 }

@@ -553,8 +553,8 @@ int32_t heddle_open(const uint8_t *setup_json,
 // always refused. The buffers must not overlap and may have any alignment.
 //
 // # Safety
-// `input` must point to `input_len` readable bytes and `out` to `out_cap` writable ones; either may be
-// NULL, which is refused.
+// `input` must point to `input_len` readable bytes and `out` to `out_cap` writable ones; either
+// may be NULL, which is refused.
 int64_t heddle_step(uint64_t h,
                     const uint8_t *input,
                     size_t input_len,

@@ -70,8 +70,8 @@ pub unsafe extern "C" fn heddle_open(
 /// always refused. The buffers must not overlap and may have any alignment.
 ///
 /// # Safety
-/// `input` must point to `input_len` readable bytes and `out` to `out_cap` writable ones; either may be
-/// NULL, which is refused.
+/// `input` must point to `input_len` readable bytes and `out` to `out_cap` writable ones; either
+/// may be NULL, which is refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heddle_step(
     h: u64,

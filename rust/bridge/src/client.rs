@@ -8,7 +8,7 @@ use heddle_core::event::{
     AskFacts, ContainerFacts, Decision, Event, EvictReason, JobFacts, NodeFacts, Refusal,
 };
 use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, Locality, NodeId};
+use heddle_core::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
 
 use crate::constant::*;
 use crate::record::{self, InputHeader, OutputHeader, RecordHeader};
@@ -50,109 +50,110 @@ impl FrameWriter {
     fn push(&mut self, event: &Event) {
         match *event {
             Event::NodeAdded(facts) => self.node(NODE_ADDED, &facts),
-            Event::NodeRemoved(node) => {
-                let header = header::<record::NodeRemoved>(NODE_REMOVED, node.0);
-                self.write(&record::NodeRemoved { header });
-            }
+            Event::NodeRemoved(node) => self.plain(NODE_REMOVED, node.0),
             Event::NodeChanged(facts) => self.node(NODE_CHANGED, &facts),
-            Event::Heartbeat { node, free } => {
-                let header = header::<record::Heartbeat>(HEARTBEAT, node.0);
-                self.write(&record::Heartbeat {
-                    header,
-                    free: free.0,
-                });
-            }
+            Event::Heartbeat { node, free } => self.heartbeat(node, free),
             Event::JobAdded(facts) => self.job(&facts),
-            Event::JobRemoved(job) => {
-                let header = header::<record::JobRemoved>(JOB_REMOVED, job.0);
-                self.write(&record::JobRemoved { header });
-            }
-            Event::JobMoved { job, queue } => {
-                let header = header::<record::JobMoved>(JOB_MOVED, job.0);
-                self.write(&record::JobMoved {
-                    header,
-                    queue: queue.0,
-                    pad: 0,
-                });
-            }
-            Event::JobPriority { job, priority } => {
-                let header = header::<record::JobPriority>(JOB_PRIORITY, job.0);
-                self.write(&record::JobPriority {
-                    header,
-                    priority,
-                    pad: 0,
-                });
-            }
-            Event::JobReset(job) => {
-                let header = header::<record::JobReset>(JOB_RESET, job.0);
-                self.write(&record::JobReset { header });
-            }
-            Event::Blacklist { job, place, added } => {
-                let header = header::<record::Blacklist>(BLACKLIST, job.0);
-                self.write(&record::Blacklist {
-                    header,
-                    place: place.0,
-                    added: added.into(),
-                });
-            }
+            Event::JobRemoved(job) => self.plain(JOB_REMOVED, job.0),
+            Event::JobMoved { job, queue } => self.moved(job, queue),
+            Event::JobPriority { job, priority } => self.priority(job, priority),
+            Event::JobReset(job) => self.plain(JOB_RESET, job.0),
+            Event::Blacklist { job, place, added } => self.blacklist(job, place, added),
             Event::Ask(facts) => self.ask(&facts),
-            Event::AskRow {
-                job,
-                ask,
-                place,
-                count,
-                relax,
-            } => {
-                let header = header::<record::AskRow>(ASK_ROW, job.0);
-                let flags = if relax { ASK_RELAX_LOCALITY } else { 0 };
-                self.write(&record::AskRow {
-                    header,
-                    ask: ask.0,
-                    place: place.0,
-                    count,
-                    flags,
-                });
-            }
+            Event::AskRow { .. } => self.ask_row(event),
             Event::ContainerAdded(facts) => self.container(&facts),
-            Event::ContainerCompleted { job, key, exit } => {
-                let header = header::<record::ContainerCompleted>(CONTAINER_COMPLETED, job.0);
-                self.write(&record::ContainerCompleted {
-                    header,
-                    exit,
-                    pad: 0,
-                    key,
-                });
-            }
-            Event::ContainerResized { job, key, resource } => {
-                let header = header::<record::ContainerResized>(CONTAINER_RESIZED, job.0);
-                self.write(&record::ContainerResized {
-                    header,
-                    key,
-                    resource: resource.0,
-                });
-            }
+            Event::ContainerCompleted { job, key, exit } => self.completed(job, key, exit),
+            Event::ContainerResized { job, key, resource } => self.resized(job, key, resource),
             Event::Ack { job, seq, key } => {
                 let header = header::<record::Ack>(ACK, job.0);
                 self.write(&record::Ack { header, seq, key });
             }
-            Event::Nack { job, seq, refusal } => {
-                let header = header::<record::Nack>(NACK, job.0);
-                self.write(&record::Nack {
-                    header,
-                    reason: reason(refusal),
-                    pad: 0,
-                    seq,
-                });
-            }
-            Event::Tick => self.write(&record::Tick {
-                header: header::<record::Tick>(TICK, 0),
-            }),
-            Event::Fault(code) => {
-                self.write(&record::Fault {
-                    header: header::<record::Fault>(FAULT, code),
-                });
-            }
+            Event::Nack { job, seq, refusal } => self.nack(job, seq, refusal),
+            Event::Tick => self.plain(TICK, 0),
+            Event::Fault(code) => self.plain(FAULT, code),
         }
+    }
+
+    fn heartbeat(&mut self, node: NodeId, free: Resource) {
+        self.write(&record::Heartbeat {
+            header: header::<record::Heartbeat>(HEARTBEAT, node.0),
+            free: free.0,
+        });
+    }
+
+    fn moved(&mut self, job: JobId, queue: QueueId) {
+        self.write(&record::JobMoved {
+            header: header::<record::JobMoved>(JOB_MOVED, job.0),
+            queue: queue.0,
+            pad: 0,
+        });
+    }
+
+    fn priority(&mut self, job: JobId, priority: i32) {
+        self.write(&record::JobPriority {
+            header: header::<record::JobPriority>(JOB_PRIORITY, job.0),
+            priority,
+            pad: 0,
+        });
+    }
+
+    fn blacklist(&mut self, job: JobId, place: PlaceId, added: bool) {
+        self.write(&record::Blacklist {
+            header: header::<record::Blacklist>(BLACKLIST, job.0),
+            place: place.0,
+            added: added.into(),
+        });
+    }
+
+    fn ask_row(&mut self, event: &Event) {
+        let &Event::AskRow {
+            job,
+            ask,
+            place,
+            count,
+            relax,
+        } = event
+        else {
+            return;
+        };
+        self.write(&record::AskRow {
+            header: header::<record::AskRow>(ASK_ROW, job.0),
+            ask: ask.0,
+            place: place.0,
+            count,
+            flags: if relax { ASK_RELAX_LOCALITY } else { 0 },
+        });
+    }
+
+    fn completed(&mut self, job: JobId, key: ContainerKey, exit: i32) {
+        self.write(&record::ContainerCompleted {
+            header: header::<record::ContainerCompleted>(CONTAINER_COMPLETED, job.0),
+            exit,
+            pad: 0,
+            key,
+        });
+    }
+
+    fn resized(&mut self, job: JobId, key: ContainerKey, resource: Resource) {
+        self.write(&record::ContainerResized {
+            header: header::<record::ContainerResized>(CONTAINER_RESIZED, job.0),
+            key,
+            resource: resource.0,
+        });
+    }
+
+    fn nack(&mut self, job: JobId, seq: u64, refusal: Refusal) {
+        self.write(&record::Nack {
+            header: header::<record::Nack>(NACK, job.0),
+            reason: reason(refusal),
+            pad: 0,
+            seq,
+        });
+    }
+
+    /// A record that is all header.
+    fn plain(&mut self, kind: u16, id: u32) {
+        self.write(&header::<RecordHeader>(kind, id));
     }
 
     fn node(&mut self, kind: u16, facts: &NodeFacts) {

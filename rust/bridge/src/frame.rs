@@ -123,94 +123,85 @@ fn record_at(frame: &[u8], offset: usize) -> Result<&[u8], BridgeError> {
 /// One record, whose size has been checked to be that of its kind, as an event.
 fn decode_record(offset: usize, bytes: &[u8]) -> Result<Event, BridgeError> {
     let header: RecordHeader = read(&bytes[..RECORD_BYTES_MIN]);
-    let job = JobId(header.id);
-    let at = At {
-        offset,
-        kind: header.kind,
-    };
-    Ok(match header.kind {
+    let kind = header.kind;
+    let at = At { offset, kind };
+    Ok(match kind {
         NODE_ADDED => Event::NodeAdded(node(at, bytes)?),
         NODE_REMOVED => Event::NodeRemoved(NodeId(header.id)),
         NODE_CHANGED => Event::NodeChanged(node(at, bytes)?),
         HEARTBEAT => {
-            let heartbeat: record::Heartbeat = read(bytes);
-            Event::Heartbeat {
-                node: NodeId(header.id),
-                free: Resource(heartbeat.free),
-            }
+            let free = Resource(read::<record::Heartbeat>(bytes).free);
+            let node = NodeId(header.id);
+            Event::Heartbeat { node, free }
         }
+        TICK => Event::Tick,
+        FAULT => Event::Fault(header.id),
+        _ => return decode_job_record(at, JobId(header.id), bytes),
+    })
+}
+
+/// A record about a job and what it asks for.
+fn decode_job_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, BridgeError> {
+    Ok(match at.kind {
         JOB_ADDED => Event::JobAdded(job_facts(at, bytes)?),
         JOB_REMOVED => Event::JobRemoved(job),
-        JOB_MOVED => Event::JobMoved {
-            job,
-            queue: QueueId(read::<record::JobMoved>(bytes).queue),
-        },
-        JOB_PRIORITY => Event::JobPriority {
-            job,
-            priority: read::<record::JobPriority>(bytes).priority,
-        },
+        JOB_RESET => Event::JobReset(job),
+        JOB_MOVED => {
+            let queue = QueueId(read::<record::JobMoved>(bytes).queue);
+            Event::JobMoved { job, queue }
+        }
+        JOB_PRIORITY => {
+            let priority = read::<record::JobPriority>(bytes).priority;
+            Event::JobPriority { job, priority }
+        }
         BLACKLIST => {
             let blacklist: record::Blacklist = read(bytes);
             let added = at.flags("added", blacklist.added, 1)? == 1;
-            Event::Blacklist {
-                job,
-                place: PlaceId(blacklist.place),
-                added,
-            }
+            let place = PlaceId(blacklist.place);
+            Event::Blacklist { job, place, added }
         }
         ASK => Event::Ask(ask(at, bytes)?),
         ASK_ROW => {
             let row: record::AskRow = read(bytes);
             let relax = at.flags("flags", row.flags, ASK_RELAX_LOCALITY)? != 0;
-            let (ask, place) = (AskId(row.ask), PlaceId(row.place));
+            let (ask, place, count) = (AskId(row.ask), PlaceId(row.place), row.count);
             Event::AskRow {
                 job,
                 ask,
                 place,
-                count: row.count,
+                count,
                 relax,
             }
         }
+        _ => return decode_container_record(at, job, bytes),
+    })
+}
+
+/// A record about a container, or the answer to a grant.
+fn decode_container_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, BridgeError> {
+    Ok(match at.kind {
         CONTAINER_ADDED => Event::ContainerAdded(container(at, bytes)?),
         CONTAINER_COMPLETED => {
-            let completed: record::ContainerCompleted = read(bytes);
-            Event::ContainerCompleted {
-                job,
-                key: completed.key,
-                exit: completed.exit,
-            }
+            let record::ContainerCompleted { key, exit, .. } = read(bytes);
+            Event::ContainerCompleted { job, key, exit }
         }
         CONTAINER_RESIZED => {
-            let resized: record::ContainerResized = read(bytes);
-            let resource = at.amount("resource", resized.resource)?;
-            Event::ContainerResized {
-                job,
-                key: resized.key,
-                resource,
-            }
+            let record::ContainerResized { key, resource, .. } = read(bytes);
+            let resource = at.amount("resource", resource)?;
+            Event::ContainerResized { job, key, resource }
         }
         ACK => {
-            let ack: record::Ack = read(bytes);
-            Event::Ack {
-                job,
-                seq: ack.seq,
-                key: ack.key,
-            }
+            let record::Ack { seq, key, .. } = read(bytes);
+            Event::Ack { job, seq, key }
         }
         NACK => {
-            let nack: record::Nack = read(bytes);
-            Event::Nack {
-                job,
-                seq: nack.seq,
-                refusal: refusal(at, nack.reason)?,
-            }
+            let record::Nack { seq, reason, .. } = read(bytes);
+            let refusal = refusal(at, reason)?;
+            Event::Nack { job, seq, refusal }
         }
-        TICK => Event::Tick,
-        FAULT => Event::Fault(header.id),
-        JOB_RESET => Event::JobReset(job),
-        // The one list of kinds is the layout table, and `record_at` has looked there; a test
-        // walks the table through here.
-        _ => return Err(at.fault(0, "a kind that is decoded".to_owned(), header.kind)),
+        // `record_at` has found the kind in the layout table, and a test sends every kind of it
+        // through here.
+        kind => return Err(at.fault(0, "a kind that is decoded".to_owned(), kind)),
     })
 }
 

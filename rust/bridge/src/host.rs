@@ -2,8 +2,8 @@
 //!
 //! The C functions, the JNI natives and a replay all go through [`Host::step`] and
 //! [`Host::request`], so that the same input gives the same answer whoever calls. An engine that
-//! panicked once never decides again: its state may be half changed. This file makes no decision and
-//! knows no pointer.
+//! panicked once never decides again: its state may be half changed. This file makes no decision
+//! and knows no pointer.
 
 use std::path::PathBuf;
 
@@ -154,8 +154,8 @@ impl Host {
     /// Serves a request and writes the reply into `out`; returns its length.
     ///
     /// # Errors
-    /// As [`Host::request`]; and `ShortBuffer` when the reply does not fit. It is kept then, and the
-    /// needed size is in the first 8 bytes of `out` if there are that many.
+    /// As [`Host::request`]; and `ShortBuffer` when the reply does not fit. It is kept then, and
+    /// the needed size is in the first 8 bytes of `out` if there are that many.
     pub fn request_into(
         &mut self,
         now_ms: i64,

@@ -7,11 +7,11 @@
 //! digest = FNV-1a 64 over all answers so far, in order: an output frame or a reply as its bytes,
 //!          an error as its code in 8 bytes (i64)
 //! ```
-//! All numbers are little-endian. `now_ms` is that of a request and 0 elsewhere. An input is written
-//! before it is applied, so that what made an engine panic is in its journal; the digest entry is
-//! written at close. A journal never harms scheduling: when it cannot be written, or is full, it
-//! stops with one logged line. It is written through the page cache and not synced: it survives the
-//! process, not the machine. Replaying is done in `replay.rs`.
+//! All numbers are little-endian. `now_ms` is that of a request and 0 elsewhere. An input is
+//! written before it is applied, so that what made an engine panic is in its journal; the digest
+//! entry is written at close. A journal never harms scheduling: when it cannot be written, or is
+//! full, it stops with one logged line. It is written through the page cache and not synced: it
+//! survives the process, not the machine. Replaying is done in `replay.rs`.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};

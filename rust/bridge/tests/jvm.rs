@@ -280,7 +280,7 @@ fn every_native(env: &mut Env<'_>, class: &JClass<'_>) {
 }
 
 fn versions(env: &mut Env<'_>, class: &JClass<'_>) {
-    let abi = call(env, class, "abiVersion", "()I", &[]).and_then(|abi| Ok(abi.i()));
+    let abi = call(env, class, "abiVersion", "()I", &[]).map(|abi| abi.i());
     assert_eq!(abi.unwrap().unwrap(), ABI_VERSION as jint);
     let version = call(env, class, "version", "()Ljava/lang/String;", &[])
         .unwrap()

@@ -174,6 +174,10 @@ impl Cluster {
         if self.random.once_in(10) {
             library.request(self.now_ms, r#"{"op":"audit"}"#);
         }
+        if self.random.once_in(15) {
+            let weight = 1 + self.random.below(4);
+            library.request(self.now_ms, &reload(weight));
+        }
     }
 
     /// Sends a frame that begins with the answers that are due, and answers what it grants.
@@ -300,10 +304,11 @@ impl Cluster {
     fn submit(&mut self, library: &mut impl Library, events: &mut Vec<Event>) {
         let user = self.random.below(3);
         let queue = ["root.ads", "root.logs", "default"][self.random.below(3) as usize];
-        let request = format!(
-            r#"{{"op":"place","user":"user{user}","groups":[],"queue":"{queue}","recovering":false}}"#
+        let user_name = format!("user{user}");
+        let request = serde_json::json!(
+            {"op": "place", "user": user_name, "groups": [], "queue": queue, "recovering": false}
         );
-        let queue = queue_of(&library.request(self.now_ms, &request));
+        let queue = queue_of(&library.request(self.now_ms, &request.to_string()));
         let job = JobId(self.next_job);
         self.next_job += 1;
         self.jobs.insert(job, 2);
@@ -410,6 +415,14 @@ impl Cluster {
             }
         }
     }
+}
+
+/// The configuration of `SETUP` with another weight for one queue.
+fn reload(weight: u64) -> String {
+    let setup: serde_json::Value = serde_json::from_str(SETUP).expect("the setup is JSON");
+    let mut config = setup["config"].clone();
+    config["queues"][0]["weight"] = weight.into();
+    serde_json::json!({"op": "reload", "config": config}).to_string()
 }
 
 fn queue_of(reply: &str) -> QueueId {

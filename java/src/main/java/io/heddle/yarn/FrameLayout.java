@@ -2,10 +2,10 @@
 package io.heddle.yarn;
 
 /**
- * Layout of the frames that cross to the native library: for each record its kind, its
- * size and the offsets of its fields in bytes, all little-endian. Every record starts with
- * a kind (u16), its size (u16) and an id (u32). Says nothing of what a record means: that
- * is rust/bridge/src/record.rs.
+ * Layout of the frames that cross to the native library: for each record its kind,
+ * its size and the offsets of its fields in bytes, all little-endian. Every record
+ * starts with a kind (u16), its size (u16) and an id (u32). Says nothing of what a
+ * record means: that is rust/bridge/src/record.rs.
  */
 final class FrameLayout {
   /** Version of the library that this was generated from. */

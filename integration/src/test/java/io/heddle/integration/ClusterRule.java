@@ -13,6 +13,7 @@ import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.ContainerLogs;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.jobs.JobClient;
+import io.heddle.yarn.HeddleScheduler;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -33,7 +34,8 @@ final class ClusterRule extends ExternalResource {
   private final MiniCluster.Builder builder;
   private MiniCluster cluster;
   private int warningsSeen;
-  private String provoked;
+  private long rebuildsSeen;
+  private int rebuildsExpected;
 
   ClusterRule(MiniCluster.Builder builder) {
     this.builder = builder;
@@ -71,13 +73,24 @@ final class ClusterRule extends ExternalResource {
     return cluster.fileSystem();
   }
 
-  /** The running test provokes warnings of Heddle that contain this text. */
-  void provokes(String text) {
-    provoked = text;
+  /** The running test makes Heddle lose its engine this often. */
+  void expectRebuilds(int count) {
+    rebuildsExpected = count;
   }
 
-  /** Warnings of Heddle since the end of the previous test. */
-  List<String> warnings() {
+  /** Heddle as the active ResourceManager's scheduler; fails if that is another. */
+  HeddleScheduler heddle() {
+    assertEquals(MiniCluster.HEDDLE, cluster.scheduler().getClass().getName());
+    return (HeddleScheduler) cluster.scheduler();
+  }
+
+  /** False if the tests run against another scheduler, to test themselves. */
+  static boolean isHeddle() {
+    return System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null;
+  }
+
+  /** Heddle's warnings and errors since the end of the previous test. */
+  private List<String> warnings() {
     List<String> all = cluster.log().heddleWarnings();
     return all.subList(warningsSeen, all.size());
   }
@@ -87,18 +100,33 @@ final class ClusterRule extends ExternalResource {
     return new Verifier() {
       @Override
       protected void verify() throws Throwable {
-        if (System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null) {
-          assertEquals(MiniCluster.HEDDLE, cluster.scheduler().getClass().getName());
+        if (isHeddle()) {
+          checkHeddle();
         }
-        List<String> unexpected =
-            warnings().stream()
-                .filter(warning -> provoked == null || !warning.contains(provoked))
-                .collect(Collectors.toList());
-        warningsSeen = cluster.log().heddleWarnings().size();
-        provoked = null;
-        assertTrue("Heddle warned: " + unexpected, unexpected.isEmpty());
       }
     };
+  }
+
+  private void checkHeddle() throws Exception {
+    HeddleScheduler heddle = heddle();
+    assertTrue("Heddle granted nothing", heddle.getCommittedGrants() > 0);
+    assertEquals("events that Heddle failed to handle", 0, heddle.getFailures());
+    assertEquals("rebuilds of the engine", rebuildsSeen + rebuildsExpected,
+        heddle.getEngineRebuilds());
+    // A container may be between two books for a moment; a difference that stays is a fault.
+    Await.until(
+        "the engine's books equal the ResourceManager's",
+        20,
+        () -> heddle.auditEngine() == null,
+        heddle::auditEngine);
+    List<String> unexpected =
+        warnings().stream()
+            .filter(warning -> rebuildsExpected == 0 || !warning.contains("engine was"))
+            .collect(Collectors.toList());
+    rebuildsSeen = heddle.getEngineRebuilds();
+    rebuildsExpected = 0;
+    warningsSeen = cluster.log().heddleWarnings().size();
+    assertTrue("Heddle warned: " + unexpected, unexpected.isEmpty());
   }
 
   /** Waits until nothing is used: ApplicationMasters live on for seconds after their job. */

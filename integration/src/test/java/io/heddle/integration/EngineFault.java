@@ -4,8 +4,8 @@
  */
 package io.heddle.integration;
 
+import io.heddle.yarn.HeddleScheduler;
 import java.lang.reflect.Method;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 
 /** Reached by reflection: the hook is not part of what the shim offers to anyone else. */
 final class EngineFault {
@@ -14,8 +14,8 @@ final class EngineFault {
   private EngineFault() {}
 
   /** Makes the engine panic in its next step. */
-  static void panic(ResourceScheduler scheduler) throws Exception {
-    Method hook = scheduler.getClass().getDeclaredMethod("injectFault", int.class);
+  static void panic(HeddleScheduler scheduler) throws Exception {
+    Method hook = HeddleScheduler.class.getDeclaredMethod("injectFault", int.class);
     hook.setAccessible(true);
     hook.invoke(scheduler, PANIC);
   }

@@ -1,7 +1,3 @@
-/*
- * Real MapReduce jobs, one after the other, with their output verified. Many users at once are in
- * TenantsTest, faults of the cluster and the engine in FaultsTest and FailoverTest.
- */
 package io.heddle.integration;
 
 import static org.junit.Assert.assertArrayEquals;
@@ -29,6 +25,10 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TestRule;
 
+/**
+ * Real MapReduce jobs, one after the other, with their output verified. Many users at once are in
+ * TenantsTest, faults of the cluster and the engine in FaultsTest and FailoverTest.
+ */
 public class MapReduceTest {
   @ClassRule
   public static final ClusterRule CLUSTER = new ClusterRule(MiniCluster.named("map-reduce"));
@@ -69,7 +69,7 @@ public class MapReduceTest {
     Configuration conf = CLUSTER.configuration();
     Job job =
         JobClient.submit(
-            "ada", () -> TextJobs.wordCount(conf, "word count", corpus.folder(), output, 3));
+            "alice", () -> TextJobs.wordCount(conf, "word count", corpus.folder(), output, 3));
     CLUSTER.assertSucceeds(job);
     assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
     assertEquals(4, counter(job, JobCounter.TOTAL_LAUNCHED_MAPS));
@@ -83,7 +83,7 @@ public class MapReduceTest {
     Configuration conf = CLUSTER.configuration();
     Job job =
         JobClient.submit(
-            "ada", () -> TextJobs.upperCase(conf, "upper case", corpus.folder(), output));
+            "alice", () -> TextJobs.upperCase(conf, "upper case", corpus.folder(), output));
     CLUSTER.assertSucceeds(job);
     String[] expected =
         corpus.lines().stream()
@@ -104,14 +104,14 @@ public class MapReduceTest {
     Configuration conf = CLUSTER.configuration();
     Job job =
         JobClient.submit(
-            "ada", () -> TextJobs.flakyWordCount(conf, "flaky", corpus.folder(), output, 1));
+            "alice", () -> TextJobs.flakyWordCount(conf, "flaky", corpus.folder(), output, 1));
     CLUSTER.assertSucceeds(job);
     assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
     // Maps 0 and 2 fail once each.
     assertEquals(2, counter(job, JobCounter.NUM_FAILED_MAPS));
     assertEquals(6, counter(job, JobCounter.TOTAL_LAUNCHED_MAPS));
-    assertEquals(
-        corpus.lines().size(), job.getCounters().findCounter(TaskCounter.MAP_INPUT_RECORDS).getValue());
+    long read = job.getCounters().findCounter(TaskCounter.MAP_INPUT_RECORDS).getValue();
+    assertEquals(corpus.lines().size(), read);
   }
 
   private static long counter(Job job, JobCounter counter) throws Exception {

@@ -1,7 +1,3 @@
-/*
- * Several users and queues at once, a job that is killed among others, and an application that is
- * not MapReduce. Says nothing of how fair the shares are: the simulator's tests do.
- */
 package io.heddle.integration;
 
 import static org.junit.Assert.assertEquals;
@@ -34,6 +30,10 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TestRule;
 
+/**
+ * Several users and queues at once, a job that is killed among others, and an application that is
+ * not MapReduce. Says nothing of how fair the shares are: the simulator's tests do.
+ */
 public class TenantsTest {
   private static final String CONFIGURATION =
       "{\"policy\": {\"share\": \"fair\", \"order\": \"fifo\", \"place\": \"delay\"},"
@@ -53,9 +53,9 @@ public class TenantsTest {
         Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("tenants/in"), 3, 300, 11);
     // Two queues that the configuration names, two users of one of them, and a user's own queue.
     String[][] owners = {
-      {"ada", "ads"}, {"ben", "science"}, {"cleo", "science"}, {"dan", "default"},
+      {"alice", "ads"}, {"bob", "science"}, {"carol", "science"}, {"dave", "default"},
     };
-    String[] queues = {"root.ads", "root.science", "root.science", "root.dan"};
+    String[] queues = {"root.ads", "root.science", "root.science", "root.dave"};
     List<Job> jobs = new ArrayList<>();
     for (String[] owner : owners) {
       jobs.add(submitWordCount(corpus, owner[0], owner[1]));
@@ -66,7 +66,7 @@ public class TenantsTest {
           corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output(owners[i][0])));
       ApplicationId id = JobClient.applicationId(jobs.get(i).getJobID());
       assertEquals(owners[i][0], CLUSTER.applications().find(id).getUser());
-      if (System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null) {
+      if (ClusterRule.isHeddle()) {
         assertEquals(queues[i], CLUSTER.applications().find(id).getQueue());
       }
     }
@@ -74,7 +74,7 @@ public class TenantsTest {
 
   private static Job submitWordCount(Corpus corpus, String user, String queue) throws Exception {
     Configuration conf = CLUSTER.configuration();
-    if (System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null) {
+    if (ClusterRule.isHeddle()) {
       conf.set("mapreduce.job.queuename", queue);
     }
     return JobClient.submit(
@@ -96,7 +96,7 @@ public class TenantsTest {
     Path nowhere = ClusterRule.path("killed/out");
     Job hog =
         JobClient.submit(
-            "eve", () -> TextJobs.upperCase(slow, "hog", corpus.folder(), nowhere));
+            "erin", () -> TextJobs.upperCase(slow, "hog", corpus.folder(), nowhere));
     Applications applications = CLUSTER.applications();
     ApplicationId hogId = JobClient.applicationId(hog.getJobID());
     // It asks for 24 maps and the cluster has room for 16 containers: others have to wait.
@@ -106,7 +106,7 @@ public class TenantsTest {
     Path output = ClusterRule.path("survivor/out");
     Job survivor =
         JobClient.submit(
-            "fay", () -> TextJobs.wordCount(conf, "survivor", small.folder(), output, 1));
+            "frank", () -> TextJobs.wordCount(conf, "survivor", small.folder(), output, 1));
 
     hog.killJob();
 
@@ -135,7 +135,7 @@ public class TenantsTest {
               small, new String[] {host}, null, Priority.newInstance(42), false));
     }
     ShellApplication.Result result =
-        new ShellApplication(CLUSTER.configuration(), "gus", "default").run(requests, "sleep 1");
+        new ShellApplication(CLUSTER.configuration(), "grace", "default").run(requests, "sleep 1");
 
     assertEquals(requests.size(), result.containers().size());
     for (ContainerStatus status : result.statuses()) {

@@ -111,6 +111,9 @@ final class ClusterConfiguration {
     conf.set(MRJobConfig.REDUCE_JAVA_OPTS, TASK_JVM);
     conf.setInt(MRJobConfig.IO_SORT_MB, 16);
     conf.setInt(MRJobConfig.MR_AM_TO_RM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
+    // How long an ApplicationMaster tries to reach a NodeManager that is gone; by default minutes.
+    conf.setLong(YarnConfiguration.CLIENT_NM_CONNECT_MAX_WAIT_MS, 3000);
+    conf.setLong(YarnConfiguration.CLIENT_NM_CONNECT_RETRY_INTERVAL_MS, 500);
     // Which task runs when shall be the scheduler's doing alone.
     conf.setBoolean(MRJobConfig.MAP_SPECULATIVE, false);
     conf.setBoolean(MRJobConfig.REDUCE_SPECULATIVE, false);

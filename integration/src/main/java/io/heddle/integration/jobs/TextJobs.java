@@ -72,11 +72,12 @@ public final class TextJobs {
     Thread.sleep(conf.getLong(key, 0));
   }
 
-  /** The library's word mapper, after a pause. */
+  /** The library's word mapper, after a pause and behind its gate. */
   public static class PacedTokenMapper extends TokenCounterMapper {
     @Override
     protected void setup(Context context) throws IOException, InterruptedException {
       pause(context.getConfiguration(), MAP_PAUSE_MS);
+      Gates.pass(context);
     }
   }
 

@@ -23,11 +23,11 @@ use crate::order::{ORDERS, Order};
 use crate::place::{PLACES, Place};
 use crate::share::{SHARES, Share, ShareNodeId, ShareTree};
 use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
-use reservation::Reservation;
+use reservation::{Reservation, Rest};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ids at or above this are taken for garbage, not for a reason to grow tables without bound.
-const ID_MAX: u32 = 1 << 24;
+const ID_MAX: u32 = 1 << 20;
 
 /// How long a node that the host refused for a job is left out for that job. Long enough not
 /// to propose the same in vain on every heartbeat, short enough not to be noticed.
@@ -69,6 +69,8 @@ pub struct Engine {
     /// When locked asks are looked at next.
     timers: BTreeSet<(Millis, JobId, AskId)>,
     reservations: BTreeMap<NodeId, Reservation>,
+    /// Nodes that were held in vain a moment ago.
+    rests: BTreeMap<NodeId, Rest>,
     /// Containers that were told to go and have not gone yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
     /// Jobs that wait for `max_running_jobs`, over all queues.
@@ -98,6 +100,7 @@ impl Engine {
             next_seq: 1,
             timers: BTreeSet::new(),
             reservations: BTreeMap::new(),
+            rests: BTreeMap::new(),
             evicting: BTreeSet::new(),
             waiting_jobs: 0,
             headroom_from: 0,

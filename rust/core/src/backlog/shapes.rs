@@ -158,18 +158,11 @@ impl Shapes {
             let shape = &mut self.table[id.0 as usize];
             if shape.partition == partition && shape.resource.fits_in(free) {
                 shape.stamp = self.stamp;
-                // It may lie ahead: see `rest`.
-                shape.unfit_since_ms = shape.unfit_since_ms.max(now);
+                shape.unfit_since_ms = now;
                 fits.shapes.push(*id);
                 fits.mask |= 1 << id.bit();
             }
         }
-    }
-
-    /// Counts a shape as fitting until `until`, whatever nodes report.
-    pub fn rest(&mut self, id: ShapeId, until: Millis) {
-        let shape = &mut self.table[id.0 as usize];
-        shape.unfit_since_ms = shape.unfit_since_ms.max(until);
     }
 
     /// Fills `fits` with one pending shape, whether or not there is room for it.

@@ -96,6 +96,7 @@ impl Engine {
 
     fn remove_node(&mut self, id: NodeId) {
         self.reservations.remove(&id);
+        self.rests.remove(&id);
         // The host will refuse what it has not answered yet; the node's books end here.
         let unanswered = self.in_flight.iter();
         let unanswered: Vec<(JobId, u64)> = unanswered
@@ -255,8 +256,7 @@ impl Engine {
                 .expect("the position was just found");
             self.charge(id, &grant.container, false);
         }
-        self.reservations
-            .retain(|_, reservation| reservation.job != id);
+        self.release_job(id);
         self.cluster.remove_job(id);
         self.admit_waiting();
     }

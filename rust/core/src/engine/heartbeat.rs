@@ -39,6 +39,7 @@ impl Engine {
             .shapes
             .fit(&room, partition, self.now, &mut fits);
         if !fits.shapes.is_empty() && !self.serve_reservation(id, decisions_max, decisions) {
+            self.note_unheld(id);
             self.fill(id, room, decisions_max, decisions, &mut fits);
         }
         self.fits = fits;

@@ -13,9 +13,17 @@ use crate::resource::Resource;
 use crate::share::ShareNodeId;
 use crate::types::{AskId, JobId, Millis, NodeId};
 
-/// After a hold that led to nothing, how long a shape is without one at the least: long enough
-/// for every node to report (once a second by default) and be filled with what fits.
+/// After a hold that led to nothing, how long the node is not held again at the least: a few
+/// reports (one a second by default), to be filled with what fits.
 const REST_MS: Millis = 3_000;
+
+/// A node that was held in vain and is not held again for the time being.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    until_ms: Millis,
+    /// Whether it has reported since: without a report nobody had a chance.
+    reported: bool,
+}
 
 /// A node that is held, for which ask, and until when.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +57,7 @@ impl Engine {
                 && ask.may_run_on(facts.host, facts.rack)
         });
         let Some(job) = job.filter(|_| wanted && held.until_ms > self.now) else {
-            self.release(id, held);
+            self.release(id);
             return false;
         };
         let leaf = job.leaf;
@@ -77,14 +85,9 @@ impl Engine {
     /// reported. Runs on the tick, as it looks at every node.
     pub(super) fn reserve_for_unfit(&mut self) {
         let now = self.now;
-        let ended = self
-            .reservations
-            .iter()
-            .filter(|(_, held)| held.until_ms <= now);
-        let ended: Vec<(NodeId, Reservation)> = ended.map(|(id, held)| (*id, *held)).collect();
-        for (id, held) in ended {
-            self.release(id, held);
-        }
+        self.release_where(|held| held.until_ms <= now);
+        self.rests
+            .retain(|_, rest| rest.until_ms > now || !rest.reported);
         let after_ms = self.setup.config.reserve_after_ms;
         let starved: Vec<ShapeId> = self
             .backlog
@@ -100,13 +103,35 @@ impl Engine {
         }
     }
 
-    /// Ends a hold that led to nothing. If it was its time, the shape waits before a node is held for it again, so
-    /// that others get their chance: what it waits for may never come, such as the room of its
-    /// own ApplicationMaster.
-    fn release(&mut self, id: NodeId, held: Reservation) {
+    /// Ends a hold that led to nothing. The node rests before it is held again, for whatever
+    /// shape, so that others get their chance: what was waited for may never come, such as the
+    /// room of the job's own ApplicationMaster.
+    fn release(&mut self, id: NodeId) {
         self.reservations.remove(&id);
-        if held.until_ms <= self.now {
-            self.backlog.shapes.rest(held.shape, self.now + REST_MS);
+        let rest = Rest {
+            until_ms: self.now + REST_MS,
+            reported: false,
+        };
+        self.rests.insert(id, rest);
+    }
+
+    fn release_where(&mut self, ends: impl Fn(&Reservation) -> bool) {
+        let ended = self.reservations.iter().filter(|(_, held)| ends(held));
+        let ended: Vec<NodeId> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            self.release(id);
+        }
+    }
+
+    /// Ends the holds for a job.
+    pub(super) fn release_job(&mut self, job: JobId) {
+        self.release_where(|held| held.job == job);
+    }
+
+    /// A node reports and is filled with whatever fits.
+    pub(super) fn note_unheld(&mut self, id: NodeId) {
+        if let Some(rest) = self.rests.get_mut(&id) {
+            rest.reported = true;
         }
     }
 
@@ -123,6 +148,7 @@ impl Engine {
             .filter(|node| node.facts.schedulable && node.facts.partition == partition)
             .filter(|node| resource.fits_in(&node.facts.capacity))
             .filter(|node| !self.reservations.contains_key(&node.facts.node))
+            .filter(|node| !self.rests.contains_key(&node.facts.node))
             .max_by_key(|node| (node.free.memory_mb(), std::cmp::Reverse(node.facts.node)));
         let Some(node) = candidate else { return };
         let id = node.facts.node;

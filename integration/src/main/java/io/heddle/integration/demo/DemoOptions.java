@@ -32,10 +32,15 @@ final class DemoOptions {
    * @throws ParseException with a text for the user if they are wrong
    */
   static DemoOptions parse(String[] arguments) throws ParseException {
-    DemoOptions options = new DemoOptions(new GnuParser().parse(known(), arguments));
+    DemoOptions options;
+    try {
+      options = new DemoOptions(new GnuParser().parse(known(), arguments));
+    } catch (ParseException e) {
+      throw new ParseException(e.getMessage() + "; see ./x demo --help");
+    }
     if (!options.line.getArgList().isEmpty()) {
       throw new ParseException(
-          "unexpected argument '" + options.line.getArgList().get(0) + "'; see --help");
+          "unexpected argument '" + options.line.getArgList().get(0) + "'; see ./x demo --help");
     }
     options.engineConfiguration();
     return options;

@@ -12,7 +12,7 @@ import org.apache.commons.lang3.StringUtils;
 
 /** Fits 80 columns. */
 final class Picture {
-  private static final int CLUSTER_BAR = 40;
+  private static final int CLUSTER_BAR = 34;
   private static final int QUEUE_BAR = 16;
   private static final int JOB_BAR = 12;
 
@@ -25,18 +25,18 @@ final class Picture {
     lines.add("");
     lines.add(
         String.format(
-            "%-14s %s %4s   %2d running, %2d pending",
+            "%-14s %s %4s %3d running %3d pending",
             "cluster", bar(now.used(), CLUSTER_BAR), percent(now.used()), now.running(),
             now.pending()));
     lines.add("");
     lines.add(
         String.format(
-            "%-14s %-21s %5s %8s %8s   %s",
+            "%-14s %-21s %5s %8s %8s  %s",
             "queue", "share of the cluster", "fair", "running", "pending", "node/rack/off"));
     for (Snapshot.Queue queue : now.queues()) {
       lines.add(
           String.format(
-              "%-14s %s %4s %5s %8d %8d   %s",
+              "%-14s %s %4s %5s %8d %8d  %s",
               StringUtils.abbreviate(queue.path, 14), bar(queue.used, QUEUE_BAR),
               percent(queue.used), percent(queue.entitled), queue.running, queue.pending,
               localities(queue.localities)));

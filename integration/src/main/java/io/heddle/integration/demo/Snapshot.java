@@ -40,7 +40,7 @@ final class Snapshot {
   private final long running;
   private final long pending;
 
-  private Snapshot(List<Queue> queues, double used) {
+  Snapshot(List<Queue> queues, double used) {
     this.queues = queues;
     this.used = used;
     this.running = queues.stream().mapToLong(queue -> queue.running).sum();

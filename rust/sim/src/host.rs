@@ -248,6 +248,15 @@ impl Host {
         node.map_or([PlaceId::ANY; 2], |node| [node.host, node.rack])
     }
 
+    /// An ask, but for its count.
+    pub fn asked(&self, job: JobId, ask: AskId) -> Option<AskFacts> {
+        let ask = self.jobs.get(&job)?.asks.get(&ask)?;
+        Some(AskFacts {
+            count: 0,
+            ..ask.facts
+        })
+    }
+
     /// All that the engine is told of a container that it did not grant.
     pub fn container_facts(job: JobId, key: ContainerKey, c: &HostContainer) -> ContainerFacts {
         ContainerFacts {

@@ -61,10 +61,10 @@ impl Options {
         let size = Size {
             nodes: random.range(1, 5) as u32,
             racks: random.range(1, 3) as u32,
-            jobs: random.range(1, 6) as u32,
-            tasks_max: random.range(2, 10),
+            jobs: random.range(1, 9) as u32,
+            tasks_max: random.range(2, 12),
             task_ms_max: random.pick(&[600, 2_000, 6_000]),
-            load_ms: random.pick(&[4_000, 10_000, 15_000]),
+            load_ms: random.pick(&[5_000, 10_000, 20_000]),
             heartbeat_ms: random.pick(&[300, 1_000, 1_000]),
             node_gb: random.pick(&[4, 8, 16]),
         };
@@ -94,6 +94,8 @@ pub struct World {
     pub(crate) racks_told: BTreeSet<PlaceId>,
     /// Since when nodes have been held, and what for.
     pub(crate) held_since: BTreeMap<NodeId, (JobId, Resource, Millis)>,
+    /// The longest hold of the configurations since the engine was made.
+    pub(crate) hold_ms_max: Millis,
     pub(crate) places: Places,
     random: Random,
     agenda: Agenda,
@@ -134,6 +136,7 @@ impl World {
             place: plan.place(),
             follows_queues: plan.follows_queues(),
             places: Places::new(&options.size),
+            hold_ms_max: plan.reservation_ms.1,
             plan,
             link,
             options,

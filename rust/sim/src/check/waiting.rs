@@ -105,7 +105,7 @@ impl World {
         if (since.0, since.1) != (job, resource) {
             *since = (job, resource, now);
         }
-        let (since, most) = (since.2, self.plan.reservation_ms.1);
+        let (since, most) = (since.2, self.hold_ms_max);
         if now - since > most && !self.could_run(node, true).is_empty() {
             let what = format!(
                 "node {} has been held for job {} from {since} to {now}, {most} ms allowed",

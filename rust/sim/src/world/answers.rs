@@ -6,7 +6,7 @@ use super::{MASTER_HEARTBEAT_MS, World};
 use crate::agenda::Due;
 use crate::failure::{Check, Checked, Failure};
 use crate::master::Allocated;
-use heddle_core::event::{Decision, Event, Refusal};
+use heddle_core::event::{AskFacts, Decision, Event, Refusal};
 use heddle_core::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId};
 
 /// A grant with the life of the job that it is for.
@@ -20,6 +20,8 @@ pub(crate) struct Grant {
     pub(crate) seq: u64,
     /// The node's host and rack when it was granted.
     pub(crate) places: [PlaceId; 2],
+    /// The ask as it was granted, but for its count.
+    pub(crate) asked: Option<AskFacts>,
 }
 
 impl World {
@@ -48,6 +50,7 @@ impl World {
                         locality,
                         seq,
                         places: self.host.places_of(node),
+                        asked: self.host.asked(job, ask),
                     };
                     self.check_grant(&grant, heartbeat)?;
                     undo.push(self.host.grant(&grant, self.engine_now));
@@ -158,7 +161,8 @@ impl World {
         };
         if !node.facts.schedulable || node.facts.partition != ask.facts.partition {
             return Some(Refusal::StaleNode);
-        } else if !ask.allows(&node.facts) {
+        } else if !ask.allows(&node.facts) || self.host.asked(grant.job, grant.ask) != grant.asked {
+            // The engine accounts for the container at the size that it knew.
             return Some(Refusal::AskGone);
         } else if !ask.facts.resource.fits_in(&node.free()) {
             return Some(Refusal::NoFit);

@@ -291,9 +291,10 @@ impl World {
         let reply = self.link.request(self.engine_now, request)?;
         if reply.is_ok() {
             self.place = plan.place();
+            // Holds that began before go on until their time.
+            self.hold_ms_max = self.hold_ms_max.max(plan.reservation_ms.1);
             self.plan = plan;
             self.forget_waits(None);
-            self.held_since.clear();
         }
         self.check_running_jobs()
     }
@@ -328,6 +329,7 @@ impl World {
         self.outcome.refused_grants.clear();
         self.outcome.runnable.clear();
         self.held_since.clear();
+        self.hold_ms_max = self.plan.reservation_ms.1;
         let jobs: Vec<JobId> = self.host.jobs.keys().copied().collect();
         for job in &jobs {
             let owner = &self.host.jobs[job];

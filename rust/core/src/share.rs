@@ -42,7 +42,8 @@ pub trait Share: Send {
     /// The key of a node among its siblings. `capacity` is all that the cluster has.
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
 
-    /// What every node is entitled to, given their demands: fills `fair_share`.
+    /// What every node is entitled to, given their demands: fills `fair_share`
+    /// and `active_share`.
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource);
 }
 

@@ -202,3 +202,17 @@ fn a_row_that_a_refused_grant_had_used_up_goes_to_the_next_grant() {
         "one container runs on it"
     );
 }
+
+#[test]
+fn a_refused_ask_insists_on_its_places_again() {
+    let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
+    let (named, other) = (host.node(0, 1024, 1), host.node(1, 4096, 4));
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    // Two containers, one of which has its data on a host: that one is granted and refused.
+    host.ask(1, 0, 2, 1024);
+    host.step(&[row(1, 0, host_of(named), 1), row(1, 0, rack_place(0), 1)]);
+    let grant = host.beat_unanswered(named)[0];
+    host.refuse(grant, Refusal::Other);
+    assert!(host.beat(other).is_empty(), "it waits for its host first");
+}

@@ -84,6 +84,25 @@ fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
 }
 
 #[test]
+fn masters_are_measured_by_the_share_of_an_active_queue_not_by_what_it_wants_now() {
+    // In an empty cluster a queue of two small jobs wants little; both masters must start.
+    let mut host = Host::new(full());
+    let node = host.node(0, 81_920, 80);
+    for (job, user) in [(1, "a"), (2, "a"), (3, "b"), (4, "b")] {
+        let queue = host.queue(user, None);
+        host.job(job, queue);
+        let ask = AskFacts {
+            am: true,
+            priority: 0,
+            ..plain_ask(job, 0, 1, 1024)
+        };
+        host.ask_facts(ask);
+    }
+    host.tick();
+    assert_eq!(host.beat(node).len(), 4);
+}
+
+#[test]
 fn jobs_beyond_the_limit_wait_and_are_let_in_as_others_end() {
     let mut host = Host::new(json!({
         "heartbeat_fill": 1.0,

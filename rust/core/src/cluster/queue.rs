@@ -164,6 +164,12 @@ impl Queues {
             !name.is_empty() && *name != "default" && *name != "root.default"
                 || self.configured_default(name)
         });
+        if let (true, Some(name)) = (recovering, requested)
+            && let Ok(found) = self.enter(name, false)
+        {
+            // A job that was moved comes back to where it was, whatever the rules say.
+            return Ok(found);
+        }
         let mut refusals = Vec::new();
         for rule in self.placement.clone() {
             let attempt = match (&rule, requested) {
@@ -315,6 +321,24 @@ mod tests {
         assert!(refusal.contains("below it"), "{refusal}");
         assert_eq!(
             path(&mut queues, "alice", None).as_deref(),
+            Ok("root.alice")
+        );
+    }
+
+    #[test]
+    fn recovering_finds_the_queue_that_a_job_was_moved_to() {
+        let mut queues = queues(json!({
+            "queues": [{"path": "root.moved"}], "placement": [{"rule": "user"}]
+        }));
+        let found = queues
+            .place("alice", Some("root.moved"), true)
+            .expect("it is there");
+        assert_eq!(
+            queues.get(found.0).expect("found").config.path,
+            "root.moved"
+        );
+        assert_eq!(
+            path(&mut queues, "alice", Some("root.moved")).as_deref(),
             Ok("root.alice")
         );
     }

@@ -502,6 +502,7 @@ impl Engine {
             return;
         };
         ask.facts.count += 1;
+        let floor = self.floor_of(grant.job, grant.ask);
         for counted in grant.counted.into_iter().flatten() {
             let Counted { place, relax } = counted;
             let Some(relax) = relax.filter(|_| !self.take_over(&grant, counted)) else {
@@ -517,6 +518,7 @@ impl Engine {
             };
             self.set_row(grant.job, grant.ask, place, row);
         }
+        self.settle_level(grant.job, grant.ask, floor);
         self.enter(grant.job, grant.ask);
     }
 

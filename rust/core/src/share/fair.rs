@@ -4,7 +4,7 @@
 //! below their minimum share go first, then the one with the least usage per weight; usage is
 //! memory, or the dominant share if so configured (Ghodsi et al., NSDI 2011).
 
-use super::{Claim, Share, ShareEntry, ShareKey, ShareNode, ShareTree, waterfill};
+use super::{Claim, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// The line in the list of shares.
@@ -51,36 +51,61 @@ impl Share for Fair {
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
         let root = tree.root_mut();
         root.fair_share = root.max_share.component_min(capacity);
+        root.active_share = root.fair_share;
         // Parents come before children in the table, so one pass down suffices.
         for parent in tree.ids() {
             let children = tree.node(parent).children.clone();
             if children.is_empty() {
                 continue;
             }
-            let share = tree.node(parent).fair_share;
-            let mut shares = vec![Resource::ZERO; children.len()];
-            for i in 0..RESOURCE_TYPES_MAX {
-                let claims: Vec<Claim> = children.iter().map(|c| claim(tree.node(*c), i)).collect();
-                for (child, amount) in waterfill(share[i], &claims).into_iter().enumerate() {
-                    shares[child].0[i] = amount;
-                }
-            }
-            for (child, share) in children.into_iter().zip(shares) {
-                tree.node_mut(child).fair_share = share;
+            let (fair, active) = (tree.node(parent).fair_share, tree.node(parent).active_share);
+            let fair = divide(tree, &children, &fair, wanted);
+            let active = divide(tree, &children, &active, allowed);
+            for (i, child) in children.into_iter().enumerate() {
+                let node = tree.node_mut(child);
+                (node.fair_share, node.active_share) = (fair[i], active[i]);
             }
         }
     }
 }
 
-/// What a node may claim of one resource type: nobody is given more than it has use for.
-fn claim(node: &ShareNode, resource_type: usize) -> Claim {
-    let most = node.demand[resource_type]
-        .min(node.max_share[resource_type])
-        .max(0);
-    Claim {
-        weight: node.weight,
-        least: node.min_share[resource_type].min(most),
-        most,
+/// Shares out `total` between siblings, each resource type by itself, none more than `most`.
+fn divide(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    total: &Resource,
+    most: fn(&ShareNode) -> Resource,
+) -> Vec<Resource> {
+    let mut shares = vec![Resource::ZERO; siblings.len()];
+    for i in 0..RESOURCE_TYPES_MAX {
+        let claim = |id: &ShareNodeId| {
+            let node = tree.node(*id);
+            let most = most(node)[i].max(0);
+            Claim {
+                weight: node.weight,
+                least: node.min_share[i].min(most),
+                most,
+            }
+        };
+        let claims: Vec<Claim> = siblings.iter().map(claim).collect();
+        for (sibling, amount) in waterfill(total[i], &claims).into_iter().enumerate() {
+            shares[sibling].0[i] = amount;
+        }
+    }
+    shares
+}
+
+/// Nobody is given more than it has use for.
+fn wanted(node: &ShareNode) -> Resource {
+    node.demand.component_min(&node.max_share)
+}
+
+/// As if everybody who wants or has anything wanted everything.
+fn allowed(node: &ShareNode) -> Resource {
+    if node.demand.is_zero() {
+        Resource::ZERO
+    } else {
+        node.max_share
     }
 }
 

@@ -27,5 +27,6 @@ impl Share for Single {
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
         let root = tree.root_mut();
         root.fair_share = root.max_share.component_min(capacity);
+        root.active_share = root.fair_share;
     }
 }

@@ -50,8 +50,11 @@ pub struct ShareNode {
     pub pending_asks: u32,
     /// Usage and pending asks, as of the last tick.
     pub demand: Resource,
-    /// What it is entitled to, as of the last tick.
+    /// What it is entitled to, as of the last tick. Never more than it has use for.
     pub fair_share: Resource,
+    /// What it would be entitled to if it had use for everything, as of the last tick: the
+    /// measure of limits that are a part of the share.
+    pub active_share: Resource,
     /// Since when it has been below its minimum share with asks pending.
     pub below_min_since_ms: Option<Millis>,
     /// Since when it has been far below its fair share with asks pending.
@@ -78,6 +81,7 @@ impl ShareNode {
             pending_asks: 0,
             demand: Resource::ZERO,
             fair_share: Resource::ZERO,
+            active_share: Resource::ZERO,
             below_min_since_ms: None,
             below_fair_since_ms: None,
             key: ShareKey::default(),
@@ -105,7 +109,7 @@ impl ShareNode {
     /// always: a share so small that none fits must not lock a queue up.
     pub fn admits_am(&self, resource: &Resource) -> bool {
         self.ams == 0
-            || (self.am_used + *resource).fits_in(&self.fair_share.scaled(self.max_am_share))
+            || (self.am_used + *resource).fits_in(&self.active_share.scaled(self.max_am_share))
     }
 }
 

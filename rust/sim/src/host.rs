@@ -65,6 +65,9 @@ pub struct HostAsk {
     pub rows: BTreeMap<PlaceId, HostRow>,
     /// Since when the ask could have been waiting: a lower bound of when it was listed.
     pub since_ms: Millis,
+    /// Whether racks were the nearest that it named at some time since: what it has waited for
+    /// then, it need not wait for again when hosts are named.
+    pub named_racks_only: bool,
     /// See `HeldBack`.
     pub held_back: Option<HeldBack>,
 }
@@ -184,6 +187,8 @@ impl Host {
         let facts = self.nodes.get(&node).expect(there).facts;
         let owner = self.jobs.get_mut(&job).expect(there);
         let asked = owner.asks.get_mut(&ask).expect(there);
+        // A launch makes an ask insist anew, with a new clock.
+        asked.held_back = None;
         let before = asked.clone();
         for place in asked.counted(&facts, grant.locality) {
             if let Some(row) = asked.rows.get_mut(&place) {

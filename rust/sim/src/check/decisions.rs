@@ -141,7 +141,10 @@ impl World {
     /// An ask that names places is served elsewhere only after the stated waits.
     fn check_patience(&self, grant: &Grant, ask: &HostAsk) -> Checked {
         let floor = ask.floor(|place| self.racks_told.contains(&place));
-        let mut level = self.place.start(floor);
+        let mut level = self.place.start(match ask.named_racks_only {
+            true => floor.max(Locality::RackLocal),
+            false => floor,
+        });
         let mut due_ms = ask.since_ms;
         while level < grant.locality {
             due_ms += self.place.wait_ms(level);

@@ -120,10 +120,13 @@ impl World {
         let (am, named) = (ask.facts.am, !ask.rows.is_empty());
         let node = self.host.nodes.get(&grant.node).expect(there).facts;
         self.host.grant(grant, now);
+        let racks = &self.racks_told;
         if let Some(owner) = self.host.jobs.get_mut(&job)
             && let Some(ask) = owner.asks.get_mut(&grant.ask)
         {
             ask.held_back = None;
+            ask.named_racks_only |=
+                ask.floor(|place| racks.contains(&place)) == Locality::RackLocal;
         }
         self.last_activity = self.now;
         self.outcome.granted(serial, grant, named, self.now);

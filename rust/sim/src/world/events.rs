@@ -6,7 +6,7 @@ use crate::failure::{Check, Checked, Failure};
 use crate::host::{HostAsk, HostRow};
 use crate::master::{Kind, Table};
 use heddle_core::event::{AskFacts, Decision, Event};
-use heddle_core::types::{AskId, JobId, NodeId, PlaceId};
+use heddle_core::types::{AskId, JobId, Locality, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decisions accepted per step if nothing else is wanted.
@@ -140,11 +140,13 @@ impl World {
             facts: AskFacts { count: 0, ..facts },
             rows: BTreeMap::new(),
             since_ms: now,
+            named_racks_only: false,
             held_back: None,
         });
         let was = AskFacts { count, ..ask.facts };
         if was != facts || ask.facts.count == 0 {
             ask.since_ms = now;
+            ask.named_racks_only = false;
             ask.held_back = None;
         }
         let is_rack = |place: PlaceId| racks.contains(&place);
@@ -154,6 +156,7 @@ impl World {
         if ask.floor(is_rack) != floor {
             ask.held_back = None;
         }
+        ask.named_racks_only |= ask.floor(is_rack) == Locality::RackLocal;
         ask.facts = facts;
         let places: BTreeSet<PlaceId> = before.keys().chain(ask.rows.keys()).copied().collect();
         dirty.extend(

@@ -16,7 +16,7 @@ final class Catalogue {
     list.add(new SteadyWorkload(100, 40_000));
     list.add(new SteadyWorkload(1_000, 60_000));
     list.add(new SteadyWorkload(5_000, 80_000));
-    list.add(new MapReduceWorkload(1_000, 24, 20, 400, 1_600));
+    list.add(new MapReduceWorkload(500, 20, 16, 300, 1_100));
     list.add(new ChurnWorkload(2_500, 64));
     addWaiting(list, 20_000, 10, 100, 1_000, 5_000);
     return list;
@@ -25,7 +25,7 @@ final class Catalogue {
   private static List<Workload> quick() {
     List<Workload> list = new ArrayList<>();
     list.add(new SteadyWorkload(100, 10_000));
-    list.add(new MapReduceWorkload(200, 20, 16, 80, 320));
+    list.add(new MapReduceWorkload(200, 20, 16, 60, 260));
     list.add(new ChurnWorkload(400, 64));
     addWaiting(list, 5_000, 10, 1_000);
     return list;

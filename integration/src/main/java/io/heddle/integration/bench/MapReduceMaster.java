@@ -190,6 +190,6 @@ final class MapReduceMaster extends ApplicationMaster {
 
   @Override
   int lifetime(int ordinal) {
-    return spread(ordinal, 2, 5);
+    return spread(ordinal, 5, 15);
   }
 }

@@ -1,7 +1,8 @@
 /*
  * MapReduce-like jobs with locality on a busy cluster: jobs arrive as others leave, maps ask for
  * the hosts and racks of three replicas, reduces follow when all maps have run. All schedulers
- * wait for locality: one round of all nodes for the node, one more for the rack.
+ * wait for locality: one round of all nodes for the node, one more for the rack. Tasks run for
+ * several heartbeats, as they do in clusters, so that a job gets its containers over many rounds.
  *
  * Measured: from the AMs of the first jobs to the last container. Node-local is what the jobs see:
  * a map that runs where a replica of its input is.
@@ -12,9 +13,9 @@ import java.util.Random;
 
 /** Jobs with locality. */
 final class MapReduceWorkload implements Workload {
-  private static final int NODE_MEMORY_MB = 16 * 1024;
+  private static final int NODE_MEMORY_MB = 8 * 1024;
   private static final int NODES_PER_RACK = 25;
-  private static final int ROUND_MS = 150;
+  private static final int ROUND_MS = 60;
 
   private final int nodes;
   private final int jobs;

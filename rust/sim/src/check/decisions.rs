@@ -91,13 +91,9 @@ impl World {
         let (used, masters) = self
             .host
             .masters(|other| !follows || other.queue == job.queue);
-        let fair_share = self
-            .link
-            .engine
-            .shares()
-            .node(ShareNodeId(queue))
-            .fair_share;
-        let most = fair_share.scaled(self.plan.limits(path).max_am_share);
+        let shares = self.link.engine.shares();
+        let active_share = shares.node(ShareNodeId(queue)).active_share;
+        let most = active_share.scaled(self.plan.limits(path).max_am_share);
         masters == 0 || (used + *resource).fits_in(&most)
     }
 

@@ -410,23 +410,11 @@ impl World {
 
     fn garbage(&mut self) -> Vec<Event> {
         let (job, key, seq) = (JobId(GARBAGE), 77, u64::MAX);
-        let (ask, place, added) = (AskId(0), PlaceId(1), true);
+        let (place, added) = (PlaceId(1), true);
         let (known, node) = (self.any_job().unwrap_or(job), NodeId(GARBAGE));
-        let (queue, exit, count, relax) = (QueueId(GARBAGE), 0, 1, true);
-        let refusal = Refusal::Other;
+        let (queue, exit, refusal) = (QueueId(GARBAGE), 0, Refusal::Other);
         let free = Resource::new(1 << 20, 64);
-        let facts = AskFacts {
-            job,
-            ask,
-            count,
-            priority: 1,
-            partition: Default::default(),
-            relax,
-            am: false,
-            update: false,
-            resource: Resource::new(1, 1),
-        };
-        vec![
+        let mut garbage = vec![
             Event::NodeRemoved(node),
             Event::Heartbeat { node, free },
             Event::JobRemoved(job),
@@ -434,38 +422,6 @@ impl World {
             Event::JobMoved { job: known, queue },
             Event::JobPriority { job, priority: 3 },
             Event::Blacklist { job, place, added },
-            Event::Ask(facts),
-            Event::Ask(AskFacts {
-                job: known,
-                ask: AskId(GARBAGE),
-                ..facts
-            }),
-            Event::Ask(AskFacts {
-                job: known,
-                resource: Resource::new(-1, 1),
-                ..facts
-            }),
-            Event::AskRow {
-                job: known,
-                ask: AskId(9_999),
-                place,
-                count,
-                relax,
-            },
-            Event::AskRow {
-                job: known,
-                ask,
-                place: PlaceId::ANY,
-                count,
-                relax,
-            },
-            Event::AskRow {
-                job: known,
-                ask,
-                place: PlaceId(GARBAGE),
-                count,
-                relax,
-            },
             Event::ContainerCompleted {
                 job: known,
                 key: u64::MAX,
@@ -487,6 +443,47 @@ impl World {
                 refusal,
             },
             Event::Fault(1),
-        ]
+        ];
+        garbage.extend(garbage_asks(known));
+        garbage
     }
+}
+
+/// Asks that make no sense: of nobody, out of range, negative, rows of nothing.
+fn garbage_asks(known: JobId) -> Vec<Event> {
+    let facts = AskFacts {
+        job: JobId(GARBAGE),
+        ask: AskId(0),
+        count: 1,
+        priority: 1,
+        partition: Default::default(),
+        relax: true,
+        am: false,
+        update: false,
+        resource: Resource::new(1, 1),
+    };
+    let ask = |ask, resource| {
+        let job = known;
+        Event::Ask(AskFacts {
+            job,
+            ask,
+            resource,
+            ..facts
+        })
+    };
+    let row = |ask, place| Event::AskRow {
+        job: known,
+        ask,
+        place,
+        count: 1,
+        relax: true,
+    };
+    vec![
+        Event::Ask(facts),
+        ask(AskId(GARBAGE), Resource::new(1, 1)),
+        ask(AskId(0), Resource::new(-1, 1)),
+        row(AskId(9_999), PlaceId(1)),
+        row(AskId(0), PlaceId::ANY),
+        row(AskId(0), PlaceId(GARBAGE)),
+    ]
 }

@@ -31,7 +31,8 @@ class_path_of() {
 # The folders of a subproject's compiled classes and resources.
 outputs_of() { printf '%s\n' "$1/build/classes/java/$2" "$1/build/resources/$2"; }
 
-# run_main CLASS FOLDER HADOOP ARGUMENT...: a program of integration/, run in FOLDER. Does not return.
+# run_main CLASS FOLDER HADOOP ARGUMENT...: runs a program of integration/ in FOLDER, and does not
+# return.
 run_main() {
     local class=$1 folder=$2 hadoop=$3 outputs
     shift 3
@@ -40,5 +41,5 @@ run_main() {
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}")
     export CLASSPATH
     cd "$folder" || return
-    exec "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "-Dheddle.repository=$ROOT" "$class" "$@"
+    exec "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "$class" "$@"
 }

@@ -3,7 +3,8 @@
 # Sourced by x, from the root of the repository; it runs nothing by itself.
 
 # One list, build.gradle's, oldest first: the oldest is compiled against, the newest shown.
-read -r -a HADOOP_VERSIONS <<<"$(sed -n "s/^ext.hadoopVersions = \[\(.*\)\]$/\1/p" build.gradle | tr -d "',")"
+read -r -a HADOOP_VERSIONS <<<"$(sed -n "/^ext.hadoopVersions = /s/[^0-9. ]//gp" build.gradle \
+    | sed 's/^[. ]*//')"
 # shellcheck disable=SC2034
 NEWEST_HADOOP=${HADOOP_VERSIONS[-1]}
 LOGS=build/logs
@@ -35,11 +36,12 @@ step() {
     return $code
 }
 
-# The part of a log that says what failed: the lists that JUnit, cargo test and TAP make, a compiler's
-# errors, else its end.
+# The part of a log that says what failed: the lists that JUnit, cargo test and TAP make, a
+# compiler's errors, else its end.
 show_failure() {
     local lines
-    lines=$(sed -n '/^There w.* failure/,$p; /^failures:$/,/^test result/p; /^not ok/,/^ok/p; /^JNI: /p' "$1")
+    lines=$(sed -n -e '/^There w.* failure/,$p' -e '/^failures:$/,/^test result/p' \
+        -e '/^not ok/,/^ok/p' -e '/^JNI: /p' "$1")
     [ "$lines" ] || lines=$(grep -E -A 6 '(^|: )error(\[E[0-9]*\])?: ' "$1" || true)
     [ "$lines" ] || lines=$(tail -n 40 "$1")
     printf '    | %s\n' "from $1:"

@@ -4,6 +4,8 @@
 # Sourced by x.
 
 JAVA_WANTED=17
+# Where Debian puts its JDKs.
+JDK_FOLDER=${JDK_FOLDER:-/usr/lib/jvm}
 
 # The Java that `java` is, as a number: 17 for "17.0.15", 8 for "1.8.0".
 java_major() {
@@ -12,14 +14,17 @@ java_major() {
 
 # Sets JAVA_HOME to a JDK 17: the one the user chose, the one on the PATH, or one Debian installed.
 need_java() {
-    local home seen=()
-    for home in "${JAVA_HOME:-}" "$(java_home_of_path)" /usr/lib/jvm/java-"$JAVA_WANTED"-*; do
-        [ -x "$home/bin/java" ] || continue
-        if [ "$(java_major "$home/bin/java")" = $JAVA_WANTED ] && [ -x "$home/bin/javac" ]; then
+    local home javac seen=()
+    for home in "${JAVA_HOME:-}" "$(java_home_of_path)" "$JDK_FOLDER"/java-"$JAVA_WANTED"-*; do
+        # An empty name would find /bin/java, which is no JDK's home.
+        if [ -z "$home" ] || [ ! -x "$home/bin/java" ]; then continue; fi
+        javac='with javac'
+        [ -x "$home/bin/javac" ] || javac='without javac'
+        if [ "$(java_major "$home/bin/java") $javac" = "$JAVA_WANTED with javac" ]; then
             export JAVA_HOME=$home
             return
         fi
-        seen+=("found $home: Java $(java_major "$home/bin/java")$([ -x "$home/bin/javac" ] || echo ', no javac')")
+        seen+=("found $home: Java $(java_major "$home/bin/java") $javac")
     done
     fail "a JDK $JAVA_WANTED is needed (with javac): the oldest Hadoop here runs on none newer," \
         "the newest on none older" "${seen[@]}" \
@@ -57,7 +62,8 @@ need_packages() {
     done
     [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
     for pair in "$@"; do
-        has_command "${pair%%:*}" || fail "${pair##*:} was installed, but ${pair%%:*} still does not work"
+        has_command "${pair%%:*}" \
+            || fail "${pair##*:} was installed, but ${pair%%:*} still does not work"
     done
 }
 
@@ -74,7 +80,8 @@ has_command() {
 install_packages() {
     local root=()
     command -v apt-get >/dev/null \
-        || fail "missing on this machine: $*" "(names of Debian packages; install the same by your system's own means)"
+        || fail "missing on this machine: $*" \
+            "(names of Debian packages; install the same by your system's own means)"
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo >/dev/null || fail "as root: apt-get install $*"
         root=(sudo)

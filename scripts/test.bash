@@ -6,6 +6,7 @@
 TEST_PARTS=(scripts rust java native integration readme)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
+STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
 
 total_passed=0
 total_failed=0
@@ -41,12 +42,17 @@ test_step() {
 }
 
 
-# --- How each kind of output is counted: arguments CODE and LOG, output "PASSED FAILED" -------------
+# --foreground: Ctrl-C must reach the command as well.
+bounded() { timeout --foreground --kill-after=30 "$STEP_TIMEOUT_S" "$@"; }
+
+# --- How each kind of output is counted: arguments CODE and LOG, output "PASSED FAILED" ---------
 
 count_exit_code() { if [ "$1" -eq 0 ]; then echo 1 0; else echo 0 1; fi; }
 
 count_cargo() {
-    awk '/^test result: / { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } }
+    awk '/^test result: / { for (i = 2; i <= NF; i++) {
+             if ($i ~ /^passed/) p += $(i - 1)
+             if ($i ~ /^failed/) f += $(i - 1) } }
          END { print p + 0, f + 0 }' "$2"
 }
 
@@ -75,7 +81,7 @@ count_link_check() {
     echo $((2 * ${#HADOOP_VERSIONS[@]} - failed)) "$failed"
 }
 
-# --- JVM tests --------------------------------------------------------------------------------------
+# --- JVM tests ----------------------------------------------------------------------------------
 
 # The test classes of a subproject, by file name; $2 names one of them, with or without its package.
 test_classes() {
@@ -101,9 +107,9 @@ run_junit() {
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
     fi
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}") \
-        timeout --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
+        timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
         env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" -Xcheck:jni -ea:io.heddle... \
-        "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" "-Dheddle.repository=$ROOT" \
+        "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
         org.junit.runner.JUnitCore "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1
     # Kept after a failure, for its files; a mini cluster leaves some hundred megabytes.
@@ -113,14 +119,14 @@ run_junit() {
 
 # What -Xcheck:jni found, each line with the prefix that count_junit and show_failure look for.
 jni_warnings() {
-    local found
-    found=$(grep -nE -A 6 'WARNING in native method|FATAL ERROR in native method|WARNING: JNI local refs' "$1" || true)
+    local found pattern='(WARNING|FATAL ERROR) in native method|WARNING: JNI local refs'
+    found=$(grep -nE -A 6 "$pattern" "$1" || true)
     [ "$found" ] || return 0
     head -n 60 <<<"$found" | sed 's/^/JNI: /'
     return 1
 }
 
-# --- The parts: arguments CLASS and HADOOP VERSION... ------------------------------------------------
+# --- The parts: arguments CLASS and HADOOP VERSION... -------------------------------------------
 
 part_scripts() { test_step 'scripts and packages' scripts count_tap scripts/self-test; }
 
@@ -128,7 +134,8 @@ part_rust() {
     test_step 'rust: format' rust-format count_exit_code cargo fmt --all --check
     test_step 'rust: clippy' rust-clippy count_exit_code \
         cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-    test_step 'rust: tests' rust-tests count_cargo cargo test --locked --workspace --no-fail-fast
+    test_step 'rust: tests' rust-tests count_cargo \
+        bounded cargo test --locked --workspace --no-fail-fast
 }
 
 part_java() {
@@ -146,10 +153,11 @@ part_java() {
 
 part_native() {
     [ -x native-tests/run ] || return 0
-    test_step 'native: C programs, checked build' native-tests count_closing native-tests/run
+    test_step 'native: C programs, checked build' native-tests count_closing \
+        bounded native-tests/run
     # The library that ships is another build: other profile, other linker, other C library.
     test_step 'native: C programs, the shipped library' native-shipped count_closing \
-        env HEDDLE_LIBRARY_DIR="$ROOT/build/native/linux-x86_64" native-tests/run
+        bounded env HEDDLE_LIBRARY_DIR="$ROOT/build/native/linux-x86_64" native-tests/run
 }
 
 part_integration() {
@@ -180,7 +188,7 @@ part_readme() {
             './x bench'*) command="$command --quick" ;;
         esac
         read -r -a words <<<"$command"
-        test_step "README: $command" "readme-${words[1]}" count_exit_code "${words[@]}"
+        test_step "README: $command" "readme-${words[1]}" count_exit_code bounded "${words[@]}"
     done < <(readme_commands)
 }
 
@@ -191,7 +199,7 @@ run_tests() {
     shift 2
     need_build_tools
     need_rust fmt clippy
-    need_packages unzip:unzip shellcheck:shellcheck git:git
+    need_packages c++:g++ unzip:unzip shellcheck:shellcheck git:git
     # Without jars no JVM test means anything: each part of it would fail with the same message.
     if build_everything; then
         for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done

@@ -35,7 +35,7 @@ abstract class ApplicationMaster {
   BenchNode amNode;
   /** Containers that ended since the AM's last heartbeat, the driver fills it. */
   final List<ContainerId> ended = new ArrayList<>();
-  /** Containers beyond what was asked for; to be released. Only asynchronous schedulers make any. */
+  /** Beyond what was asked for; to be released. Only asynchronous schedulers make any. */
   final List<ContainerId> surplus = new ArrayList<>();
   private final Set<ContainerId> live = new HashSet<>();
   private int received;
@@ -68,7 +68,7 @@ abstract class ApplicationMaster {
   /** Node heartbeats that the {@code ordinal}th container of this application runs. */
   abstract int lifetime(int ordinal);
 
-  /** Books a container that the scheduler handed out; the lifetime it will have, or -1 = surplus. */
+  /** Books a container that was handed out; the lifetime it will have, or -1 = surplus. */
   final int receive(Container container, BenchNode node) {
     if (!live.add(container.getId())) {
       throw new Violation("container " + container.getId() + " was handed out twice");
@@ -97,7 +97,8 @@ abstract class ApplicationMaster {
 
   /** A number that depends on seed, application and ordinal only: the same for every scheduler. */
   final int spread(int ordinal, int lowest, int highest) {
-    long x = seed * 0x9E3779B97F4A7C15L + index * 0xBF58476D1CE4E5B9L + ordinal * 0x94D049BB133111EBL;
+    long x = seed * 0x9E3779B97F4A7C15L + index * 0xBF58476D1CE4E5B9L
+        + ordinal * 0x94D049BB133111EBL;
     x ^= x >>> 31;
     x *= 0xD6E8FEB86659FD93L;
     x ^= x >>> 32;

@@ -1,6 +1,6 @@
 /*
- * The command line of the bench. Parses and checks; runs nothing. Written for commons-cli 1.2, which
- * is what the oldest supported Hadoop has.
+ * The command line of the bench. Parses and checks; runs nothing. Written for commons-cli 1.2,
+ * which is what the oldest supported Hadoop has.
  */
 package io.heddle.integration.bench;
 

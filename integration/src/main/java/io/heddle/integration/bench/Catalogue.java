@@ -40,7 +40,8 @@ final class Catalogue {
   }
 
   /**
-   * The workloads named, or of the families named, in {@code names} (separated by commas); all if null.
+   * The workloads named, or of the families named, in {@code names} (separated by commas); all if
+   * null.
    *
    * @throws IllegalArgumentException if a name fits none
    */

@@ -9,7 +9,8 @@
  *
  * The schedulers' update threads are off; the driver calls update() twice a round instead.
  *
- * Timed: handle(event) and allocate(...), and apart from these update(). Token creation is inside allocate().
+ * Timed: handle(event) and allocate(...), and apart from these update(). Token creation is inside
+ * allocate().
  */
 package io.heddle.integration.bench;
 

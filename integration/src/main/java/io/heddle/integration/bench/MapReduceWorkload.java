@@ -38,8 +38,8 @@ final class MapReduceWorkload implements Workload {
 
   @Override
   public String description() {
-    return nodes + " nodes in " + nodes / NODES_PER_RACK + " racks, " + jobs + " jobs, " + concurrent
-        + " at a time, maps with 3 replicas, then reduces; delay scheduling on";
+    return nodes + " nodes in " + nodes / NODES_PER_RACK + " racks, " + jobs + " jobs, "
+        + concurrent + " at a time, maps with 3 replicas, then reduces; delay scheduling on";
   }
 
   @Override

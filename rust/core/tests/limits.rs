@@ -236,6 +236,18 @@ fn evictions(decisions: &[Decision]) -> Vec<(u32, u64)> {
 }
 
 #[test]
+fn a_new_attempt_is_told_its_headroom_even_if_that_is_what_the_old_one_had() {
+    let mut host = Host::new(full());
+    host.node(0, 4096, 4);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    assert_eq!(host.tick().len(), 1);
+    assert_eq!(host.tick(), [], "nothing changed");
+    host.step(&[Event::JobReset(JobId(1))]);
+    assert_eq!(host.tick().len(), 1);
+}
+
+#[test]
 fn the_headroom_never_makes_a_master_kill_its_own_reduces() {
     let mut host = Host::new(full());
     let node = host.node(0, 4096, 8);

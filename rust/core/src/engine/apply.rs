@@ -307,6 +307,8 @@ impl Engine {
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.blacklist.clear();
         job.refused.clear();
+        // The new attempt has heard of none.
+        job.headroom = None;
     }
 
     fn forget_asks(&mut self, id: JobId) {

@@ -216,3 +216,25 @@ fn a_refused_ask_insists_on_its_places_again() {
     host.refuse(grant, Refusal::Other);
     assert!(host.beat(other).is_empty(), "it waits for its host first");
 }
+
+/// Moments of being passed over are remembered up to a number: they must reach back as far as
+/// the longest wait, however often nodes report and however short the other wait is.
+#[test]
+fn all_who_wait_for_a_rack_wait_at_once_and_not_one_after_the_other() {
+    let mut host = Host::new(json!({
+        "heartbeat_fill": 1.0, "delay": {"node_wait_ms": 0, "rack_wait_ms": 3_000},
+    }));
+    let (full, other) = (host.node(0, 0, 0), host.node(1, 65_536, 64));
+    let queue = host.queue("u", None);
+    for job in 1..=5 {
+        host.job(job, queue);
+        host.ask_on(job, 0, 1024, &[(full, 0)]);
+    }
+    // A hundred reports a second, as of a hundred nodes.
+    while host.now < 3_500 {
+        host.now += 10;
+        host.beat(other);
+    }
+    let running: Vec<usize> = (1..=5).map(|job| host.running(job)).collect();
+    assert_eq!(running, [1; 5], "all have waited for three seconds");
+}

@@ -96,7 +96,10 @@ impl Engine {
     /// The node keeps room that locked asks could use: their clocks run.
     fn note_skips(&mut self, fits: &FitList) {
         let locked = self.backlog.locked_mask(ShareNodeId::ROOT);
-        let grain_ms = (self.place.wait_ms(Locality::NodeLocal) / 16).max(1);
+        let wait_ms = |level| self.place.wait_ms(level);
+        let longest_ms = wait_ms(Locality::NodeLocal).max(wait_ms(Locality::RackLocal));
+        // So that the moments that are remembered (64) reach back twice the longest wait.
+        let grain_ms = (longest_ms / 32).max(1);
         for shape in &fits.shapes {
             // Strict asks have no mask, but one that waits for its host's rack needs the clock.
             if locked & (1 << shape.bit()) != 0 || !self.timers.is_empty() {

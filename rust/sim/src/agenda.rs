@@ -49,7 +49,7 @@ impl Agenda {
     }
 
     /// Takes out what is due next.
-    pub fn next(&mut self) -> Option<(Millis, Due)> {
+    pub fn pop(&mut self) -> Option<(Millis, Due)> {
         let ((at, _), due) = self.entries.pop_first()?;
         Some((at, due))
     }
@@ -65,9 +65,9 @@ mod tests {
         agenda.plan(20, Due::Tick);
         agenda.plan(10, Due::Fault);
         agenda.plan(10, Due::Submission);
-        assert_eq!(agenda.next(), Some((10, Due::Fault)));
-        assert_eq!(agenda.next(), Some((10, Due::Submission)));
-        assert_eq!(agenda.next(), Some((20, Due::Tick)));
-        assert_eq!(agenda.next(), None);
+        assert_eq!(agenda.pop(), Some((10, Due::Fault)));
+        assert_eq!(agenda.pop(), Some((10, Due::Submission)));
+        assert_eq!(agenda.pop(), Some((20, Due::Tick)));
+        assert_eq!(agenda.pop(), None);
     }
 }

@@ -105,7 +105,7 @@ pub struct Jobs<'a> {
 
 impl Jobs<'_> {
     /// A job: whether it is MapReduce, and its master.
-    pub fn next(&mut self) -> (bool, Master) {
+    pub fn make(&mut self) -> (bool, Master) {
         let mapreduce = self.random.percent(60);
         let mut master = if mapreduce {
             self.mapreduce()

@@ -123,7 +123,7 @@ impl World {
     /// A cluster without jobs.
     pub fn new(options: Options, tamper: Option<Box<dyn Tamper>>) -> Checked<World> {
         // The stream of the options must not be drawn from again.
-        let mut random = Random::new(options.seed ^ 0x5eed_0f_0e_d1_e5);
+        let mut random = Random::new(options.seed ^ 0x5eed_0f0e_d1e5);
         let capacity = Resource::new(
             options.size.node_gb * 1024 * i64::from(options.size.nodes),
             options.size.node_gb * i64::from(options.size.nodes),
@@ -201,7 +201,7 @@ impl World {
 
     fn run_to_end(&mut self) -> Checked {
         while !self.stopped {
-            let Some((at, due)) = self.agenda.next() else {
+            let Some((at, due)) = self.agenda.pop() else {
                 break;
             };
             self.now = self.now.max(at);

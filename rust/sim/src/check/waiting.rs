@@ -8,7 +8,7 @@
 //! - the host refused this node for this job within the last second;
 //! - the ask names nearer places and waits for them: at each level no longer than the place
 //!   stage's wait, from the first time that it was held back so (and that was noticed: the
-//!   engine notes such moments no finer than a sixteenth of the wait).
+//!   engine notes such moments no finer than a sixteenth of the longest wait).
 //!
 //! Starvation: once the load is over and nothing has happened for longer than all these bounds
 //! together, nothing that is pending could be served.
@@ -120,7 +120,8 @@ impl World {
     fn check_wait(&mut self, job: JobId, ask: AskId, level: Locality, node: NodeId) -> Checked {
         let now = self.engine_now;
         let wait_ms = self.place.wait_ms(level);
-        let longest_ms = wait_ms.max(self.place.wait_ms(Locality::NodeLocal));
+        let rack_wait_ms = self.place.wait_ms(Locality::RackLocal);
+        let longest_ms = rack_wait_ms.max(self.place.wait_ms(Locality::NodeLocal));
         let grain_ms = (longest_ms / 16).max(1);
         let owner = self.host.jobs.get_mut(&job);
         let Some(ask) = owner.and_then(|owner| owner.asks.get_mut(&ask)) else {

@@ -41,7 +41,7 @@ impl World {
             self.outcome.turned_away += 1;
             return Ok(());
         };
-        let (mapreduce, master) = self.jobs().next();
+        let (mapreduce, master) = self.jobs().make();
         let job = self.free_job_id();
         let facts = JobFacts {
             job,

@@ -1,8 +1,9 @@
 /*
  * The stub: keeps YARN's books for every container exactly as any scheduler on
- * AbstractYarnScheduler must (RMContainerImpl, AppSchedulingInfo, SchedulerNode, events, queue metrics, tokens), and
- * decides nothing: it serves the application at the head of a ready list. It is the floor of the
- * bench, not a scheduler to use: no fairness, no limits, no recovery, no reservations.
+ * AbstractYarnScheduler must (RMContainerImpl, AppSchedulingInfo, SchedulerNode, events, queue
+ * metrics, tokens), and decides nothing: it serves the application at the head of a ready list.
+ * It is the floor of the bench, not a scheduler to use: no fairness, no limits, no recovery, no
+ * reservations.
  */
 package io.heddle.integration.bench;
 

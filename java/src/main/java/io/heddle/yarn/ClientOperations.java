@@ -24,7 +24,6 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
 import org.apache.hadoop.yarn.util.resource.ResourceCalculator;
 import org.slf4j.Logger;
@@ -36,7 +35,7 @@ import org.slf4j.LoggerFactory;
  * happens to the cluster is in {@link HeddleScheduler}.
  */
 abstract class ClientOperations
-    extends AbstractYarnScheduler<HeddleAppAttempt, FiCaSchedulerNode> {
+    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> {
   private static final Logger LOG = LoggerFactory.getLogger(ClientOperations.class);
 
   // Vcores count as much as memory; which of them decides a share is the engine's affair.
@@ -268,10 +267,42 @@ abstract class ClientOperations
     return to;
   }
 
+  // ---- Placement.
+
+  /** Finds the queue of a submission; called by its thread. */
+  String place(String user, String queue, boolean recovering) throws YarnException {
+    List<String> groups = queues.groupsOf(user);
+    writeLock.lock();
+    try {
+      return queues.place(user, groups, queue, recovering).getQueueName();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /** As above for an application that was placed before; with the write lock held. */
+  HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
+    HeddleQueue known = queues.leaf(queue);
+    return known != null
+        ? known : queues.place(user, new ArrayList<String>(), queue, recovering);
+  }
+
   // ---- What there is not.
 
   @Override
   public Set<String> getPlanQueues() throws YarnException {
     throw new YarnException(getClass().getSimpleName() + " does not support reservations");
+  }
+
+  // ---- For tests and operators.
+
+  /** Returns how often the engine was made anew. */
+  public long getEngineRebuilds() {
+    return engine.rebuilds();
+  }
+
+  /** Returns how many events the engine had no use for. */
+  public long getIgnoredEvents() {
+    return engine.ignored();
   }
 }

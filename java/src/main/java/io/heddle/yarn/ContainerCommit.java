@@ -3,7 +3,6 @@ package io.heddle.yarn;
 import java.util.Map;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
-import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
@@ -122,7 +121,7 @@ final class ContainerCommit {
     if (ask == null || any == null || any.getNumContainers() <= 0) {
       return FrameLayout.REASON_ASK_GONE;
     }
-    if (node.getRMNode().getState() != NodeState.RUNNING
+    if (!node.sentSchedulable()
         || !node.getPartition().equals(allocator.getPrimaryRequestedNodePartition())) {
       return FrameLayout.REASON_STALE_NODE;
     }
@@ -181,7 +180,7 @@ final class ContainerCommit {
     RMContainerImpl rmContainer = new RMContainerImpl(container, ask.key,
         attempt.getApplicationAttemptId(), node.getNodeID(), attempt.getUser(), rmContext,
         allocator.getPrimaryRequestedNodePartition());
-    rmContainer.setQueueName(attempt.getQueueName());
+    rmContainer.setQueueName(attempt.getQueue().getQueueName());
     try {
       enter(attempt, node, ask, rmContainer, type, rowCount);
     } catch (RuntimeException e) {
@@ -209,7 +208,7 @@ final class ContainerCommit {
     }
     rmContainer.handle(new RMContainerEvent(id, RMContainerEventType.START));
     node.allocateContainer(rmContainer);
-    attempt.incNumAllocatedContainers(type, requested(type, rowCount));
+    attempt.countLocality(type, requested(type, rowCount));
     if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
       attempt.setAMResource(node.getPartition(), size);
       attempt.setAppAMNodePartitionName(node.getPartition());
@@ -218,7 +217,7 @@ final class ContainerCommit {
     }
     String partition = node.getPartition();
     RMAuditLogger.logSuccess(attempt.getUser(), AuditConstants.ALLOC_CONTAINER, "SchedulerApp",
-        attempt.getApplicationId(), id, size, attempt.getQueueName(),
+        attempt.getApplicationId(), id, size, attempt.getQueue().getQueueName(),
         partition.isEmpty() ? null : partition);
   }
 

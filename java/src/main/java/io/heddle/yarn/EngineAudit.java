@@ -3,40 +3,89 @@ package io.heddle.yarn;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Arrays;
 import java.util.Map;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Compares the engine's books with Java's: containers, resources and pending counts of every job,
- * and containers of every node. Only finds differences; what follows from one is the caller's.
+ * and containers of every node. When they differ twice in a row, the engine is declared lost.
  *
- * <p>Called with the scheduler's write lock held, after every change was handed over.
+ * <p>Called with the scheduler's write lock held.
  */
 final class EngineAudit {
   /** As many differences as a log line bears. */
   private static final int DIFFERENCES_MAX = 10;
 
+  private static final Logger LOG = LoggerFactory.getLogger(EngineAudit.class);
+  private static final String AUDIT = SetupJson.request("audit");
+  private static final long AT_ONCE = Long.MIN_VALUE;
+
+  private final Engine engine;
+  private final DirtyAttempts dirty;
+  private final long intervalMs;
+  // Set from any thread that saw something go wrong.
+  private volatile long nextMs;
+  private int mismatches;
   private final EngineBooks books;
   private final ResourceCodec resources;
   private StringBuilder differences;
   private int count;
   private int[] nodeContainers;
 
-  EngineAudit(EngineBooks books, ResourceCodec resources) {
+  /**
+   * Makes an auditor.
+   *
+   * @param intervalMs how often the books are compared; 0 for only after something went wrong
+   */
+  EngineAudit(Engine engine, EngineBooks books, DirtyAttempts dirty, ResourceCodec resources,
+      long intervalMs) {
+    this.engine = engine;
     this.books = books;
+    this.dirty = dirty;
     this.resources = resources;
+    this.intervalMs = intervalMs;
+    this.nextMs = Time.monotonicNow() + intervalMs;
   }
 
-  /**
-   * Compares.
-   *
-   * @param reply the engine's reply to {@code audit}
-   * @return null if all is equal, else the first differences
-   */
-  String differences(JsonNode reply) {
+  /** Lets the next tick compare. */
+  void soon() {
+    nextMs = AT_ONCE;
+  }
+
+  /** Compares if it is time to; two differences in a row make a new engine. */
+  void runIfDue(long nowMs) {
+    if (nowMs < nextMs || intervalMs <= 0 && nextMs != AT_ONCE) {
+      return;
+    }
+    nextMs = nowMs + intervalMs;
+    String found = differences();
+    mismatches = found == null ? 0 : mismatches + 1;
+    if (mismatches == 1) {
+      // A container may be between two books; the next tick tells.
+      if (LOG.isDebugEnabled()) {
+        LOG.debug("The engine's books differ: {}", found);
+      }
+      soon();
+    } else if (mismatches > 1) {
+      mismatches = 0;
+      engine.lost("its books differ from the ResourceManager's twice in a row: " + found);
+    }
+  }
+
+  /** Returns the first differences, or null if all is equal or there is no engine. */
+  String differences() {
+    dirty.writeTo(engine.out());
+    String reply = engine.request(AUDIT);
+    return reply == null ? null : differences(SetupJson.read(reply));
+  }
+
+  private String differences(JsonNode reply) {
     differences = new StringBuilder();
     count = 0;
     nodeContainers = new int[books.nodesEnd()];

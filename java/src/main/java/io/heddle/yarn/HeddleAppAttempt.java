@@ -17,6 +17,9 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
@@ -24,6 +27,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerFini
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
@@ -53,6 +57,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   private final Set<ContainerId> toPreempt =
       Collections.synchronizedSet(new HashSet<ContainerId>(0));
   private Resource reportedHeadroom;
+  // Looked up once; the class above walks three maps and two locks for each container.
+  private RMAppAttemptMetrics attemptMetrics;
 
   HeddleAppAttempt(ApplicationAttemptId attemptId, String user, HeddleJob job, HeddleQueue queue,
       RMContext rmContext, Names names, DirtyAttempts dirty, EngineBooks books) {
@@ -291,6 +297,19 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
         node.getPartition(), container.getContainer().getResource());
   }
 
+  /** Counts a container for the application's page. */
+  void countLocality(NodeType granted, NodeType requested) {
+    if (attemptMetrics == null) {
+      RMApp app = rmContext.getRMApps().get(getApplicationId());
+      RMAppAttempt rmAttempt = app == null ? null : app.getRMAppAttempt(attemptId);
+      if (rmAttempt == null) {
+        return;
+      }
+      attemptMetrics = rmAttempt.getRMAppAttemptMetrics();
+    }
+    attemptMetrics.incNumAllocatedContainers(granted, requested);
+  }
+
   /**
    * Takes a completed container out of the books.
    *
@@ -313,7 +332,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       toPreempt.remove(id);
       Resource amount = container.getContainer().getResource();
       RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",
-          getApplicationId(), id, amount, getQueueName(), partition.isEmpty() ? null : partition);
+          getApplicationId(), id, amount, queue.getQueueName(),
+          partition.isEmpty() ? null : partition);
       queue.getMetrics().releaseResources(partition, getUser(), 1, amount);
       attemptResourceUsage.decUsed(partition, amount);
       lastMemoryAggregateAllocationUpdateTime = -1;

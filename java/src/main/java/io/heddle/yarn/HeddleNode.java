@@ -1,16 +1,20 @@
 package io.heddle.yarn;
 
 import java.util.Set;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
  * A node with the numbers that the engine knows it by, so that the path of a heartbeat looks up no
- * name. The books of the node are those of the class above.
+ * name. The books of the node are those of the class above; not of FiCaSchedulerNode, which builds
+ * a line of text for every container, logged or not (a sixth of what a container cost).
  *
  * <p>The numbers are guarded by the scheduler's write lock.
  */
-final class HeddleNode extends FiCaSchedulerNode {
+final class HeddleNode extends SchedulerNode {
   private int id = -1;
   private int hostPlace;
   private int rackPlace;
@@ -56,5 +60,17 @@ final class HeddleNode extends FiCaSchedulerNode {
 
   void setSentSchedulable(boolean schedulable) {
     sentSchedulable = schedulable;
+  }
+
+  /** Holding a node for a large ask is the engine's; YARN's reservations are not used. */
+  @Override
+  public void reserveResource(SchedulerApplicationAttempt attempt, SchedulerRequestKey key,
+      RMContainer container) {
+    throw new UnsupportedOperationException("nothing is reserved in Java");
+  }
+
+  @Override
+  public void unreserveResource(SchedulerApplicationAttempt attempt) {
+    throw new UnsupportedOperationException("nothing is reserved in Java");
   }
 }

@@ -40,8 +40,8 @@ final class HeddleQueue implements Queue {
   HeddleQueue(String path, HeddleQueue parent, QueueReports reports, Configuration conf) {
     this.path = path;
     this.reports = reports;
-    // True: metrics per user as well, if the cluster turns them on.
-    this.metrics = QueueMetrics.forQueue(path, parent, true, conf);
+    this.metrics = QueueMetrics.forQueue(
+        path, parent, conf.getBoolean(HeddleScheduler.USER_METRICS_PROPERTY, false), conf);
     this.users = new ActiveUsersManager(metrics);
   }
 

@@ -1,8 +1,6 @@
 package io.heddle.yarn;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
@@ -12,11 +10,11 @@ import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
-import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
@@ -79,11 +77,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   /** File to record input frames in, for replay. */
   public static final String JOURNAL_PROPERTY = "heddle.journal.path";
 
+  /** Whether queues keep metrics per user as well; doubles what a container costs in metrics. */
+  public static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
+
   private static final long TICK_MS = 500;
   private static final long AUDIT_MS = 10_000;
   /** A node gets at most this many frames of grants in one heartbeat. */
   private static final int ROUNDS_MAX = 8;
-  private static final String AUDIT = SetupJson.request("audit");
 
   private static final Logger LOG = LoggerFactory.getLogger(HeddleScheduler.class);
 
@@ -92,16 +92,18 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private Configuration conf;
   private NodeEvents nodeEvents;
   private ApplicationEvents applicationEvents;
+  private ContainerEvents containerEvents;
   private ContainerCommit commit;
   private DecisionApplier applier;
   private Evictions evictions;
   private EngineAudit audit;
   private ResourceCodec resources;
-  private long auditIntervalMs;
-  private long nextAuditMs;
-  private int mismatches;
   private volatile long failures;
   private volatile boolean started;
+  // Whether the root's available resources are to be worked out; guarded by the write lock.
+  private boolean availableStale;
+  // Whether any AM ever changed a container; nearly none does.
+  private volatile boolean updatesSeen;
 
   /** Made by the ResourceManager, by name. */
   public HeddleScheduler() {
@@ -135,7 +137,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       throw new YarnRuntimeException(TICK_PROPERTY + " in yarn-site.xml is " + updateInterval
           + "; expected a number of milliseconds above 0");
     }
-    auditIntervalMs = configuration.getLong(AUDIT_PROPERTY, AUDIT_MS);
     minimumAllocation = super.getMinimumAllocation();
     initMaximumResourceCapability(super.getMaximumAllocation());
     applications = new ConcurrentHashMap<>();
@@ -159,10 +160,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     reports = new QueueReports(configuration);
     queues = new QueueControl(engine, reports.table(), configuration);
     books = new EngineBooks(engine, names);
+    containerEvents = new ContainerEvents(this, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
-    evictions = new Evictions(this::preempt);
+    evictions = new Evictions(containerEvents::preempt);
     applier = new DecisionApplier(books, commit, evictions, queues);
-    audit = new EngineAudit(books, resources);
+    audit = new EngineAudit(engine, books, dirty, resources,
+        configuration.getLong(AUDIT_PROPERTY, AUDIT_MS));
     engine.setDecisions(applier);
     try {
       engine.open(file.content());
@@ -245,6 +248,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       try {
         dispatch(event);
         engine.flushIfLong();
+        refreshAvailable();
       } finally {
         writeLock.unlock();
       }
@@ -252,13 +256,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       failures++;
       LOG.error("Error in event {}; the engine's books are compared at the next tick",
           event.getType(), e);
-      auditSoon();
+      audit.soon();
     }
-  }
-
-  /** Lets the next tick compare the books. */
-  void auditSoon() {
-    nextAuditMs = 0;
   }
 
   // By name: the enum of 3.3.6, which this is compiled against, lacks some of the later ones.
@@ -309,22 +308,23 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private void dispatchContainer(SchedulerEvent event) {
     switch (event.getType().name()) {
       case "CONTAINER_EXPIRED":
-        expired((ContainerExpiredSchedulerEvent) event);
+        containerEvents.expired((ContainerExpiredSchedulerEvent) event);
         break;
       case "RELEASE_CONTAINER":
-        released(((ReleaseContainerEvent) event).getContainer());
+        containerEvents.released(((ReleaseContainerEvent) event).getContainer());
         break;
       case "KILL_RESERVED_CONTAINER":
         // Java holds no reservations.
         break;
       case "MARK_CONTAINER_FOR_PREEMPTION":
-        mark(((ContainerPreemptEvent) event).getContainer());
+        containerEvents.mark(((ContainerPreemptEvent) event).getContainer());
         break;
       case "MARK_CONTAINER_FOR_KILLABLE":
-        preempt(((ContainerPreemptEvent) event).getContainer().getContainerId());
+        containerEvents.preempt(
+            ((ContainerPreemptEvent) event).getContainer().getContainerId());
         break;
       case "MARK_CONTAINER_FOR_NONKILLABLE":
-        unmark(((ContainerPreemptEvent) event).getContainer());
+        containerEvents.unmark(((ContainerPreemptEvent) event).getContainer());
         break;
       default:
         // MANAGE_QUEUE and AUTO_QUEUE_DELETION are between the Capacity Scheduler and itself.
@@ -335,60 +335,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  private void expired(ContainerExpiredSchedulerEvent event) {
-    ContainerId id = event.getContainerId();
-    if (event.isIncrease()) {
-      rollbackContainerUpdate(id);
-      return;
-    }
-    completedContainer(getRMContainer(id), SchedulerUtils.createAbnormalContainerStatus(
-        id, SchedulerUtils.EXPIRED_CONTAINER), RMContainerEventType.EXPIRE);
-  }
-
-  /** The temporary container of an update has done its duty. */
-  private void released(RMContainer container) {
-    // What it was swapped for must reach the engine before it goes.
-    dirty.writeTo(engine.out());
-    completedContainer(container, SchedulerUtils.createAbnormalContainerStatus(
-        container.getContainerId(), SchedulerUtils.RELEASED_CONTAINER),
-        RMContainerEventType.RELEASED);
-  }
-
-  private void mark(RMContainer container) {
-    HeddleAppAttempt attempt = getCurrentAttemptForContainer(container.getContainerId());
-    if (attempt != null) {
-      attempt.markForPreemption(container.getContainerId());
-    }
-  }
-
-  private void unmark(RMContainer container) {
-    HeddleAppAttempt attempt = getCurrentAttemptForContainer(container.getContainerId());
-    if (attempt != null) {
-      attempt.unmarkForPreemption(container.getContainerId());
-    }
-  }
-
-  /** Kills a container so that neither its application nor its AM is blamed. */
-  private void preempt(ContainerId id) {
-    RMContainer container = getRMContainer(id);
-    HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
-    if (container == null || attempt == null) {
-      return;
-    }
-    completedContainer(container, SchedulerUtils.createPreemptedContainerStatus(
-        id, SchedulerUtils.PREEMPTED_CONTAINER), RMContainerEventType.KILL);
-    countPreempted(attempt.getQueue().getMetrics(), container);
-  }
-
-  private static void countPreempted(QueueMetrics metrics, RMContainer container) {
-    long usedMs = Math.max(0, container.getFinishTime() - container.getCreationTime());
-    org.apache.hadoop.yarn.api.records.Resource amount = container.getAllocatedResource();
-    metrics.preemptContainer();
-    metrics.updatePreemptedMemoryMBSeconds(amount.getMemorySize() * usedMs / 1000);
-    metrics.updatePreemptedVcoreSeconds(amount.getVirtualCores() * usedMs / 1000);
-    metrics.updatePreemptedResources(amount);
-    metrics.updatePreemptedSecondsForCustomResources(amount, usedMs / 1000);
-    metrics.updatePreemptedForCustomResources(amount);
+  /** An AM did not use what its container had grown by. */
+  void rollBack(ContainerId id) {
+    rollbackContainerUpdate(id);
   }
 
   @Override
@@ -404,7 +353,15 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     updateAvailable();
   }
 
+  /** Once for all that an event did, not for each container. */
+  private void refreshAvailable() {
+    if (availableStale) {
+      updateAvailable();
+    }
+  }
+
   private void updateAvailable() {
+    availableStale = false;
     QueueMetrics root = getRootQueueMetrics();
     root.setAvailableResourcesToQueue(
         Resources.subtract(getClusterResource(), root.getAllocatedResources()));
@@ -443,7 +400,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       if (node != null) {
         node.releaseContainer(id, false);
       }
-      updateAvailable();
+      availableStale = true;
     } finally {
       writeLock.unlock();
     }
@@ -473,8 +430,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       // Nobody waits for anything: what happened is told with the next frame.
       return;
     }
-    if (!rmContext.isSchedulerReadyForAllocatingContainers()
-        || resources.anyNegative(node.getUnallocatedResource()) || !engine.ready()) {
+    if (full(node.getUnallocatedResource())
+        || !rmContext.isSchedulerReadyForAllocatingContainers() || !engine.ready()) {
       return;
     }
     long before = commit.committed();
@@ -485,12 +442,20 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         break;
       }
     }
-    if (commit.committed() != before) {
-      updateAvailable();
-    }
+    availableStale |= commit.committed() != before;
   }
 
-  /** The tick: shares, headrooms and evictions, the snapshot for readers, now and then the audit. */
+  /** Whether no container can fit; the engine need not hear of this node until one leaves it. */
+  private boolean full(Resource free) {
+    if (free.getMemorySize() < minimumAllocation.getMemorySize()
+        || free.getVirtualCores() < minimumAllocation.getVirtualCores()) {
+      // A container that grows may need only one of the two.
+      return !updatesSeen || resources.anyNegative(free);
+    }
+    return resources.anyNegative(free);
+  }
+
+  /** The tick: shares, headrooms, evictions, the snapshot for readers, now and then the audit. */
   @Override
   public void update() {
     try {
@@ -504,7 +469,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         queues.refreshIfDue();
         reports.setCluster(getClusterResource());
         updateAvailable();
-        auditIfDue();
+        audit.runIfDue(Time.monotonicNow());
       } finally {
         writeLock.unlock();
       }
@@ -512,35 +477,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       failures++;
       LOG.error("Error in the tick", e);
     }
-  }
-
-  private void auditIfDue() {
-    long now = Time.monotonicNow();
-    if (auditIntervalMs <= 0 && nextAuditMs != 0 || now < nextAuditMs) {
-      return;
-    }
-    nextAuditMs = now + Math.max(auditIntervalMs, 1);
-    String differences = auditNow();
-    mismatches = differences == null ? 0 : mismatches + 1;
-    if (mismatches == 1) {
-      // A container may be between two books; the next tick tells.
-      LOG.debug("The engine's books differ: {}", differences);
-      auditSoon();
-    } else if (mismatches > 1) {
-      mismatches = 0;
-      engine.lost("its books differ from the ResourceManager's twice in a row: " + differences);
-    }
-  }
-
-  /** Compares the engine's books with Java's; null if they are equal or there is no engine. */
-  private String auditNow() {
-    dirty.writeTo(engine.out());
-    String reply = engine.request(AUDIT);
-    if (reply == null) {
-      return null;
-    }
-    JsonNode answer = SetupJson.read(reply);
-    return audit.differences(answer);
   }
 
   // ---- An AM's heartbeat.
@@ -555,17 +491,24 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       return EMPTY_ALLOCATION;
     }
     if (updates != null && hasAny(updates)) {
+      updatesSeen = true;
       handleContainerUpdates(attempt, updates);
       attempt.noticeUpdateAsks();
     }
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
-      normalizeResourceRequests(rows, attempt.getQueueName());
+      normalize(rows);
       attempt.recordContainerRequestTime(getClock().getTime());
     }
     if (release != null && !release.isEmpty()) {
       // Before the attempt's lock: completions take the scheduler's.
       releaseContainers(release, attempt);
+      writeLock.lock();
+      try {
+        refreshAvailable();
+      } finally {
+        writeLock.unlock();
+      }
     }
     attempt.getWriteLock().lock();
     try {
@@ -583,29 +526,25 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  private static boolean hasAny(ContainerUpdates updates) {
-    return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
-        || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
-  }
-
-  // ---- Placement.
-
-  /** Finds the queue of a submission; called by its thread. */
-  String place(String user, String queue, boolean recovering) throws YarnException {
-    List<String> groups = queues.groupsOf(user);
-    writeLock.lock();
-    try {
-      return queues.place(user, groups, queue, recovering).getQueueName();
-    } finally {
-      writeLock.unlock();
+  /** As the base class does it, but once for rows of the same size: those of one ask are. */
+  private void normalize(List<ResourceRequest> rows) {
+    Resource most = getMaximumResourceCapability();
+    Resource asked = null;
+    Resource normal = null;
+    for (int i = 0; i < rows.size(); i++) {
+      ResourceRequest row = rows.get(i);
+      Resource size = row.getCapability();
+      if (asked == null || !asked.equals(size)) {
+        asked = size;
+        normal = getNormalizedResource(size, most);
+      }
+      row.setCapability(normal);
     }
   }
 
-  /** As above for an application that was placed before; with the write lock held. */
-  HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
-    HeddleQueue known = queues.leaf(queue);
-    return known != null
-        ? known : queues.place(user, new ArrayList<String>(), queue, recovering);
+  private static boolean hasAny(ContainerUpdates updates) {
+    return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
+        || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
   }
 
   // ---- For tests and operators.
@@ -613,16 +552,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   /** Returns how many events could not be handled because of an unexpected error. */
   public long getFailures() {
     return failures + (applier == null ? 0 : applier.failures());
-  }
-
-  /** Returns how often the engine was made anew. */
-  public long getEngineRebuilds() {
-    return engine.rebuilds();
-  }
-
-  /** Returns how many events the engine had no use for. */
-  public long getIgnoredEvents() {
-    return engine.ignored();
   }
 
   /** Returns how many grants became containers. */
@@ -643,10 +572,15 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   public String auditEngine() {
     writeLock.lock();
     try {
-      return auditNow();
+      return audit.differences();
     } finally {
       writeLock.unlock();
     }
+  }
+
+  /** Lets the next tick compare the books. */
+  void auditSoon() {
+    audit.soon();
   }
 
   /** Makes the engine panic, if the configuration allows faults. */

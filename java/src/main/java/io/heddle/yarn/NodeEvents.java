@@ -17,7 +17,6 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ClusterNodeTracker;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,12 +29,12 @@ final class NodeEvents {
 
   private final HeddleScheduler scheduler;
   private final RMContext rmContext;
-  private final ClusterNodeTracker<FiCaSchedulerNode> tracker;
+  private final ClusterNodeTracker<HeddleNode> tracker;
   private final EngineBooks books;
   private final boolean usePortForNodeName;
 
   NodeEvents(HeddleScheduler scheduler, RMContext rmContext,
-      ClusterNodeTracker<FiCaSchedulerNode> tracker, EngineBooks books,
+      ClusterNodeTracker<HeddleNode> tracker, EngineBooks books,
       boolean usePortForNodeName) {
     this.scheduler = scheduler;
     this.rmContext = rmContext;

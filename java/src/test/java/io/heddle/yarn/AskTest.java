@@ -26,7 +26,8 @@ import org.junit.Test;
 /** What AMs may ask for, and that they get that and nothing else. */
 public class AskTest {
   private static final String WAITING =
-      "{\"heartbeat_fill\": 1.0, \"delay\": {\"node_wait_ms\": 3600000, \"rack_wait_ms\": 3600000}}";
+      "{\"heartbeat_fill\": 1.0,"
+      + " \"delay\": {\"node_wait_ms\": 3600000, \"rack_wait_ms\": 3600000}}";
   private static final String HASTY =
       "{\"heartbeat_fill\": 1.0, \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0}}";
 

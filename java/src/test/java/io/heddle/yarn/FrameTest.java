@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.junit.Test;
 
-/** Frames byte by byte, written out by hand from the layout, not copied from what the code makes. */
+/** Frames byte by byte, written out by hand from the layout, not copied from the code's output. */
 public class FrameTest {
   private final ResourceCodec resources = new ResourceCodec();
 

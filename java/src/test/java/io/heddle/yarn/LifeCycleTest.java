@@ -111,7 +111,8 @@ public class LifeCycleTest {
       List<Container> first = fetch(am);
       assertEquals(1, first.size());
       AllocateResponse response = release(am, first.get(0).getId());
-      assertEquals(1, response.getCompletedContainersStatuses().size() + releasedLater(cluster, am));
+      assertEquals(1,
+          response.getCompletedContainersStatuses().size() + releasedLater(cluster, am));
       assertEquals(3 * GB, cluster.freeMb(node));
       ask(am, any(1, 3 * GB, 1));
       cluster.heartbeat();

@@ -146,7 +146,7 @@ public class QueueTest {
       assertEquals(0, ads.getPendingContainers());
       assertEquals(4, search.getAllocatedContainers());
       assertEquals(2, search.getPendingContainers());
-      cluster.tick();
+      cluster.scheduler.queues.refresh();
       QueueView view = cluster.scheduler.reports.table().snapshot().get("root.web.search");
       assertEquals("the engine agrees", 4, view.runningContainers);
       assertEquals(2, view.pendingContainers);
@@ -213,7 +213,7 @@ public class QueueTest {
     try (TestCluster cluster = new TestCluster(TestCluster.conf(TWO_QUEUES))) {
       MockNM node = cluster.node("a1", 8 * GB);
       cluster.launch(cluster.submit("alice", "ads"), node);
-      cluster.tick();
+      cluster.scheduler.queues.refresh();
       QueueInfo info = cluster.scheduler.getQueueInfo("ads", false, false);
       assertEquals("root.ads", info.getQueueName());
       assertTrue(info.getAccessibleNodeLabels().contains("*"));

@@ -43,13 +43,16 @@ impl Entry {
     };
 }
 
+/// Asks by shape, each set in order of service.
+type Sets = BTreeMap<ShapeId, BTreeSet<Entry>>;
+
 /// The asks of one leaf of the tree of shares, by shape, each set in order of service.
 #[derive(Debug, Default)]
 pub struct Leaf {
     /// Asks that any node with room may serve.
-    pub open: BTreeMap<ShapeId, BTreeSet<Entry>>,
+    pub open: Sets,
     /// Asks that insist on their hosts or racks for a bounded time.
-    pub locked: BTreeMap<ShapeId, BTreeSet<Entry>>,
+    pub locked: Sets,
 }
 
 /// All pending asks.
@@ -99,19 +102,9 @@ impl Backlog {
         entry: Entry,
         open: bool,
     ) {
-        let sets = &mut self.leaves[leaf.index()];
-        let sets = if open {
-            &mut sets.open
-        } else {
-            &mut sets.locked
-        };
+        let (sets, masks) = self.parts(leaf, open);
         let set = sets.entry(shape).or_default();
         if set.is_empty() {
-            let masks = if open {
-                &mut self.open_masks
-            } else {
-                &mut self.locked_masks
-            };
             for at in tree.path_up(leaf) {
                 masks[at.index()].add(shape);
             }
@@ -129,12 +122,7 @@ impl Backlog {
         entry: Entry,
         open: bool,
     ) {
-        let sets = &mut self.leaves[leaf.index()];
-        let sets = if open {
-            &mut sets.open
-        } else {
-            &mut sets.locked
-        };
+        let (sets, masks) = self.parts(leaf, open);
         let Some(set) = sets.get_mut(&shape) else {
             debug_assert!(false, "only what was inserted is removed");
             return;
@@ -143,14 +131,18 @@ impl Backlog {
         debug_assert!(removed, "only what was inserted is removed");
         if set.is_empty() {
             sets.remove(&shape);
-            let masks = if open {
-                &mut self.open_masks
-            } else {
-                &mut self.locked_masks
-            };
             for at in tree.path_up(leaf) {
                 masks[at.index()].remove(shape);
             }
+        }
+    }
+
+    fn parts(&mut self, leaf: ShareNodeId, open: bool) -> (&mut Sets, &mut [ShapeMask]) {
+        let leaf = &mut self.leaves[leaf.index()];
+        if open {
+            (&mut leaf.open, &mut self.open_masks)
+        } else {
+            (&mut leaf.locked, &mut self.locked_masks)
         }
     }
 }

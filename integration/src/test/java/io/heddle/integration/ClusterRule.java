@@ -69,7 +69,7 @@ final class ClusterRule extends ExternalResource {
     return cluster.configuration();
   }
 
-  FileSystem fileSystem() throws Exception {
+  FileSystem fileSystem() {
     return cluster.fileSystem();
   }
 

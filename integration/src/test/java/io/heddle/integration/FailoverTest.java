@@ -30,19 +30,19 @@ public class FailoverTest {
   @Test
   public void jobOutlivesItsResourceManagers() throws Exception {
     MiniCluster cluster = CLUSTER.cluster();
-    GatedJob job = new GatedJob(CLUSTER, "failover", 4);
-    job.pass(0);
+    GatedJob job = new GatedJob(CLUSTER, "failover");
+    job.letEnd(3);
     job.awaitRunning(4);
     ResourceScheduler first = cluster.scheduler();
 
     cluster.failOver();
     awaitRecovery(job);
-    job.pass(1);
+    job.letEnd(6);
 
     cluster.failOver();
     assertNotSame("who leads again has a new scheduler", first, cluster.scheduler());
     awaitRecovery(job);
-    job.pass(2);
+    job.letEnd(9);
 
     cluster.stopActiveAndFailOver();
     awaitRecovery(job);

@@ -7,12 +7,11 @@ import io.heddle.integration.cluster.Applications;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.Node;
 import io.heddle.integration.jobs.Corpus;
-import io.heddle.integration.jobs.Gates;
+import io.heddle.integration.jobs.Gate;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
 import java.util.List;
-import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
@@ -20,33 +19,30 @@ import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * A word count of fourteen maps, seven of which fill the cluster, that stays in its middle for as
- * long as a test wants: the maps of each gate wait until it is opened. Injects no fault.
+ * A word count of fourteen maps, seven of which fill the cluster, that stays in its middle for
+ * as long as a test wants: maps end only when they are let. Injects no fault.
  */
 final class GatedJob {
-  /** With two gates, half of them and the reduces are still more than the cluster holds. */
   private static final int MAPS = 14;
   private static final int REDUCES = 2;
 
   private final ClusterRule cluster;
   private final Corpus corpus;
   private final Path output;
-  private final Gates gates;
-  private final int gateCount;
+  private final Gate gate;
   private final Job job;
 
-  /** Submits the job; a third, a quarter or so of its maps can run when each gate is opened. */
-  GatedJob(ClusterRule cluster, String name, int gateCount) throws Exception {
+  /** Submits the job; none of its maps ends before it is let. */
+  GatedJob(ClusterRule cluster, String name) throws Exception {
     this.cluster = cluster;
-    this.gateCount = gateCount;
     Path folder = ClusterRule.path(name);
     corpus = Corpus.write(cluster.fileSystem(), new Path(folder, "in"), MAPS, 50, name.length());
     output = new Path(folder, "out");
-    gates = new Gates(cluster.fileSystem(), new Path(folder, "gates"));
+    gate = new Gate(cluster.fileSystem(), new Path(folder, "gate"));
     Configuration conf = cluster.configuration();
     // Two to a node, so that some maps are always left to be granted after a fault.
     conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
-    gates.guard(conf, gateCount);
+    gate.guard(conf);
     job =
         JobClient.submit(
             "alice", () -> TextJobs.wordCount(conf, name, corpus.folder(), output, REDUCES));
@@ -60,20 +56,19 @@ final class GatedJob {
     return JobClient.applicationId(job.getJobID());
   }
 
-  /** Opens a gate and waits until its maps, and those of all gates before it, are done. */
-  void pass(int gate) throws Exception {
-    gates.open(gate);
-    long behind = IntStream.range(0, MAPS).filter(map -> map % gateCount <= gate).count();
-    // Maps behind closed gates have read nothing, so that progress counts finished maps.
-    float done = (behind - 0.1f) / MAPS;
+  /** Lets so many maps end in all, and waits until they have. */
+  void letEnd(int maps) throws Exception {
+    gate.let(maps);
+    // Maps that wait have read nothing, so that progress counts those that ended.
+    float done = (maps - 0.1f) / MAPS;
     Await.until(
-        "the maps of gate " + gate + " are done",
+        maps + " maps ended",
         ClusterRule.JOB_SECONDS,
         () -> job.mapProgress() > done || job.isComplete(),
         this::describe);
   }
 
-  /** Waits until at least so many tasks run, all of them behind a gate. */
+  /** Waits until at least so many tasks run; the maps among them wait to be let. */
   void awaitRunning(int tasks) throws Exception {
     Applications applications = cluster.applications();
     Await.until(
@@ -99,12 +94,10 @@ final class GatedJob {
         .orElseThrow(() -> new AssertionError("tasks on " + hosts + ", master on " + master));
   }
 
-  /** Opens all gates; the job must succeed with the right result in its first attempt. */
+  /** Lets all go; the job must succeed with the right result in its first attempt. */
   void finish() throws Exception {
     assertFalse("the job was over before its maps were let go", job.isComplete());
-    for (int gate = 0; gate < gateCount; gate++) {
-      gates.open(gate);
-    }
+    gate.letAll();
     cluster.assertSucceeds(job);
     assertEquals(corpus.counts(), JobOutput.counts(cluster.fileSystem(), output));
     // The ApplicationMaster went on through it all.

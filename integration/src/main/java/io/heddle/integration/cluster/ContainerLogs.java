@@ -24,7 +24,8 @@ public final class ContainerLogs {
     List<Path> files;
     try (Stream<Path> all = Files.walk(cluster.workFolder().toPath())) {
       files =
-          all.filter(path -> path.toString().contains("/log/" + id + "/"))
+          // A NodeManager that starts again gives its old folders an ending.
+          all.filter(path -> path.toString().contains("/log/" + id))
               .filter(path -> path.endsWith("syslog") || path.endsWith("stderr"))
               .filter(Files::isRegularFile)
               .sorted((a, b) -> a.getParent().getFileName().compareTo(b.getParent().getFileName()))

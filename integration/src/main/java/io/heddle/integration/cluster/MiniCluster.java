@@ -7,6 +7,7 @@ package io.heddle.integration.cluster;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +26,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.mapreduce.v2.MiniMRYarnCluster;
 import org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer;
 import org.apache.hadoop.mapreduce.v2.jobhistory.JHAdminConfig;
+import org.apache.hadoop.yarn.FileSystemBasedConfigurationProvider;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.conf.HAUtil;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
@@ -58,6 +60,7 @@ public final class MiniCluster implements AutoCloseable {
   private final ClusterLog log;
   private final List<Node> nodes = new ArrayList<>();
   private MiniDFSCluster hdfs;
+  private FileSystem fileSystem;
   private MiniYARNCluster yarn;
   private JobHistoryServer historyServer;
   private Configuration conf;
@@ -125,13 +128,11 @@ public final class MiniCluster implements AutoCloseable {
 
   private void start(Builder wish) throws Exception {
     YarnConfiguration initial = ClusterConfiguration.create(workFolder, wish.schedulerClass);
-    if (wish.engineConfiguration != null) {
-      initial.set("heddle.config.file", engineFile(wish.engineConfiguration).getPath());
-    }
-    wish.properties.forEach(initial::set);
+    configure(initial, wish);
     hdfs = RackedHdfs.start(initial);
+    fileSystem = hdfs.getNewFileSystemInstance(0);
     // Else the history server makes it, for nobody but itself.
-    FileSystem.mkdirs(hdfs.getFileSystem(), new org.apache.hadoop.fs.Path("/history"), everybody());
+    FileSystem.mkdirs(fileSystem, new org.apache.hadoop.fs.Path("/history"), everybody());
     if (wish.highlyAvailable) {
       startTwoResourceManagers(initial, wish.name);
     } else {
@@ -153,10 +154,28 @@ public final class MiniCluster implements AutoCloseable {
     return new FsPermission((short) 0777);
   }
 
-  private File engineFile(String json) throws IOException {
-    Path file = workFolder.toPath().resolve("heddle.json");
-    Files.write(file, json.getBytes(StandardCharsets.UTF_8));
-    return file.toFile();
+  /**
+   * Sets what was wished for, in memory and in a yarn-site.xml: at {@code rmadmin -refreshQueues}
+   * and when it becomes active a ResourceManager reads that file again, and nothing else.
+   */
+  private void configure(Configuration initial, Builder wish) throws IOException {
+    Path folder = Files.createDirectory(workFolder.toPath().resolve("conf"));
+    Configuration site = new Configuration(false);
+    site.set(YarnConfiguration.RM_SCHEDULER, wish.schedulerClass);
+    if (wish.engineConfiguration != null) {
+      Path file = folder.resolve("heddle.json");
+      Files.write(file, wish.engineConfiguration.getBytes(StandardCharsets.UTF_8));
+      site.set("heddle.config.file", file.toString());
+    }
+    wish.properties.forEach(site::set);
+    try (OutputStream out = Files.newOutputStream(folder.resolve("yarn-site.xml"))) {
+      site.writeXml(out);
+    }
+    site.forEach(property -> initial.set(property.getKey(), property.getValue()));
+    initial.set(
+        YarnConfiguration.RM_CONFIGURATION_PROVIDER_CLASS,
+        FileSystemBasedConfigurationProvider.class.getName());
+    initial.set(YarnConfiguration.FS_BASED_RM_CONF_STORE, folder.toUri().toString());
   }
 
   /**
@@ -213,9 +232,9 @@ public final class MiniCluster implements AutoCloseable {
     return new YarnConfiguration(conf);
   }
 
-  /** The cluster's HDFS. */
-  public FileSystem fileSystem() throws IOException {
-    return hdfs.getFileSystem();
+  /** The cluster's HDFS. Not the instance that Hadoop caches: a ResourceManager may close that. */
+  public FileSystem fileSystem() {
+    return fileSystem;
   }
 
   /** All nodes, stopped ones too, in the order of {@link Topology#HOSTS}. */

@@ -77,7 +77,7 @@ public final class TextJobs {
     @Override
     protected void setup(Context context) throws IOException, InterruptedException {
       pause(context.getConfiguration(), MAP_PAUSE_MS);
-      Gates.pass(context);
+      Gate.pass(context);
     }
   }
 

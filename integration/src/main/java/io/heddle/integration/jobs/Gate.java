@@ -1,0 +1,90 @@
+package io.heddle.integration.jobs;
+
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.mapreduce.TaskInputOutputContext;
+
+/**
+ * A gate before the maps of a job, so that "in the middle of a job" is no matter of luck or of the
+ * machine's speed. Each attempt draws the next number when it starts, and waits until the test lets
+ * that number pass. Numbers go by start and not by task: else the maps that wait could fill the
+ * cluster while those that may pass get no container.
+ *
+ * <p>Numbers are empty folders in HDFS, permits are empty files.
+ */
+public final class Gate {
+  private static final String FOLDER = "heddle.jobs.gate.folder";
+  private static final String ALL = "all";
+  private static final long POLL_MS = 200;
+  private static final long WAIT_MAX_NANOS = TimeUnit.MINUTES.toNanos(5);
+
+  private final FileSystem fs;
+  private final Path folder;
+
+  /** A closed gate, with its files in this folder. */
+  public Gate(FileSystem fs, Path folder) {
+    this.fs = fs;
+    this.folder = folder;
+  }
+
+  /** Puts the gate before the maps of jobs with this configuration. */
+  public void guard(Configuration conf) {
+    conf.set(FOLDER, folder.toString());
+  }
+
+  /** Lets so many attempts pass in all, those counted that were let before. */
+  public void let(int attempts) throws IOException {
+    for (int number = 0; number < attempts; number++) {
+      fs.create(permit(folder, String.valueOf(number)), true).close();
+    }
+  }
+
+  /** Lets everyone pass from now on. */
+  public void letAll() throws IOException {
+    fs.create(permit(folder, ALL), true).close();
+  }
+
+  private static Path permit(Path folder, String name) {
+    return new Path(folder, "let/" + name);
+  }
+
+  /** Called by a map: returns when it may pass, at once if there is no gate. */
+  static void pass(TaskInputOutputContext<?, ?, ?, ?> context)
+      throws IOException, InterruptedException {
+    Configuration conf = context.getConfiguration();
+    if (conf.get(FOLDER) == null) {
+      return;
+    }
+    Path folder = new Path(conf.get(FOLDER));
+    FileSystem fs = folder.getFileSystem(conf);
+    Path mine = permit(folder, String.valueOf(draw(conf, folder)));
+    Path all = permit(folder, ALL);
+    long startNanos = System.nanoTime();
+    while (!fs.exists(mine) && !fs.exists(all)) {
+      if (System.nanoTime() - startNanos > WAIT_MAX_NANOS) {
+        throw new IOException("nobody made " + mine);
+      }
+      context.progress();
+      Thread.sleep(POLL_MS);
+    }
+  }
+
+  /** A folder is made by one of several who try; the others learn that it is there. */
+  private static int draw(Configuration conf, Path folder) throws IOException {
+    FileContext files = FileContext.getFileContext(folder.getFileSystem(conf).getUri(), conf);
+    for (int number = 0; ; number++) {
+      try {
+        files.mkdir(new Path(folder, "drawn/" + number), FsPermission.getDirDefault(), true);
+        return number;
+      } catch (FileAlreadyExistsException taken) {
+        // The next, then.
+      }
+    }
+  }
+}

@@ -1,0 +1,93 @@
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
+
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.MiniCluster;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.YarnApplicationState;
+import org.apache.hadoop.yarn.client.api.YarnClient;
+import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
+import org.junit.Test;
+
+/**
+ * What an administrator does with a running cluster, over RPC as the {@code yarn} command does it:
+ * reload the queues, move an application, change its priority. Runs no task.
+ */
+public class AdministrationTest {
+  private static final String BEFORE = "{\"queues\": [{\"path\": \"root.old\"}]}";
+  private static final String AFTER =
+      "{\"queues\": [{\"path\": \"root.old\"}, {\"path\": \"root.fresh\", \"weight\": 3.0}]}";
+  private static final String BAD = "{\"queues\": [{\"path\": \"root.bad\", \"wieght\": 3.0}]}";
+
+  @Test
+  public void queuesReloadApplicationsMoveAndChangePriority() throws Exception {
+    try (MiniCluster cluster =
+            MiniCluster.named("administration")
+                .scheduler(MiniCluster.HEDDLE)
+                .engineConfiguration(BEFORE)
+                .set("yarn.cluster.max-application-priority", "10")
+                .start();
+        YarnClient yarn = YarnClient.createYarnClient()) {
+      yarn.init(cluster.configuration());
+      yarn.start();
+      assertNull(yarn.getQueueInfo("root.fresh"));
+
+      write(cluster, AFTER);
+      assertEquals(0, refreshQueues(cluster));
+      assertNotNull(yarn.getQueueInfo("root.fresh"));
+
+      // A mistake is refused, and what was in force stays.
+      write(cluster, BAD);
+      assertNotEquals(0, refreshQueues(cluster));
+      assertNull(yarn.getQueueInfo("root.bad"));
+      assertNotNull(yarn.getQueueInfo("root.fresh"));
+
+      ApplicationId id = submit(yarn, "root.old");
+      assertEquals("root.old", yarn.getApplicationReport(id).getQueue());
+      yarn.moveApplicationAcrossQueues(id, "root.fresh");
+      assertEquals("root.fresh", yarn.getApplicationReport(id).getQueue());
+      yarn.updateApplicationPriority(id, Priority.newInstance(7));
+      assertEquals(7, yarn.getApplicationReport(id).getPriority().getPriority());
+      yarn.killApplication(id);
+      // For an unmanaged master YARN's client does not wait for the end.
+      Await.until(
+          "the application is killed",
+          30,
+          () ->
+              yarn.getApplicationReport(id).getYarnApplicationState()
+                  == YarnApplicationState.KILLED);
+    }
+  }
+
+  private static void write(MiniCluster cluster, String json) throws IOException {
+    File file = new File(cluster.configuration().get("heddle.config.file"));
+    Files.write(file.toPath(), json.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static int refreshQueues(MiniCluster cluster) throws Exception {
+    return new RMAdminCLI(cluster.configuration()).run(new String[] {"-refreshQueues"});
+  }
+
+  /** An application whose master never comes: it waits in its queue until it is killed. */
+  private static ApplicationId submit(YarnClient yarn, String queue) throws Exception {
+    ApplicationSubmissionContext context =
+        yarn.createApplication().getApplicationSubmissionContext();
+    context.setApplicationName("waits");
+    context.setQueue(queue);
+    context.setUnmanagedAM(true);
+    context.setAMContainerSpec(
+        ContainerLaunchContext.newInstance(null, null, null, null, null, null));
+    return yarn.submitApplication(context);
+  }
+}

@@ -3,11 +3,8 @@ package io.heddle.integration.jobs;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileAlreadyExistsException;
-import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.mapreduce.TaskInputOutputContext;
 
 /**
@@ -16,7 +13,7 @@ import org.apache.hadoop.mapreduce.TaskInputOutputContext;
  * that number pass. Numbers go by start and not by task: else the maps that wait could fill the
  * cluster while those that may pass get no container.
  *
- * <p>Numbers are empty folders in HDFS, permits are empty files.
+ * <p>Numbers and permits are empty files in HDFS.
  */
 public final class Gate {
   private static final String FOLDER = "heddle.jobs.gate.folder";
@@ -63,7 +60,7 @@ public final class Gate {
     }
     Path folder = new Path(conf.get(FOLDER));
     FileSystem fs = folder.getFileSystem(conf);
-    Path mine = permit(folder, String.valueOf(draw(conf, folder)));
+    Path mine = permit(folder, String.valueOf(draw(fs, folder)));
     Path all = permit(folder, ALL);
     long startNanos = System.nanoTime();
     while (!fs.exists(mine) && !fs.exists(all)) {
@@ -75,15 +72,18 @@ public final class Gate {
     }
   }
 
-  /** A folder is made by one of several who try; the others learn that it is there. */
-  private static int draw(Configuration conf, Path folder) throws IOException {
-    FileContext files = FileContext.getFileContext(folder.getFileSystem(conf).getUri(), conf);
+  /** HDFS lets one of several creators of a file succeed; the others find it there. */
+  private static int draw(FileSystem fs, Path folder) throws IOException {
     for (int number = 0; ; number++) {
+      Path drawn = new Path(folder, "drawn/" + number);
       try {
-        files.mkdir(new Path(folder, "drawn/" + number), FsPermission.getDirDefault(), true);
+        fs.create(drawn, false).close();
         return number;
-      } catch (FileAlreadyExistsException taken) {
-        // The next, then.
+      } catch (IOException e) {
+        // Several exceptions say that somebody was first, one while he still holds it open.
+        if (!fs.exists(drawn)) {
+          throw e;
+        }
       }
     }
   }

@@ -1,12 +1,10 @@
 package io.heddle.integration;
 
-import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.cluster.Node;
-import org.apache.hadoop.mapreduce.JobCounter;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -17,6 +15,9 @@ import org.junit.rules.TestRule;
  * engine panics. No job is lost. ResourceManager failover is in FailoverTest.
  */
 public class FaultsTest {
+  /** Three are let end, seven more fill the cluster, and the rest waits. */
+  private static final int MAPS = 12;
+
   @ClassRule
   public static final ClusterRule CLUSTER =
       new ClusterRule(
@@ -26,8 +27,8 @@ public class FaultsTest {
 
   /** Some of its maps are done, others run, and some wait for a container. */
   private static GatedJob jobInItsMiddle(String name) throws Exception {
-    GatedJob job = new GatedJob(CLUSTER, name);
-    job.letEnd(4);
+    GatedJob job = new GatedJob(CLUSTER, name, MAPS);
+    job.letEnd(3);
     job.awaitRunning(4);
     return job;
   }
@@ -40,8 +41,7 @@ public class FaultsTest {
     node.crash();
     CLUSTER.cluster().awaitNodes(3);
     job.finish();
-    long launched = job.job().getCounters().findCounter(JobCounter.TOTAL_LAUNCHED_MAPS).getValue();
-    assertTrue("maps launched: " + launched, launched > GatedJob.maps());
+    assertTrue("maps launched: " + job.launchedMaps(), job.launchedMaps() > MAPS);
     CLUSTER.cluster().restart(node);
     CLUSTER.cluster().awaitNodes(4);
   }
@@ -67,11 +67,8 @@ public class FaultsTest {
     Await.until(
         "the engine is made anew", 60, () -> CLUSTER.heddle().getEngineRebuilds() > rebuilds);
     job.finish();
-    assertEquals(
-        "no map ran twice",
-        GatedJob.maps(),
-        job.job().getCounters().findCounter(JobCounter.TOTAL_LAUNCHED_MAPS).getValue());
+    job.assertNothingRanTwice();
     // And the new engine serves who comes later.
-    new GatedJob(CLUSTER, "after-panic").finish();
+    new GatedJob(CLUSTER, "after-panic", 3).finish();
   }
 }

@@ -15,54 +15,54 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.JobCounter;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * A word count of fourteen maps, seven of which fill the cluster, that stays in its middle for
- * as long as a test wants: maps end only when they are let. Injects no fault.
+ * A word count that stays in its middle for as long as a test wants: maps end only when they are
+ * let, and seven of them fill the cluster. Injects no fault.
  */
 final class GatedJob {
-  private static final int MAPS = 14;
   private static final int REDUCES = 2;
 
   private final ClusterRule cluster;
   private final Corpus corpus;
   private final Path output;
   private final Gate gate;
+  private final int maps;
   private final Job job;
 
   /** Submits the job; none of its maps ends before it is let. */
-  GatedJob(ClusterRule cluster, String name) throws Exception {
+  GatedJob(ClusterRule cluster, String name, int maps) throws Exception {
     this.cluster = cluster;
+    this.maps = maps;
     Path folder = ClusterRule.path(name);
-    corpus = Corpus.write(cluster.fileSystem(), new Path(folder, "in"), MAPS, 50, name.length());
+    corpus = Corpus.write(cluster.fileSystem(), new Path(folder, "in"), maps, 50, name.length());
     output = new Path(folder, "out");
     gate = new Gate(cluster.fileSystem(), new Path(folder, "gate"));
     Configuration conf = cluster.configuration();
     // Two to a node, so that some maps are always left to be granted after a fault.
     conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
+    // No reduce asks before all maps ended: the last leader has to grant them.
+    conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 1);
     gate.guard(conf);
     job =
         JobClient.submit(
             "alice", () -> TextJobs.wordCount(conf, name, corpus.folder(), output, REDUCES));
   }
 
-  Job job() {
-    return job;
-  }
-
-  ApplicationId id() {
+  private ApplicationId id() {
     return JobClient.applicationId(job.getJobID());
   }
 
   /** Lets so many maps end in all, and waits until they have. */
-  void letEnd(int maps) throws Exception {
-    gate.let(maps);
+  void letEnd(int count) throws Exception {
+    gate.let(count);
     // Maps that wait have read nothing, so that progress counts those that ended.
-    float done = (maps - 0.1f) / MAPS;
+    float done = (count - 0.1f) / maps;
     Await.until(
-        maps + " maps ended",
+        count + " maps ended",
         ClusterRule.JOB_SECONDS,
         () -> job.mapProgress() > done || job.isComplete(),
         this::describe);
@@ -104,8 +104,13 @@ final class GatedJob {
     assertEquals(1, cluster.applications().find(id()).getAppAttempts().size());
   }
 
-  /** How many maps it has; as many are launched if none had to run twice. */
-  static int maps() {
-    return MAPS;
+  /** Asserts, after the end, that no map was started twice. */
+  void assertNothingRanTwice() throws Exception {
+    assertEquals("launched maps", maps, launchedMaps());
+  }
+
+  /** How many attempts at maps were started. */
+  long launchedMaps() throws Exception {
+    return job.getCounters().findCounter(JobCounter.TOTAL_LAUNCHED_MAPS).getValue();
   }
 }

@@ -31,6 +31,8 @@ pub struct Outcome {
     pub events: u64,
     /// When the simulation ended, in virtual time.
     pub ended_ms: Millis,
+    /// How long it took on the engine's clock, which may have jumped.
+    pub clock_ms: Millis,
     /// Jobs by serial number.
     pub jobs: BTreeMap<u64, JobOutcome>,
     /// How many submissions there were, those turned away included.
@@ -92,7 +94,7 @@ impl Outcome {
 
     /// How much of the nodes' memory was in use on average, 0 to 1.
     pub fn utilisation(&self) -> f64 {
-        let all = self.capacity.memory_mb() as f64 * self.ended_ms.max(1) as f64;
+        let all = self.capacity.memory_mb() as f64 * self.clock_ms.max(1) as f64;
         self.memory_mb_ms as f64 / all
     }
 

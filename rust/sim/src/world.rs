@@ -176,6 +176,7 @@ impl World {
         self.outcome.digest = self.link.digest;
         self.outcome.events = self.link.events;
         self.outcome.ended_ms = self.now;
+        self.outcome.clock_ms = self.engine_now;
         self.outcome.record = self.link.record.take().unwrap_or_default();
         Ok(self.outcome)
     }

@@ -48,6 +48,11 @@ final class AskTable {
       this.key = key;
     }
 
+    /** Whether a container of this size is what the engine granted. */
+    boolean isOfSentSize(Resource size) {
+      return size.equals(sentSize);
+    }
+
     /** Whether this ask grows or promotes a running container. */
     boolean updatesContainer() {
       return key.getContainerToUpdate() != null;

@@ -189,7 +189,7 @@ abstract class ClientOperations
     }
   }
 
-  /** Makes a priority durable first; the store completes the future in any case. */
+  /** Makes a priority durable first; an active store has completed the future on return. */
   private void store(RMApp rmApp, Priority priority, SettableFuture<Object> future)
       throws YarnException {
     Priority before = rmApp.getApplicationSubmissionContext().getPriority();
@@ -200,6 +200,12 @@ abstract class ClientOperations
     state.setApplicationTimeouts(rmApp.getApplicationTimeouts());
     state.setLaunchTime(rmApp.getLaunchTime());
     rmContext.getStateStore().updateApplicationStateSynchronously(state, false, future);
+    if (!future.isDone()) {
+      // A store that was fenced never answers, and the scheduler's lock is held here.
+      rmApp.getApplicationSubmissionContext().setPriority(before);
+      throw new YarnException("The priority of " + rmApp.getApplicationId()
+          + " could not be stored, as this ResourceManager is no longer active");
+    }
     try {
       future.get();
     } catch (InterruptedException | ExecutionException e) {

@@ -73,6 +73,10 @@ final class ContainerCommit {
     attempt.getWriteLock().lock();
     try {
       grantLocked(attempt, node, jobId, askId, locality, seq);
+    } catch (RuntimeException e) {
+      // Before anything was entered: commit() has its own. The rest of the frame must be read.
+      LOG.error("Cannot check grant {} of job {}", seq, jobId, e);
+      refuse(jobId, seq, FrameLayout.REASON_OTHER);
     } finally {
       attempt.getWriteLock().unlock();
     }
@@ -93,7 +97,7 @@ final class ContainerCommit {
       refuse(jobId, seq, reason);
       return;
     }
-    NodeType type = type(node, rows, locality, ask.updatesContainer());
+    NodeType type = type(node, rows, any, locality, ask.updatesContainer());
     if (type == null) {
       attempt.asks().markDrifted(ask);
       attempt.touch();
@@ -121,6 +125,10 @@ final class ContainerCommit {
     if (ask == null || any == null || any.getNumContainers() <= 0) {
       return FrameLayout.REASON_ASK_GONE;
     }
+    if (!ask.isOfSentSize(any.getCapability())) {
+      // The AM changed it after the frame was written; the engine has charged the old size.
+      return FrameLayout.REASON_ASK_GONE;
+    }
     if (!node.sentSchedulable()
         || !node.getPartition().equals(allocator.getPrimaryRequestedNodePartition())) {
       return FrameLayout.REASON_STALE_NODE;
@@ -134,8 +142,12 @@ final class ContainerCommit {
     }
     if (ask.updatesContainer()) {
       RMContainer toUpdate = attempt.getRMContainer(ask.key.getContainerToUpdate());
+      if (toUpdate == null) {
+        // It has ended, and nobody withdraws the ask for it.
+        return FrameLayout.REASON_ASK_GONE;
+      }
       // Several nodes may share a host; only that of the container will do.
-      if (toUpdate == null || !node.getNodeID().equals(toUpdate.getContainer().getNodeId())) {
+      if (!node.getNodeID().equals(toUpdate.getContainer().getNodeId())) {
         return FrameLayout.REASON_STALE_NODE;
       }
     }
@@ -148,8 +160,8 @@ final class ContainerCommit {
    *
    * @return null if the rows no longer allow this node
    */
-  private static NodeType type(HeddleNode node, Map<String, ResourceRequest> rows, int locality,
-      boolean update) {
+  private static NodeType type(HeddleNode node, Map<String, ResourceRequest> rows,
+      ResourceRequest any, int locality, boolean update) {
     boolean host = pending(rows.get(node.getNodeName()));
     ResourceRequest rackRow = rows.get(node.getRackName());
     boolean rack = pending(rackRow);
@@ -159,7 +171,7 @@ final class ContainerCommit {
     if (locality == FrameLayout.LOCALITY_RACK && rack && rackRow.getRelaxLocality()) {
       return NodeType.RACK_LOCAL;
     }
-    boolean anywhere = rows.get(ResourceRequest.ANY).getRelaxLocality();
+    boolean anywhere = any.getRelaxLocality();
     boolean named = host || rack && rackRow.getRelaxLocality();
     return anywhere || named || update ? NodeType.OFF_SWITCH : null;
   }

@@ -53,7 +53,8 @@ final class DecisionApplier implements Engine.Decisions {
       HeddleJob job = books.job(jobId);
       HeddleAppAttempt attempt = job == null ? null : job.attempt();
       ContainerId id = attempt == null ? null : find(attempt, key);
-      if (id == null) {
+      // Never an AM, whatever the engine was told: it would cost the whole attempt.
+      if (id == null || attempt.getRMContainer(id).isAMContainer()) {
         return;
       }
       if (LOG.isInfoEnabled()) {
@@ -83,7 +84,7 @@ final class DecisionApplier implements Engine.Decisions {
 
   @Override
   public void replay() {
-    queues.replay();
+    queues.learnNumbers();
     for (int id = 0; id < books.jobsEnd(); id++) {
       HeddleJob job = books.job(id);
       if (job != null) {

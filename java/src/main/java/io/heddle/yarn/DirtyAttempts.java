@@ -47,7 +47,16 @@ final class DirtyAttempts {
     for (int i = 0; i < count; i++) {
       HeddleAppAttempt attempt = batch[i];
       batch[i] = null;
-      attempt.writeChanges(out);
+      try {
+        attempt.writeChanges(out);
+      } catch (RuntimeException | Error e) {
+        // The others must not be forgotten: each counts itself as listed.
+        for (int rest = i + 1; rest < count; rest++) {
+          add(batch[rest]);
+          batch[rest] = null;
+        }
+        throw e;
+      }
     }
   }
 }

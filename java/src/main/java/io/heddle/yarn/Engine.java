@@ -140,7 +140,8 @@ final class Engine {
       ignored = reader.ignored();
       carryOut();
       return true;
-    } catch (HeddleException | IllegalStateException e) {
+    } catch (RuntimeException e) {
+      // Grants of this frame may be without an answer: only a new engine has right books again.
       calling = false;
       lost(e.toString());
       return false;
@@ -235,11 +236,15 @@ final class Engine {
   /**
    * Changes the configuration; on error everything stays as it was.
    *
-   * @return reply of {@code queues}, or null if there is no engine now: then the next one gets it
-   * @throws HeddleException naming the key that is wrong
+   * @return reply of {@code queues}
+   * @throws HeddleException naming the key that is wrong, or that there is no engine to check it
    */
   String reload(JsonNode content) {
     String reply = request(SetupJson.reload(content));
+    if (reply == null) {
+      throw new HeddleException(FrameLayout.BAD_REQUEST, "the engine is being made anew and could"
+          + " not check the configuration; try again in a moment");
+    }
     config = content;
     return reply;
   }

@@ -117,19 +117,24 @@ final class EngineBooks {
   // ---- Containers.
 
   /** A container is in Java's books that the engine did not grant. */
-  void containerRecovered(HeddleAppAttempt attempt, RMContainer container) {
-    containerAdded(engine.out(), attempt, container);
+  void containerRecovered(HeddleAppAttempt attempt, RMContainer container, boolean master) {
+    containerAdded(engine.out(), attempt, container, master);
   }
 
   /** Writes all that is to know of a live container. */
   void containerAdded(FrameWriter out, HeddleAppAttempt attempt, RMContainer container) {
+    containerAdded(out, attempt, container, container.isAMContainer());
+  }
+
+  private void containerAdded(
+      FrameWriter out, HeddleAppAttempt attempt, RMContainer container, boolean master) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
     if (node == null) {
       // It is about to be completed as lost.
       return;
     }
     out.containerAdded(attempt.job().id(), node.id(),
-        container.getContainer().getPriority().getPriority(), container.isAMContainer(),
+        container.getContainer().getPriority().getPriority(), master,
         ContainerKeys.of(container.getContainerId()), toMonotonic(container.getCreationTime()),
         container.getContainer().getResource());
   }

@@ -110,6 +110,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   void forgetSent() {
     writeLock.lock();
     try {
+      // It may count as listed though writing it failed.
+      queued = false;
       blacklist.forgetSent();
       asks.forgetSent();
       updated.clear();
@@ -158,7 +160,19 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
 
   /** A node reported a container of before the ResourceManager's restart. */
   void containerRecovered(RMContainer container) {
-    books.containerRecovered(this, container);
+    books.containerRecovered(this, container, isMaster(container));
+  }
+
+  /**
+   * Whether a container is that of the AM. RMContainer.isAMContainer() cannot tell while containers
+   * are recovered: YARN sets it after it has told the queue.
+   */
+  private boolean isMaster(RMContainer container) {
+    RMApp app = rmContext.getRMApps().get(getApplicationId());
+    RMAppAttempt rmAttempt = app == null ? null : app.getCurrentAppAttempt();
+    Container master = rmAttempt == null ? null : rmAttempt.getMasterContainer();
+    return container.isAMContainer()
+        || master != null && master.getId().equals(container.getContainerId());
   }
 
   /** Returns the place where a container that is to grow runs, or {@link Interner#UNKNOWN}. */
@@ -300,9 +314,10 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   /** Counts a container for the application's page. */
   void countLocality(NodeType granted, NodeType requested) {
     if (attemptMetrics == null) {
+      // The one getter that takes no lock of RMAppImpl's: its reports wait for this attempt's.
       RMApp app = rmContext.getRMApps().get(getApplicationId());
-      RMAppAttempt rmAttempt = app == null ? null : app.getRMAppAttempt(attemptId);
-      if (rmAttempt == null) {
+      RMAppAttempt rmAttempt = app == null ? null : app.getCurrentAppAttempt();
+      if (rmAttempt == null || !attemptId.equals(rmAttempt.getAppAttemptId())) {
         return;
       }
       attemptMetrics = rmAttempt.getRMAppAttemptMetrics();

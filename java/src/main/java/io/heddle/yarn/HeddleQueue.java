@@ -9,6 +9,7 @@ import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.QueueState;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
@@ -19,6 +20,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ActiveUsersManage
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+import org.apache.hadoop.yarn.util.Records;
 
 /**
  * What YARN's own code wants to call a queue: a name and its metrics. Shares, order and limits are
@@ -66,7 +68,14 @@ final class HeddleQueue implements Queue {
 
   @Override
   public QueueInfo getQueueInfo(boolean includeChildQueues, boolean recursive) {
-    return reports.info(path, includeChildQueues, recursive);
+    QueueInfo info = reports.info(path, includeChildQueues, recursive);
+    if (info == null) {
+      // YARN reads reports of applications through this and expects an answer.
+      info = Records.newRecord(QueueInfo.class);
+      info.setQueueName(path);
+      info.setQueueState(QueueState.STOPPED);
+    }
+    return info;
   }
 
   @Override

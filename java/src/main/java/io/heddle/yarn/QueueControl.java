@@ -29,6 +29,8 @@ final class QueueControl {
   private final Groups groups;
   private long nextRefreshMs = Long.MIN_VALUE;
   private boolean needsGroups;
+  // The queues of a new engine before its jobs are told; null before the first.
+  private QueueSnapshot fresh;
 
   QueueControl(Engine engine, QueueTable table, Configuration conf) {
     this.engine = engine;
@@ -133,12 +135,22 @@ final class QueueControl {
   void reload(JsonNode config) {
     String reply = engine.reload(config);
     configured(config);
+    table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+  }
+
+  /**
+   * A new engine knows only the queues of the configuration: learn their numbers. Nothing is
+   * published, or the queues made for users would be unknown to readers until the replay is done.
+   */
+  void learnNumbers() {
+    String reply = engine.requestNow(QUEUES);
     if (reply != null) {
-      table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+      fresh = QueueSnapshot.read(SetupJson.read(reply));
+      table.renumber(fresh);
     }
   }
 
-  /** A new engine knows only the queues of the configuration: learn their numbers. */
+  /** All queues are known to the new engine again. */
   void replay() {
     String reply = engine.requestNow(QUEUES);
     if (reply != null) {
@@ -149,9 +161,9 @@ final class QueueControl {
   /** Returns the queue of a job that goes on, in a new engine; made if it is not configured. */
   HeddleQueue replayQueue(HeddleJob job, String user) {
     String path = job.queue().getQueueName();
-    HeddleQueue known = leaf(path);
-    if (known != null) {
-      return known;
+    QueueView known = fresh == null ? null : fresh.get(path);
+    if (known != null && known.leaf) {
+      return table.get(path);
     }
     String reply = engine.requestNow(
         SetupJson.place(user, Collections.<String>emptyList(), path, true));

@@ -24,11 +24,16 @@ final class QueueTable {
     return snapshot;
   }
 
-  /** Publishes a snapshot and makes the queue objects that it names. */
-  void publish(QueueSnapshot next) {
+  /** Takes over the numbers of queues in a new engine; readers keep what was published. */
+  void renumber(QueueSnapshot next) {
     for (QueueView view : next.all()) {
       ensure(view.path).setId(view.id);
     }
+  }
+
+  /** Publishes a snapshot and makes the queue objects that it names. */
+  void publish(QueueSnapshot next) {
+    renumber(next);
     snapshot = next;
   }
 

@@ -1,0 +1,128 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static io.heddle.yarn.TestCluster.any;
+import static io.heddle.yarn.TestCluster.ask;
+import static io.heddle.yarn.TestCluster.fetch;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.junit.Test;
+
+/**
+ * Containers that the engine takes back for a starved queue, through Java: the warning, the kill
+ * and its status. Which containers the engine chooses is tested in rust/core.
+ */
+public class EvictionTest {
+  private static final String PREEMPTING = "{\"heartbeat_fill\": 1.0,"
+      + " \"queues\": [{\"path\": \"root.starved\", \"min_share\": {\"memory-mb\": 2048}},"
+      + " {\"path\": \"root.greedy\", \"max_am_share\": 1.0}],"
+      + " \"preemption\": {\"enabled\": true, \"min_share_timeout_ms\": 0, \"grace_ms\": 0}}";
+
+  private static void starve(TestCluster cluster) throws Exception {
+    MockRMAppSubmitter.submit(cluster.rm, cluster.submission("bob", "root.starved").build());
+    cluster.rm.drainEvents();
+    for (int tick = 0; tick < 3; tick++) {
+      cluster.scheduler.update();
+      cluster.rm.drainEvents();
+    }
+  }
+
+  @Test
+  public void aStarvedQueueGetsTheNewestContainerBackAndItsOwnerIsNotBlamed() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(PREEMPTING))) {
+      MockNM node = cluster.node("a1", 4 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);
+      ask(am, any(20, GB, 3));
+      cluster.heartbeat();
+      List<Container> containers = fetch(am);
+      assertEquals(3, containers.size());
+      cluster.running(node, containers);
+      starve(cluster);
+      AllocateResponse response = ask(am, any(20, GB, 0));
+      assertEquals(1, response.getCompletedContainersStatuses().size());
+      assertEquals(ContainerExitStatus.PREEMPTED,
+          response.getCompletedContainersStatuses().get(0).getExitStatus());
+      assertEquals(3, cluster.attempt(am).getLiveContainers().size());
+      assertEquals(1,
+          cluster.attempt(am).getQueue().getMetrics().getAggregatePreemptedContainers());
+    }
+  }
+
+  @Test
+  public void afterARestartApplicationMastersAreStillNeverTakenBack() throws Exception {
+    Configuration conf = TestCluster.conf(PREEMPTING);
+    conf.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
+    conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, true);
+    conf.set(YarnConfiguration.RM_STORE, MemoryRMStateStore.class.getName());
+    MemoryRMStateStore store = new MemoryRMStateStore();
+    store.init(conf);
+    try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
+      MockNM node = old.node("a1", 2 * GB);
+      List<NMContainerStatus> masters = new ArrayList<>();
+      List<ApplicationId> applications = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        RMApp app = old.submit("alice", "root.greedy");
+        MockAM am = old.launch(app, node);
+        applications.add(app.getApplicationId());
+        masters.add(NMContainerStatus.newInstance(
+            ContainerId.newContainerId(am.getApplicationAttemptId(), 1), 0,
+            ContainerState.RUNNING, Resource.newInstance(GB, 1), "recovered", 0,
+            Priority.newInstance(0), 0));
+      }
+      try (TestCluster next = new TestCluster(conf, store)) {
+        node.setResourceTrackerService(next.rm.getResourceTrackerService());
+        node.registerNode(masters, applications);
+        next.rm.drainEvents();
+        assertEquals(0, next.freeMb(node));
+        starve(next);
+        for (NMContainerStatus master : masters) {
+          assertNotNull("evicted: " + master.getContainerId(),
+              next.scheduler.getRMContainer(master.getContainerId()));
+        }
+      }
+    }
+  }
+
+  @Test
+  public void theAmIsWarnedBeforeAContainerIsTaken() throws Exception {
+    String patient = PREEMPTING.replace("\"grace_ms\": 0", "\"grace_ms\": 3600000");
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(patient))) {
+      MockNM node = cluster.node("a1", 2 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);
+      ask(am, any(20, GB, 1));
+      cluster.heartbeat();
+      List<Container> containers = fetch(am);
+      cluster.running(node, containers);
+      starve(cluster);
+      AllocateResponse response = ask(am, any(20, GB, 0));
+      assertNotNull("no warning", response.getPreemptionMessage());
+      assertTrue(response.getPreemptionMessage().toString(), Arrays.asList(
+          containers.get(0).getId()).equals(Collections.singletonList(
+              response.getPreemptionMessage().getStrictContract().getContainers().iterator()
+                  .next().getId())));
+      assertEquals("it still runs", 2, cluster.attempt(am).getLiveContainers().size());
+    }
+  }
+}

@@ -22,6 +22,8 @@ public final class Demo {
   private static final int OK = 0;
   private static final int JOBS_FAILED = 1;
   private static final int WRONG_ARGUMENTS = 2;
+  /** How the engine names what --policy sets. */
+  private static final String POLICY_KEY = "key `policy";
   private static final long POLL_MS = 250;
   /** Far more than it takes: a bound on hanging. */
   private static final long LIMIT_MS = TimeUnit.MINUTES.toMillis(10);
@@ -73,9 +75,11 @@ public final class Demo {
   /** Says why there is no demo. A policy that the engine refused is the user's to put right. */
   private static int explain(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      // The engine's own words; the file before them is one that the demo wrote.
       String text = String.valueOf(cause.getMessage());
-      if (cause.getCause() == null && text.startsWith("policy")) {
-        System.err.println("demo: --policy: " + text);
+      int said = text.indexOf(POLICY_KEY);
+      if (said >= 0) {
+        System.err.println("demo: --policy: " + text.substring(said));
         return WRONG_ARGUMENTS;
       }
     }

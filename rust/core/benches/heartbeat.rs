@@ -15,6 +15,7 @@ use heddle_core::event::{Event, JobFacts, NodeFacts};
 use heddle_core::types::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::json;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 const NODES: u32 = 1_000;
@@ -128,7 +129,60 @@ impl Bench {
     }
 }
 
+impl Bench {
+    /// Many containers live, each replaced by an ask for one more: the books are large and asks
+    /// come and go, as in a busy cluster.
+    fn run_steady(&mut self, jobs: u32, per_node: u32) {
+        let mut live: VecDeque<(u32, JobId, u64)> = VecDeque::new();
+        let mut containers = 0u64;
+        let mut warm = false;
+        let mut started = Instant::now();
+        for i in 0..HEARTBEATS {
+            if live.len() as u32 >= NODES * per_node && !warm {
+                (warm, containers, started) = (true, 0, Instant::now());
+            }
+            let node = i % NODES;
+            let room = if warm { 2 } else { per_node };
+            for k in 0..room {
+                let job = JobId((i * 7 + k * 13) % jobs);
+                if warm {
+                    let (_, job, key) = live.pop_front().expect("many are live");
+                    self.events
+                        .push(Event::ContainerCompleted { job, key, exit: 0 });
+                }
+                self.events.push(Event::Ask(plain_ask(job.0, 0, 1, 1024)));
+            }
+            let free = Resource::new(1024 * i64::from(room), i64::from(room));
+            self.events.push(Event::Heartbeat {
+                node: NodeId(node),
+                free,
+            });
+            self.step();
+            for decision in &self.decisions {
+                if let Decision::Grant { job, seq, .. } = decision {
+                    self.events.push(Event::Ack {
+                        job: *job,
+                        seq: *seq,
+                        key: self.next_key,
+                    });
+                    live.push_back((node, *job, self.next_key));
+                    self.next_key += 1;
+                    containers += 1;
+                }
+            }
+        }
+        let ns = started.elapsed().as_nanos() as f64;
+        println!(
+            "{jobs} jobs, {} containers live, replaced one by one  {:>8.0} ns/container",
+            live.len(),
+            ns / containers as f64
+        );
+    }
+}
+
 fn main() {
+    Bench::new(100, 1024, 0).run_steady(100, 30);
+    Bench::new(100, 1024, 0).run_steady(100, 3);
     for jobs in [10, 100, 1_000, 5_000] {
         Bench::new(jobs, 1024, 0).run(&format!("{jobs} jobs, nodes full"), Resource::ZERO);
         Bench::new(jobs, 8192, 0).run(

@@ -1,6 +1,8 @@
 package io.heddle.yarn;
 
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
@@ -10,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 
 /**
  * Finds and reads heddle.json: the file that {@code heddle.config.file} names, else
@@ -21,7 +24,10 @@ final class ConfigFile {
   static final String FILE_PROPERTY = "heddle.config.file";
 
   private static final String RESOURCE = "heddle.json";
-  private static final ObjectMapper JSON = new ObjectMapper();
+  // Strict: a second `queues`, or what follows a closing brace too many, would be lost unnoticed.
+  private static final ObjectMapper JSON = new ObjectMapper()
+      .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+      .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION);
 
   private final String source;
   private final JsonNode content;
@@ -91,5 +97,19 @@ final class ConfigFile {
       out.write(chunk, 0, n);
     }
     return out.toByteArray();
+  }
+
+  /**
+   * Reads a property of yarn-site.xml.
+   *
+   * @throws YarnRuntimeException if it is no number, with its name
+   */
+  static long milliseconds(Configuration configuration, String property, long otherwise) {
+    try {
+      return configuration.getLong(property, otherwise);
+    } catch (NumberFormatException e) {
+      throw new YarnRuntimeException(property + " in yarn-site.xml is "
+          + configuration.get(property) + "; expected a whole number of milliseconds", e);
+    }
   }
 }

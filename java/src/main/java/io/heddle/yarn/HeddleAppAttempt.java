@@ -364,7 +364,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   /**
-   * Takes a container off the list of those that wait for the AM. Most have been fetched long since:
+   * Takes a container off the list of those that wait for the AM. Most have been fetched long ago:
    * the state tells, and spares a search that compares ids one by one (a fifth of what a container
    * cost). Searched from the end, as what ends unfetched is young.
    */

@@ -132,7 +132,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     Compat.check();
     NativeLibrary.load(configuration.get(
         NativeLibrary.PATH_PROPERTY, System.getProperty(NativeLibrary.PATH_PROPERTY)));
-    updateInterval = configuration.getLong(TICK_PROPERTY, TICK_MS);
+    updateInterval = ConfigFile.milliseconds(configuration, TICK_PROPERTY, TICK_MS);
     if (updateInterval <= 0) {
       throw new YarnRuntimeException(TICK_PROPERTY + " in yarn-site.xml is " + updateInterval
           + "; expected a number of milliseconds above 0");
@@ -165,7 +165,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     evictions = new Evictions(containerEvents::preempt);
     applier = new DecisionApplier(books, commit, evictions, queues);
     audit = new EngineAudit(engine, books, dirty, resources,
-        configuration.getLong(AUDIT_PROPERTY, AUDIT_MS));
+        ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS));
     engine.setDecisions(applier);
     try {
       engine.open(file.content());

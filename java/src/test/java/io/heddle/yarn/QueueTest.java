@@ -251,6 +251,8 @@ public class QueueTest {
     expectRefusedAtStart("{\"queues\": [{\"path\": \"ads\"}]}", "queues[0].path");
     expectRefusedAtStart("{\"policy\": ", "line 1");
     expectRefusedAtStart("[]", "object");
+    expectRefusedAtStart("{\"queues\": [], \"queues\": []}", "line 1", "queues");
+    expectRefusedAtStart("{}}", "line 1");
   }
 
   @Test

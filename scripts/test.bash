@@ -33,6 +33,8 @@ test_step() {
     "$@" >"$log" 2>&1 </dev/null || code=$?
     read -r passed failed <<<"$("$count" $code "$log")"
     if [ $code -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
+    # 124: ended by `timeout`; 128 + N: by signal N, its own or another's.
+    [ $code -eq 0 ] || echo "x: exit code $code" >>"$log"
     if [ $((passed + failed)) -eq 0 ]; then
         failed=1
         echo "x: this step ran no test" >>"$log"

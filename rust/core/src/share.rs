@@ -9,7 +9,7 @@ mod tree;
 mod waterfill;
 
 pub use tree::{ShareNode, ShareNodeId, ShareTree};
-pub use waterfill::{Claim, waterfill};
+pub use waterfill::{Claim, waterfill, waterfill_exact};
 
 use crate::config::Config;
 use crate::resource::Resource;

@@ -1,38 +1,45 @@
 //! Weighted max-min of one divisible amount with lower and upper bounds: pure arithmetic.
 
-/// What one party may get.
+/// What one party may get, in whole units or as a real number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Claim {
-    /// Above 0.
+pub struct Claim<T = i64> {
+    /// At least 0. With 0 it gets its minimum only.
     pub weight: f64,
     /// What it gets before others get more.
-    pub least: i64,
+    pub least: T,
     /// What it never exceeds; not below `least`.
-    pub most: i64,
+    pub most: T,
 }
 
-impl Claim {
+impl Claim<f64> {
     fn at(&self, level: f64) -> f64 {
-        (self.weight * level).clamp(self.least as f64, self.most as f64)
+        // Not `0 * infinity`.
+        if self.weight > 0.0 {
+            (self.weight * level).clamp(self.least, self.most)
+        } else {
+            self.least
+        }
+    }
+
+    fn limit(&self) -> f64 {
+        self.at(f64::INFINITY)
     }
 }
 
-/// Shares of `total`, in the order of `claims`, each rounded down.
-///
-/// There is one water level r at which the shares `clamp(weight * r, least, most)` add up to
-/// `total`; it is found exactly, between two of the levels at which a share starts or stops to
-/// grow. If even the minimums exceed `total`, they are cut in proportion; if everybody can have
-/// all that they want, they get it.
+/// Shares of `total`, in the order of `claims`, each rounded down; see `waterfill_exact`.
 pub fn waterfill(total: i64, claims: &[Claim]) -> Vec<i64> {
     let total = total.max(0);
     let least: i64 = claims
         .iter()
         .fold(0, |sum, claim| sum.saturating_add(claim.least));
-    let most: i64 = claims
-        .iter()
-        .fold(0, |sum, claim| sum.saturating_add(claim.most));
-    if most <= total {
-        return claims.iter().map(|claim| claim.most).collect();
+    // In whole numbers: at these two ends there is nothing to round.
+    if claims.iter().all(|claim| claim.weight > 0.0) {
+        let most: i64 = claims
+            .iter()
+            .fold(0, |sum, claim| sum.saturating_add(claim.most));
+        if most <= total {
+            return claims.iter().map(|claim| claim.most).collect();
+        }
     }
     if least >= total {
         let cut = |claim: &Claim| i128::from(claim.least) * i128::from(total) / i128::from(least);
@@ -42,37 +49,55 @@ pub fn waterfill(total: i64, claims: &[Claim]) -> Vec<i64> {
             .map(|c| if least == 0 { 0 } else { cut(c) as i64 })
             .collect();
     }
-    let level = water_level(total as f64, claims);
+    let real = |claim: &Claim| Claim {
+        weight: claim.weight,
+        least: claim.least as f64,
+        most: claim.most as f64,
+    };
+    let claims: Vec<Claim<f64>> = claims.iter().map(real).collect();
     // The nudge keeps a share that is whole but for the division's rounding from losing a unit.
-    claims
+    waterfill_exact(total as f64, &claims)
         .iter()
-        .map(|claim| (claim.at(level) * (1.0 + 1e-12)).floor() as i64)
+        .map(|share| (share * (1.0 + 1e-12)).floor() as i64)
         .collect()
 }
 
-fn water_level(total: f64, claims: &[Claim]) -> f64 {
-    let mut levels: Vec<f64> = claims
-        .iter()
-        .flat_map(|claim| {
-            [
-                claim.least as f64 / claim.weight,
-                claim.most as f64 / claim.weight,
-            ]
-        })
-        .collect();
+/// Shares of `total`, in the order of `claims`, not rounded.
+///
+/// There is one water level r at which the shares `clamp(weight * r, least, most)` add up to
+/// `total`; it is found exactly, between two of the levels at which a share starts or stops to
+/// grow. If even the minimums exceed `total`, they are cut in proportion; if everybody can have
+/// all that they want, they get it. O(n log n).
+pub fn waterfill_exact(total: f64, claims: &[Claim<f64>]) -> Vec<f64> {
+    let total = total.max(0.0);
+    let least: f64 = claims.iter().map(|claim| claim.least).sum();
+    if claims.iter().map(Claim::limit).sum::<f64>() <= total {
+        return claims.iter().map(Claim::limit).collect();
+    }
+    if least > total {
+        return claims.iter().map(|c| c.least * total / least).collect();
+    }
+    let level = water_level(total, claims);
+    claims.iter().map(|claim| claim.at(level)).collect()
+}
+
+fn water_level(total: f64, claims: &[Claim<f64>]) -> f64 {
+    // In levels, not amounts: dividing and multiplying again would blur who is at a bound.
+    let bounds = |claim: &Claim<f64>| [claim.least / claim.weight, claim.most / claim.weight];
+    let growing = || claims.iter().filter(|claim| claim.weight > 0.0);
+    let mut levels: Vec<f64> = growing().flat_map(bounds).collect();
     levels.sort_by(f64::total_cmp);
     let sum = |level: f64| claims.iter().map(|claim| claim.at(level)).sum::<f64>();
     // The sum grows with the level, so the last bend at which it is still short can be searched.
     let short = levels.partition_point(|level| sum(*level) <= total);
     let below = if short == 0 { 0.0 } else { levels[short - 1] };
-    let growing: f64 = claims
-        .iter()
-        // In levels, not amounts: dividing and multiplying again would blur who is at a bound.
-        .filter(|c| c.least as f64 / c.weight <= below && below < c.most as f64 / c.weight)
-        .map(|claim| claim.weight)
-        .sum();
-    if growing > 0.0 {
-        below + (total - sum(below)) / growing
+    let between = |claim: &&Claim<f64>| {
+        let [starts, stops] = bounds(claim);
+        starts <= below && below < stops
+    };
+    let weight: f64 = growing().filter(between).map(|claim| claim.weight).sum();
+    if weight > 0.0 {
+        below + (total - sum(below)) / weight
     } else {
         below
     }
@@ -112,6 +137,36 @@ mod tests {
         );
         assert_eq!(waterfill(0, &[claim(1.0, 0, 5)]), [0]);
         assert_eq!(waterfill(9, &[]), [] as [i64; 0]);
+    }
+
+    #[test]
+    fn without_weight_there_is_the_minimum_and_nothing_of_what_is_left() {
+        let idle = claim(0.0, 3, 9);
+        assert_eq!(waterfill(12, &[idle, claim(1.0, 0, 99)]), [3, 9]);
+        assert_eq!(waterfill(12, &[idle, claim(1.0, 0, 4)]), [3, 4]);
+        assert_eq!(waterfill(12, &[idle]), [3]);
+        assert_eq!(waterfill(2, &[idle, claim(1.0, 0, 4)]), [2, 0]);
+    }
+
+    #[test]
+    fn exact_shares_keep_their_fractions() {
+        let open = |weight| Claim {
+            weight,
+            least: 0.0,
+            most: f64::INFINITY,
+        };
+        assert_eq!(
+            waterfill_exact(4.0, &[open(1.0), open(2.0)]),
+            [4.0 / 3.0, 8.0 / 3.0]
+        );
+        let modest = Claim {
+            most: 0.5,
+            ..open(1.0)
+        };
+        assert_eq!(waterfill_exact(4.0, &[modest, open(1.0)]), [0.5, 3.5]);
+        assert_eq!(waterfill_exact(4.0, &[modest]), [0.5]);
+        let needs = |least| Claim { least, ..open(1.0) };
+        assert_eq!(waterfill_exact(4.0, &[needs(6.0), needs(2.0)]), [3.0, 1.0]);
     }
 
     proptest! {

@@ -23,6 +23,9 @@ pub struct FrameWriter {
 
 impl FrameWriter {
     /// Makes a frame of `events` and returns it.
+    ///
+    /// # Panics
+    /// For an event that frames cannot carry: what is known of jobs and links beyond asks.
     pub fn frame(
         &mut self,
         now_ms: i64,
@@ -70,6 +73,13 @@ impl FrameWriter {
             }
             Event::Nack { job, seq, refusal } => self.nack(job, seq, refusal),
             Event::Tick => self.plain(TICK, 0),
+            Event::JobHints { .. }
+            | Event::InputBlocks { .. }
+            | Event::Task { .. }
+            | Event::RackTraffic { .. }
+            | Event::NodeLoad { .. } => {
+                panic!("what is known of jobs and links has no record in frames: {event:?}")
+            }
             Event::Fault(code) => self.plain(FAULT, code),
         }
     }
@@ -325,6 +335,7 @@ impl Answer {
                 let reason = match evict.reason {
                     EVICT_MIN_SHARE => EvictReason::MinShare,
                     EVICT_FAIR_SHARE => EvictReason::FairShare,
+                    EVICT_UNPAID => EvictReason::Unpaid,
                     other => return Err(format!("offset {at}: reason {other}")),
                 };
                 Decision::Evict {

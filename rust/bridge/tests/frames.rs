@@ -178,7 +178,11 @@ fn decision() -> impl Strategy<Value = Decision> {
         Locality::RackLocal,
         Locality::OffSwitch,
     ]);
-    let reason = prop::sample::select(vec![EvictReason::MinShare, EvictReason::FairShare]);
+    let reason = prop::sample::select(vec![
+        EvictReason::MinShare,
+        EvictReason::FairShare,
+        EvictReason::Unpaid,
+    ]);
     prop_oneof![
         (any::<[u32; 3]>(), locality, any::<u64>()).prop_map(
             |([job, ask, node], locality, seq)| Decision::Grant {

@@ -9,11 +9,13 @@
 //!
 //! No policy lives here: the order inside a leaf is the key that the order stage gave.
 
+mod classes;
 mod places;
 mod shapes;
 
+pub use classes::ClassIndex;
 pub use places::PlaceIndex;
-pub use shapes::{FitList, Shape, ShapeId, ShapeMask, Shapes};
+pub use shapes::{FitList, Shape, ShapeId, ShapeMask, ShapeSize, Shapes};
 
 use crate::order::OrderKey;
 use crate::share::{ShareNodeId, ShareTree};
@@ -62,6 +64,8 @@ pub struct Backlog {
     pub shapes: Shapes,
     /// Asks by host and rack.
     pub places: PlaceIndex,
+    /// Open asks by class of the place stage.
+    pub classes: ClassIndex,
     leaves: Vec<Leaf>,
     open_masks: Vec<ShapeMask>,
     locked_masks: Vec<ShapeMask>,

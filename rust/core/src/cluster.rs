@@ -9,6 +9,7 @@ mod queue;
 pub use job::{Ask, Container, Job, Kind, Row, Standing};
 pub use queue::{Queue, Queues};
 
+use crate::change::POOLS;
 use crate::event::NodeFacts;
 use crate::resource::Resource;
 use crate::types::{JobId, NodeId, PlaceId};
@@ -26,6 +27,8 @@ pub struct Node {
     pub used: Resource,
     /// How many those are.
     pub containers: u32,
+    /// How many of them take slots, by pool.
+    pub running: [u32; POOLS],
 }
 
 /// The engine's model of the cluster.
@@ -102,6 +105,7 @@ impl Cluster {
                 free: facts.free,
                 used: Resource::ZERO,
                 containers: 0,
+                running: [0; POOLS],
             },
         );
         self.mark_rack(facts.rack);
@@ -128,6 +132,12 @@ impl Cluster {
         self.node_count -= 1;
         self.count_capacity(&node.facts, false);
         Some(node)
+    }
+
+    pub(crate) fn clear_slots(&mut self) {
+        for node in self.nodes.iter_mut().flatten() {
+            node.running = [0; POOLS];
+        }
     }
 
     pub(crate) fn add_job(&mut self, job: Job) {

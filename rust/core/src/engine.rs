@@ -6,22 +6,25 @@
 //! unknown is ignored and counted: hosts lose races, and a wrong book is found by the audit.
 
 mod apply;
+mod containers;
 mod control;
 mod heartbeat;
 mod index;
 mod invariants;
+mod note;
 mod preemption;
 mod reservation;
 mod search;
 mod tick;
 
 use crate::backlog::{Backlog, FitList};
+use crate::change::{POOLS, Stale};
 use crate::cluster::{Cluster, Container, Queues};
 use crate::config::{Composition, Config, ConfigError, Setup};
 use crate::event::{Decision, Event};
 use crate::order::{ORDERS, Order};
 use crate::place::{PLACES, Place};
-use crate::share::{SHARES, Share, ShareNodeId, ShareTree};
+use crate::share::{Layout, SHARES, Share, ShareNodeId, ShareTree};
 use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
 use reservation::{Reservation, Rest};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -64,6 +67,10 @@ pub struct Engine {
     share: Box<dyn Share>,
     order: Box<dyn Order>,
     place: Box<dyn Place>,
+    /// Slots of the cluster by pool, as of the last tick or change of a node.
+    slots: [u32; POOLS],
+    /// What the stages called stale and was not asked again yet.
+    stale: Stale,
     in_flight: VecDeque<InFlight>,
     next_seq: u64,
     /// When locked asks are looked at next.
@@ -96,6 +103,8 @@ impl Engine {
             share,
             order,
             place,
+            slots: note::NO_SLOTS,
+            stale: Stale::default(),
             in_flight: VecDeque::new(),
             next_seq: 1,
             timers: BTreeSet::new(),
@@ -132,6 +141,7 @@ impl Engine {
         self.fire_timers();
         for event in events {
             self.apply(event, decisions_max, decisions);
+            self.settle();
         }
     }
 
@@ -143,6 +153,16 @@ impl Engine {
     /// The tree of shares, to look at.
     pub fn shares(&self) -> &ShareTree {
         &self.tree
+    }
+
+    /// How many virtual slots there are, by pool.
+    pub fn slots(&self) -> [u32; POOLS] {
+        self.slots
+    }
+
+    /// What the stages have learnt or keep: share, order, place.
+    pub fn save(&self) -> [serde_json::Value; 3] {
+        [self.share.save(), self.order.save(), self.place.save()]
     }
 
     /// The configuration in force.
@@ -190,24 +210,26 @@ impl Engine {
 
     /// The leaf of the tree of shares for jobs of a queue.
     fn leaf_of(&self, queue: QueueId) -> ShareNodeId {
-        if self.share.follows_queues() {
-            ShareNodeId(queue.0)
-        } else {
-            ShareNodeId::ROOT
+        match self.share.layout() {
+            Layout::Queues | Layout::Flat => ShareNodeId(queue.0),
+            Layout::Single => ShareNodeId::ROOT,
         }
     }
 
     /// Adds to the tree what queues have come since, and takes over their configuration.
     fn grow_tree(&mut self) {
-        let follows = self.share.follows_queues();
+        let layout = self.share.layout();
         for queue in self.cluster.queues.iter() {
             let id = ShareNodeId(queue.id.0);
-            if !follows && queue.id.0 > 0 {
+            if layout == Layout::Single && queue.id.0 > 0 {
                 break;
             } else if id.index() < self.tree.len() {
                 self.tree.node_mut(id).configure(&queue.config);
             } else {
-                let parent = queue.parent.map(|parent| ShareNodeId(parent.0));
+                let parent = match layout {
+                    Layout::Flat => queue.parent.map(|_| ShareNodeId::ROOT),
+                    _ => queue.parent.map(|parent| ShareNodeId(parent.0)),
+                };
                 self.tree.add(parent, queue.id, &queue.config);
             }
         }

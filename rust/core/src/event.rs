@@ -89,6 +89,37 @@ pub struct JobFacts {
     pub submitted_ms: Millis,
 }
 
+/// What is known of a job beyond its asks; what is not known is `None`. Claims by users are
+/// hints: policies bound them by what they observe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobHints {
+    /// How many maps and reduces it has in all.
+    pub tasks: [Option<u32>; 2],
+    /// Bytes that its maps read.
+    pub input_bytes: Option<u64>,
+    /// Bytes shuffled per 1,000 bytes of map input.
+    pub shuffle_per_mille: Option<u32>,
+    /// When it should have ended, on the engine's clock.
+    pub deadline_ms: Option<Millis>,
+    /// Mean length of its maps and reduces, from a profile of earlier runs.
+    pub task_ms: [Option<Millis>; 2],
+}
+
+/// How far a running task is. All zero until something is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskFacts {
+    /// Progress of a map; of a reduce, that of its execution after the shuffle. 0 to 1,000.
+    pub progress_per_mille: u32,
+    /// Bytes that it has read.
+    pub input_bytes: u64,
+    /// Bytes that it has written.
+    pub output_bytes: u64,
+    /// When the reduce function began.
+    pub executing_since_ms: Option<Millis>,
+    /// Whether it is committing its output and should not be stopped now.
+    pub committing: bool,
+}
+
 /// Why the host refused a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -128,6 +159,51 @@ pub enum Event {
     },
     /// A job was submitted.
     JobAdded(JobFacts),
+    /// What is known of a job beyond its asks; replaces what was known.
+    JobHints {
+        /// The job.
+        job: JobId,
+        /// What is known.
+        hints: JobHints,
+    },
+    /// Blocks of a job's input with the racks that hold replicas; adds to what is known.
+    InputBlocks {
+        /// The job.
+        job: JobId,
+        /// The racks; `PlaceId::ANY` for none.
+        racks: [PlaceId; 3],
+        /// How many blocks.
+        blocks: u32,
+        /// How long they are together.
+        bytes: u64,
+    },
+    /// How far a running task is.
+    Task {
+        /// The job.
+        job: JobId,
+        /// The container that runs it.
+        key: ContainerKey,
+        /// How far.
+        facts: TaskFacts,
+    },
+    /// Traffic between a rack and the others, mean over the last period.
+    RackTraffic {
+        /// The rack.
+        rack: PlaceId,
+        /// Out of the rack.
+        up_bytes_per_s: u64,
+        /// Into the rack.
+        down_bytes_per_s: u64,
+        /// What its link carries in either direction.
+        bandwidth_bytes_per_s: u64,
+    },
+    /// How much of a node a workload that is not YARN's uses now.
+    NodeLoad {
+        /// The node.
+        node: NodeId,
+        /// 0 to 1,000.
+        foreign_per_mille: u32,
+    },
     /// A job ended. Containers that it still has go with it.
     JobRemoved(JobId),
     /// A job changes queue.
@@ -178,7 +254,7 @@ pub enum Event {
         job: JobId,
         /// Its key.
         key: ContainerKey,
-        /// YARN's exit status.
+        /// YARN's exit status; 0 for a task that succeeded.
         exit: i32,
     },
     /// A container grew or shrank.
@@ -221,6 +297,8 @@ pub enum EvictReason {
     MinShare = 1,
     /// A queue far below its fair share waited too long.
     FairShare = 2,
+    /// Its queue no longer pays for it, and another would (DP-22).
+    Unpaid = 3,
 }
 
 /// What the engine wants done.

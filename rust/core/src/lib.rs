@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod backlog;
+pub mod change;
 pub mod cluster;
 pub mod config;
 pub mod engine;

@@ -5,8 +5,11 @@
 
 mod fifo;
 
-use crate::cluster::Job;
+use crate::change::{Change, Stale, World};
+use crate::cluster::{Job, Kind, Node};
 use crate::config::Config;
+use crate::types::JobId;
+use serde_json::Value;
 
 /// A job's place in its leaf's order; the smaller is served first. Ties go to the smaller job id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,11 +20,32 @@ impl OrderKey {
     pub const FIRST: OrderKey = OrderKey(i64::MIN, i64::MIN);
 }
 
-/// Which job is next. Blind to the world: what it may look at is the job.
+/// Which job is next.
 pub trait Order: Send {
-    /// The job's key. The engine asks again whenever something of the job changes that its
-    /// submission fixed: priority or queue.
-    fn key(&self, job: &Job) -> OrderKey;
+    /// The place of the job's tasks of one kind. Asked when the job is added or changes, and
+    /// whenever the stage calls it stale.
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey;
+
+    /// Takes note of what happened, and says whose answers changed.
+    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
+
+    /// Whether one more task of this kind may start. While not, the job's asks of the kind are
+    /// out of the backlog. Asked when `key` is.
+    fn admits(&self, _job: &Job, _kind: Kind) -> bool {
+        true
+    }
+
+    /// Fills `jobs` with those to be tried first on the node for the slots of a pool, in order,
+    /// before all keys. To be kept few: they are tried one by one.
+    fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
+
+    /// What it has learnt, for reports and for the stage that replaces it in a reload.
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    /// Takes over what an earlier one of the same name learnt. What it cannot read it ignores.
+    fn load(&mut self, _saved: &Value) {}
 }
 
 /// One implementation of the stage.

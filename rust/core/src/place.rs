@@ -1,12 +1,51 @@
 //! The `place` stage: how far from the hosts that it named an ask may run, and when.
 //!
+//! An implementation may also rank classes of tasks before the order stage's keys, by the rack
+//! that reports: it tags asks with classes and gives a list of steps that are tried in turn.
+//!
 //! One file per implementation, one line in `PLACES`.
 
 mod delay;
 mod local_first;
 
+use crate::change::{Change, Stale, World};
+use crate::cluster::{Job, Kind, Node};
 use crate::config::Config;
-use crate::types::{Locality, Millis};
+use crate::share::ShareNodeId;
+use crate::types::{Locality, Millis, PlaceId};
+use serde_json::Value;
+
+/// A class in which open asks of a job stand: for the nodes of one rack, or (`PlaceId::ANY`)
+/// for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tag {
+    /// The implementation's number for the class.
+    pub class: u8,
+    /// The rack for whose nodes it stands.
+    pub rack: PlaceId,
+}
+
+/// How near to the node that reports a step looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Near {
+    /// Asks that name its host.
+    Host,
+    /// Asks that name its rack.
+    Rack,
+    /// All.
+    Any,
+}
+
+/// One step of the search in a leaf: tasks of a kind that stand in a class, and near.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The kind.
+    pub kind: Kind,
+    /// The class in which they must stand, for the rack of the node or for all.
+    pub class: u8,
+    /// How near.
+    pub near: Near,
+}
 
 /// How far from its named places an ask may run.
 pub trait Place: Send {
@@ -19,6 +58,36 @@ pub trait Place: Send {
 
     /// The level after a grant at `granted` to an ask at `level`.
     fn after_grant(&self, floor: Locality, level: Locality, granted: Locality) -> Locality;
+
+    /// Takes note of what happened, and says whose answers changed.
+    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
+
+    /// Whether `tags` and `steps` are in use at all.
+    fn ranks_classes(&self) -> bool {
+        false
+    }
+
+    /// The job's window: asks of an earlier one go through all steps before those of a later.
+    fn window(&self, _job: &Job) -> u32 {
+        0
+    }
+
+    /// The classes in which the job's open asks of a kind stand. Asked when keys are.
+    fn tags(&self, _job: &Job, _kind: Kind, _tags: &mut Vec<Tag>) {}
+
+    /// What is tried in turn for a node, among the maps and reduces of a leaf. ApplicationMasters
+    /// and containers of other applications go before, in the plain order.
+    fn steps(&self, _node: &Node, _leaf: ShareNodeId, _now: Millis) -> &[Step] {
+        &[]
+    }
+
+    /// What it has learnt, for reports and for the stage that replaces it in a reload.
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    /// Takes over what an earlier one of the same name learnt. What it cannot read it ignores.
+    fn load(&mut self, _saved: &Value) {}
 }
 
 /// One implementation of the stage.

@@ -11,8 +11,11 @@ mod waterfill;
 pub use tree::{ShareNode, ShareNodeId, ShareTree};
 pub use waterfill::{Claim, waterfill, waterfill_exact};
 
+use crate::change::{Change, Stale, World};
 use crate::config::Config;
 use crate::resource::Resource;
+use crate::types::{ContainerKey, JobId};
+use serde_json::Value;
 
 /// A child's place among its siblings; the smaller is served first. Ties go to the smaller id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,10 +37,30 @@ impl ShareKey {
     }
 }
 
+/// What the tree of shares looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One leaf holds all jobs.
+    Single,
+    /// The tree of queues.
+    Queues,
+    /// Every queue stands below the root, whatever its path.
+    Flat,
+}
+
+/// A container that a share takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// The job that owns it.
+    pub job: JobId,
+    /// The container.
+    pub key: ContainerKey,
+}
+
 /// Which queue is next.
 pub trait Share: Send {
-    /// Whether the tree of shares is the tree of queues; if not, one leaf holds all jobs.
-    fn follows_queues(&self) -> bool;
+    /// What the tree of shares looks like. Fixed while the engine lives.
+    fn layout(&self) -> Layout;
 
     /// The key of a node among its siblings. `capacity` is all that the cluster has.
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
@@ -45,6 +68,61 @@ pub trait Share: Send {
     /// What every node is entitled to, given their demands: fills `fair_share`
     /// and `active_share`.
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource);
+
+    /// Takes note of what happened, and says whether keys changed.
+    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
+
+    /// Whether leaves keep `ShareNode::first_arrival`.
+    fn by_arrival(&self) -> bool {
+        false
+    }
+
+    /// How many times the tree is searched for a node before it is left alone.
+    fn passes(&self) -> u8 {
+        1
+    }
+
+    /// Whether a leaf may take one more slot of a pool (none: an ApplicationMaster) in a pass.
+    /// A child whose key has a higher class than `class_max` is not visited in that pass.
+    fn admits(
+        &self,
+        _leaf: ShareNodeId,
+        _node: &ShareNode,
+        _pool: Option<usize>,
+        _pass: u8,
+    ) -> bool {
+        true
+    }
+
+    /// See `admits`.
+    fn class_max(&self, _pass: u8) -> u8 {
+        u8::MAX
+    }
+
+    /// Containers to be taken back now; asked on every tick. The engine leaves out what it does
+    /// not know, ApplicationMasters, and what is going already.
+    fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
+        Vec::new()
+    }
+
+    /// Serves a request of the control plane, if it is one of this share's.
+    fn control(
+        &mut self,
+        _op: &str,
+        _request: &Value,
+        _world: &World<'_>,
+        _stale: &mut Stale,
+    ) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// What it must not lose, for reports and for the stage that replaces it in a reload.
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    /// Takes over what an earlier one of the same name held. What it cannot read it ignores.
+    fn load(&mut self, _saved: &Value) {}
 }
 
 /// One implementation of the stage.

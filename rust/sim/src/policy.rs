@@ -2,7 +2,8 @@
 //! simulated without a change here.
 
 use heddle_core::config::{Config, PRESETS, Setup};
-use heddle_core::{order::ORDERS, place::PLACES, share::SHARES};
+use heddle_core::share::{Layout, SHARES};
+use heddle_core::{order::ORDERS, place::PLACES};
 use serde_json::{Value, json};
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +35,7 @@ impl Policy {
                         dominant: false,
                     };
                     all.push(policy);
-                    if (share.build)(&empty_config()).follows_queues() {
+                    if (share.build)(&empty_config()).layout() != Layout::Single {
                         let dominant = true;
                         all.push(Policy { dominant, ..policy });
                     }

@@ -7,7 +7,7 @@ use crate::random::Random;
 use heddle_core::config::Setup;
 use heddle_core::place::{PLACES, Place};
 use heddle_core::resource::Resource;
-use heddle_core::share::SHARES;
+use heddle_core::share::{Layout, SHARES};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -146,11 +146,11 @@ impl Plan {
         self.queues.get(path).cloned().unwrap_or_default()
     }
 
-    /// Whether queues have shares of their own, or stand in one line.
-    pub fn follows_queues(&self) -> bool {
+    /// Whether queues have shares of their own, and limits of those above them.
+    pub fn layout(&self) -> Layout {
         let entry = SHARES.iter().find(|entry| entry.name == self.policy.share);
         let entry = entry.expect("policies are made from the list");
-        (entry.build)(&self.config()).follows_queues()
+        (entry.build)(&self.config()).layout()
     }
 
     /// The place stage, to ask how long it may hold an ask back.

@@ -25,6 +25,7 @@ use crate::workload::{Jobs, Places, Size};
 use heddle_core::event::{Event, NodeFacts};
 use heddle_core::place::Place;
 use heddle_core::resource::Resource;
+use heddle_core::share::Layout;
 use heddle_core::types::{AskId, JobId, Millis, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +86,7 @@ pub struct World {
     pub(crate) options: Options,
     pub(crate) plan: Plan,
     pub(crate) place: Box<dyn Place>,
-    pub(crate) follows_queues: bool,
+    pub(crate) layout: Layout,
     pub(crate) link: Link,
     pub(crate) host: Host,
     pub(crate) masters: BTreeMap<JobId, Master>,
@@ -134,7 +135,7 @@ impl World {
         let link = Link::open(plan.setup_json(), options.record, tamper)?;
         let mut world = World {
             place: plan.place(),
-            follows_queues: plan.follows_queues(),
+            layout: plan.layout(),
             places: Places::new(&options.size),
             hold_ms_max: plan.reservation_ms.1,
             plan,

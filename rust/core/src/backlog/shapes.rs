@@ -1,6 +1,8 @@
 //! Shapes: the distinct sizes and labels of pending asks. A cluster has few at a time, as YARN
 //! rounds asks up to multiples of its minimum allocation.
 
+use crate::change::POOLS;
+use crate::cluster::Kind;
 use crate::resource::Resource;
 use crate::types::{Millis, PartitionId};
 use std::collections::BTreeMap;
@@ -23,15 +25,26 @@ impl ShapeId {
     }
 }
 
-/// One size and label of pending asks.
-#[derive(Clone, Debug)]
-pub struct Shape {
+/// What tells shapes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShapeSize {
     /// What one container needs.
     pub resource: Resource,
     /// The node label it needs.
     pub partition: PartitionId,
-    /// Whether these are ApplicationMasters, whose share is limited.
+    /// Whether it is an ApplicationMaster.
     pub am: bool,
+    /// What it does.
+    pub kind: Kind,
+    /// Whose slots it takes.
+    pub pool: Option<usize>,
+}
+
+/// One size and label of pending asks.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// What tells it from others.
+    pub size: ShapeSize,
     /// How many asks have it, pending or not.
     users: u32,
     /// How many asks of it are in the backlog now.
@@ -58,7 +71,7 @@ pub struct FitList {
 #[derive(Debug, Default)]
 pub struct Shapes {
     table: Vec<Shape>,
-    ids: BTreeMap<(Resource, PartitionId, bool), ShapeId>,
+    ids: BTreeMap<ShapeSize, ShapeId>,
     unused: Vec<ShapeId>,
     standing: Vec<ShapeId>,
     stamp: u64,
@@ -66,16 +79,13 @@ pub struct Shapes {
 
 impl Shapes {
     /// The shape of that size and label; the caller owes one `release`.
-    pub fn acquire(&mut self, resource: Resource, partition: PartitionId, am: bool) -> ShapeId {
-        let key = (resource, partition, am);
-        if let Some(id) = self.ids.get(&key) {
+    pub fn acquire(&mut self, size: ShapeSize) -> ShapeId {
+        if let Some(id) = self.ids.get(&size) {
             self.table[id.0 as usize].users += 1;
             return *id;
         }
         let shape = Shape {
-            resource,
-            partition,
-            am,
+            size,
             users: 1,
             standing: 0,
             unfit_since_ms: 0,
@@ -92,7 +102,7 @@ impl Shapes {
                 ShapeId(self.table.len() as u32 - 1)
             }
         };
-        self.ids.insert(key, id);
+        self.ids.insert(size, id);
         id
     }
 
@@ -105,8 +115,7 @@ impl Shapes {
                 shape.standing, 0,
                 "asks leave the backlog before their shape"
             );
-            self.ids
-                .remove(&(shape.resource, shape.partition, shape.am));
+            self.ids.remove(&shape.size);
             self.unused.push(id);
         }
     }
@@ -142,11 +151,13 @@ impl Shapes {
         }
     }
 
-    /// Fills `fits` with the pending shapes that fit `free` in `partition`.
+    /// Fills `fits` with the pending shapes that fit `free` in `partition` and take no slot of a
+    /// pool that is `full` on the node.
     pub fn fit(
         &mut self,
         free: &Resource,
         partition: PartitionId,
+        full: [bool; POOLS],
         now: Millis,
         fits: &mut FitList,
     ) {
@@ -156,9 +167,13 @@ impl Shapes {
         fits.mask = 0;
         for id in &self.standing {
             let shape = &mut self.table[id.0 as usize];
-            if shape.partition == partition && shape.resource.fits_in(free) {
-                shape.stamp = self.stamp;
+            if shape.size.partition == partition && shape.size.resource.fits_in(free) {
+                // For want of a slot, not of room: holding a node would not help.
                 shape.unfit_since_ms = now;
+                if shape.size.pool.is_some_and(|pool| full[pool]) {
+                    continue;
+                }
+                shape.stamp = self.stamp;
                 fits.shapes.push(*id);
                 fits.mask |= 1 << id.bit();
             }
@@ -176,12 +191,14 @@ impl Shapes {
     }
 
     /// Drops from `fits` what no longer fits: room only shrinks during a heartbeat.
-    pub fn refit(&mut self, free: &Resource, fits: &mut FitList) {
+    pub fn refit(&mut self, free: &Resource, full: [bool; POOLS], fits: &mut FitList) {
         let table = &mut self.table;
         let mut mask = 0;
         fits.shapes.retain(|id| {
             let shape = &mut table[id.0 as usize];
-            let keep = shape.standing > 0 && shape.resource.fits_in(free);
+            let keep = shape.standing > 0
+                && shape.size.resource.fits_in(free)
+                && !shape.size.pool.is_some_and(|pool| full[pool]);
             if keep {
                 mask |= 1 << id.bit();
             } else {
@@ -261,47 +278,55 @@ impl ShapeMask {
 mod tests {
     use super::*;
 
+    const OPEN: [bool; POOLS] = [false; POOLS];
+
+    fn size(memory_mb: i64, partition: u32, am: bool) -> ShapeSize {
+        ShapeSize {
+            resource: Resource::new(memory_mb, 1),
+            partition: PartitionId(partition),
+            am,
+            kind: Kind::Map,
+            pool: Some(0),
+        }
+    }
+
     #[test]
     fn shapes_are_shared_and_their_ids_come_back() {
         let mut shapes = Shapes::default();
-        let small = shapes.acquire(Resource::new(1024, 1), PartitionId(0), false);
-        assert_eq!(
-            shapes.acquire(Resource::new(1024, 1), PartitionId(0), false),
-            small
-        );
-        let am = shapes.acquire(Resource::new(1024, 1), PartitionId(0), true);
+        let small = shapes.acquire(size(1024, 0, false));
+        assert_eq!(shapes.acquire(size(1024, 0, false)), small);
+        let am = shapes.acquire(size(1024, 0, true));
         assert_ne!(am, small);
         shapes.release(small);
         shapes.release(small);
-        assert_eq!(
-            shapes.acquire(Resource::new(2048, 1), PartitionId(0), false),
-            small
-        );
+        assert_eq!(shapes.acquire(size(2048, 0, false)), small);
     }
 
     #[test]
     fn a_node_sees_the_pending_shapes_that_fit_it_and_no_others() {
         let mut shapes = Shapes::default();
-        let small = shapes.acquire(Resource::new(1024, 1), PartitionId(0), false);
-        let large = shapes.acquire(Resource::new(8192, 1), PartitionId(0), false);
-        let labelled = shapes.acquire(Resource::new(1024, 1), PartitionId(1), false);
-        let idle = shapes.acquire(Resource::new(512, 1), PartitionId(0), false);
+        let small = shapes.acquire(size(1024, 0, false));
+        let large = shapes.acquire(size(8192, 0, false));
+        let labelled = shapes.acquire(size(1024, 1, false));
+        let idle = shapes.acquire(size(512, 0, false));
         for id in [small, large, labelled] {
             shapes.enter(id, 0);
         }
         let mut fits = FitList::default();
-        shapes.fit(&Resource::new(8192, 2), PartitionId(0), 1, &mut fits);
+        shapes.fit(&Resource::new(8192, 2), PartitionId(0), OPEN, 1, &mut fits);
         assert_eq!(fits.shapes, [small, large]);
         assert!(!shapes.is_fit(labelled, &fits) && !shapes.is_fit(idle, &fits));
-        shapes.refit(&Resource::new(4096, 1), &mut fits);
+        shapes.refit(&Resource::new(4096, 1), OPEN, &mut fits);
         assert_eq!(fits.shapes, [small]);
         assert!(shapes.is_fit(small, &fits) && !shapes.is_fit(large, &fits));
+        shapes.refit(&Resource::new(4096, 1), [true, false], &mut fits);
+        assert_eq!(fits.shapes, [], "its pool is full");
     }
 
     #[test]
     fn the_first_skip_after_a_moment_is_remembered() {
         let mut shapes = Shapes::default();
-        let id = shapes.acquire(Resource::new(1024, 1), PartitionId(0), false);
+        let id = shapes.acquire(size(1024, 0, false));
         assert_eq!(shapes.first_skip(id, 0), None);
         for now in [100, 104, 200, 300] {
             shapes.skipped(id, now, 10);

@@ -1,8 +1,9 @@
 //! A job: what it asks for, what it holds. Knows no queue order and no policy.
 
 use crate::backlog::ShapeId;
-use crate::event::{AskFacts, JobFacts};
+use crate::event::{AskFacts, JobFacts, JobHints, TaskFacts};
 use crate::order::OrderKey;
+use crate::place::Tag;
 use crate::resource::Resource;
 use crate::share::ShareNodeId;
 use crate::types::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
@@ -26,6 +27,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind, in the order of tables by kind.
+    pub const ALL: [Kind; 3] = [Kind::Map, Kind::Reduce, Kind::Other];
+
     /// The kind behind a request priority of a job.
     pub fn of(mapreduce: bool, priority: i32) -> Kind {
         match priority {
@@ -51,6 +55,8 @@ pub struct Container {
     pub am: bool,
     /// When it was granted.
     pub started_ms: Millis,
+    /// How far it is, as last told.
+    pub task: TaskFacts,
 }
 
 /// The part of an ask that names one host or rack.
@@ -137,8 +143,16 @@ pub struct Job {
     pub facts: JobFacts,
     /// Its leaf in the tree of shares.
     pub leaf: ShareNodeId,
-    /// Its place in the order inside the leaf.
-    pub order_key: OrderKey,
+    /// The places of its maps, reduces and other containers in the order inside the leaf.
+    pub order_keys: [OrderKey; 3],
+    /// By kind, whether the order stage lets more of them start now.
+    pub admitted: [bool; 3],
+    /// By kind, the classes of the place stage in which its open asks are found.
+    pub tags: [Vec<Tag>; 3],
+    /// The place stage's window.
+    pub window: u32,
+    /// What is known of it beyond its asks.
+    pub hints: JobHints,
     /// Whether it may run, or waits for another to end (`max_running_jobs`).
     pub runnable: bool,
     /// Its asks by `AskId`.
@@ -149,6 +163,8 @@ pub struct Job {
     pub used: Resource,
     /// How many containers it has by kind (map, reduce, other), grants in flight included.
     pub running: [u32; 3],
+    /// How many containers of each kind have succeeded.
+    pub done: [u32; 3],
     /// Hosts and racks it does not want.
     pub blacklist: BTreeSet<PlaceId>,
     /// Nodes that the host refused for it a moment ago, and until when they are left out.
@@ -159,16 +175,21 @@ pub struct Job {
 
 impl Job {
     /// A job at its submission.
-    pub fn new(facts: JobFacts, leaf: ShareNodeId, order_key: OrderKey) -> Job {
+    pub fn new(facts: JobFacts, leaf: ShareNodeId) -> Job {
         Job {
             facts,
             leaf,
-            order_key,
+            order_keys: [OrderKey::FIRST; 3],
+            admitted: [true; 3],
+            tags: Default::default(),
+            window: 0,
+            hints: JobHints::default(),
             runnable: false,
             asks: Vec::new(),
             containers: BTreeMap::new(),
             used: Resource::ZERO,
             running: [0; 3],
+            done: [0; 3],
             blacklist: BTreeSet::new(),
             refused: BTreeMap::new(),
             headroom: None,
@@ -190,6 +211,13 @@ impl Job {
             .iter()
             .filter_map(Option::as_deref)
             .filter(|ask| ask.facts.count > 0)
+    }
+
+    /// How many containers of one kind it asks for; the ApplicationMaster is not counted.
+    pub fn pending_of(&self, kind: Kind) -> u32 {
+        self.pending()
+            .filter(|ask| !ask.facts.am && self.kind(ask.facts.priority) == kind)
+            .fold(0, |sum, ask| sum.saturating_add(ask.facts.count))
     }
 
     /// All containers, grants in flight included.

@@ -1,10 +1,10 @@
 //! Events, one by one: each is checked against the model and then applied to it.
 
-use super::{Counted, Engine, ID_MAX, InFlight, REFUSED_MS};
+use super::{Engine, ID_MAX};
+use crate::backlog::ShapeSize;
+use crate::change::{Change, pool};
 use crate::cluster::{Ask, Container, Job, Row, Standing};
-use crate::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal};
-use crate::order::OrderKey;
-use crate::resource::Resource;
+use crate::event::{AskFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal};
 use crate::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
 use std::collections::BTreeMap;
 
@@ -47,13 +47,55 @@ impl Engine {
                 );
             }
             Event::ContainerAdded(facts) => self.add_container(facts),
-            Event::ContainerCompleted { job, key, exit: _ } => self.complete(*job, *key),
+            Event::ContainerCompleted { job, key, exit } => self.complete(*job, *key, *exit == 0),
             Event::ContainerResized { job, key, resource } => self.resize(*job, *key, resource),
             Event::Ack { job, seq, key } => self.ack(*job, *seq, *key),
             Event::Nack { job, seq, refusal } => self.nack(*job, *seq, *refusal),
+            Event::JobHints { job, hints } => self.hints(*job, *hints),
+            Event::Task { job, key, facts } => self.note_task(*job, *key, *facts),
+            Event::InputBlocks { .. } | Event::RackTraffic { .. } | Event::NodeLoad { .. } => {
+                self.pass_on(event);
+            }
             Event::Tick => self.tick(decisions_max, decisions),
             Event::Fault(code) => self.fault(*code),
         }
+    }
+
+    /// What the engine itself has no use for and the stages may have.
+    fn pass_on(&mut self, event: &Event) {
+        let event = *event;
+        self.tell_of(&event, |cluster, event| match *event {
+            Event::InputBlocks {
+                job,
+                racks,
+                blocks,
+                bytes,
+            } => Some(Change::Blocks {
+                job: cluster.job(job)?,
+                racks,
+                blocks,
+                bytes,
+            }),
+            Event::RackTraffic {
+                rack,
+                up_bytes_per_s,
+                down_bytes_per_s,
+                bandwidth_bytes_per_s,
+            } => Some(Change::Traffic {
+                rack,
+                up_bytes_per_s,
+                down_bytes_per_s,
+                bandwidth_bytes_per_s,
+            }),
+            Event::NodeLoad {
+                node,
+                foreign_per_mille,
+            } => cluster.node(node).map(|_| Change::Load {
+                node,
+                foreign_per_mille,
+            }),
+            _ => None,
+        });
     }
 
     fn fault(&mut self, code: u32) {
@@ -78,6 +120,7 @@ impl Engine {
                 engine.cluster.add_node(facts);
             });
         }
+        self.count_slots();
     }
 
     fn change_node(&mut self, facts: &NodeFacts) {
@@ -92,6 +135,7 @@ impl Engine {
                 engine.cluster.change_node(facts);
             });
         }
+        self.count_slots();
     }
 
     fn remove_node(&mut self, id: NodeId) {
@@ -126,10 +170,11 @@ impl Engine {
                 .map(|(job, key, _)| (job, key))
                 .collect();
             for (job, key) in orphans {
-                self.complete(job, key);
+                self.complete(job, key, false);
             }
         }
         self.cluster.remove_node(id);
+        self.count_slots();
     }
 
     fn add_job(&mut self, facts: &JobFacts) {
@@ -140,10 +185,11 @@ impl Engine {
             return self.ignore("unknown queue", facts);
         }
         let leaf = self.leaf_of(facts.queue);
-        let mut job = Job::new(*facts, leaf, OrderKey::FIRST);
-        job.order_key = self.order.key(&job);
-        self.cluster.add_job(job);
+        self.cluster.add_job(Job::new(*facts, leaf));
         self.join_queue(facts.job);
+        self.tell(|cluster| cluster.job(facts.job).map(Change::JobAdded));
+        self.stale.job(facts.job);
+        self.settle();
     }
 
     /// Counts a job into its queue and lets it run if the limits admit one more.
@@ -217,6 +263,7 @@ impl Engine {
                 let before = self.waiting_jobs;
                 self.leave_queue(first);
                 self.join_queue(first);
+                self.job_changed(first);
                 if self.waiting_jobs == before {
                     break;
                 }
@@ -227,10 +274,10 @@ impl Engine {
     fn first_waiting(&self, queue: QueueId) -> Option<JobId> {
         let waiting = &self.cluster.queues.get(queue)?.waiting;
         waiting.iter().copied().min_by_key(|id| {
+            // FS-19: in order of priority, then of submission, whatever the order stage.
+            let facts = self.cluster.job(*id).map(|job| job.facts);
             (
-                self.cluster
-                    .job(*id)
-                    .map_or(OrderKey::FIRST, |job| job.order_key),
+                facts.map(|f| (std::cmp::Reverse(f.priority), f.submitted_ms)),
                 *id,
             )
         })
@@ -247,7 +294,7 @@ impl Engine {
             .job(id)
             .map_or(Vec::new(), |job| job.containers.keys().copied().collect());
         for key in keys {
-            self.complete(id, key);
+            self.complete(id, key, false);
         }
         while let Some(at) = self.in_flight.iter().position(|grant| grant.job == id) {
             let grant = self
@@ -255,8 +302,10 @@ impl Engine {
                 .remove(at)
                 .expect("the position was just found");
             self.charge(id, &grant.container, false);
+            self.tell_withdrawn(id, &grant.container);
         }
         self.release_job(id);
+        self.tell(|cluster| cluster.job(id).map(Change::JobRemoved));
         self.cluster.remove_job(id);
         self.admit_waiting();
     }
@@ -280,11 +329,11 @@ impl Engine {
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.facts.queue = queue;
         job.leaf = leaf;
-        job.order_key = self.order.key(job);
         for container in &containers {
             self.charge(id, container, true);
         }
         self.join_queue(id);
+        self.job_changed(id);
         self.admit_waiting();
     }
 
@@ -292,11 +341,9 @@ impl Engine {
         if self.cluster.job(id).is_none() {
             return self.ignore("unknown job", &id);
         }
-        self.leave_all(id);
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.facts.priority = priority;
-        job.order_key = self.order.key(job);
-        self.enter_all(id);
+        self.job_changed(id);
     }
 
     fn reset_job(&mut self, id: JobId) {
@@ -309,6 +356,17 @@ impl Engine {
         job.refused.clear();
         // The new attempt has heard of none.
         job.headroom = None;
+        self.job_changed(id);
+    }
+
+    fn hints(&mut self, id: JobId, hints: JobHints) {
+        match self.cluster.job_mut(id) {
+            None => self.ignore("unknown job", &id),
+            Some(job) => {
+                job.hints = hints;
+                self.job_changed(id);
+            }
+        }
     }
 
     fn forget_asks(&mut self, id: JobId) {
@@ -340,6 +398,14 @@ impl Engine {
         if facts.resource.any_negative() {
             return self.ignore("negative ask", facts);
         }
+        let kind = job.kind(facts.priority);
+        let size = ShapeSize {
+            resource: facts.resource,
+            partition: facts.partition,
+            am: facts.am,
+            kind,
+            pool: pool(&self.setup.config, kind, facts.am),
+        };
         match job.ask(facts.ask) {
             Some(ask)
                 if AskFacts {
@@ -351,8 +417,7 @@ impl Engine {
             }
             Some(_) => {
                 self.leave(facts.job, facts.ask);
-                let shapes = &mut self.backlog.shapes;
-                let shape = shapes.acquire(facts.resource, facts.partition, facts.am);
+                let shape = self.backlog.shapes.acquire(size);
                 let job = self.cluster.job_mut(facts.job).expect("it was found above");
                 let ask = job.ask_mut(facts.ask).expect("it was found above");
                 let before = std::mem::replace(&mut ask.shape, shape);
@@ -361,8 +426,7 @@ impl Engine {
                 self.enter(facts.job, facts.ask);
             }
             None => {
-                let shapes = &mut self.backlog.shapes;
-                let shape = shapes.acquire(facts.resource, facts.partition, facts.am);
+                let shape = self.backlog.shapes.acquire(size);
                 let job = self.cluster.job_mut(facts.job).expect("it was found above");
                 if job.asks.len() <= facts.ask.index() {
                     job.asks.resize_with(facts.ask.index() + 1, || None);
@@ -381,6 +445,11 @@ impl Engine {
                 self.enter(facts.job, facts.ask);
             }
         }
+        self.tell(|cluster| {
+            cluster
+                .job(facts.job)
+                .map(|job| Change::Asked { job, kind })
+        });
     }
 
     /// The common case: only the total changed.
@@ -407,178 +476,5 @@ impl Engine {
         let floor = self.floor_of(job, ask);
         self.set_row(job, ask, place, row);
         self.settle_level(job, ask, floor);
-    }
-
-    fn add_container(&mut self, facts: &ContainerFacts) {
-        let Some(job) = self.cluster.job(facts.job) else {
-            return self.ignore("unknown job", facts);
-        };
-        if self.cluster.node(facts.node).is_none() {
-            return self.ignore("unknown node", facts);
-        }
-        if job.containers.contains_key(&facts.key) {
-            return self.resize(facts.job, facts.key, &facts.resource);
-        }
-        let container = Container {
-            node: facts.node,
-            resource: facts.resource,
-            priority: facts.priority,
-            am: facts.am,
-            started_ms: facts.started_ms,
-        };
-        self.charge(facts.job, &container, true);
-        let job = self.cluster.job_mut(facts.job).expect("it was found above");
-        job.containers.insert(facts.key, container);
-    }
-
-    fn complete(&mut self, id: JobId, key: ContainerKey) {
-        self.evicting.remove(&(id, key));
-        let removed = self
-            .cluster
-            .job_mut(id)
-            .and_then(|job| job.containers.remove(&key));
-        match removed {
-            Some(container) => self.charge(id, &container, false),
-            None => self.ignore("unknown job or container", &(id, key)),
-        }
-    }
-
-    fn resize(&mut self, id: JobId, key: ContainerKey, resource: &Resource) {
-        let found = self
-            .cluster
-            .job(id)
-            .and_then(|job| job.containers.get(&key))
-            .copied();
-        let Some(mut container) = found else {
-            return self.ignore("unknown job or container", &(id, key));
-        };
-        self.charge(id, &container, false);
-        container.resource = *resource;
-        self.charge(id, &container, true);
-        let job = self.cluster.job_mut(id).expect("it was found above");
-        job.containers.insert(key, container);
-    }
-
-    fn take_in_flight(&mut self, seq: u64) -> Option<InFlight> {
-        if self.in_flight.front().is_some_and(|grant| grant.seq == seq) {
-            return self.in_flight.pop_front();
-        }
-        let at = self
-            .in_flight
-            .binary_search_by_key(&seq, |grant| grant.seq)
-            .ok()?;
-        self.in_flight.remove(at)
-    }
-
-    fn ack(&mut self, job: JobId, seq: u64, key: ContainerKey) {
-        let Some(grant) = self.take_in_flight(seq) else {
-            return self.ignore("answer to an unknown grant", &(job, seq));
-        };
-        let owner = self
-            .cluster
-            .job_mut(grant.job)
-            .expect("grants go with their job");
-        if owner.containers.contains_key(&key) {
-            self.ignore("container key taken", &(job, key));
-            return self.charge(grant.job, &grant.container, false);
-        }
-        owner.containers.insert(key, grant.container);
-    }
-
-    /// The host refused: room and ask come back, and the node is left out for the job for a
-    /// moment, lest the same be proposed on every heartbeat in vain.
-    fn nack(&mut self, job: JobId, seq: u64, refusal: Refusal) {
-        let Some(grant) = self.take_in_flight(seq) else {
-            return self.ignore("answer to an unknown grant", &(job, seq));
-        };
-        log::debug!("grant {seq} of job {} refused: {refusal:?}", grant.job.0);
-        self.charge(grant.job, &grant.container, false);
-        let (now, node) = (self.now, grant.container.node);
-        let owner = self
-            .cluster
-            .job_mut(grant.job)
-            .expect("grants go with their job");
-        owner.refused.retain(|_, until| *until > now);
-        owner.refused.insert(node, now + REFUSED_MS);
-        let Some(ask) = owner.ask_mut(grant.ask) else {
-            return;
-        };
-        ask.facts.count += 1;
-        let floor = self.floor_of(grant.job, grant.ask);
-        for counted in grant.counted.into_iter().flatten() {
-            let Counted { place, relax } = counted;
-            let Some(relax) = relax.filter(|_| !self.take_over(&grant, counted)) else {
-                continue;
-            };
-            let job = self.cluster.job(grant.job);
-            let rows = job.and_then(|job| job.ask(grant.ask)).map(|ask| &ask.rows);
-            let row = rows.and_then(|rows| rows.get(&place).copied());
-            let row = row.unwrap_or(Row { count: 0, relax });
-            let row = Row {
-                count: row.count + 1,
-                ..row
-            };
-            self.set_row(grant.job, grant.ask, place, row);
-        }
-        self.settle_level(grant.job, grant.ask, floor);
-        self.enter(grant.job, grant.ask);
-    }
-
-    /// Whether a later grant to the same ask, which found a row used up, counts on it instead
-    /// of a refused one: so it would be had that one not been made.
-    fn take_over(&mut self, refused: &InFlight, counted: Counted) -> bool {
-        let same_ask = |later: &&mut InFlight| (later.job, later.ask) == (refused.job, refused.ask);
-        let later = self.in_flight.iter_mut().filter(same_ask);
-        let mut rows = later.flat_map(|later| later.counted.iter_mut().flatten());
-        let heir = rows.find(|row| row.place == counted.place && row.relax.is_none());
-        let found = heir.is_some();
-        if let Some(heir) = heir {
-            heir.relax = counted.relax;
-        }
-        found
-    }
-
-    /// Adds a container to (or takes it from) every book that counts containers.
-    pub(super) fn charge(&mut self, id: JobId, container: &Container, taken: bool) {
-        let resource = &container.resource;
-        if let Some(node) = self.cluster.node_mut(container.node) {
-            if taken {
-                node.used += *resource;
-                node.containers += 1;
-            } else {
-                node.used -= *resource;
-                node.containers -= 1;
-            }
-        }
-        let job = self
-            .cluster
-            .job_mut(id)
-            .expect("containers are charged to jobs that are there");
-        let kind = job.kind(container.priority) as usize;
-        let leaf = job.leaf;
-        let share_leaf = self.tree.node_mut(leaf);
-        if taken {
-            job.used += *resource;
-            job.running[kind] += 1;
-            share_leaf.am_used += if container.am {
-                *resource
-            } else {
-                Resource::ZERO
-            };
-            share_leaf.ams += u32::from(container.am);
-            self.cluster.used += *resource;
-        } else {
-            job.used -= *resource;
-            job.running[kind] -= 1;
-            share_leaf.am_used -= if container.am {
-                *resource
-            } else {
-                Resource::ZERO
-            };
-            share_leaf.ams -= u32::from(container.am);
-            self.cluster.used -= *resource;
-        }
-        self.tree
-            .charge(&*self.share, &self.cluster.capacity, leaf, resource, taken);
     }
 }

@@ -2,6 +2,7 @@
 //! placement of submissions, reload, and the audit that hosts compare with their own books.
 
 use super::{Engine, build};
+use crate::change::World;
 use crate::cluster::Queue;
 use crate::config::{Config, Section, unknown};
 use crate::resource::Resource;
@@ -42,18 +43,35 @@ impl Engine {
                 let config = section.value("config").cloned().unwrap_or(json!({}));
                 self.reload(&config)
             }
-            other => Err(RequestError(format!(
+            other => self.share_request(other, request),
+        }
+    }
+
+    /// A request of the share stage, such as a bid.
+    fn share_request(&mut self, op: &str, request: &Value) -> Result<Value, RequestError> {
+        let world = World {
+            now: self.now,
+            cluster: &self.cluster,
+            tree: &self.tree,
+            slots: self.slots,
+            config: &self.setup.config,
+        };
+        let answer = self.share.control(op, request, &world, &mut self.stale);
+        self.settle();
+        match answer {
+            Some(answer) => answer.map_err(RequestError),
+            None => Err(RequestError(format!(
                 "key `op`: {}",
-                unknown(other, OPERATIONS)
+                unknown(op, OPERATIONS)
             ))),
         }
     }
 
     /// Whether `request` could change what the engine decides, so that a journal must have it.
     pub fn is_mutating(request: &Value) -> bool {
-        matches!(
+        !matches!(
             request.get("op").and_then(Value::as_str),
-            Some("place" | "reload")
+            Some("queues" | "audit" | "policies")
         )
     }
 
@@ -85,29 +103,33 @@ impl Engine {
     /// containers and asks stay.
     fn reload(&mut self, config: &Value) -> Result<Value, RequestError> {
         let config = Config::from_json(config, &self.setup.resource_types).map_err(refused)?;
-        let (share, order, place) = build(&config);
-        if share.follows_queues() != self.share.follows_queues() {
+        let (mut share, mut order, mut place) = build(&config);
+        if share.layout() != self.share.layout() {
             return Err(RequestError(format!(
                 "key `policy`: the share stage cannot change from `{}` to `{}` while running; \
                  restart the ResourceManager to change it",
                 self.setup.config.composition.share, config.composition.share
             )));
         }
-        let jobs: Vec<_> = self.cluster.jobs().map(|job| job.facts.job).collect();
+        let before = &self.setup.config.composition;
+        if config.composition.share == before.share {
+            share.load(&self.share.save());
+        }
+        if config.composition.order == before.order {
+            order.load(&self.order.save());
+        }
+        if config.composition.place == before.place {
+            place.load(&self.place.save());
+        }
         self.reindex(|engine| {
             engine.setup.config = config;
             (engine.share, engine.order, engine.place) = (share, order, place);
             engine.cluster.queues.reload(&engine.setup.config);
             engine.grow_tree();
-            for id in &jobs {
-                let job = engine.cluster.job(*id).expect("the ids were just listed");
-                let key = engine.order.key(job);
-                engine
-                    .cluster
-                    .job_mut(*id)
-                    .expect("the ids were just listed")
-                    .order_key = key;
-            }
+            engine.recount_pools();
+            engine.count_slots();
+            engine.tell_all();
+            engine.settle();
         });
         self.entitle();
         self.admit_waiting();

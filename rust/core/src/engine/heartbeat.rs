@@ -4,11 +4,12 @@
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight};
 use crate::backlog::FitList;
-use crate::cluster::{Container, Row, Standing};
-use crate::event::Decision;
+use crate::change::{Change, POOLS};
+use crate::cluster::{Container, Node, Row, Standing};
+use crate::event::{Decision, TaskFacts};
 use crate::resource::Resource;
 use crate::share::ShareNodeId;
-use crate::types::{Locality, NodeId, PlaceId};
+use crate::types::{JobId, Locality, NodeId, PlaceId};
 
 impl Engine {
     pub(super) fn heartbeat(
@@ -33,11 +34,12 @@ impl Engine {
             return;
         }
         let (room, partition) = (node.free, node.facts.partition);
+        let full = self.full_pools(self.cluster.node(id).expect("it was found above"));
         // Taken out of self so that the search may borrow the rest.
         let mut fits = std::mem::take(&mut self.fits);
         self.backlog
             .shapes
-            .fit(&room, partition, self.now, &mut fits);
+            .fit(&room, partition, full, self.now, &mut fits);
         if !fits.shapes.is_empty() && !self.serve_reservation(id, decisions_max, decisions) {
             self.note_unheld(id);
             self.fill(id, room, decisions_max, decisions, &mut fits);
@@ -56,27 +58,29 @@ impl Engine {
         let fill = self.setup.config.heartbeat_fill;
         let enough = room.scaled(fill);
         let mut granted = Resource::ZERO;
+        let mut nominated: [Vec<JobId>; POOLS] = Default::default();
         loop {
             if decisions.len() >= decisions_max {
                 self.cut = true;
                 return;
             }
             let node = self.cluster.node(id).expect("the heartbeat found it");
-            self.backlog.shapes.refit(&node.free, fits);
+            let full = self.full_pools(node);
+            self.backlog.shapes.refit(&node.free, full, fits);
             if fits.shapes.is_empty() {
                 return;
             }
-            let mut search = Search {
-                cluster: &self.cluster,
-                tree: &self.tree,
-                backlog: &self.backlog,
-                node,
-                fits,
-                now: self.now,
-                passed_over: None,
-            };
-            let pick = search.find(ShareNodeId::ROOT);
-            if let Some(entry) = search.passed_over
+            for (pool, jobs) in nominated.iter_mut().enumerate() {
+                jobs.clear();
+                self.order.nominate(node, pool, jobs);
+            }
+            let mut search = self.search(node, fits, &nominated);
+            let pick = search.run();
+            let (passed_over, left_out) = (search.passed_over, search.left_out);
+            for leaf in left_out {
+                self.tell(|_| Some(Change::PassedOver { leaf }));
+            }
+            if let Some(entry) = passed_over
                 && let Some(job) = self.cluster.job_mut(entry.job)
                 && let Some(ask) = job.ask_mut(entry.ask)
             {
@@ -85,11 +89,42 @@ impl Engine {
             let Some(pick) = pick else {
                 return self.note_skips(fits);
             };
-            granted += self.backlog.shapes.get(pick.shape).resource;
+            granted += self.backlog.shapes.get(pick.shape).size.resource;
             self.grant(id, pick, decisions);
             if fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]) {
                 return;
             }
+        }
+    }
+
+    /// A search for a node that has room for the shapes of `fits`.
+    pub(super) fn search<'a>(
+        &'a self,
+        node: &'a Node,
+        fits: &'a FitList,
+        nominated: &'a [Vec<JobId>; POOLS],
+    ) -> Search<'a> {
+        Search {
+            cluster: &self.cluster,
+            tree: &self.tree,
+            backlog: &self.backlog,
+            share: &*self.share,
+            place: &*self.place,
+            node,
+            fits,
+            now: self.now,
+            nominated,
+            pass: 0,
+            passed_over: None,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Pools of which a node has no slot left.
+    pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
+        match self.setup.config.slots_per_node {
+            None => [false; POOLS],
+            Some(slots) => std::array::from_fn(|pool| node.running[pool] >= slots[pool]),
         }
     }
 
@@ -129,6 +164,7 @@ impl Engine {
             priority: ask.facts.priority,
             am: ask.facts.am,
             started_ms: self.now,
+            task: TaskFacts::default(),
         };
         let floor = self.floor_of(pick.job, pick.ask);
         let node = self.cluster.node_mut(id).expect("it was found above");
@@ -136,6 +172,16 @@ impl Engine {
         self.charge(pick.job, &container, true);
         let counted = self.count_down(pick, host, rack, locality);
         self.settle_after_grant(pick, floor, locality);
+        self.tell(|cluster| {
+            let job = cluster.job(pick.job)?;
+            Some(Change::Started {
+                job,
+                kind: job.kind(container.priority),
+                node: id,
+                am: container.am,
+            })
+        });
+        self.settle();
         let seq = self.next_seq;
         self.next_seq += 1;
         self.in_flight.push_back(InFlight {

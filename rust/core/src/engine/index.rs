@@ -10,11 +10,16 @@ use crate::types::{AskId, JobId, Locality, PlaceId};
 /// The ask's key in the indexes. Changes only while the ask is out of them.
 pub(super) fn entry(job: &Job, ask: &Ask) -> Entry {
     Entry {
-        order: job.order_key,
+        order: job.order_keys[job.kind(ask.facts.priority) as usize],
         job: job.facts.job,
         priority: ask.facts.priority,
         ask: ask.facts.ask,
     }
+}
+
+/// Whether the ask belongs into the backlog, if its job may run.
+pub(super) fn is_due(job: &Job, ask: &Ask) -> bool {
+    ask.facts.count > 0 && (ask.facts.am || job.admitted[job.kind(ask.facts.priority) as usize])
 }
 
 /// The nearest kind of place that the ask names.
@@ -53,7 +58,7 @@ impl Engine {
     pub(super) fn enter(&mut self, job_id: JobId, ask_id: AskId) {
         let floor = match self.cluster.job(job_id) {
             Some(job) if job.runnable => match job.ask(ask_id) {
-                Some(ask) if ask.standing == Standing::Out && ask.facts.count > 0 => {
+                Some(ask) if ask.standing == Standing::Out && is_due(job, ask) => {
                     floor(&self.cluster, ask)
                 }
                 _ => return,
@@ -62,7 +67,7 @@ impl Engine {
         };
         let (now, level) = (self.now, self.place.start(floor));
         let job = self.cluster.job_mut(job_id).expect("it was found above");
-        let leaf = job.leaf;
+        let (leaf, arrival) = (job.leaf, (job.facts.submitted_ms, job_id));
         let ask = job.ask_mut(ask_id).expect("it was found above");
         // A strict ask never leaves the places that it names.
         ask.level = if ask.facts.relax {
@@ -76,19 +81,28 @@ impl Engine {
         let shape = ask.shape;
         self.backlog.shapes.enter(shape, now);
         self.tree
-            .count_ask(&*self.share, &self.cluster.capacity, leaf, true);
-        let job = self.cluster.job(job_id).expect("it was found above");
-        let ask = job.ask(ask_id).expect("it was found above");
-        list(&mut self.backlog, &self.tree, job, ask, true);
+            .count_ask(&*self.share, &self.cluster.capacity, leaf, arrival, true);
+        self.list_everywhere(job_id, ask_id, true);
+        self.arm(job_id, ask_id);
+    }
+
+    /// Puts an ask into, or takes it out of, all indexes, as its standing says.
+    pub(super) fn list_everywhere(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
+        let job = self.cluster.job(job_id).expect("the caller found it");
+        let ask = job.ask(ask_id).expect("the caller found it");
+        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        list(&mut self.backlog, &self.tree, job, ask, added);
         for (place, row) in &ask.rows {
-            if is_indexed(&self.cluster, ask, *place, *row) {
-                let entry = entry(job, ask);
-                self.backlog
-                    .places
-                    .insert(&self.tree, *place, leaf, shape, entry);
+            if !is_indexed(&self.cluster, ask, *place, *row) {
+                continue;
+            }
+            let places = &mut self.backlog.places;
+            if added {
+                places.insert(&self.tree, *place, leaf, shape, entry);
+            } else {
+                places.remove(&self.tree, *place, leaf, shape, entry);
             }
         }
-        self.arm(job_id, ask_id);
     }
 
     /// Takes an ask out of the backlog: nothing is pending, or its key is about to change.
@@ -100,18 +114,12 @@ impl Engine {
         if ask.standing == Standing::Out {
             return;
         }
-        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
-        list(&mut self.backlog, &self.tree, job, ask, false);
-        for (place, row) in &ask.rows {
-            if is_indexed(&self.cluster, ask, *place, *row) {
-                self.backlog
-                    .places
-                    .remove(&self.tree, *place, leaf, shape, entry);
-            }
-        }
+        let (leaf, shape) = (job.leaf, ask.shape);
+        let arrival = (job.facts.submitted_ms, job_id);
+        self.list_everywhere(job_id, ask_id, false);
         self.backlog.shapes.leave(shape);
         self.tree
-            .count_ask(&*self.share, &self.cluster.capacity, leaf, false);
+            .count_ask(&*self.share, &self.cluster.capacity, leaf, arrival, false);
         self.disarm(job_id, ask_id);
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         job.ask_mut(ask_id).expect("it was found above").standing = Standing::Out;
@@ -131,7 +139,7 @@ impl Engine {
         }
     }
 
-    fn ask_ids(&self, job_id: JobId) -> impl Iterator<Item = AskId> + use<> {
+    pub(super) fn ask_ids(&self, job_id: JobId) -> impl Iterator<Item = AskId> + use<> {
         let count = self.cluster.job(job_id).map_or(0, |job| job.asks.len());
         (0..count as u32).map(AskId)
     }
@@ -323,5 +331,14 @@ fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bo
         backlog.insert(tree, job.leaf, ask.shape, entry, open);
     } else {
         backlog.remove(tree, job.leaf, ask.shape, entry, open);
+    }
+    let tags = &job.tags[job.kind(ask.facts.priority) as usize];
+    for tag in tags.iter().filter(|_| open) {
+        let window = (job.leaf, job.window);
+        if added {
+            backlog.classes.insert(window, *tag, ask.shape, entry);
+        } else {
+            backlog.classes.remove(window, *tag, ask.shape, entry);
+        }
     }
 }

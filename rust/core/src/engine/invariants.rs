@@ -2,9 +2,10 @@
 //! totals. Linear in everything; for tests, the simulator and the audit of a debug build.
 
 use super::Engine;
-use super::index::entry;
+use super::index::{entry, is_due};
 use crate::backlog::{Entry, ShapeId};
-use crate::cluster::{Container, Standing};
+use crate::change::POOLS;
+use crate::cluster::{Ask, Container, Standing};
 use crate::resource::Resource;
 use crate::share::ShareNodeId;
 use crate::types::{JobId, Locality, NodeId, PlaceId};
@@ -20,11 +21,12 @@ impl Engine {
         self.check_tree()?;
         self.check_queues()?;
         self.check_backlog()?;
-        self.check_places()
+        self.check_places()?;
+        self.check_classes()
     }
 
     /// Every container with its job: the live ones and the grants in flight.
-    fn all_containers(&self) -> impl Iterator<Item = (JobId, &Container)> {
+    pub(super) fn all_containers(&self) -> impl Iterator<Item = (JobId, &Container)> {
         let live = self.cluster.jobs().flat_map(|job| {
             job.containers
                 .values()
@@ -40,13 +42,16 @@ impl Engine {
     /// Containers on nodes = containers on jobs = containers in all, and no node gives out more
     /// than it has free.
     fn check_containers(&self) -> Result<(), String> {
-        let mut by_node: BTreeMap<NodeId, (Resource, u32)> = BTreeMap::new();
+        let mut by_node: BTreeMap<NodeId, (Resource, u32, [u32; POOLS])> = BTreeMap::new();
         let mut by_job: BTreeMap<JobId, (Resource, u32)> = BTreeMap::new();
         let mut total = Resource::ZERO;
         for (job, container) in self.all_containers() {
             let node = by_node.entry(container.node).or_default();
             node.0 += container.resource;
             node.1 += 1;
+            if let Some(pool) = self.pool_of(job, container) {
+                node.2[pool] += 1;
+            }
             let job = by_job.entry(job).or_default();
             job.0 += container.resource;
             job.1 += 1;
@@ -58,7 +63,7 @@ impl Engine {
             let sum = by_node.remove(&id).unwrap_or_default();
             same(
                 &format!("containers on node {}", id.0),
-                &(node.used, node.containers),
+                &(node.used, node.containers, node.running),
                 &sum,
             )?;
             if node.free.any_negative() && !node.facts.free.any_negative() {
@@ -88,6 +93,7 @@ impl Engine {
     fn check_tree(&self) -> Result<(), String> {
         let mut used = vec![Resource::ZERO; self.tree.len()];
         let mut ams = vec![(Resource::ZERO, 0); self.tree.len()];
+        let mut slots = vec![[0; POOLS]; self.tree.len()];
         for (job, container) in self.all_containers() {
             let leaf = self
                 .cluster
@@ -96,6 +102,9 @@ impl Engine {
                 .leaf;
             for at in self.tree.path_up(leaf) {
                 used[at.index()] += container.resource;
+                if let Some(pool) = self.pool_of(job, container) {
+                    slots[at.index()][pool] += 1;
+                }
             }
             if container.am {
                 ams[leaf.index()].0 += container.resource;
@@ -113,6 +122,7 @@ impl Engine {
         for id in self.tree.ids() {
             let (node, i) = (self.tree.node(id), id.index());
             same(&format!("usage of share {i}"), &node.used, &used[i])?;
+            same(&format!("slots of share {i}"), &node.running, &slots[i])?;
             same(
                 &format!("masters of share {i}"),
                 &(node.am_used, node.ams),
@@ -194,7 +204,7 @@ impl Engine {
         let mut standing: BTreeMap<ShapeId, u32> = BTreeMap::new();
         for job in self.cluster.jobs() {
             for ask in job.asks.iter().flatten() {
-                let pending = job.runnable && ask.facts.count > 0;
+                let pending = job.runnable && is_due(job, ask);
                 same(
                     &format!(
                         "whether ask {:?} of job {:?} stands",
@@ -245,6 +255,22 @@ impl Engine {
             }
         }
         same("asks by place", &listed, &expected)
+    }
+
+    /// Every open ask stands in the classes that the place stage gave it, in its window.
+    fn check_classes(&self) -> Result<(), String> {
+        let listed: BTreeSet<_> = self.backlog.classes.all().collect();
+        let mut expected = BTreeSet::new();
+        for job in self.cluster.jobs() {
+            let open = |ask: &&Ask| ask.standing == Standing::Open;
+            for ask in job.asks.iter().flatten().map(|ask| &**ask).filter(open) {
+                for tag in &job.tags[job.kind(ask.facts.priority) as usize] {
+                    let window = (job.leaf, job.window);
+                    expected.insert((window, *tag, ask.shape, entry(job, ask)));
+                }
+            }
+        }
+        same("asks by class", &listed, &expected)
     }
 }
 

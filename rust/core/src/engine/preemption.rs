@@ -6,8 +6,9 @@
 //! of queues; a container of a queue that is over its share in vcores alone is not taken.
 
 use super::Engine;
+use crate::change::World;
 use crate::event::{Decision, EvictReason};
-use crate::share::ShareNodeId;
+use crate::share::{Layout, ShareNodeId, Victim as Reclaimed};
 use crate::types::{ContainerKey, JobId, Millis};
 
 /// Evictions per tick: bounds the work and lets their effect be seen before more follow.
@@ -18,7 +19,8 @@ type Victim = (std::cmp::Reverse<Millis>, JobId, ContainerKey, i64);
 
 impl Engine {
     pub(super) fn preempt(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        if !self.setup.config.preemption.enabled || !self.share.follows_queues() {
+        let queues = self.share.layout() == Layout::Queues;
+        if !self.setup.config.preemption.enabled || !queues {
             return;
         }
         let starved = self.starved();
@@ -52,6 +54,38 @@ impl Engine {
                     grace_ms,
                 });
             }
+        }
+    }
+
+    /// Takes back what the share stage wants back: never an ApplicationMaster, nothing twice.
+    pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
+        let world = World {
+            now: self.now,
+            cluster: &self.cluster,
+            tree: &self.tree,
+            slots: self.slots,
+            config: &self.setup.config,
+        };
+        let victims = self.share.reclaim(&world);
+        for Reclaimed { job, key } in victims.into_iter().take(EVICTIONS_MAX) {
+            if decisions.len() >= decisions_max {
+                self.cut = true;
+                return;
+            }
+            let container = self
+                .cluster
+                .job(job)
+                .and_then(|job| job.containers.get(&key));
+            if container.is_none_or(|container| container.am) || !self.evicting.insert((job, key)) {
+                continue;
+            }
+            let grace_ms = self.setup.config.preemption.grace_ms;
+            decisions.push(Decision::Evict {
+                job,
+                key,
+                reason: EvictReason::Unpaid,
+                grace_ms,
+            });
         }
     }
 

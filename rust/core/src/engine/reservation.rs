@@ -5,12 +5,11 @@
 //! in time and there is at most one per shape, so that it delays others by a stated amount.
 
 use super::Engine;
-use super::search::{Pick, Search};
+use super::search::Pick;
 use crate::backlog::{FitList, ShapeId};
 use crate::cluster::Standing;
 use crate::event::Decision;
 use crate::resource::Resource;
-use crate::share::ShareNodeId;
 use crate::types::{AskId, JobId, Millis, NodeId};
 
 /// After a hold that led to nothing, how long the node is not held again at the least: a few
@@ -53,7 +52,7 @@ impl Engine {
         let wanted = job.and_then(|job| job.ask(held.ask)).is_some_and(|ask| {
             ask.standing != Standing::Out
                 && ask.shape == held.shape
-                && shape.partition == facts.partition
+                && shape.size.partition == facts.partition
                 && ask.may_run_on(facts.host, facts.rack)
         });
         let Some(job) = job.filter(|_| wanted && held.until_ms > self.now) else {
@@ -61,10 +60,12 @@ impl Engine {
             return false;
         };
         let leaf = job.leaf;
-        let allowed = self.tree.within_limits(leaf, &shape.resource)
-            && (!shape.am || self.tree.node(leaf).admits_am(&shape.resource))
+        let size = &shape.size;
+        let allowed = self.tree.within_limits(leaf, &size.resource)
+            && (!size.am || self.tree.node(leaf).admits_am(&size.resource))
+            && !size.pool.is_some_and(|pool| self.full_pools(node)[pool])
             && !job.blacklists(facts.host, facts.rack);
-        if allowed && shape.resource.fits_in(&node.free) {
+        if allowed && size.resource.fits_in(&node.free) {
             if decisions.len() >= decisions_max {
                 self.cut = true;
                 return true;
@@ -140,7 +141,7 @@ impl Engine {
     fn reserve(&mut self, shape: ShapeId) {
         let (resource, partition) = {
             let shape = self.backlog.shapes.get(shape);
-            (shape.resource, shape.partition)
+            (shape.size.resource, shape.size.partition)
         };
         let candidate = self
             .cluster
@@ -155,16 +156,7 @@ impl Engine {
         // The search is told that exactly this shape fits; its marks end with the next heartbeat.
         let mut fits = FitList::default();
         self.backlog.shapes.pretend_fit(shape, &mut fits);
-        let mut search = Search {
-            cluster: &self.cluster,
-            tree: &self.tree,
-            backlog: &self.backlog,
-            node,
-            fits: &fits,
-            now: self.now,
-            passed_over: None,
-        };
-        let Some(pick) = search.find(ShareNodeId::ROOT) else {
+        let Some(pick) = self.search(node, &fits, &Default::default()).run() else {
             return;
         };
         let until_ms = self.now + self.setup.config.reserve_hold_ms;
@@ -188,7 +180,7 @@ impl Engine {
             (
                 *node,
                 held.job,
-                self.backlog.shapes.get(held.shape).resource,
+                self.backlog.shapes.get(held.shape).size.resource,
             )
         })
     }

@@ -1,10 +1,13 @@
 //! Finding the ask that a node serves next: down the tree of shares in order of shares, then
 //! the first ask of the leaf in the order stage's order that may run there. Changes nothing.
 
+use super::index::entry;
 use crate::backlog::{Backlog, Entry, FitList, ShapeId};
-use crate::cluster::{Cluster, Node};
-use crate::share::{ShareNodeId, ShareTree};
-use crate::types::{AskId, JobId, Millis};
+use crate::change::POOLS;
+use crate::cluster::{Cluster, Kind, Node, Standing};
+use crate::place::{Near, Place, Step, Tag};
+use crate::share::{Share, ShareNodeId, ShareTree};
+use crate::types::{AskId, JobId, Millis, PlaceId};
 
 /// What was found.
 #[derive(Clone, Copy, Debug)]
@@ -19,17 +22,38 @@ pub(super) struct Search<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) tree: &'a ShareTree,
     pub(super) backlog: &'a Backlog,
+    pub(super) share: &'a dyn Share,
+    pub(super) place: &'a dyn Place,
     pub(super) node: &'a Node,
     pub(super) fits: &'a FitList,
     pub(super) now: Millis,
+    /// Jobs to be tried first, by pool.
+    pub(super) nominated: &'a [Vec<JobId>; POOLS],
+    /// Which pass over the tree of shares this is.
+    pub(super) pass: u8,
     /// The locked ask that comes before the one that was found, if any: it was passed over, and
     /// its clock starts. One is enough: the next one's turn comes when this one is served.
     pub(super) passed_over: Option<Entry>,
+    /// Leaves in which the place stage's steps found nothing.
+    pub(super) left_out: Vec<ShareNodeId>,
 }
 
 impl Search<'_> {
+    /// The next ask for the node, over all passes.
+    pub(super) fn run(&mut self) -> Option<Pick> {
+        for pass in 0..self.share.passes() {
+            self.pass = pass;
+            self.passed_over = None;
+            let pick = self.find(ShareNodeId::ROOT);
+            if pick.is_some() {
+                return pick;
+            }
+        }
+        None
+    }
+
     /// The next ask for the node at or below `at`.
-    pub(super) fn find(&mut self, at: ShareNodeId) -> Option<Pick> {
+    fn find(&mut self, at: ShareNodeId) -> Option<Pick> {
         let node = self.tree.node(at);
         let (host, rack) = (self.node.facts.host, self.node.facts.rack);
         let places = &self.backlog.places;
@@ -42,6 +66,9 @@ impl Search<'_> {
             return None;
         }
         for child in node.in_order() {
+            if self.tree.node(child).key().class > self.share.class_max(self.pass) {
+                break;
+            }
             if let Some(pick) = self.find(child) {
                 return Some(pick);
             }
@@ -56,14 +83,97 @@ impl Search<'_> {
         self.fits
             .shapes
             .iter()
-            .any(|shape| shapes.get(*shape).resource.fits_in(&room))
+            .any(|shape| shapes.get(*shape).size.resource.fits_in(&room))
     }
 
     fn first_in_leaf(&mut self, leaf: ShareNodeId) -> Option<Pick> {
+        if self.place.ranks_classes() {
+            let other = self.plain(leaf, |kind| kind == Kind::Other);
+            return other.or_else(|| self.by_steps(leaf));
+        }
+        let nominated = self.first_nominated(leaf);
+        nominated.or_else(|| self.plain(leaf, |_| true))
+    }
+
+    /// The first ask of the order stage's nominees that may run here.
+    fn first_nominated(&self, leaf: ShareNodeId) -> Option<Pick> {
+        for (pool, jobs) in self.nominated.iter().enumerate() {
+            let jobs = jobs.iter().filter_map(|job| self.cluster.job(*job));
+            for job in jobs.filter(|job| job.leaf == leaf && job.runnable) {
+                for ask in job.pending().filter(|ask| ask.standing != Standing::Out) {
+                    let entry = entry(job, ask);
+                    if self.backlog.shapes.get(ask.shape).size.pool == Some(pool)
+                        && self.admits(leaf, ask.shape)
+                        && ask.may_run_on(self.node.facts.host, self.node.facts.rack)
+                        && self.is_welcome(&entry)
+                    {
+                        return Some(pick_of(&entry, ask.shape));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The first ask that the place stage's steps lead to, window by window.
+    fn by_steps(&mut self, leaf: ShareNodeId) -> Option<Pick> {
+        let steps = self.place.steps(self.node, leaf, self.now);
+        for window in self.backlog.classes.windows(leaf) {
+            for step in steps {
+                let found = self.step(leaf, window, step);
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        self.left_out.push(leaf);
+        None
+    }
+
+    fn step(&self, leaf: ShareNodeId, window: u32, step: &Step) -> Option<Pick> {
+        let facts = &self.node.facts;
+        let mut best: Option<(Entry, ShapeId)> = None;
+        for shape in &self.fits.shapes {
+            let kind = self.backlog.shapes.get(*shape).size.kind;
+            if kind != step.kind || !self.admits(leaf, *shape) {
+                continue;
+            }
+            let place = match step.near {
+                Near::Any => {
+                    for rack in [facts.rack, PlaceId::ANY] {
+                        let class = step.class;
+                        let tag = Tag { class, rack };
+                        let asks = self.backlog.classes.asks((leaf, window), tag, *shape);
+                        self.better(asks, *shape, &mut best);
+                    }
+                    continue;
+                }
+                Near::Host => facts.host,
+                Near::Rack => facts.rack,
+            };
+            let asks = self.backlog.places.asks(place, leaf, *shape);
+            let inside = asks.filter(|entry| self.is_in(entry, window, kind, step.class));
+            self.better(inside, *shape, &mut best);
+        }
+        best.map(|(entry, shape)| pick_of(&entry, shape))
+    }
+
+    /// Whether an ask stands in a window and in a class for this rack.
+    fn is_in(&self, entry: &Entry, window: u32, kind: Kind, class: u8) -> bool {
+        let job = self.cluster.job(entry.job);
+        let job = job.expect("indexed asks have a job");
+        let racks = [self.node.facts.rack, PlaceId::ANY];
+        let here = |tag: &Tag| tag.class == class && racks.contains(&tag.rack);
+        job.window == window && job.tags[kind as usize].iter().any(here)
+    }
+
+    /// The first ask of some kinds in the order of keys.
+    fn plain(&mut self, leaf: ShareNodeId, wanted: impl Fn(Kind) -> bool) -> Option<Pick> {
+        let wanted = |shape: ShapeId| wanted(self.backlog.shapes.get(shape).size.kind);
         let (host, rack) = (self.node.facts.host, self.node.facts.rack);
         let mut best: Option<(Entry, ShapeId)> = None;
         for (shape, asks) in &self.backlog.leaf(leaf).open {
-            if self.admits(leaf, *shape) {
+            if wanted(*shape) && self.admits(leaf, *shape) {
                 self.better(asks.iter(), *shape, &mut best);
             }
         }
@@ -72,18 +182,14 @@ impl Search<'_> {
                 continue;
             }
             for shape in &self.fits.shapes {
-                if self.admits(leaf, *shape) {
+                if wanted(*shape) && self.admits(leaf, *shape) {
                     let asks = self.backlog.places.asks(place, leaf, *shape);
                     self.better(asks, *shape, &mut best);
                 }
             }
         }
         self.pass_over_in_leaf(leaf, best.map(|(entry, _)| entry));
-        best.map(|(entry, shape)| Pick {
-            shape,
-            job: entry.job,
-            ask: entry.ask,
-        })
+        best.map(|(entry, shape)| pick_of(&entry, shape))
     }
 
     /// Replaces `best` by the first of `asks` that may run here, if that comes before it.
@@ -104,14 +210,17 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the shape fits the node, the limits, and the room for ApplicationMasters.
+    /// Whether the shape fits the node, the limits, the share's quota in this pass, and the room
+    /// for ApplicationMasters.
     fn admits(&self, leaf: ShareNodeId, id: ShapeId) -> bool {
         if !self.backlog.shapes.is_fit(id, self.fits) {
             return false;
         }
-        let shape = self.backlog.shapes.get(id);
-        self.tree.within_limits(leaf, &shape.resource)
-            && (!shape.am || self.tree.node(leaf).admits_am(&shape.resource))
+        let size = &self.backlog.shapes.get(id).size;
+        let node = self.tree.node(leaf);
+        self.share.admits(leaf, node, size.pool, self.pass)
+            && self.tree.within_limits(leaf, &size.resource)
+            && (!size.am || node.admits_am(&size.resource))
     }
 
     /// Whether the host lets the ask run here: the job does not mind the node, the host did not
@@ -155,5 +264,13 @@ impl Search<'_> {
                 self.passed_over = Some(*first);
             }
         }
+    }
+}
+
+fn pick_of(entry: &Entry, shape: ShapeId) -> Pick {
+    Pick {
+        shape,
+        job: entry.job,
+        ask: entry.ask,
     }
 }

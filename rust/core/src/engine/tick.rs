@@ -2,6 +2,7 @@
 //! Linear in jobs and queues, twice a second.
 
 use super::Engine;
+use crate::change::Change;
 use crate::cluster::{Job, Kind};
 use crate::event::Decision;
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
@@ -9,8 +10,12 @@ use crate::types::JobId;
 
 impl Engine {
     pub(super) fn tick(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
+        self.count_slots();
+        self.tell(|_| Some(Change::Tick));
+        self.settle();
         self.entitle();
         self.reserve_for_unfit();
+        self.reclaim(decisions_max, decisions);
         self.preempt(decisions_max, decisions);
         self.tell_headrooms(decisions_max, decisions);
     }

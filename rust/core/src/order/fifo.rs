@@ -3,7 +3,7 @@
 //! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
 
 use super::{Order, OrderEntry, OrderKey};
-use crate::cluster::Job;
+use crate::cluster::{Job, Kind};
 
 /// The line in the list of orders.
 pub(super) const ENTRY: OrderEntry = OrderEntry {
@@ -15,7 +15,7 @@ pub(super) const ENTRY: OrderEntry = OrderEntry {
 struct Fifo;
 
 impl Order for Fifo {
-    fn key(&self, job: &Job) -> OrderKey {
+    fn key(&self, job: &Job, _kind: Kind) -> OrderKey {
         OrderKey(-i64::from(job.facts.priority), job.facts.submitted_ms)
     }
 }
@@ -39,7 +39,7 @@ mod tests {
                 unmanaged_am: false,
                 submitted_ms,
             };
-            Fifo.key(&Job::new(facts, ShareNodeId(0), OrderKey::FIRST))
+            Fifo.key(&Job::new(facts, ShareNodeId(0)), Kind::Map)
         };
         assert!(job(0, 10) < job(0, 11));
         assert!(job(5, 11) < job(0, 10));

@@ -4,7 +4,9 @@
 //! below their minimum share go first, then the one with the least usage per weight; usage is
 //! memory, or the dominant share if so configured (Ghodsi et al., NSDI 2011).
 
-use super::{Claim, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill};
+use super::{
+    Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill,
+};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// The line in the list of shares.
@@ -23,8 +25,8 @@ struct Fair {
 }
 
 impl Share for Fair {
-    fn follows_queues(&self) -> bool {
-        true
+    fn layout(&self) -> Layout {
+        Layout::Queues
     }
 
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {

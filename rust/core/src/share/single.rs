@@ -3,7 +3,7 @@
 //! Limits of the root queue hold; limits of other queues on resources do not, as jobs of all
 //! queues stand in one line. `max_running_jobs` holds for every queue.
 
-use super::{Share, ShareEntry, ShareKey, ShareNode, ShareTree};
+use super::{Layout, Share, ShareEntry, ShareKey, ShareNode, ShareTree};
 use crate::resource::Resource;
 
 /// The line in the list of shares.
@@ -16,8 +16,8 @@ pub(super) const ENTRY: ShareEntry = ShareEntry {
 struct Single;
 
 impl Share for Single {
-    fn follows_queues(&self) -> bool {
-        false
+    fn layout(&self) -> Layout {
+        Layout::Single
     }
 
     fn key(&self, _node: &ShareNode, _capacity: &Resource) -> ShareKey {

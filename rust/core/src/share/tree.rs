@@ -2,10 +2,11 @@
 //! share stage's key; this file only keeps the keys in order as usage changes.
 
 use super::{Share, ShareKey};
+use crate::change::POOLS;
 use crate::config::QueueConfig;
 use crate::resource::Resource;
-use crate::types::{Millis, QueueId};
-use std::collections::BTreeSet;
+use crate::types::{JobId, Millis, QueueId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A node of the tree of shares. Under `fair` its number is that of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +43,12 @@ pub struct ShareNode {
     pub max_am_share: f64,
     /// What containers of its jobs hold, grants in flight included.
     pub used: Resource,
+    /// How many containers of its jobs take slots, by pool.
+    pub running: [u32; POOLS],
+    /// The job with something pending that was submitted first. Kept at leaves, and only for
+    /// shares that serve by arrival.
+    pub first_arrival: Option<(Millis, JobId)>,
+    arrivals: BTreeMap<(Millis, JobId), u32>,
     /// What ApplicationMasters hold of it, and how many they are. Kept at leaves.
     pub am_used: Resource,
     /// See `am_used`.
@@ -76,6 +83,9 @@ impl ShareNode {
             limited: false,
             max_am_share: 1.0,
             used: Resource::ZERO,
+            running: [0; POOLS],
+            first_arrival: None,
+            arrivals: BTreeMap::new(),
             am_used: Resource::ZERO,
             ams: 0,
             pending_asks: 0,
@@ -103,6 +113,20 @@ impl ShareNode {
     /// The children that have something pending, in the order in which they are served.
     pub fn in_order(&self) -> impl Iterator<Item = ShareNodeId> {
         self.order.iter().map(|(_, id)| *id)
+    }
+
+    fn count_arrival(&mut self, arrival: (Millis, JobId), added: bool) {
+        let asks = self.arrivals.entry(arrival).or_insert(0);
+        *asks = if added { *asks + 1 } else { *asks - 1 };
+        if *asks == 0 {
+            self.arrivals.remove(&arrival);
+        }
+        self.first_arrival = self.arrivals.keys().next().copied();
+    }
+
+    /// Its key among its siblings, as last worked out.
+    pub fn key(&self) -> ShareKey {
+        self.key
     }
 
     /// Whether one more ApplicationMaster of that size may start in this leaf. The first may
@@ -183,6 +207,7 @@ impl ShareTree {
         capacity: &Resource,
         leaf: ShareNodeId,
         resource: &Resource,
+        pool: Option<usize>,
         taken: bool,
     ) {
         let mut at = Some(leaf);
@@ -193,8 +218,27 @@ impl ShareTree {
             } else {
                 node.used -= *resource;
             }
+            if let Some(pool) = pool {
+                let running = &mut node.running[pool];
+                *running = if taken { *running + 1 } else { *running - 1 };
+            }
             at = node.parent;
             self.rekey(share, capacity, id);
+        }
+    }
+
+    pub(crate) fn clear_slots(&mut self) {
+        for node in &mut self.nodes {
+            node.running = [0; POOLS];
+        }
+    }
+
+    pub(crate) fn count_slot(&mut self, leaf: ShareNodeId, pool: Option<usize>) {
+        let mut at = pool.map(|_| leaf);
+        while let (Some(id), Some(pool)) = (at, pool) {
+            let node = &mut self.nodes[id.index()];
+            node.running[pool] += 1;
+            at = node.parent;
         }
     }
 
@@ -205,8 +249,13 @@ impl ShareTree {
         share: &dyn Share,
         capacity: &Resource,
         leaf: ShareNodeId,
+        arrival: (Millis, JobId),
         added: bool,
     ) {
+        if share.by_arrival() {
+            self.nodes[leaf.index()].count_arrival(arrival, added);
+            self.rekey(share, capacity, leaf);
+        }
         let mut at = Some(leaf);
         while let Some(id) = at {
             let node = &mut self.nodes[id.index()];

@@ -5,7 +5,7 @@ use crate::host::{HostAsk, HostJob, HostNode};
 use crate::queues::path_up;
 use crate::world::{Grant, World};
 use heddle_core::resource::Resource;
-use heddle_core::share::ShareNodeId;
+use heddle_core::share::{Layout, ShareNodeId};
 use heddle_core::types::{ContainerKey, JobId, Locality, NodeId};
 use std::collections::BTreeMap;
 
@@ -30,6 +30,8 @@ pub(crate) enum Hindrance {
     MaxShare,
     /// ApplicationMasters would exceed their part of the queue's share.
     MaxAmShare,
+    /// The order stage lets no more tasks of the kind start now.
+    Order,
 }
 
 impl World {
@@ -63,13 +65,20 @@ impl World {
     fn limit(&self, job: &HostJob, ask: &HostAsk) -> Option<Hindrance> {
         let engine = &self.link.engine;
         let known = engine.cluster().job(job.facts.job);
-        if !known.is_some_and(|job| job.runnable) {
+        let Some(known) = known.filter(|job| job.runnable) else {
             return Some(Hindrance::MaxRunningJobs);
+        };
+        if !ask.facts.am && !known.admitted[known.kind(ask.facts.priority) as usize] {
+            return Some(Hindrance::Order);
         }
         let resource = &ask.facts.resource;
         for path in path_up(&job.queue) {
             let max_share = self.plan.limits(path).max_share;
-            let bounds = self.follows_queues || path == "root";
+            let bounds = match self.layout {
+                Layout::Queues => true,
+                Layout::Single => path == "root",
+                Layout::Flat => path == "root" || path == job.queue,
+            };
             if bounds && !resource.fits_in(&(max_share - self.host.used_below(path))) {
                 return Some(Hindrance::MaxShare);
             }
@@ -83,11 +92,11 @@ impl World {
     /// Whether ApplicationMasters stay within their part of the queue's share, as the engine
     /// last worked it out; the first is always admitted.
     fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
-        let (queue, path) = match self.follows_queues {
+        let follows = self.layout != Layout::Single;
+        let (queue, path) = match follows {
             true => (job.facts.queue.0, job.queue.as_str()),
             false => (0, "root"),
         };
-        let follows = self.follows_queues;
         let (used, masters) = self
             .host
             .masters(|other| !follows || other.queue == job.queue);

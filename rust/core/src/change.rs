@@ -1,0 +1,175 @@
+//! What the stages hear and what they may look at: `Change` is what happened, `World` the state
+//! after it, `Stale` how a stage says whose keys it wants asked again. Decides nothing.
+
+use crate::cluster::{Cluster, Container, Job, Kind};
+use crate::config::Config;
+use crate::share::{ShareNodeId, ShareTree};
+use crate::types::{ContainerKey, JobId, Millis, NodeId, PlaceId};
+
+/// How many pools of virtual slots there are: maps and reduces apart, or all in the first.
+pub const POOLS: usize = 2;
+
+/// The state of everything, to look at.
+pub struct World<'a> {
+    /// The engine's clock.
+    pub now: Millis,
+    /// Nodes, jobs, asks, containers.
+    pub cluster: &'a Cluster,
+    /// Usage and entitlement of queues.
+    pub tree: &'a ShareTree,
+    /// How many slots the cluster has, by pool. The second is 0 if all kinds share the first.
+    pub slots: [u32; POOLS],
+    /// The configuration in force.
+    pub config: &'a Config,
+}
+
+impl World<'_> {
+    /// The pool whose slots a container takes: none for an ApplicationMaster, as the papers'
+    /// clusters had none; one pool for all unless the configuration tells the kinds apart.
+    pub fn pool(&self, kind: Kind, am: bool) -> Option<usize> {
+        pool(self.config, kind, am)
+    }
+
+    /// Whether maps and reduces take slots of one pool.
+    pub fn shared(&self) -> bool {
+        self.config.slots_per_node.is_none()
+    }
+}
+
+/// See `World::pool`.
+pub fn pool(config: &Config, kind: Kind, am: bool) -> Option<usize> {
+    match kind {
+        _ if am => None,
+        Kind::Reduce if config.slots_per_node.is_some() => Some(1),
+        _ => Some(0),
+    }
+}
+
+/// What happened. The world already shows it.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// A job was submitted.
+    JobAdded(&'a Job),
+    /// A job is about to go; it has neither asks nor containers any more.
+    JobRemoved(&'a Job),
+    /// Its queue, priority, hints or attempt changed, or it may run now and might not before.
+    JobChanged(&'a Job),
+    /// What it asks for of one kind changed, other than by a grant.
+    Asked {
+        /// The job.
+        job: &'a Job,
+        /// The kind.
+        kind: Kind,
+    },
+    /// A container was granted, or recovered.
+    Started {
+        /// The job.
+        job: &'a Job,
+        /// Its kind.
+        kind: Kind,
+        /// Where.
+        node: NodeId,
+        /// Whether it is the ApplicationMaster.
+        am: bool,
+    },
+    /// A grant was refused: as if it had never been.
+    Withdrawn {
+        /// The job.
+        job: &'a Job,
+        /// Its kind.
+        kind: Kind,
+        /// Where it would have run.
+        node: NodeId,
+        /// Whether it was the ApplicationMaster.
+        am: bool,
+    },
+    /// A container ended.
+    Ended {
+        /// The job.
+        job: &'a Job,
+        /// Its kind.
+        kind: Kind,
+        /// Its key.
+        key: ContainerKey,
+        /// What it was.
+        container: &'a Container,
+        /// Whether its task succeeded, so that its length is a sample.
+        succeeded: bool,
+    },
+    /// A running task told how far it is.
+    Progress {
+        /// The job.
+        job: &'a Job,
+        /// Its kind.
+        kind: Kind,
+        /// Its key.
+        key: ContainerKey,
+        /// What it is, with what it told.
+        container: &'a Container,
+    },
+    /// Blocks of a job's input became known.
+    Blocks {
+        /// The job.
+        job: &'a Job,
+        /// Racks with a replica; `PlaceId::ANY` for none.
+        racks: [PlaceId; 3],
+        /// How many blocks.
+        blocks: u32,
+        /// How long they are together.
+        bytes: u64,
+    },
+    /// Traffic of a rack's link over the last period.
+    Traffic {
+        /// The rack.
+        rack: PlaceId,
+        /// Out of the rack.
+        up_bytes_per_s: u64,
+        /// Into the rack.
+        down_bytes_per_s: u64,
+        /// What the link carries in either direction.
+        bandwidth_bytes_per_s: u64,
+    },
+    /// How much of a node others use.
+    Load {
+        /// The node.
+        node: NodeId,
+        /// 0 to 1,000.
+        foreign_per_mille: u32,
+    },
+    /// Nodes came, went or changed, and with them the slots.
+    Nodes,
+    /// The place stage's steps served nothing of this leaf though something is pending.
+    PassedOver {
+        /// The leaf.
+        leaf: ShareNodeId,
+    },
+    /// Time passed.
+    Tick,
+    /// The configuration was replaced. The stages are new; jobs that are there follow as
+    /// `JobAdded` and their containers as `Started`.
+    Reloaded,
+}
+
+/// Whose answers have changed.
+#[derive(Debug, Default)]
+pub struct Stale {
+    pub(crate) jobs: Vec<JobId>,
+    pub(crate) shares: bool,
+}
+
+impl Stale {
+    /// The job's keys, tags or admission changed: they are asked again and its asks move in the
+    /// indexes, at the cost of O(asks log n).
+    pub fn job(&mut self, job: JobId) {
+        self.jobs.push(job);
+    }
+
+    /// Keys of the share stage changed: all are asked again.
+    pub fn shares(&mut self) {
+        self.shares = true;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && !self.shares
+    }
+}

@@ -1,0 +1,118 @@
+//! The configuration of queues: weights, limits, access. Reads one entry of `queues` at a time.
+
+use super::{ConfigError, Section, read_resource};
+use crate::resource::Resource;
+
+/// Limits and weight of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConfig {
+    /// Full path, `root.` included.
+    pub path: String,
+    /// Share of the parent's entitlement against its siblings.
+    pub weight: f64,
+    /// What the queue gets before others get more, if it has use for it.
+    pub min_share: Resource,
+    /// What the queue never exceeds.
+    pub max_share: Resource,
+    /// How many jobs may run at once; the rest wait.
+    pub max_running_jobs: Option<u32>,
+    /// How much of the fair share ApplicationMasters may take, 0 to 1.
+    pub max_am_share: f64,
+    /// Who may submit, in Hadoop's ACL syntax.
+    pub acl_submit: String,
+    /// Who may administer, in Hadoop's ACL syntax.
+    pub acl_admin: String,
+}
+
+impl QueueConfig {
+    /// A queue of which nothing but the path is configured. Half of the share for
+    /// ApplicationMasters, as in the stock Fair Scheduler: without a limit, waiting masters
+    /// can fill a cluster so that no task ever runs. ACLs are inherited: only root is open.
+    pub fn new(path: &str) -> QueueConfig {
+        let acl = if path == "root" { "*" } else { " " };
+        QueueConfig {
+            path: path.to_string(),
+            weight: 1.0,
+            min_share: Resource::ZERO,
+            max_share: Resource::UNBOUNDED,
+            max_running_jobs: None,
+            max_am_share: 0.5,
+            acl_submit: acl.to_string(),
+            acl_admin: acl.to_string(),
+        }
+    }
+}
+
+pub(super) fn read_queues(
+    root: &mut Section<'_>,
+    resource_types: &[String],
+) -> Result<Vec<QueueConfig>, ConfigError> {
+    let mut queues: Vec<QueueConfig> = Vec::new();
+    for (path, value) in root.list("queues")? {
+        let mut section = Section::new(&path, value)?;
+        let queue_path = section.text("path")?.ok_or_else(|| {
+            ConfigError::new(path.clone(), "expected a `path`, such as \"root.ads\"")
+        })?;
+        check_queue_path(&section.key("path"), queue_path)?;
+        if queues.iter().any(|queue| queue.path == queue_path) {
+            let problem = format!("`{queue_path}` is configured twice; merge the two");
+            return Err(ConfigError::new(section.key("path"), problem));
+        }
+        queues.push(read_queue(&mut section, queue_path, resource_types)?);
+        section.finish()?;
+    }
+    Ok(queues)
+}
+
+fn read_queue(
+    section: &mut Section<'_>,
+    path: &str,
+    resource_types: &[String],
+) -> Result<QueueConfig, ConfigError> {
+    let plain = QueueConfig::new(path);
+    let mut amounts = |key: &'static str, absent: Resource| {
+        let at = section.key(key);
+        match section.value(key) {
+            None => Ok(absent),
+            Some(value) => read_resource(&at, value, resource_types, absent),
+        }
+    };
+    let min_share = amounts("min_share", Resource::ZERO)?;
+    let max_share = amounts("max_share", Resource::UNBOUNDED)?;
+    for (i, name) in resource_types.iter().enumerate() {
+        if max_share[i] < min_share[i] {
+            let problem = format!(
+                "the maximum of {name} ({}) is below the minimum ({}); raise it or lower min_share",
+                max_share[i], min_share[i]
+            );
+            return Err(ConfigError::new(section.key("max_share"), problem));
+        }
+    }
+    let max_running_jobs = section.whole("max_running_jobs", 0, i64::from(u32::MAX))?;
+    Ok(QueueConfig {
+        weight: section.number("weight", 1e-6, 1e9)?.unwrap_or(plain.weight),
+        min_share,
+        max_share,
+        max_running_jobs: max_running_jobs.map(|limit| limit as u32),
+        max_am_share: section
+            .number("max_am_share", 0.0, 1.0)?
+            .unwrap_or(plain.max_am_share),
+        acl_submit: section
+            .text("acl_submit")?
+            .map_or(plain.acl_submit, str::to_string),
+        acl_admin: section
+            .text("acl_admin")?
+            .map_or(plain.acl_admin, str::to_string),
+        path: plain.path,
+    })
+}
+
+/// Refuses what could not be told apart in YARN's reports: every part needs a name.
+pub(super) fn check_queue_path(key: &str, path: &str) -> Result<(), ConfigError> {
+    let in_order = path == "root" || path.starts_with("root.");
+    if in_order && path.split('.').all(|part| !part.trim().is_empty()) {
+        return Ok(());
+    }
+    let problem = format!("expected `root` or a path below it such as `root.ads`, found `{path}`");
+    Err(ConfigError::new(key, problem))
+}

@@ -1,0 +1,265 @@
+//! Containers as they come and go, and the answers to grants. What runs is charged to every book
+//! that counts containers, here and nowhere else.
+
+use super::{Counted, Engine, InFlight, REFUSED_MS};
+use crate::backlog::ShapeSize;
+use crate::change::{Change, POOLS, pool};
+use crate::cluster::{Container, Row};
+use crate::event::{ContainerFacts, Refusal, TaskFacts};
+use crate::resource::Resource;
+use crate::types::{ContainerKey, JobId};
+
+impl Engine {
+    pub(super) fn add_container(&mut self, facts: &ContainerFacts) {
+        let Some(job) = self.cluster.job(facts.job) else {
+            return self.ignore("unknown job", facts);
+        };
+        if self.cluster.node(facts.node).is_none() {
+            return self.ignore("unknown node", facts);
+        }
+        if job.containers.contains_key(&facts.key) {
+            return self.resize(facts.job, facts.key, &facts.resource);
+        }
+        let container = Container {
+            node: facts.node,
+            resource: facts.resource,
+            priority: facts.priority,
+            am: facts.am,
+            started_ms: facts.started_ms,
+            task: TaskFacts::default(),
+        };
+        self.charge(facts.job, &container, true);
+        let job = self.cluster.job_mut(facts.job).expect("it was found above");
+        job.containers.insert(facts.key, container);
+        self.tell(|cluster| {
+            let job = cluster.job(facts.job)?;
+            Some(Change::Started {
+                job,
+                kind: job.kind(container.priority),
+                node: container.node,
+                am: container.am,
+            })
+        });
+    }
+
+    pub(super) fn complete(&mut self, id: JobId, key: ContainerKey, succeeded: bool) {
+        self.evicting.remove(&(id, key));
+        let removed = self
+            .cluster
+            .job_mut(id)
+            .and_then(|job| job.containers.remove(&key));
+        let Some(container) = removed else {
+            return self.ignore("unknown job or container", &(id, key));
+        };
+        self.charge(id, &container, false);
+        let job = self.cluster.job_mut(id).expect("it was found above");
+        let kind = job.kind(container.priority);
+        job.done[kind as usize] += u32::from(succeeded && !container.am);
+        self.tell_of(&container, |cluster, container| {
+            Some(Change::Ended {
+                job: cluster.job(id)?,
+                kind,
+                key,
+                container,
+                succeeded,
+            })
+        });
+    }
+
+    pub(super) fn tell_withdrawn(&mut self, id: JobId, container: &Container) {
+        self.tell(|cluster| {
+            let job = cluster.job(id)?;
+            Some(Change::Withdrawn {
+                job,
+                kind: job.kind(container.priority),
+                node: container.node,
+                am: container.am,
+            })
+        });
+    }
+
+    pub(super) fn resize(&mut self, id: JobId, key: ContainerKey, resource: &Resource) {
+        let found = self
+            .cluster
+            .job(id)
+            .and_then(|job| job.containers.get(&key))
+            .copied();
+        let Some(mut container) = found else {
+            return self.ignore("unknown job or container", &(id, key));
+        };
+        self.charge(id, &container, false);
+        container.resource = *resource;
+        self.charge(id, &container, true);
+        let job = self.cluster.job_mut(id).expect("it was found above");
+        job.containers.insert(key, container);
+    }
+
+    fn take_in_flight(&mut self, seq: u64) -> Option<InFlight> {
+        if self.in_flight.front().is_some_and(|grant| grant.seq == seq) {
+            return self.in_flight.pop_front();
+        }
+        let at = self
+            .in_flight
+            .binary_search_by_key(&seq, |grant| grant.seq)
+            .ok()?;
+        self.in_flight.remove(at)
+    }
+
+    pub(super) fn ack(&mut self, job: JobId, seq: u64, key: ContainerKey) {
+        let Some(grant) = self.take_in_flight(seq) else {
+            return self.ignore("answer to an unknown grant", &(job, seq));
+        };
+        let owner = self
+            .cluster
+            .job_mut(grant.job)
+            .expect("grants go with their job");
+        if owner.containers.contains_key(&key) {
+            self.ignore("container key taken", &(job, key));
+            self.charge(grant.job, &grant.container, false);
+            return self.tell_withdrawn(grant.job, &grant.container);
+        }
+        owner.containers.insert(key, grant.container);
+    }
+
+    /// The host refused: room and ask come back, and the node is left out for the job for a
+    /// moment, lest the same be proposed on every heartbeat in vain.
+    pub(super) fn nack(&mut self, job: JobId, seq: u64, refusal: Refusal) {
+        let Some(grant) = self.take_in_flight(seq) else {
+            return self.ignore("answer to an unknown grant", &(job, seq));
+        };
+        log::debug!("grant {seq} of job {} refused: {refusal:?}", grant.job.0);
+        self.charge(grant.job, &grant.container, false);
+        let (now, node) = (self.now, grant.container.node);
+        let owner = self
+            .cluster
+            .job_mut(grant.job)
+            .expect("grants go with their job");
+        owner.refused.retain(|_, until| *until > now);
+        owner.refused.insert(node, now + REFUSED_MS);
+        let Some(ask) = owner.ask_mut(grant.ask) else {
+            return self.tell_withdrawn(grant.job, &grant.container);
+        };
+        ask.facts.count += 1;
+        let floor = self.floor_of(grant.job, grant.ask);
+        for counted in grant.counted.into_iter().flatten() {
+            let Counted { place, relax } = counted;
+            let Some(relax) = relax.filter(|_| !self.take_over(&grant, counted)) else {
+                continue;
+            };
+            let job = self.cluster.job(grant.job);
+            let rows = job.and_then(|job| job.ask(grant.ask)).map(|ask| &ask.rows);
+            let row = rows.and_then(|rows| rows.get(&place).copied());
+            let row = row.unwrap_or(Row { count: 0, relax });
+            let row = Row {
+                count: row.count + 1,
+                ..row
+            };
+            self.set_row(grant.job, grant.ask, place, row);
+        }
+        self.settle_level(grant.job, grant.ask, floor);
+        self.enter(grant.job, grant.ask);
+        self.tell_withdrawn(grant.job, &grant.container);
+    }
+
+    /// Whether a later grant to the same ask, which found a row used up, counts on it instead
+    /// of a refused one: so it would be had that one not been made.
+    fn take_over(&mut self, refused: &InFlight, counted: Counted) -> bool {
+        let same_ask = |later: &&mut InFlight| (later.job, later.ask) == (refused.job, refused.ask);
+        let later = self.in_flight.iter_mut().filter(same_ask);
+        let mut rows = later.flat_map(|later| later.counted.iter_mut().flatten());
+        let heir = rows.find(|row| row.place == counted.place && row.relax.is_none());
+        let found = heir.is_some();
+        if let Some(heir) = heir {
+            heir.relax = counted.relax;
+        }
+        found
+    }
+
+    /// Adds a container to (or takes it from) every book that counts containers.
+    pub(super) fn charge(&mut self, id: JobId, container: &Container, taken: bool) {
+        let resource = &container.resource;
+        let pool = self.pool_of(id, container);
+        if let Some(node) = self.cluster.node_mut(container.node) {
+            if taken {
+                node.used += *resource;
+                node.containers += 1;
+                count_slot(&mut node.running, pool, true);
+            } else {
+                node.used -= *resource;
+                node.containers -= 1;
+                count_slot(&mut node.running, pool, false);
+            }
+        }
+        let job = self
+            .cluster
+            .job_mut(id)
+            .expect("containers are charged to jobs that are there");
+        let kind = job.kind(container.priority) as usize;
+        let leaf = job.leaf;
+        let share_leaf = self.tree.node_mut(leaf);
+        if taken {
+            job.used += *resource;
+            job.running[kind] += 1;
+            share_leaf.am_used += if container.am {
+                *resource
+            } else {
+                Resource::ZERO
+            };
+            share_leaf.ams += u32::from(container.am);
+            self.cluster.used += *resource;
+        } else {
+            job.used -= *resource;
+            job.running[kind] -= 1;
+            share_leaf.am_used -= if container.am {
+                *resource
+            } else {
+                Resource::ZERO
+            };
+            share_leaf.ams -= u32::from(container.am);
+            self.cluster.used -= *resource;
+        }
+        let capacity = &self.cluster.capacity;
+        self.tree
+            .charge(&*self.share, capacity, leaf, resource, pool, taken);
+    }
+
+    /// Works out anew whose slots asks and containers take: a reload may have changed the pools.
+    /// No ask may stand in the backlog.
+    pub(super) fn recount_pools(&mut self) {
+        let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
+        for id in jobs {
+            let job = self.cluster.job_mut(id).expect("the ids were just listed");
+            for ask in job.asks.iter_mut().flatten() {
+                let shapes = &mut self.backlog.shapes;
+                let size = shapes.get(ask.shape).size;
+                let pool = pool(&self.setup.config, size.kind, size.am);
+                let shape = shapes.acquire(ShapeSize { pool, ..size });
+                shapes.release(std::mem::replace(&mut ask.shape, shape));
+            }
+        }
+        let containers: Vec<(JobId, Container)> = self
+            .all_containers()
+            .map(|(job, container)| (job, *container))
+            .collect();
+        self.cluster.clear_slots();
+        self.tree.clear_slots();
+        for (job, container) in containers {
+            let pool = self.pool_of(job, &container);
+            let leaf = self.cluster.job(job).expect("containers have jobs").leaf;
+            if let Some(node) = self.cluster.node_mut(container.node) {
+                count_slot(&mut node.running, pool, true);
+            }
+            self.tree.count_slot(leaf, pool);
+        }
+    }
+}
+
+fn count_slot(running: &mut [u32; POOLS], pool: Option<usize>, taken: bool) {
+    if let Some(pool) = pool {
+        running[pool] = if taken {
+            running[pool] + 1
+        } else {
+            running[pool] - 1
+        };
+    }
+}

@@ -1,0 +1,218 @@
+//! Telling the stages what happened, and asking again those answers that they call stale.
+//! Everything that changes what a stage may look at goes through here.
+
+use super::Engine;
+use super::index::is_due;
+use crate::change::{Change, POOLS, Stale, World, pool};
+use crate::cluster::{Cluster, Container, Kind, Standing};
+use crate::event::TaskFacts;
+use crate::place::Tag;
+use crate::resource::Resource;
+use crate::types::{AskId, ContainerKey, JobId};
+
+impl Engine {
+    /// Tells every stage of a change, if `change` finds what it is about.
+    pub(super) fn tell<F>(&mut self, change: F)
+    where
+        F: for<'a> FnOnce(&'a Cluster) -> Option<Change<'a>>,
+    {
+        self.tell_of(&(), |cluster, _| change(cluster));
+    }
+
+    /// As `tell`, of something that the cluster no longer holds.
+    pub(super) fn tell_of<T, F>(&mut self, gone: &T, change: F)
+    where
+        F: for<'a> FnOnce(&'a Cluster, &'a T) -> Option<Change<'a>>,
+    {
+        let Some(change) = change(&self.cluster, gone) else {
+            return;
+        };
+        let world = World {
+            now: self.now,
+            cluster: &self.cluster,
+            tree: &self.tree,
+            slots: self.slots,
+            config: &self.setup.config,
+        };
+        self.share.note(&change, &world, &mut self.stale);
+        self.order.note(&change, &world, &mut self.stale);
+        self.place.note(&change, &world, &mut self.stale);
+    }
+
+    /// Asks the answers that have become stale again. To be called before the next search.
+    pub(super) fn settle(&mut self) {
+        if self.stale.is_empty() {
+            return;
+        }
+        let mut stale = std::mem::take(&mut self.stale);
+        stale.jobs.sort_unstable();
+        stale.jobs.dedup();
+        for job in stale.jobs.drain(..) {
+            self.rekey(job);
+        }
+        if stale.shares {
+            self.tree.rekey_all(&*self.share, &self.cluster.capacity);
+        }
+        // Keeps the room; asking again makes nothing stale.
+        self.stale = Stale {
+            jobs: stale.jobs,
+            shares: false,
+        };
+    }
+
+    /// Tells of a job's change and asks for its keys again, whatever the stages say.
+    pub(super) fn job_changed(&mut self, id: JobId) {
+        self.tell(|cluster| cluster.job(id).map(Change::JobChanged));
+        self.stale.job(id);
+        self.settle();
+    }
+
+    /// Asks the stages for a job's keys, classes and admission again and moves its asks in the
+    /// indexes. Levels of locality and their clocks stay as they are.
+    pub(super) fn rekey(&mut self, id: JobId) {
+        let Some(job) = self.cluster.job(id) else {
+            return;
+        };
+        let keys = Kind::ALL.map(|kind| self.order.key(job, kind));
+        let admitted = Kind::ALL.map(|kind| self.order.admits(job, kind));
+        let mut tags: [Vec<Tag>; 3] = Default::default();
+        let mut window = 0;
+        if self.place.ranks_classes() {
+            window = self.place.window(job);
+            for kind in Kind::ALL {
+                self.place.tags(job, kind, &mut tags[kind as usize]);
+            }
+        }
+        let moved = keys != job.order_keys || window != job.window || tags != job.tags;
+        if !moved && admitted == job.admitted {
+            return;
+        }
+        let stands = |ask: &AskId| {
+            let ask = job.ask(*ask);
+            ask.is_some_and(|ask| ask.standing != Standing::Out)
+        };
+        let standing: Vec<AskId> = self.ask_ids(id).filter(stands).collect();
+        for ask in standing.iter().filter(|_| moved) {
+            self.list_everywhere(id, *ask, false);
+        }
+        let job = self.cluster.job_mut(id).expect("it was found above");
+        (job.order_keys, job.tags, job.window, job.admitted) = (keys, tags, window, admitted);
+        for ask in standing.iter().filter(|_| moved) {
+            self.list_everywhere(id, *ask, true);
+        }
+        for ask in self.ask_ids(id) {
+            let job = self.cluster.job(id).expect("it was found above");
+            match job.ask(ask) {
+                Some(found) if !is_due(job, found) => self.leave(id, ask),
+                Some(_) => self.enter(id, ask),
+                None => {}
+            }
+        }
+    }
+
+    /// How many slots there are of each pool: as many per node as configured; if the kinds are
+    /// not told apart, as many containers of the mean pending or running size as the cluster
+    /// holds, in its scarcest resource type.
+    pub(super) fn count_slots(&mut self) {
+        let before = self.slots;
+        self.slots = match self.setup.config.slots_per_node {
+            Some(per_node) => {
+                let nodes = self.cluster.nodes().filter(|node| node.facts.schedulable);
+                let nodes = nodes.count() as u32;
+                per_node.map(|slots| slots.saturating_mul(nodes))
+            }
+            None => [self.shared_slots(), 0],
+        };
+        if self.slots != before {
+            self.tell(|_| Some(Change::Nodes));
+        }
+    }
+
+    fn shared_slots(&self) -> u32 {
+        let mut sum = Resource::ZERO;
+        let mut count = 0i64;
+        for job in self.cluster.jobs() {
+            for ask in job.pending().filter(|ask| !ask.facts.am) {
+                let asked = i64::from(ask.facts.count);
+                sum += ask.facts.resource.times(asked);
+                count += asked;
+            }
+            for container in job.containers.values().filter(|c| !c.am) {
+                sum += container.resource;
+                count += 1;
+            }
+        }
+        let size = if count == 0 {
+            self.setup.minimum_allocation
+        } else {
+            sum.scaled(1.0 / count as f64)
+        };
+        let capacity = &self.cluster.capacity;
+        let slots = |i: usize| capacity[i].max(0) / size[i].max(1);
+        let scarce = (0..crate::resource::RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0);
+        scarce
+            .map(slots)
+            .min()
+            .unwrap_or(0)
+            .min(i64::from(u32::MAX)) as u32
+    }
+
+    /// The pool of a container of a job.
+    pub(super) fn pool_of(&self, job: JobId, container: &Container) -> Option<usize> {
+        let job = self.cluster.job(job)?;
+        pool(
+            &self.setup.config,
+            job.kind(container.priority),
+            container.am,
+        )
+    }
+
+    /// A running task told how far it is.
+    pub(super) fn note_task(&mut self, id: JobId, key: ContainerKey, facts: TaskFacts) {
+        let job = self.cluster.job_mut(id);
+        let Some(container) = job.and_then(|job| job.containers.get_mut(&key)) else {
+            return self.ignore("unknown job or container", &(id, key));
+        };
+        container.task = facts;
+        self.tell(|cluster| {
+            let job = cluster.job(id)?;
+            let container = job.containers.get(&key)?;
+            let kind = job.kind(container.priority);
+            Some(Change::Progress {
+                job,
+                kind,
+                key,
+                container,
+            })
+        });
+    }
+
+    /// Tells newly made stages of everything that is there.
+    pub(super) fn tell_all(&mut self) {
+        self.tell(|_| Some(Change::Reloaded));
+        let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
+        for id in jobs {
+            self.tell(|cluster| cluster.job(id).map(Change::JobAdded));
+            let job = self.cluster.job(id).expect("the ids were just listed");
+            let live = job.containers.values().copied();
+            let in_flight = self.in_flight.iter().filter(|grant| grant.job == id);
+            let containers: Vec<Container> =
+                live.chain(in_flight.map(|grant| grant.container)).collect();
+            for container in containers {
+                self.tell(|cluster| {
+                    let job = cluster.job(id)?;
+                    Some(Change::Started {
+                        job,
+                        kind: job.kind(container.priority),
+                        node: container.node,
+                        am: container.am,
+                    })
+                });
+            }
+            self.stale.job(id);
+        }
+    }
+}
+
+/// No slots are known before the first node.
+pub(super) const NO_SLOTS: [u32; POOLS] = [0; POOLS];

@@ -4,6 +4,7 @@
 mod dp;
 mod fair;
 mod hfsp;
+mod input;
 mod reverse;
 mod shufflewatcher;
 

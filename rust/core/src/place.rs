@@ -7,6 +7,7 @@
 
 mod delay;
 mod local_first;
+pub mod shuffle_watcher;
 
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};

@@ -3,6 +3,7 @@
 //! One file per implementation, one line in `ORDERS`; the configuration, the simulator and the
 //! documents follow from the list.
 
+pub mod deficit;
 mod fifo;
 
 use crate::change::{Change, Stale, World};

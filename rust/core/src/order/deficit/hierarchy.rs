@@ -1,0 +1,206 @@
+//! Pools within pools (FS-23): shares from the root down, and guarantees in whole slots. Knows
+//! demands, not jobs.
+
+use super::minimum::{Party, split};
+use crate::share::{Claim, waterfill_exact};
+
+/// One pool of the tree, in slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pool {
+    /// The pool above it; it stands earlier in the list. The root has none.
+    pub parent: Option<usize>,
+    /// Against its siblings. With 0 it gets its minimum only.
+    pub weight: f64,
+    /// Its guarantee.
+    pub min: f64,
+    /// What it never exceeds; may be infinite.
+    pub max: f64,
+    /// Running and waiting tasks of its own jobs; 0 for a pool that has pools below it.
+    pub demand: f64,
+}
+
+/// What pools want and are guaranteed, those below them counted in.
+#[derive(Debug)]
+struct Totals {
+    demand: Vec<f64>,
+    /// The larger of a pool's own minimum and the sum of those below it.
+    min: Vec<f64>,
+}
+
+fn totals(pools: &[Pool]) -> Totals {
+    let mut demand: Vec<f64> = pools.iter().map(|pool| pool.demand).collect();
+    let mut below = vec![0.0; pools.len()];
+    let mut min = vec![0.0; pools.len()];
+    for (i, pool) in pools.iter().enumerate().rev() {
+        demand[i] = demand[i].min(pool.max);
+        min[i] = pool.min.max(below[i]);
+        if let Some(parent) = pool.parent {
+            demand[parent] += demand[i];
+            below[parent] += min[i];
+        }
+    }
+    Totals { demand, min }
+}
+
+/// Pools that guarantee less than the pools below them together: a mistake worth a warning,
+/// though the larger guarantee holds.
+pub fn overcommitted(pools: &[Pool]) -> Vec<usize> {
+    let min = totals(pools).min;
+    let exceeds = |i: &usize| min[*i] > pools[*i].min && pools[*i].min > 0.0;
+    (0..pools.len()).filter(exceeds).collect()
+}
+
+/// How many slots each pool should have of `total`: weighted max-min among siblings, from the
+/// root down, each between its guarantee and its demand cut at its maximum.
+pub fn shares(total: f64, pools: &[Pool]) -> Vec<f64> {
+    let totals = totals(pools);
+    let mut shares = vec![0.0; pools.len()];
+    let Some(root) = shares.first_mut() else {
+        return shares;
+    };
+    *root = total.min(totals.demand[0]);
+    for (parent, children) in families(pools) {
+        let claim = |i: &usize| Claim {
+            weight: pools[*i].weight,
+            least: totals.min[*i].min(totals.demand[*i]),
+            most: totals.demand[*i],
+        };
+        let claims: Vec<Claim<f64>> = children.iter().map(claim).collect();
+        let parts = waterfill_exact(shares[parent], &claims);
+        for (child, part) in children.into_iter().zip(parts) {
+            shares[child] = part;
+        }
+    }
+    shares
+}
+
+/// How many whole slots each pool is guaranteed, never more than it demands. What a pool
+/// guarantees beyond its children's own guarantees is split among them by weight, so that
+/// together they get at least the full pool.
+pub fn guarantees(pools: &[Pool]) -> Vec<u32> {
+    let totals = totals(pools);
+    let mut guarantees = vec![0; pools.len()];
+    let Some(root) = guarantees.first_mut() else {
+        return guarantees;
+    };
+    *root = pools[0].min.min(totals.demand[0]) as u32;
+    for (parent, children) in families(pools) {
+        let party = |i: &usize| Party {
+            weight: pools[*i].weight,
+            deficit: 0.0,
+            least: totals.min[*i] as u32,
+            demand: totals.demand[*i] as u32,
+        };
+        let parties: Vec<Party> = children.iter().map(party).collect();
+        let parts = split(guarantees[parent], &parties);
+        for (child, part) in children.into_iter().zip(parts) {
+            guarantees[child] = part;
+        }
+    }
+    guarantees
+}
+
+/// Every pool that has children, with them; parents come before their children.
+fn families(pools: &[Pool]) -> Vec<(usize, Vec<usize>)> {
+    let mut children = vec![Vec::new(); pools.len()];
+    for (i, pool) in pools.iter().enumerate() {
+        if let Some(parent) = pool.parent {
+            children[parent].push(i);
+        }
+    }
+    let families = children.into_iter().enumerate();
+    families.filter(|(_, below)| !below.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(parent: usize, weight: f64, min: f64, demand: f64) -> Pool {
+        Pool {
+            parent: Some(parent),
+            weight,
+            min,
+            max: f64::INFINITY,
+            demand,
+        }
+    }
+
+    fn tree(below: &[Pool]) -> Vec<Pool> {
+        let root = Pool {
+            parent: None,
+            ..pool(0, 1.0, 0.0, 0.0)
+        };
+        [&[root], below].concat()
+    }
+
+    #[test]
+    fn a_group_shares_its_part_before_anybody_else_gets_of_it() {
+        // 12 slots, groups a and b alike: 6 each. In a the first wants 1, the second takes 5.
+        let pools = tree(&[
+            pool(0, 1.0, 0.0, 0.0),
+            pool(0, 1.0, 0.0, 50.0),
+            pool(1, 1.0, 0.0, 1.0),
+            pool(1, 1.0, 0.0, 50.0),
+        ]);
+        assert_eq!(shares(12.0, &pools), [12.0, 6.0, 6.0, 1.0, 5.0]);
+    }
+
+    #[test]
+    fn a_group_gets_at_least_the_larger_of_its_own_and_its_members_minimums() {
+        // The members' 3 + 4 exceed the group's own 5: 7 of 10, though by weight it had 5.
+        let pools = tree(&[
+            pool(0, 1.0, 5.0, 0.0),
+            pool(0, 1.0, 0.0, 50.0),
+            pool(1, 1.0, 3.0, 50.0),
+            pool(1, 1.0, 4.0, 50.0),
+        ]);
+        assert_eq!(shares(10.0, &pools), [10.0, 7.0, 3.0, 3.0, 4.0]);
+        assert_eq!(overcommitted(&pools), [1]);
+        assert_eq!(guarantees(&pools), [0, 7, 0, 3, 4]);
+    }
+
+    #[test]
+    fn what_a_group_guarantees_beyond_its_members_is_split_among_them() {
+        // The group's 9 beyond 2 + 1: three each.
+        let pools = tree(&[
+            pool(0, 1.0, 9.0, 0.0),
+            pool(1, 1.0, 2.0, 50.0),
+            pool(1, 1.0, 1.0, 50.0),
+            pool(0, 1.0, 4.0, 2.0),
+        ]);
+        assert_eq!(guarantees(&pools), [0, 9, 5, 4, 2]);
+        assert_eq!(overcommitted(&pools), [] as [usize; 0]);
+        // A member that cannot use its guarantee leaves it to the group, not to strangers.
+        let pools = tree(&[
+            pool(0, 1.0, 9.0, 0.0),
+            pool(1, 1.0, 5.0, 2.0),
+            pool(1, 1.0, 1.0, 50.0),
+        ]);
+        assert_eq!(guarantees(&pools), [0, 9, 2, 7]);
+    }
+
+    #[test]
+    fn demand_is_cut_at_the_maximum_on_the_way_up() {
+        let limited = Pool {
+            max: 3.0,
+            ..pool(0, 1.0, 0.0, 0.0)
+        };
+        let pools = tree(&[
+            limited,
+            pool(0, 1.0, 0.0, 50.0),
+            pool(1, 1.0, 0.0, 50.0),
+            pool(1, 2.0, 0.0, 50.0),
+        ]);
+        assert_eq!(shares(12.0, &pools), [12.0, 3.0, 9.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn minimums_beyond_the_total_are_cut_in_proportion_and_no_weight_is_no_excess() {
+        let pools = tree(&[pool(0, 1.0, 9.0, 50.0), pool(0, 1.0, 3.0, 50.0)]);
+        assert_eq!(shares(8.0, &pools), [8.0, 6.0, 2.0]);
+        let pools = tree(&[pool(0, 0.0, 2.0, 50.0), pool(0, 1.0, 0.0, 4.0)]);
+        assert_eq!(shares(12.0, &pools), [12.0, 2.0, 4.0]);
+        assert_eq!(shares(12.0, &[]), [] as [f64; 0]);
+    }
+}

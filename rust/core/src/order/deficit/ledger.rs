@@ -1,0 +1,392 @@
+//! The ledger of deficits of one kind of slots: who is owed how many slot-milliseconds, and who
+//! is next (FS-9 to FS-12, FS-17). Knows neither nodes nor tasks.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::entitlement::{Entitlement, Wish, entitle};
+use super::hierarchy::Pool;
+use super::weight::{self, Boost};
+use crate::types::{JobId, Millis};
+
+/// The knobs of the original Fair Scheduler that weigh jobs against each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Whether shares end at the demand (FS-15); if not, as published (FS-14).
+    pub cap_demand: bool,
+    /// Extra weight for new jobs, if any (FS-20).
+    pub boost: Option<Boost>,
+    /// Whether larger jobs weigh more (FS-19).
+    pub size_weight: bool,
+}
+
+/// What an update has to know of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// The job.
+    pub job: JobId,
+    /// When it was submitted.
+    pub submitted_ms: Millis,
+    /// Its pool, as an index.
+    pub pool: usize,
+    /// YARN's application priority.
+    pub priority: i32,
+    /// Whether it may run; if not, it has no share, but what it runs still counts.
+    pub runnable: bool,
+    /// Its tasks that wait.
+    pub waiting: u32,
+}
+
+/// What the ledger keeps of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Account {
+    /// Slot-milliseconds owed, up to the last update.
+    pub deficit: f64,
+    /// What it should have, as of the last update.
+    pub entitled: Entitlement,
+    /// How many slots it has.
+    pub running: u32,
+    /// How many of those it had at the last update and how many it was given since: both count
+    /// until the next one.
+    at_update: u32,
+    started: u32,
+}
+
+impl Account {
+    /// Whether it has less than its part of its pool's guarantee.
+    pub fn is_needy(&self) -> bool {
+        self.running < self.entitled.min
+    }
+
+    /// Which jobs go before which whatever their deficits: 0 the needy, 1 the others, 2 those
+    /// that are to have excess only when nobody else wants it.
+    pub fn class(&self) -> u8 {
+        match (self.is_needy(), self.entitled.weightless) {
+            (true, _) => 0,
+            (false, false) => 1,
+            (false, true) => 2,
+        }
+    }
+
+    fn advance(&mut self, elapsed_ms: Millis) {
+        let counted = f64::from(self.at_update) + f64::from(self.started);
+        self.deficit += (self.entitled.share - counted) * elapsed_ms as f64;
+    }
+
+    fn settle(&mut self, entitled: Entitlement) {
+        self.entitled = entitled;
+        (self.at_update, self.started) = (self.running, 0);
+    }
+}
+
+/// The larger deficit first, then the earlier submission, then the job id.
+pub fn by_deficit(a: (f64, Millis, JobId), b: (f64, Millis, JobId)) -> Ordering {
+    b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
+}
+
+/// The accounts of all jobs for one kind of slots.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    accounts: BTreeMap<JobId, Account>,
+    updated_ms: Millis,
+}
+
+impl Ledger {
+    /// Opens an account with nothing owed.
+    pub fn open(&mut self, job: JobId) {
+        self.accounts.entry(job).or_default();
+    }
+
+    /// Forgets a job.
+    pub fn close(&mut self, job: JobId) {
+        self.accounts.remove(&job);
+    }
+
+    /// A job's account.
+    pub fn account(&self, job: JobId) -> Option<&Account> {
+        self.accounts.get(&job)
+    }
+
+    /// All accounts in order of job id.
+    pub fn accounts(&self) -> impl Iterator<Item = (JobId, &Account)> {
+        self.accounts.iter().map(|(job, account)| (*job, account))
+    }
+
+    /// When deficits were last brought up to date.
+    pub fn updated_ms(&self) -> Millis {
+        self.updated_ms
+    }
+
+    /// A task started: it counts at once.
+    pub fn started(&mut self, job: JobId) {
+        if let Some(account) = self.accounts.get_mut(&job) {
+            account.running += 1;
+            account.started += 1;
+        }
+    }
+
+    /// Tasks ended at `now`. They count until the next update, unless they ended at the very
+    /// moment of the last one, and so had no part in the time since.
+    pub fn ended(&mut self, job: JobId, tasks: u32, now: Millis) {
+        if let Some(account) = self.accounts.get_mut(&job) {
+            account.running = account.running.saturating_sub(tasks);
+            if now <= self.updated_ms {
+                account.at_update = account.at_update.saturating_sub(tasks);
+            }
+        }
+    }
+
+    /// A task turned out not to have started.
+    pub fn withdrawn(&mut self, job: JobId) {
+        if let Some(account) = self.accounts.get_mut(&job) {
+            account.running = account.running.saturating_sub(1);
+            if account.started > 0 {
+                account.started -= 1;
+            } else {
+                account.at_update = account.at_update.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Brings deficits up to `now` by the shares and running tasks of the last update, then
+    /// works out the shares from here on (FS-10, FS-11). `members` are in order of submission;
+    /// a job that is not among them has no share. A clock that goes back counts as standing.
+    pub fn update(
+        &mut self,
+        now: Millis,
+        slots: f64,
+        pools: &[Pool],
+        members: &[Member],
+        rules: &Rules,
+    ) {
+        let elapsed_ms = (now - self.updated_ms).max(0);
+        self.updated_ms = self.updated_ms.max(now);
+        for account in self.accounts.values_mut() {
+            account.advance(elapsed_ms);
+        }
+        let wish = |member: &Member| self.wish(member, rules);
+        let wishes: Vec<Wish> = members.iter().map(wish).collect();
+        let entitlements = entitle(slots, pools, &wishes, rules.cap_demand);
+        for account in self.accounts.values_mut() {
+            account.settle(Entitlement::default());
+        }
+        for (member, entitlement) in members.iter().zip(entitlements) {
+            if let Some(account) = self.accounts.get_mut(&member.job) {
+                account.entitled = entitlement;
+            }
+        }
+    }
+
+    fn wish(&self, member: &Member, rules: &Rules) -> Wish {
+        let account = self.account(member.job).copied().unwrap_or_default();
+        let tasks = account.running + member.waiting;
+        let age_ms = self.updated_ms - member.submitted_ms;
+        let mut weight = weight::of_priority(member.priority);
+        if rules.size_weight {
+            weight *= weight::of_size(tasks);
+        }
+        if let Some(boost) = rules.boost {
+            weight *= boost.at(age_ms);
+        }
+        Wish {
+            pool: member.pool,
+            weight,
+            deficit: account.deficit,
+            demand: if member.runnable { tasks } else { 0 },
+        }
+    }
+
+    /// The job among `waiting` (each with its submission) that the next free slot goes to: the
+    /// needy before others, then the highest deficit.
+    pub fn next(&self, waiting: impl Iterator<Item = (JobId, Millis)>) -> Option<JobId> {
+        let first = waiting
+            .filter_map(|(job, submitted_ms)| Some((self.account(job)?, job, submitted_ms)))
+            .min_by(|a, b| {
+                let place = |(account, job, submitted_ms): &(&Account, JobId, Millis)| {
+                    (account.deficit, *submitted_ms, *job)
+                };
+                let class = a.0.class().cmp(&b.0.class());
+                class.then_with(|| by_deficit(place(a), place(b)))
+            });
+        first.map(|(_, job, _)| job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: Rules = Rules {
+        cap_demand: true,
+        boost: None,
+        size_weight: false,
+    };
+
+    const POOL: Pool = Pool {
+        parent: None,
+        weight: 1.0,
+        min: 0.0,
+        max: f64::INFINITY,
+        demand: 0.0,
+    };
+
+    fn member(job: u32, waiting: u32) -> Member {
+        Member {
+            job: JobId(job),
+            submitted_ms: 0,
+            pool: 0,
+            priority: 0,
+            runnable: true,
+            waiting,
+        }
+    }
+
+    fn ledger(jobs: u32) -> Ledger {
+        let mut ledger = Ledger::default();
+        (1..=jobs).for_each(|job| ledger.open(JobId(job)));
+        ledger
+    }
+
+    fn deficits(ledger: &Ledger) -> Vec<f64> {
+        ledger
+            .accounts()
+            .map(|(_, account)| account.deficit)
+            .collect()
+    }
+
+    #[test]
+    fn deficits_grow_by_share_less_running_as_of_the_last_update() {
+        let mut ledger = ledger(2);
+        let update = |ledger: &mut Ledger, now, waiting: [u32; 2]| {
+            let members = [member(1, waiting[0]), member(2, waiting[1])];
+            ledger.update(now, 4.0, &[POOL], &members, &RULES);
+        };
+        update(&mut ledger, 0, [10, 10]);
+        (0..4).for_each(|_| ledger.started(JobId(1)));
+        // The tasks end half way; that shows at the next update only.
+        ledger.ended(JobId(1), 4, 100);
+        update(&mut ledger, 200, [6, 10]);
+        assert_eq!(deficits(&ledger), [-400.0, 400.0]);
+        // From here on nobody runs anything.
+        update(&mut ledger, 300, [6, 10]);
+        assert_eq!(deficits(&ledger), [-200.0, 600.0]);
+    }
+
+    #[test]
+    fn what_ends_at_the_moment_of_an_update_had_no_part_in_what_follows() {
+        let mut ledger = ledger(1);
+        ledger.update(0, 4.0, &[POOL], &[member(1, 10)], &RULES);
+        ledger.started(JobId(1));
+        ledger.update(100, 4.0, &[POOL], &[member(1, 9)], &RULES);
+        assert_eq!(deficits(&ledger), [300.0]);
+        ledger.ended(JobId(1), 1, 100);
+        ledger.update(200, 4.0, &[POOL], &[member(1, 9)], &RULES);
+        assert_eq!(deficits(&ledger), [700.0]);
+    }
+
+    #[test]
+    fn a_withdrawn_start_leaves_no_trace() {
+        let mut ledger = ledger(1);
+        ledger.update(0, 2.0, &[POOL], &[member(1, 10)], &RULES);
+        ledger.started(JobId(1));
+        ledger.withdrawn(JobId(1));
+        ledger.started(JobId(1));
+        ledger.update(100, 2.0, &[POOL], &[member(1, 9)], &RULES);
+        ledger.withdrawn(JobId(1));
+        ledger.update(200, 2.0, &[POOL], &[member(1, 10)], &RULES);
+        assert_eq!(deficits(&ledger), [100.0 + 200.0]);
+        assert_eq!(ledger.account(JobId(1)).expect("open").running, 0);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_changes_nothing() {
+        let mut ledger = ledger(1);
+        ledger.update(1_000, 4.0, &[POOL], &[member(1, 10)], &RULES);
+        ledger.update(500, 4.0, &[POOL], &[member(1, 10)], &RULES);
+        assert_eq!((deficits(&ledger), ledger.updated_ms()), (vec![0.0], 1_000));
+        ledger.update(1_100, 4.0, &[POOL], &[member(1, 10)], &RULES);
+        assert_eq!(deficits(&ledger), [400.0]);
+    }
+
+    #[test]
+    fn a_job_that_may_not_run_has_no_share_but_what_it_runs_counts() {
+        let mut ledger = ledger(1);
+        let held = Member {
+            runnable: false,
+            ..member(1, 10)
+        };
+        ledger.started(JobId(1));
+        ledger.update(0, 4.0, &[POOL], &[held], &RULES);
+        ledger.update(100, 4.0, &[POOL], &[held], &RULES);
+        assert_eq!(deficits(&ledger), [-100.0]);
+    }
+
+    #[test]
+    fn the_needy_go_first_then_the_deficit_then_the_earlier_then_the_smaller_id() {
+        let mut ledger = ledger(4);
+        let mut set = |job, deficit, min, weightless| {
+            let account = ledger.accounts.get_mut(&JobId(job)).expect("open");
+            account.deficit = deficit;
+            account.entitled = Entitlement {
+                min,
+                share: 1.0,
+                weightless,
+            };
+        };
+        set(1, 900.0, 0, false);
+        set(2, 100.0, 1, true);
+        set(3, 900.0, 0, false);
+        set(4, 5_000.0, 0, true);
+        let submitted = [(1, 20), (2, 0), (3, 10), (4, 0)];
+        let mut waiting = submitted.map(|(job, ms)| (JobId(job), ms)).to_vec();
+        let mut order = Vec::new();
+        while let Some(job) = ledger.next(waiting.iter().copied()) {
+            waiting.retain(|(other, _)| *other != job);
+            order.push(job.0);
+        }
+        // 4 has no weight: its deficit does not help it while others wait.
+        assert_eq!(order, [2, 3, 1, 4]);
+        let same_time = [(JobId(3), 0), (JobId(1), 0)];
+        assert_eq!(ledger.next(same_time.into_iter()), Some(JobId(1)));
+    }
+
+    #[test]
+    fn a_new_job_weighs_more_until_its_time_is_up_and_large_jobs_more_if_so_asked() {
+        let boosted = Rules {
+            boost: Some(Boost {
+                factor: 3.0,
+                duration_ms: 600_000,
+            }),
+            ..RULES
+        };
+        let shares = |ledger: &Ledger| -> Vec<f64> {
+            ledger
+                .accounts()
+                .map(|(_, account)| account.entitled.share)
+                .collect()
+        };
+        let mut ledger = ledger(2);
+        let new = Member {
+            submitted_ms: 600_000,
+            ..member(2, 99)
+        };
+        ledger.update(600_000, 4.0, &[POOL], &[member(1, 99), new], &boosted);
+        assert_eq!(shares(&ledger), [1.0, 3.0]);
+        ledger.update(1_200_000, 4.0, &[POOL], &[member(1, 99), new], &boosted);
+        assert_eq!(shares(&ledger), [2.0, 2.0]);
+        // log2(1 + 1) to log2(1 + 7).
+        let sized = Rules {
+            size_weight: true,
+            cap_demand: false,
+            ..RULES
+        };
+        ledger.update(
+            1_200_000,
+            4.0,
+            &[POOL],
+            &[member(1, 1), member(2, 7)],
+            &sized,
+        );
+        assert_eq!(shares(&ledger), [1.0, 3.0]);
+    }
+}

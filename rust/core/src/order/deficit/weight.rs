@@ -1,0 +1,80 @@
+//! How much a job weighs before its pool is looked at: priority, age and size. Pure numbers.
+
+use crate::types::Millis;
+
+/// Hadoop's priorities, with the number by which YARN calls each and its weight (FS-3).
+pub const PRIORITIES: [(&str, i32, f64); 5] = [
+    ("VERY_HIGH", 5, 4.0),
+    ("HIGH", 4, 2.0),
+    ("NORMAL", 3, 1.0),
+    ("LOW", 2, 0.5),
+    ("VERY_LOW", 1, 0.25),
+];
+
+/// YARN's number for a job that says nothing of its priority.
+const UNSAID: i32 = 0;
+
+/// The weight of a YARN application priority. Numbers beyond Hadoop's five count as the nearest,
+/// and a job that names none is `NORMAL`.
+pub fn of_priority(priority: i32) -> f64 {
+    let [highest, .., lowest] = PRIORITIES;
+    if priority == UNSAID {
+        return 1.0;
+    }
+    let priority = priority.clamp(lowest.1, highest.1);
+    let named = PRIORITIES.iter().find(|(_, number, _)| *number == priority);
+    named.expect("the five numbers are in a row").2
+}
+
+/// Extra weight for new jobs (FS-20).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Boost {
+    /// By how much a new job weighs more.
+    pub factor: f64,
+    /// For how long after its submission.
+    pub duration_ms: Millis,
+}
+
+impl Boost {
+    /// What to multiply the weight of a job of this age by.
+    pub fn at(&self, age_ms: Millis) -> f64 {
+        if age_ms < self.duration_ms {
+            self.factor
+        } else {
+            1.0
+        }
+    }
+}
+
+/// The weight of a job by its tasks, running and waiting: log2(1 + tasks) (FS-19).
+pub fn of_size(tasks: u32) -> f64 {
+    (1.0 + f64::from(tasks)).log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_double_from_one_to_the_next() {
+        let weights: Vec<f64> = (0..=6).map(of_priority).collect();
+        assert_eq!(weights, [1.0, 0.25, 0.5, 1.0, 2.0, 4.0, 4.0]);
+        assert_eq!(of_priority(-7), 0.25);
+    }
+
+    #[test]
+    fn a_job_is_new_until_its_time_is_up() {
+        let boost = Boost {
+            factor: 3.0,
+            duration_ms: 600_000,
+        };
+        assert_eq!(boost.at(0), 3.0);
+        assert_eq!(boost.at(599_999), 3.0);
+        assert_eq!(boost.at(600_000), 1.0);
+    }
+
+    #[test]
+    fn sizes_weigh_by_their_logarithm() {
+        assert_eq!([0, 1, 3, 1023].map(of_size), [0.0, 1.0, 2.0, 10.0]);
+    }
+}

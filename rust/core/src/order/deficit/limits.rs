@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::weight;
 use crate::types::{JobId, Millis};
 
 /// A job that would like to run.
@@ -30,7 +31,11 @@ pub fn runnable(
     let mut turns: Vec<usize> = (0..candidates.len()).collect();
     turns.sort_by_key(|i| {
         let job = &candidates[*i];
-        (Reverse(job.priority), job.submitted_ms, job.job)
+        (
+            Reverse(weight::rank(job.priority)),
+            job.submitted_ms,
+            job.job,
+        )
     });
     let mut runs = vec![false; candidates.len()];
     let mut by_user: BTreeMap<u32, u32> = BTreeMap::new();
@@ -88,7 +93,12 @@ mod tests {
             priority: 5,
             ..job(2, 0, 0)
         };
-        let jobs = [job(0, 0, 0), job(1, 0, 0), urgent];
+        let slow = Candidate {
+            priority: 1,
+            ..job(0, 0, 0)
+        };
+        // A job that names no priority is NORMAL, above VERY_LOW.
+        let jobs = [slow, job(1, 0, 0), urgent];
         assert_eq!(runnable(&jobs, |_| None, |_| Some(2)), [true, false, true]);
         assert_eq!(runnable(&jobs, |_| Some(0), |_| None), [false; 3]);
     }

@@ -14,16 +14,22 @@ pub const PRIORITIES: [(&str, i32, f64); 5] = [
 /// YARN's number for a job that says nothing of its priority.
 const UNSAID: i32 = 0;
 
-/// The weight of a YARN application priority. Numbers beyond Hadoop's five count as the nearest,
-/// and a job that names none is `NORMAL`.
-pub fn of_priority(priority: i32) -> f64 {
-    let [highest, .., lowest] = PRIORITIES;
+/// Which of Hadoop's five a YARN application priority is: numbers beyond them count as the
+/// nearest, and a job that names none is `NORMAL`.
+pub fn rank(priority: i32) -> i32 {
+    let [highest, _, normal, _, lowest] = PRIORITIES;
     if priority == UNSAID {
-        return 1.0;
+        normal.1
+    } else {
+        priority.clamp(lowest.1, highest.1)
     }
-    let priority = priority.clamp(lowest.1, highest.1);
-    let named = PRIORITIES.iter().find(|(_, number, _)| *number == priority);
-    named.expect("the five numbers are in a row").2
+}
+
+/// The weight of a YARN application priority.
+pub fn of_priority(priority: i32) -> f64 {
+    let rank = rank(priority);
+    let named = PRIORITIES.iter().find(|(_, number, _)| *number == rank);
+    named.expect("a rank is one of the five").2
 }
 
 /// Extra weight for new jobs (FS-20).

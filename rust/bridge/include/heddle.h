@@ -164,6 +164,9 @@
 // Reason of an EVICT: a queue far below its fair share waited too long.
 #define HEDDLE_EVICT_FAIR_SHARE 2
 
+// Reason of an EVICT: its queue no longer pays for it and another would.
+#define HEDDLE_EVICT_UNPAID 3
+
 // Level of a LOG record: error.
 #define HEDDLE_LOG_ERROR 1
 

@@ -58,6 +58,7 @@ final class FrameLayout {
   // Reasons of an EVICT.
   static final int EVICT_MIN_SHARE = 1;
   static final int EVICT_FAIR_SHARE = 2;
+  static final int EVICT_UNPAID = 3;
 
   // Levels of a LOG.
   static final int LOG_ERROR = 1;

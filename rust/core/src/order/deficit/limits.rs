@@ -99,7 +99,7 @@ mod tests {
         };
         // A job that names no priority is NORMAL, above VERY_LOW.
         let jobs = [slow, job(1, 0, 0), urgent];
-        assert_eq!(runnable(&jobs, |_| None, |_| Some(2)), [true, false, true]);
+        assert_eq!(runnable(&jobs, |_| None, |_| Some(2)), [false, true, true]);
         assert_eq!(runnable(&jobs, |_| Some(0), |_| None), [false; 3]);
     }
 }

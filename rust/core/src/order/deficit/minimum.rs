@@ -58,11 +58,11 @@ fn floors(slots: u32, parties: &[Party], open: &[usize]) -> Vec<u32> {
     let part = |i: &usize| {
         // Parties without weight get something only where all are so, and then alike.
         let part = if total > 0.0 {
-            parties[*i].weight / total
+            f64::from(slots) * parties[*i].weight / total
         } else {
-            1.0 / open.len() as f64
+            f64::from(slots) / open.len() as f64
         };
-        (f64::from(slots) * part).floor() as u32
+        part.floor() as u32
     };
     open.iter().map(part).collect()
 }

@@ -3,6 +3,7 @@
 //! One file per implementation, one line in `SHARES`. The tree, its usage and the order of its
 //! children are kept by `ShareTree`; an implementation gives keys and entitlements.
 
+pub mod dynamic_priority;
 mod fair;
 mod single;
 mod tree;

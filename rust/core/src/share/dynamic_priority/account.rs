@@ -1,0 +1,372 @@
+//! Accounts of credits and what an allocation interval does to them: charges, then the price and
+//! the quotas of the next interval (DP-1 to DP-16). Knows no clock, queue or job; money is fixed
+//! point, so that not a unit is lost or made.
+
+use super::POOLS;
+use super::policy::{ChargeCap, ChargeRate, Overdraft, Policy, Solvent};
+use super::quota::{divide, exact, share};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Add;
+
+const MICRO: f64 = 1_000_000.0;
+/// More credits than this in one amount are a typing error; sums over 9,000 users stay in range.
+const CREDITS_MAX: f64 = 1e9;
+const HOUR_MS: i128 = 3_600_000;
+
+/// An amount of credits, at least 0, in millionths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Credits(i64);
+
+impl Credits {
+    /// Nothing.
+    pub const ZERO: Credits = Credits(0);
+
+    /// The most that an amount or a balance may be.
+    pub const MAX: Credits = Credits((CREDITS_MAX * MICRO) as i64);
+
+    /// From credits, rounded to the nearest millionth. Refuses what is no amount: NaN, negative,
+    /// above `MAX`; the published code took a negative rate, which minted credits.
+    pub fn from_number(credits: f64) -> Result<Credits, AccountError> {
+        if (0.0..=CREDITS_MAX).contains(&credits) {
+            Ok(Credits((credits * MICRO).round() as i64))
+        } else {
+            Err(AccountError::BadAmount)
+        }
+    }
+
+    /// From millionths; negative ones are taken as 0, those above `MAX` as `MAX`.
+    pub fn from_micro(micro: i64) -> Credits {
+        Credits(micro.clamp(0, Credits::MAX.0))
+    }
+
+    /// In millionths.
+    pub fn micro(self) -> i64 {
+        self.0
+    }
+
+    /// In credits, for reports.
+    pub fn to_number(self) -> f64 {
+        self.0 as f64 / MICRO
+    }
+}
+
+impl Add for Credits {
+    type Output = Credits;
+
+    /// For sums of bids, which may exceed `MAX`.
+    fn add(self, more: Credits) -> Credits {
+        Credits(self.0.saturating_add(more.0))
+    }
+}
+
+/// Why an operation on accounts is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountError {
+    /// No such account (DP-41: an error to the caller, not nothing).
+    Unknown,
+    /// The account is there already.
+    Exists,
+    /// No amount of credits.
+    BadAmount,
+    /// The balance would exceed `Credits::MAX`.
+    TooMuch,
+}
+
+impl fmt::Display for AccountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AccountError::Unknown => "there is no account of that queue; add it first",
+            AccountError::Exists => "the queue has an account already",
+            AccountError::BadAmount => "expected a number of credits from 0 to 1e9",
+            AccountError::TooMuch => "the balance would exceed 1e9 credits",
+        })
+    }
+}
+
+impl std::error::Error for AccountError {}
+
+/// What the last tick granted: in force until the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The rate that bought it, and that is charged for it (DP-15).
+    pub rate: Credits,
+    /// Slots, by pool.
+    pub quota: [u32; POOLS],
+}
+
+/// One user's account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// What is left.
+    pub budget: Credits,
+    /// Credits per slot and interval, as last set; it counts at the next tick.
+    pub rate: Credits,
+    /// Credits per hour that are added by themselves (DP-45).
+    pub income: Credits,
+    /// None before the first tick, and while the user has no share.
+    pub grant: Option<Grant>,
+    /// Income not yet credited: millionths times milliseconds below one millionth.
+    income_left: i64,
+}
+
+impl Account {
+    /// Slots of a pool that are paid for.
+    pub fn quota(&self, pool: usize) -> u32 {
+        self.grant.map_or(0, |grant| grant.quota[pool])
+    }
+}
+
+/// What a user did with slots in the interval that ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Slots used times milliseconds, by pool.
+    pub slot_ms: [i64; POOLS],
+    /// Whether a job of the user runs or waits now (DP-9).
+    pub active: bool,
+}
+
+/// The interval that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// How long it was.
+    pub elapsed_ms: i64,
+    /// The time unit of the rates: the configured allocation interval. Above 0.
+    pub unit_ms: i64,
+    /// Slots of the cluster now, by pool.
+    pub slots: [u32; POOLS],
+}
+
+/// What a tick did for one user.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Taken from the budget for the interval that ended.
+    pub debit: Credits,
+    /// Left in the budget.
+    pub budget: Credits,
+    /// Part of the price; 0 for those who get nothing.
+    pub share: f64,
+    /// Slots before rounding, by pool.
+    pub exact: [f64; POOLS],
+    /// Slots, by pool.
+    pub quota: [u32; POOLS],
+}
+
+/// What a tick did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Sum of the rates of the active and solvent (DP-4, DP-13).
+    pub price: Credits,
+    /// Whether nobody has a share, so that jobs are served in order of arrival (DP-12).
+    pub fifo: bool,
+    /// Every account's.
+    pub rows: BTreeMap<String, Row>,
+}
+
+/// Sums over all accounts that ever were; in millionths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Put into budgets.
+    pub granted: i128,
+    /// Taken for slots.
+    pub debited: i128,
+    /// Left in accounts that were removed.
+    pub forfeited: i128,
+}
+
+/// All accounts, and the sums that show that no credit was lost or made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accounts {
+    accounts: BTreeMap<String, Account>,
+    totals: Totals,
+    price: Credits,
+}
+
+impl Accounts {
+    /// Opens an account with nothing in it (DP-41).
+    pub fn add(&mut self, name: &str) -> Result<(), AccountError> {
+        if self.accounts.contains_key(name) {
+            return Err(AccountError::Exists);
+        }
+        self.accounts.insert(name.to_string(), Account::default());
+        Ok(())
+    }
+
+    /// Closes an account; what is in it is forfeited, its slots are granted no more.
+    pub fn remove(&mut self, name: &str) -> Result<(), AccountError> {
+        let account = self.accounts.remove(name).ok_or(AccountError::Unknown)?;
+        self.totals.forfeited += i128::from(account.budget.0);
+        Ok(())
+    }
+
+    /// Sets a spending rate; it counts at the next tick (DP-8).
+    pub fn set_rate(&mut self, name: &str, rate: Credits) -> Result<(), AccountError> {
+        self.account_mut(name)?.rate = rate;
+        Ok(())
+    }
+
+    /// Sets an income per hour.
+    pub fn set_income(&mut self, name: &str, income: Credits) -> Result<(), AccountError> {
+        self.account_mut(name)?.income = income;
+        Ok(())
+    }
+
+    /// Adds credits to a budget.
+    pub fn add_budget(&mut self, name: &str, credits: Credits) -> Result<(), AccountError> {
+        let account = self.account_mut(name)?;
+        let budget = account.budget + credits;
+        if budget > Credits::MAX {
+            return Err(AccountError::TooMuch);
+        }
+        account.budget = budget;
+        self.totals.granted += i128::from(credits.0);
+        Ok(())
+    }
+
+    fn account_mut(&mut self, name: &str) -> Result<&mut Account, AccountError> {
+        self.accounts.get_mut(name).ok_or(AccountError::Unknown)
+    }
+
+    /// The account.
+    pub fn get(&self, name: &str) -> Option<&Account> {
+        self.accounts.get(name)
+    }
+
+    /// Every account, in order of names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Account)> {
+        self.accounts
+            .iter()
+            .map(|(name, account)| (name.as_str(), account))
+    }
+
+    /// The price of the last tick.
+    pub fn price(&self) -> Credits {
+        self.price
+    }
+
+    /// The sums since the first account. `granted - debited - forfeited` is what the budgets
+    /// hold together.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Sums and balances of another book are taken over, with no quota in force: after a
+    /// restart the first interval is free, as the slots in use were not granted by this one.
+    pub fn restore(&mut self, name: &str, account: Account) {
+        let old = self.accounts.insert(
+            name.to_string(),
+            Account {
+                grant: None,
+                ..account
+            },
+        );
+        let before = old.map_or(0, |old| i128::from(old.budget.0));
+        self.totals.granted += i128::from(account.budget.0) - before;
+    }
+
+    /// Credits income for a stretch of time, to the last unit over many calls. What would
+    /// exceed the largest balance is not credited.
+    pub fn pay_income(&mut self, elapsed_ms: i64) {
+        for account in self.accounts.values_mut() {
+            let due = i128::from(account.income.0) * i128::from(elapsed_ms.max(0))
+                + i128::from(account.income_left);
+            let room = i128::from(Credits::MAX.0 - account.budget.0);
+            let paid = (due / HOUR_MS).min(room);
+            account.income_left = (due % HOUR_MS) as i64;
+            account.budget.0 += paid as i64;
+            self.totals.granted += paid;
+        }
+    }
+
+    /// Ends an interval: charges for it, then sets price and quotas of the next. `usage` lacks
+    /// the idle.
+    pub fn tick(
+        &mut self,
+        usage: &BTreeMap<String, Usage>,
+        interval: &Interval,
+        policy: &Policy,
+    ) -> Outcome {
+        let mut rows = BTreeMap::new();
+        let mut price = Credits::ZERO;
+        for (name, account) in &mut self.accounts {
+            let usage = usage.get(name).copied().unwrap_or_default();
+            let before = account.budget;
+            let charge = charge(account, &usage, interval, policy);
+            let skipped = policy.overdraft == Overdraft::Skip && charge > i128::from(before.0);
+            let debit = match charge.min(i128::from(before.0)) {
+                _ if skipped => Credits::ZERO,
+                debit => Credits(debit as i64),
+            };
+            account.budget.0 -= debit.0;
+            self.totals.debited += i128::from(debit.0);
+            let tested = match policy.solvent {
+                Solvent::AfterDebit => account.budget,
+                Solvent::BeforeDebit => before,
+            };
+            let bids = usage.active && account.rate > Credits::ZERO && tested >= account.rate;
+            if bids {
+                price = price + account.rate;
+            }
+            account.grant = (bids && !skipped).then_some(Grant {
+                rate: account.rate,
+                quota: [0; POOLS],
+            });
+            let row = Row {
+                debit,
+                budget: account.budget,
+                share: 0.0,
+                exact: [0.0; POOLS],
+                quota: [0; POOLS],
+            };
+            rows.insert(name.clone(), row);
+        }
+        self.price = price;
+        self.set_quotas(interval.slots, policy);
+        for (name, row) in &mut rows {
+            if let Some(grant) = self.accounts.get(name).and_then(|account| account.grant) {
+                row.share = share(grant.rate, price);
+                row.exact = interval.slots.map(|slots| exact(grant.rate, price, slots));
+                row.quota = grant.quota;
+            }
+        }
+        let fifo = self.accounts.values().all(|a| a.grant.is_none());
+        Outcome { price, fifo, rows }
+    }
+
+    /// Gives everybody with a share the whole slots that it buys; also when only the slots of
+    /// the cluster changed since the tick: shares stay, quotas follow (DP-49).
+    pub fn set_quotas(&mut self, slots: [u32; POOLS], policy: &Policy) {
+        let price = self.price;
+        let grants: Vec<&mut Grant> = self
+            .accounts
+            .values_mut()
+            .filter_map(|account| account.grant.as_mut())
+            .collect();
+        let bids: Vec<Credits> = grants.iter().map(|grant| grant.rate).collect();
+        let divided = slots.map(|slots| divide(&bids, price, slots, policy.rounding));
+        for (i, grant) in grants.into_iter().enumerate() {
+            grant.quota = std::array::from_fn(|pool| divided[pool][i]);
+        }
+    }
+}
+
+/// What an interval costs a user, in millionths, rounded down: never more than the rate.
+fn charge(account: &Account, usage: &Usage, interval: &Interval, policy: &Policy) -> i128 {
+    let rate = match policy.charge_rate {
+        ChargeRate::Granted => account.grant.map_or(Credits::ZERO, |grant| grant.rate),
+        ChargeRate::Current => account.rate,
+    };
+    let charged = |pool: usize| {
+        let used = i128::from(usage.slot_ms[pool].max(0));
+        let paid_for = i128::from(account.quota(pool)) * i128::from(interval.elapsed_ms.max(0));
+        match policy.charge_cap {
+            ChargeCap::Quota => used.min(paid_for),
+            ChargeCap::None => used,
+        }
+    };
+    let slot_ms: i128 = (0..POOLS).map(charged).sum();
+    slot_ms * i128::from(rate.0) / i128::from(interval.unit_ms.max(1))
+}
+
+#[cfg(test)]
+mod tests;

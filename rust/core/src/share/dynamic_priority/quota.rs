@@ -1,0 +1,218 @@
+//! From bids to slots: shares, and whole slots that add up. Pure arithmetic, exact in integers;
+//! who may bid is decided elsewhere.
+
+use super::account::Credits;
+
+/// How real entitlements become whole slots (DP-16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Down; what is left goes to the largest fractions, ties in order of the bids. The quotas
+    /// add up to the slots.
+    LargestRemainder,
+    /// Each by itself, halves up, as published: the sum may be above or below the slots.
+    HalfUp,
+    /// Each by itself, down: what is left is served by the fill pass only.
+    Floor,
+}
+
+impl Rounding {
+    /// The names in configurations and cases.
+    pub const NAMES: &[(&str, Rounding)] = &[
+        ("largest_remainder", Rounding::LargestRemainder),
+        ("half_up", Rounding::HalfUp),
+        ("floor", Rounding::Floor),
+    ];
+}
+
+/// The part of the slots that a bid buys at this price; 0 at price 0.
+pub fn share(bid: Credits, price: Credits) -> f64 {
+    exact(bid, price, 1)
+}
+
+/// What a bid buys of `slots` before rounding: (s / p) * c of DP-5.
+pub fn exact(bid: Credits, price: Credits, slots: u32) -> f64 {
+    if price == Credits::ZERO {
+        return 0.0;
+    }
+    // One division, so that whole results are whole.
+    (i128::from(bid.micro()) * i128::from(slots)) as f64 / price.micro() as f64
+}
+
+/// Whole slots for each bid, in the order of `bids`, which also breaks ties.
+///
+/// The price may exceed the sum of the bids (the published overdraft keeps a bidder without a
+/// share in it); then the slots of the others are not enlarged.
+pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) -> Vec<u32> {
+    let price = i128::from(price.micro());
+    if price == 0 {
+        return vec![0; bids.len()];
+    }
+    let scaled: Vec<i128> = bids
+        .iter()
+        .map(|bid| i128::from(bid.micro()) * i128::from(slots))
+        .collect();
+    let whole = |amount: i128| u32::try_from(amount).unwrap_or(u32::MAX);
+    match rounding {
+        Rounding::Floor => scaled.iter().map(|s| whole(s / price)).collect(),
+        Rounding::HalfUp => {
+            let half_up = |s: &i128| whole((2 * s + price) / (2 * price));
+            scaled.iter().map(half_up).collect()
+        }
+        Rounding::LargestRemainder => {
+            let mut quotas: Vec<u32> = scaled.iter().map(|s| whole(s / price)).collect();
+            let given: i128 = quotas.iter().map(|quota| i128::from(*quota)).sum();
+            let left = scaled.iter().sum::<i128>() / price - given;
+            let mut order: Vec<usize> = (0..bids.len()).collect();
+            // Stable, so that ties stay in the order of the bids.
+            order.sort_by_key(|i| std::cmp::Reverse(scaled[*i] % price));
+            // Fewer are left than there are fractions, each being below 1.
+            for i in order.into_iter().take(usize::try_from(left).unwrap_or(0)) {
+                quotas[i] += 1;
+            }
+            quotas
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn credits(amounts: &[f64]) -> Vec<Credits> {
+        let read = |amount: &f64| Credits::from_number(*amount).expect("a valid amount");
+        amounts.iter().map(read).collect()
+    }
+
+    fn total(bids: &[Credits]) -> Credits {
+        bids.iter().fold(Credits::ZERO, |sum, bid| sum + *bid)
+    }
+
+    fn quotas(rates: &[f64], slots: u32, rounding: Rounding) -> Vec<u32> {
+        let bids = credits(rates);
+        divide(&bids, total(&bids), slots, rounding)
+    }
+
+    /// DP-17, figure 1: 4/7.5, 1.5/7.5 and 2/7.5 of 15 slots.
+    #[test]
+    fn the_papers_example_gives_8_3_and_4_slots() {
+        for (_, rounding) in Rounding::NAMES {
+            assert_eq!(quotas(&[4.0, 1.5, 2.0], 15, *rounding), [8, 3, 4]);
+        }
+        let bids = credits(&[4.0, 1.5, 2.0]);
+        let real: Vec<f64> = bids.iter().map(|b| exact(*b, total(&bids), 15)).collect();
+        assert_eq!(real, [8.0, 3.0, 4.0]);
+    }
+
+    /// DP-54: ten bidders at 1 to 10 hold n/55 each; on 110 slots that is 2n.
+    #[test]
+    fn ten_levels_hold_n_of_55() {
+        let rates: Vec<f64> = (1..=10).map(f64::from).collect();
+        let bids = credits(&rates);
+        for (i, bid) in bids.iter().enumerate() {
+            assert_eq!(share(*bid, total(&bids)), (i + 1) as f64 / 55.0);
+        }
+        let twice: Vec<u32> = (1..=10).map(|n| 2 * n).collect();
+        assert_eq!(quotas(&rates, 110, Rounding::LargestRemainder), twice);
+    }
+
+    /// DP-60: nine at 1 and one at 4: 4/13 against 1/10 without the boost, a gain of 3.08.
+    #[test]
+    fn one_of_ten_at_fourfold_rate_holds_4_of_13() {
+        let mut rates = vec![1.0; 10];
+        rates[3] = 4.0;
+        let bids = credits(&rates);
+        assert_eq!(share(bids[3], total(&bids)), 4.0 / 13.0);
+        assert_eq!(share(bids[0], total(&bids)), 1.0 / 13.0);
+        let even = credits(&[1.0; 10]);
+        let gain = share(bids[3], total(&bids)) / share(even[0], total(&even));
+        assert!((gain - 40.0 / 13.0).abs() < 1e-12, "{gain}");
+        // On the 40 slots of the small cluster: 12.31 and nine times 3.08. 12 + 9 * 3 = 39; the
+        // slot left over goes to the largest fraction, .31.
+        assert_eq!(
+            quotas(&rates, 40, Rounding::LargestRemainder),
+            [3, 3, 3, 13, 3, 3, 3, 3, 3, 3]
+        );
+    }
+
+    /// DP-61: share 1/3240 of 120 slots is 0.04, so user 1 of 80 has no slot of its own.
+    #[test]
+    fn user_1_of_80_has_no_slot_of_120() {
+        let rates: Vec<f64> = (1..=80).map(f64::from).collect();
+        let quotas = quotas(&rates, 120, Rounding::LargestRemainder);
+        assert_eq!(quotas[0], 0);
+        assert_eq!(quotas.iter().sum::<u32>(), 120);
+        // 80/3240 * 120 = 2.96: the best fraction but one, so it is rounded up.
+        assert_eq!(quotas[79], 3);
+    }
+
+    #[test]
+    fn equal_fractions_are_served_in_order_of_names() {
+        // 10/4 = 2.5 each: two of the four get the slots that are left.
+        assert_eq!(
+            quotas(&[1.0; 4], 10, Rounding::LargestRemainder),
+            [3, 3, 2, 2]
+        );
+        assert_eq!(quotas(&[1.0; 4], 10, Rounding::HalfUp), [3, 3, 3, 3]);
+        assert_eq!(quotas(&[1.0; 4], 10, Rounding::Floor), [2, 2, 2, 2]);
+        // 1/3 each: half-up gives nothing to anybody of one slot.
+        assert_eq!(quotas(&[1.0; 3], 1, Rounding::HalfUp), [0, 0, 0]);
+        assert_eq!(quotas(&[1.0; 3], 1, Rounding::LargestRemainder), [1, 0, 0]);
+    }
+
+    #[test]
+    fn no_bids_no_slots_and_no_division_by_zero() {
+        assert!(divide(&[], Credits::ZERO, 15, Rounding::HalfUp).is_empty());
+        let zero = [Credits::ZERO];
+        for (_, rounding) in Rounding::NAMES {
+            assert_eq!(divide(&zero, Credits::ZERO, 15, *rounding), [0]);
+            assert_eq!(quotas(&[4.0, 2.0], 0, *rounding), [0, 0]);
+        }
+        assert_eq!(share(Credits::ZERO, Credits::ZERO), 0.0);
+        assert_eq!(exact(Credits::ZERO, Credits::ZERO, 15), 0.0);
+    }
+
+    /// A price above the sum of the bids (published overdraft) enlarges nobody's quota.
+    #[test]
+    fn a_price_above_the_bids_leaves_slots_over() {
+        let bids = credits(&[1.0, 1.0]);
+        let price = Credits::from_number(4.0).expect("valid");
+        assert_eq!(divide(&bids, price, 8, Rounding::LargestRemainder), [2, 2]);
+    }
+
+    proptest! {
+        /// Quotas add up to the slots, and none is a whole slot away from its entitlement.
+        #[test]
+        fn largest_remainder_adds_up_and_is_within_one(
+            micro in prop::collection::vec(0i64..5_000_000_000, 1..40),
+            slots in 0u32..5_000,
+        ) {
+            let bids: Vec<Credits> = micro.iter().map(|m| Credits::from_micro(*m)).collect();
+            let price = total(&bids);
+            prop_assume!(price > Credits::ZERO);
+            let quotas = divide(&bids, price, slots, Rounding::LargestRemainder);
+            prop_assert_eq!(quotas.iter().sum::<u32>(), slots);
+            for (bid, quota) in bids.iter().zip(&quotas) {
+                let real = bid.micro() as f64 * f64::from(slots) / price.micro() as f64;
+                prop_assert!((real - f64::from(*quota)).abs() < 1.0, "{real} against {quota}");
+            }
+        }
+
+        /// DP-2: raising one bid, all else equal, never takes a slot from the bidder.
+        #[test]
+        fn a_higher_bid_never_gets_fewer_slots(
+            micro in prop::collection::vec(1i64..9_000_000, 2..12),
+            slots in 0u32..300,
+            raised in 1i64..9_000_000,
+            which in 0usize..3,
+        ) {
+            let rounding = Rounding::NAMES[which].1;
+            let bids: Vec<Credits> = micro.iter().map(|m| Credits::from_micro(*m)).collect();
+            let before = divide(&bids, total(&bids), slots, rounding)[0];
+            let mut more = bids;
+            more[0] = more[0] + Credits::from_micro(raised);
+            let after = divide(&more, total(&more), slots, rounding)[0];
+            prop_assert!(after >= before, "{before} slots became {after}");
+        }
+    }
+}

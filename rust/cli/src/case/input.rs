@@ -20,6 +20,11 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// The JSON path, such as `$.users[0]`.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The JSON value itself.
     pub(super) fn value(&self) -> &'a Value {
         self.value

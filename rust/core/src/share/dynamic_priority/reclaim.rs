@@ -10,8 +10,8 @@ pub struct Task<K> {
     pub id: K,
     /// When its job started.
     pub job_started: i64,
-    /// How far it is, 0 to 1,000.
-    pub progress_per_mille: u32,
+    /// How far it is, in any unit: only the order counts.
+    pub progress: u64,
     /// When it started.
     pub started: i64,
     /// Whether it is committing its output: never taken.
@@ -87,7 +87,7 @@ pub fn victims<K: Copy + Ord>(holdings: &[Holding<K>], idle: u32, order: Victims
     }
     candidates.sort_by_key(|(i, task)| {
         let progress = match order {
-            Victims::Progress => task.progress_per_mille,
+            Victims::Progress => task.progress,
             Victims::Latest => 0,
         };
         let job = (Reverse(task.job_started), *i);
@@ -112,11 +112,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn task(id: u32, job_started: i64, progress: u32, started: i64) -> Task<u32> {
+    fn task(id: u32, job_started: i64, progress: u64, started: i64) -> Task<u32> {
         Task {
             id,
             job_started,
-            progress_per_mille: progress,
+            progress,
             started,
             committing: false,
             going: false,
@@ -224,7 +224,7 @@ mod tests {
         #[test]
         fn never_too_many_and_never_below_quota(
             raw in prop::collection::vec(
-                (0u32..6, 0u32..6, prop::collection::vec((0i64..4, 0u32..1000, any::<bool>()), 0..8)),
+                (0u32..6, 0u32..6, prop::collection::vec((0i64..4, 0u64..1000, any::<bool>()), 0..8)),
                 1..6,
             ),
             idle in 0u32..4,

@@ -5,6 +5,3 @@ pub mod account;
 pub mod policy;
 pub mod quota;
 pub mod reclaim;
-
-/// How many pools of slots there are.
-pub const POOLS: usize = 2;

@@ -114,7 +114,8 @@ fn victims_of_two_queues() {
     let case = json!({"op": "preempt", "free": 1, "queues": [
         {"name": "poor", "quota": 4, "pending": 9, "running": []},
         {"name": "old", "quota": 1, "pending": 0, "job_start": 10, "running": [
-            {"id": "o1", "progress": 0.2, "start": 30}, {"id": "o2", "progress": 0.1, "start": 20}]},
+            {"id": "o1", "progress": 0.2, "start": 30},
+            {"id": "o2", "progress": 0.1, "start": 20}]},
         {"name": "young", "quota": 1, "pending": 0, "job_start": 20, "running": [
             {"id": "y1", "progress": 0.9, "start": 50}, {"id": "y2", "progress": 0.9, "start": 60},
             {"id": "y3", "progress": 0.0, "start": 70, "committing": true}]},

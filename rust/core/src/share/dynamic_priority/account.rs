@@ -2,9 +2,9 @@
 //! the quotas of the next interval (DP-1 to DP-16). Knows no clock, queue or job; money is fixed
 //! point, so that not a unit is lost or made.
 
-use super::POOLS;
 use super::policy::{ChargeCap, ChargeRate, Overdraft, Policy, Solvent};
 use super::quota::{divide, exact, share};
+use crate::change::POOLS;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Add;

@@ -218,13 +218,18 @@ mod tests {
         assert!(victims(&holdings, 0, Victims::Progress).is_empty());
     }
 
+    /// Start of the job, progress and whether it commits, of some tasks.
+    fn tasks() -> impl Strategy<Value = Vec<(i64, u64, bool)>> {
+        prop::collection::vec((0i64..4, 0u64..1000, any::<bool>()), 0..8)
+    }
+
     proptest! {
         /// DP-24, over random states: as many as needed while there is surplus, never more from
         /// a user than it is above its quota, nothing twice.
         #[test]
         fn never_too_many_and_never_below_quota(
             raw in prop::collection::vec(
-                (0u32..6, 0u32..6, prop::collection::vec((0i64..4, 0u64..1000, any::<bool>()), 0..8)),
+                (0u32..6, 0u32..6, tasks()),
                 1..6,
             ),
             idle in 0u32..4,

@@ -7,6 +7,9 @@ TEST_PARTS=(scripts rust java native integration readme)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
 STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
+# How many JVM test steps run at a time: a mini cluster spends about half of its time waiting, for
+# heartbeats and expiries that no processor makes shorter.
+LANES=${HEDDLE_TEST_LANES:-2}
 
 total_passed=0
 total_failed=0
@@ -119,6 +122,44 @@ run_junit() {
     return $code
 }
 
+# junit_steps LINES: lines TITLE<tab>PROJECT<tab>HADOOP<tab>NAME<tab>CLASS..., each run as
+# a step, LANES at a time. A step in a lane is a subshell: what it counted comes back through a file.
+junit_steps() {
+    mkdir -p "$LOGS"
+    local line running=0 names=() name counts
+    # A shell makes its background commands deaf to Ctrl-C; they belong to it all the same.
+    trap 'kill -TERM 0' INT
+    while IFS= read -r line; do
+        if [ $running -ge "$LANES" ]; then
+            wait -n || true
+            running=$((running - 1))
+        fi
+        name=$(cut -f 4 <<<"$line")
+        names+=("$name")
+        # What counts if the lane dies before it can say more.
+        printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
+        junit_lane "$line" "$LOGS/$name.counts" &
+        running=$((running + 1))
+    done <<<"$1"
+    wait
+    trap - INT
+    for name in "${names[@]}"; do
+        read -r -a counts <"$LOGS/$name.counts"
+        total_passed=$((total_passed + counts[0]))
+        total_failed=$((total_failed + counts[1]))
+        summary+=("$(tail -n 1 "$LOGS/$name.counts")")
+    done
+}
+
+# junit_lane LINE FILE: one step; leaves "PASSED FAILED" and its line of the summary in FILE.
+junit_lane() {
+    local fields
+    IFS=$'\t' read -r -a fields <<<"$1"
+    total_passed=0 total_failed=0 summary=()
+    test_step "${fields[0]}" "${fields[3]}" count_junit run_junit "${fields[@]:1}"
+    printf '%s %s\n%s\n' "$total_passed" "$total_failed" "${summary[0]}" >"$2"
+}
+
 # What -Xcheck:jni found, each line with the prefix that count_junit and show_failure look for.
 jni_warnings() {
     local found pattern='(WARNING|FATAL ERROR) in native method|WARNING: JNI local refs'
@@ -147,10 +188,13 @@ part_java() {
         run_gradle -x nativeLibrary --continue linkCheck
     mapfile -t classes < <(test_classes java "$class")
     [ ${#classes[@]} -gt 0 ] || return 0
-    for hadoop in "$@"; do
-        test_step "java: Hadoop $hadoop" "java-$hadoop" count_junit \
-            run_junit java "$hadoop" "java-$hadoop" "${classes[@]}"
-    done
+    junit_steps "$(for hadoop in "$@"; do
+        printf '%s\t' "java: Hadoop $hadoop" java "$hadoop" "java-$hadoop"
+        (
+            IFS=$'\t'
+            printf '%s\n' "${classes[*]}"
+        )
+    done)"
 }
 
 part_native() {
@@ -165,12 +209,12 @@ part_native() {
 part_integration() {
     local class=$1 hadoop name
     shift
-    for hadoop in "$@"; do
+    junit_steps "$(for hadoop in "$@"; do
         while read -r name; do
-            test_step "${name##*.}: Hadoop $hadoop" "${name##*.}-$hadoop" count_junit \
-                run_junit integration "$hadoop" "${name##*.}-$hadoop" "$name"
+            printf '%s\t%s\t%s\t%s\t%s\n' "${name##*.}: Hadoop $hadoop" integration "$hadoop" \
+                "${name##*.}-$hadoop" "$name"
         done < <(test_classes integration "$class")
-    done
+    done)"
 }
 
 # The commands that README.md shows in its code blocks, without prompt and comment.

@@ -226,7 +226,11 @@ fn user_limits() {
 /// `testSmallJobs`, and `testSmallJobInLargePool` with the published variant of shares.
 #[test]
 fn small_jobs() {
-    let small = |job: &str, tasks: u32, pool: &str| json!({"op": "submit", "job": job, "tasks": tasks, "pool": pool});
+    let small = |job: &str, tasks: u32, pool: &str| {
+        let mut submit = submit(job, pool);
+        submit["tasks"] = json!(tasks);
+        submit
+    };
     let steps = [
         small("j1", 2, "default"),
         advance(100),

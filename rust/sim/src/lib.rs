@@ -10,6 +10,7 @@ pub mod agenda;
 pub mod check;
 pub mod failure;
 pub mod features;
+pub mod fluid;
 pub mod host;
 pub mod link;
 pub mod master;
@@ -17,6 +18,7 @@ pub mod outcome;
 pub mod policy;
 pub mod queues;
 pub mod random;
+pub mod swim;
 pub mod workload;
 pub mod world;
 

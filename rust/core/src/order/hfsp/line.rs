@@ -1,0 +1,240 @@
+//! An order kept as numbers: each item has a label, labels rise along the line, and only items
+//! that change places get new ones. So a change of order costs the indexes that go by the labels
+//! only what really moved. Knows nothing of what the order means.
+
+/// How far apart labels are set where there is nothing to fit between.
+const GAP: i64 = 1 << 40;
+
+/// Where labels have become this crowded, more of their neighbours are moved apart.
+const CROWDED: i64 = 1 << 10;
+
+/// The line. Items are small numbers, used as indexes.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// From first to last.
+    order: Vec<u32>,
+    /// By item.
+    labels: Vec<i64>,
+    moved: Vec<u32>,
+}
+
+impl Line {
+    /// The items from first to last.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Its label: the smaller the earlier.
+    pub(super) fn label(&self, item: u32) -> i64 {
+        self.labels[item as usize]
+    }
+
+    /// Takes whose labels changed since the last call; an item may be named twice, and may have
+    /// left since.
+    pub(super) fn take_moved(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Puts a new item before the first of a higher rank. The line must be in order of ranks.
+    pub(super) fn insert<R: Ord>(&mut self, item: u32, rank: impl Fn(u32) -> R) {
+        let own = rank(item);
+        let at = self.order.partition_point(|other| rank(*other) < own);
+        if self.labels.len() <= item as usize {
+            self.labels.resize(item as usize + 1, 0);
+        }
+        self.order.insert(at, item);
+        self.set_label(at);
+    }
+
+    /// Takes an item out.
+    pub(super) fn remove(&mut self, item: u32) {
+        let label = self.label(item);
+        let at = self.order.partition_point(|i| self.labels[*i as usize] < label);
+        if self.order.get(at) == Some(&item) {
+            self.order.remove(at);
+        }
+    }
+
+    /// Restores the order after ranks have changed, moving as few items as can be.
+    pub(super) fn resort<R: Ord>(&mut self, rank: impl Fn(u32) -> R) {
+        let ranks: Vec<R> = self.order.iter().map(|item| rank(*item)).collect();
+        if ranks.is_sorted() {
+            return;
+        }
+        let stays = longest_rising(&ranks);
+        let order = std::mem::take(&mut self.order);
+        let mut movers = Vec::new();
+        for (item, stays) in order.into_iter().zip(stays) {
+            if stays {
+                self.order.push(item);
+            } else {
+                movers.push(item);
+            }
+        }
+        for item in movers {
+            self.insert(item, &rank);
+        }
+    }
+
+    fn set_label(&mut self, at: usize) {
+        let label_at = |at: usize| self.order.get(at).map(|item| self.label(*item));
+        let before = at.checked_sub(1).and_then(label_at);
+        let label = match (before, label_at(at + 1)) {
+            (None, None) => Some(0),
+            (Some(before), None) => before.checked_add(GAP),
+            (None, Some(after)) => after.checked_sub(GAP),
+            (Some(before), Some(after)) if i128::from(after) - i128::from(before) < 2 => None,
+            (Some(before), Some(after)) => Some(midpoint(before, after)),
+        };
+        match label {
+            Some(label) => self.assign(at, label),
+            None => self.spread(at),
+        }
+    }
+
+    fn assign(&mut self, at: usize, label: i64) {
+        let item = self.order[at];
+        self.labels[item as usize] = label;
+        self.moved.push(item);
+    }
+
+    /// Sets the labels around `at` apart, of ever more neighbours until there is room.
+    fn spread(&mut self, at: usize) {
+        let len = self.order.len();
+        let mut reach = 8;
+        loop {
+            let (from, to) = (at.saturating_sub(reach), (at + reach + 1).min(len));
+            if from == 0 && to == len {
+                let first = -(len as i64 / 2) * GAP;
+                (0..len).for_each(|i| self.assign(i, first.saturating_add(i as i64 * GAP)));
+                return;
+            }
+            // At an end of the line the window itself ends where the last label is.
+            let low = match from {
+                0 => i128::from(self.label(self.order[0])) - 1,
+                _ => i128::from(self.label(self.order[from - 1])),
+            };
+            let high = match self.order.get(to) {
+                None => i128::from(self.label(self.order[len - 1])) + 1,
+                Some(item) => i128::from(self.label(*item)),
+            };
+            let parts = (to - from + 1) as i128;
+            if (high - low) / parts >= i128::from(CROWDED) {
+                for i in from..to {
+                    let label = low + (high - low) * (i - from + 1) as i128 / parts;
+                    self.assign(i, i64::try_from(label).expect("between two labels"));
+                }
+                return;
+            }
+            reach *= 2;
+        }
+    }
+}
+
+fn midpoint(a: i64, b: i64) -> i64 {
+    ((i128::from(a) + i128::from(b)).div_euclid(2)) as i64
+}
+
+/// Which elements belong to one longest strictly rising subsequence. O(n log n).
+fn longest_rising<R: Ord>(ranks: &[R]) -> Vec<bool> {
+    // The end of the best subsequence of each length, and each element's predecessor in its own.
+    let mut tails: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(ranks.len());
+    for (i, rank) in ranks.iter().enumerate() {
+        let length = tails.partition_point(|tail| ranks[*tail] < *rank);
+        before.push(length.checked_sub(1).map(|length| tails[length]));
+        if length == tails.len() {
+            tails.push(i);
+        } else {
+            tails[length] = i;
+        }
+    }
+    let mut member = vec![false; ranks.len()];
+    let mut at = tails.last().copied();
+    while let Some(i) = at {
+        member[i] = true;
+        at = before[i];
+    }
+    member
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(line: &Line, ranks: &[u32]) {
+        let rank = |item: &u32| (ranks[*item as usize], *item);
+        assert!(line.order.is_sorted_by_key(rank), "{:?}", line.order);
+        let label = |item: &u32| line.label(*item);
+        let strictly = line.order.windows(2).all(|p| label(&p[0]) < label(&p[1]));
+        assert!(strictly, "labels rise along the line");
+    }
+
+    #[test]
+    fn one_that_falls_back_is_the_only_one_to_move() {
+        let mut line = Line::default();
+        let mut ranks: Vec<u32> = (0..50).collect();
+        for item in 0..50 {
+            line.insert(item, |i| ranks[i as usize]);
+        }
+        line.take_moved();
+        ranks[3] = 99;
+        line.resort(|i| ranks[i as usize]);
+        assert_eq!(line.take_moved(), [3]);
+        assert_eq!(line.order().last(), Some(&3));
+        line.resort(|i| ranks[i as usize]);
+        assert!(line.take_moved().is_empty());
+    }
+
+    /// Always between the same two: halving 2^40 is over after 40 insertions, so labels are spread
+    /// again and again; that must stay cheap: by the bound of such lists O(log n) moves each.
+    #[test]
+    fn insertions_at_one_place_move_few_others() {
+        let mut line = Line::default();
+        let ranks: Vec<u32> = (0..4_000).map(|i| if i == 0 { 9_999 } else { i }).collect();
+        let mut moved = 0;
+        for item in 0..4_000 {
+            line.insert(item, |i| ranks[i as usize]);
+            moved += line.take_moved().len();
+        }
+        check(&line, &ranks);
+        assert!(moved < 4_000 * 12, "{moved} moves for 4,000 insertions");
+    }
+
+    proptest! {
+        #[test]
+        fn stays_in_order_whatever_happens(
+            ops in prop::collection::vec((0u8..4, 0u32..60, 0u32..1_000), 1..200),
+        ) {
+            let mut line = Line::default();
+            let mut ranks = vec![0u32; 60];
+            let mut inside = [false; 60];
+            for (op, item, rank) in ops {
+                let at = item as usize;
+                match op {
+                    0 if inside[at] => {
+                        line.remove(item);
+                        inside[at] = false;
+                    }
+                    1 => {
+                        ranks[at] = rank;
+                        line.resort(|i| (ranks[i as usize], i));
+                    }
+                    2 => {
+                        ranks.iter_mut().for_each(|r| *r = r.wrapping_mul(rank | 1) % 1_000);
+                        line.resort(|i| (ranks[i as usize], i));
+                    }
+                    _ if !inside[at] => {
+                        ranks[at] = rank;
+                        line.insert(item, |i| (ranks[i as usize], i));
+                        inside[at] = true;
+                    }
+                    _ => {}
+                }
+                check(&line, &ranks);
+                prop_assert_eq!(line.order.len(), inside.iter().filter(|i| **i).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The fluid model with slots: a job may use up to `width` of them, in any fraction, and gives
+//! them up or takes them at once. Between the one server and the cluster of tasks: it shows what
+//! narrow jobs do to an order of service. O(n) per event.
+
+use super::mean_sojourn_of;
+use std::cmp::Ordering;
+
+/// A job of the fluid model with slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WideJob {
+    /// When it is submitted, in seconds.
+    pub arrival: f64,
+    /// What it needs, in slot-seconds.
+    pub work: f64,
+    /// How many slots it can use at once; above 0.
+    pub width: f64,
+    /// What the scheduler takes its work for.
+    pub estimate: f64,
+}
+
+/// An order of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// First come, first served: each as many slots as it can use of what those before leave.
+    Fcfs,
+    /// Max-min fair.
+    Fair,
+    /// By the least remaining work, as estimated.
+    Srpt,
+    /// By the least work left in a virtual max-min fair system of the same slots; late jobs
+    /// first, by their virtual ends.
+    Hfsp,
+    /// The same, but late jobs share.
+    HfspSharing,
+}
+
+impl Policy {
+    /// Every policy with its name in cases and tables.
+    pub const ALL: [(&'static str, Policy); 5] = [
+        ("fcfs", Policy::Fcfs),
+        ("fair", Policy::Fair),
+        ("srpt", Policy::Srpt),
+        ("hfsp", Policy::Hfsp),
+        ("hfsp_ps", Policy::HfspSharing),
+    ];
+}
+
+/// When each job ends, in the order of `jobs`, which are sorted by arrival.
+pub fn completions(policy: Policy, slots: f64, jobs: &[WideJob]) -> Vec<f64> {
+    let mut system = System::new(policy, slots, jobs);
+    loop {
+        system.arrive();
+        if system.unfinished == 0 {
+            break;
+        }
+        system.allocate();
+        let step = system.next_event();
+        system.run(step);
+    }
+    system.jobs.iter().map(|job| job.end).collect()
+}
+
+/// Mean time from arrival to end; 0 without jobs.
+pub fn mean_sojourn(jobs: &[WideJob], completions: &[f64]) -> f64 {
+    mean_sojourn_of(jobs.iter().map(|job| job.arrival), completions)
+}
+
+/// Max-min fair parts of `slots` among parties that can use at most `widths`.
+pub fn max_min(slots: f64, widths: &[f64]) -> Vec<f64> {
+    let mut by_width: Vec<usize> = (0..widths.len()).collect();
+    by_width.sort_by(|a, b| widths[*a].total_cmp(&widths[*b]));
+    let (mut parts, mut free) = (vec![0.0; widths.len()], slots);
+    for (served, i) in by_width.iter().enumerate() {
+        let even = free / (widths.len() - served) as f64;
+        parts[*i] = widths[*i].min(even);
+        free -= parts[*i];
+    }
+    parts
+}
+
+/// A job under way.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    job: WideJob,
+    /// Work left: really, and by the estimate; the latter falls below 0 if it was too small.
+    left: f64,
+    estimated_left: f64,
+    /// Work left in the virtual system, and when that ended.
+    virtual_left: f64,
+    virtual_end: f64,
+    end: f64,
+    /// Slots, really and virtually.
+    rate: f64,
+    virtual_rate: f64,
+}
+
+impl Running {
+    fn new(job: WideJob) -> Running {
+        Running {
+            job,
+            left: job.work,
+            estimated_left: job.estimate,
+            virtual_left: job.estimate,
+            virtual_end: f64::INFINITY,
+            end: f64::INFINITY,
+            rate: 0.0,
+            virtual_rate: 0.0,
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.virtual_end.is_finite()
+    }
+}
+
+struct System {
+    policy: Policy,
+    slots: f64,
+    now: f64,
+    jobs: Vec<Running>,
+    /// The first so many jobs have been submitted.
+    arrived: usize,
+    unfinished: usize,
+    /// Those submitted and not ended, first in service first.
+    order: Vec<usize>,
+}
+
+impl System {
+    fn new(policy: Policy, slots: f64, jobs: &[WideJob]) -> System {
+        System {
+            policy,
+            slots,
+            now: jobs.first().map_or(0.0, |job| job.arrival),
+            jobs: jobs.iter().map(|job| Running::new(*job)).collect(),
+            arrived: 0,
+            unfinished: jobs.len(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Takes in whoever is submitted now, and lets go whoever has nothing left.
+    fn arrive(&mut self) {
+        while self.arrived < self.jobs.len() && self.jobs[self.arrived].job.arrival <= self.now {
+            self.order.push(self.arrived);
+            self.arrived += 1;
+        }
+        let now = self.now;
+        for job in &mut self.jobs[..self.arrived] {
+            if job.virtual_left <= 0.0 && !job.is_late() {
+                job.virtual_end = now;
+            }
+            if job.left <= 0.0 && job.end.is_infinite() {
+                job.end = now;
+                self.unfinished -= 1;
+            }
+        }
+        self.order.retain(|i| self.jobs[*i].end.is_infinite());
+    }
+
+    fn allocate(&mut self) {
+        let ended = |i: &usize| self.jobs[*i].is_late();
+        let virtually: Vec<usize> = (0..self.arrived).filter(|i| !ended(i)).collect();
+        for job in &mut self.jobs {
+            (job.rate, job.virtual_rate) = (0.0, 0.0);
+        }
+        for (i, part) in self.shared(&virtually, self.slots) {
+            self.jobs[i].virtual_rate = part;
+        }
+        let mut order = std::mem::take(&mut self.order);
+        order.sort_by(|a, b| self.compare(*a, *b));
+        let late = |i: &&usize| self.jobs[**i].is_late();
+        let sharing = match self.policy {
+            Policy::Fair => order.len(),
+            Policy::HfspSharing => order.iter().take_while(late).count(),
+            _ => 0,
+        };
+        let mut free = self.slots;
+        for (i, part) in self.shared(&order[..sharing], free) {
+            self.jobs[i].rate = part;
+            free -= part;
+        }
+        for i in &order[sharing..] {
+            let job = &mut self.jobs[*i];
+            job.rate = job.job.width.min(free);
+            free -= job.rate;
+        }
+        self.order = order;
+    }
+
+    fn shared(&self, members: &[usize], slots: f64) -> Vec<(usize, f64)> {
+        let widths: Vec<f64> = members.iter().map(|i| self.jobs[*i].job.width).collect();
+        let parts = max_min(slots, &widths);
+        members.iter().copied().zip(parts).collect()
+    }
+
+    /// What the policy compares, and how fast it falls.
+    fn key(&self, i: usize) -> (f64, f64) {
+        let job = &self.jobs[i];
+        match self.policy {
+            Policy::Fcfs | Policy::Fair => (i as f64, 0.0),
+            Policy::Srpt => (job.estimated_left, job.rate),
+            Policy::Hfsp | Policy::HfspSharing if job.is_late() => (f64::NEG_INFINITY, 0.0),
+            Policy::Hfsp | Policy::HfspSharing => (job.virtual_left, job.virtual_rate),
+        }
+    }
+
+    /// Of two with equal keys the one that falls faster would be first a moment later, so it is
+    /// first now: under SRPT that is the wider one, whichever of them is served first.
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let falls = |i: usize| match self.policy {
+            Policy::Srpt => self.jobs[i].job.width,
+            _ => self.key(i).1,
+        };
+        let end = |i: usize| self.jobs[i].virtual_end;
+        let keys = self.key(a).0.total_cmp(&self.key(b).0);
+        let late = end(a).total_cmp(&end(b));
+        keys.then(late.then(falls(b).total_cmp(&falls(a))).then(a.cmp(&b)))
+    }
+
+    /// How long until something changes: an arrival, an end, or one job overtaking another.
+    fn next_event(&mut self) -> Step {
+        let mut step = Step::default();
+        if let Some(next) = self.jobs.get(self.arrived) {
+            step.sooner(next.job.arrival - self.now, What::Arrival(next.job.arrival));
+        }
+        for (i, job) in self.jobs[..self.arrived].iter().enumerate() {
+            if job.rate > 0.0 {
+                step.sooner(job.left / job.rate, What::End(i));
+            }
+            if job.virtual_rate > 0.0 {
+                let what = What::VirtualEnd(i);
+                step.sooner(job.virtual_left / job.virtual_rate, what);
+            }
+        }
+        for pair in self.order.windows(2) {
+            let ((before, slow), (after, fast)) = (self.key(pair[0]), self.key(pair[1]));
+            if before.is_finite() && fast > slow && after > before {
+                let what = What::Overtaking(pair[0], pair[1]);
+                step.sooner((after - before) / (fast - slow), what);
+            }
+        }
+        step
+    }
+
+    fn run(&mut self, step: Step) {
+        self.now += step.length;
+        for job in &mut self.jobs[..self.arrived] {
+            job.left -= job.rate * step.length;
+            job.estimated_left -= job.rate * step.length;
+            job.virtual_left -= job.virtual_rate * step.length;
+        }
+        // What the step was worked out for happens exactly, whatever the rounding.
+        match step.what {
+            What::Nothing => unreachable!("an unfinished job either runs or is yet to come"),
+            What::Arrival(at) => self.now = at,
+            What::End(i) => self.jobs[i].left = 0.0,
+            What::VirtualEnd(i) => self.jobs[i].virtual_left = 0.0,
+            What::Overtaking(before, after) => {
+                let (estimated, virtually) = {
+                    let job = &self.jobs[before];
+                    (job.estimated_left, job.virtual_left)
+                };
+                match self.policy {
+                    Policy::Srpt => self.jobs[after].estimated_left = estimated,
+                    _ => self.jobs[after].virtual_left = virtually,
+                }
+            }
+        }
+    }
+}
+
+/// What ends a step.
+#[derive(Clone, Copy, Debug, Default)]
+enum What {
+    #[default]
+    Nothing,
+    Arrival(f64),
+    End(usize),
+    VirtualEnd(usize),
+    Overtaking(usize, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    length: f64,
+    what: What,
+}
+
+impl Default for Step {
+    fn default() -> Step {
+        Step {
+            length: f64::INFINITY,
+            what: What::Nothing,
+        }
+    }
+}
+
+impl Step {
+    fn sooner(&mut self, length: f64, what: What) {
+        if length < self.length {
+            *self = Step {
+                length: length.max(0.0),
+                what,
+            };
+        }
+    }
+}

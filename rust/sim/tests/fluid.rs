@@ -1,0 +1,279 @@
+//! The fluid model against the HFSP paper's example, its trace results as recomputed outside
+//! (`spec` HF-3, HF-8, HF-9), and properties of the order of service.
+
+use heddle_sim::fluid::errors::with_errors;
+use heddle_sim::fluid::multislot::{self, Policy, WideJob};
+use heddle_sim::fluid::{Discipline, Job, completions, mean_sojourn};
+use heddle_sim::swim;
+use proptest::prelude::*;
+use std::sync::OnceLock;
+
+const TRACE: &str = include_str!("../traces/FB-2010_samples_24_times_1hr_0.tsv");
+const SIGMAS: [f64; 4] = [0.125, 0.25, 0.5, 1.0];
+const RUNS: u64 = 100;
+
+fn trace_jobs(d_over_n: f64) -> Vec<Job> {
+    let trace = swim::parse(TRACE).expect("the trace is sound");
+    swim::fluid_jobs(&trace, d_over_n, 0.9)
+}
+
+fn mean(discipline: Discipline, jobs: &[Job]) -> f64 {
+    mean_sojourn(jobs, &completions(discipline, jobs))
+}
+
+fn assert_near(found: &[f64], expected: &[f64]) {
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6;
+    let same = found.len() == expected.len() && found.iter().zip(expected).all(near);
+    assert!(same, "{found:?} instead of {expected:?}");
+}
+
+/// HF-3, figure 1. FCFS by addition; HFSP: j2 and j3 end virtually first, so they interrupt j1.
+#[test]
+fn the_example_of_figure_1() {
+    let jobs = [(0.0, 30.0), (10.0, 10.0), (15.0, 10.0)].map(|(at, size)| Job::exact(at, size));
+    assert_near(&completions(Discipline::Ps, &jobs), &[50.0, 37.5, 42.5]);
+    assert_near(&completions(Discipline::Srpt, &jobs), &[50.0, 20.0, 30.0]);
+    assert_near(&completions(Discipline::Fcfs, &jobs), &[30.0, 40.0, 50.0]);
+    for discipline in [Discipline::FspFifo, Discipline::FspPs] {
+        assert_near(&completions(discipline, &jobs), &[50.0, 20.0, 30.0]);
+    }
+}
+
+/// HF-6 to HF-9: the paper prints 1934 s; the others are the authors' simulator's.
+#[test]
+fn the_trace_without_errors() {
+    let jobs = trace_jobs(4.0);
+    assert_eq!(jobs.len(), 24_442);
+    assert_eq!(jobs.iter().filter(|job| job.size == 0.0).count(), 127);
+    assert_eq!(jobs[jobs.len() - 1].arrival, 86_408.0);
+    let expected = [
+        (Discipline::Fcfs, 1933.91),
+        (Discipline::Ps, 27.75),
+        (Discipline::Srpt, 9.79),
+        (Discipline::FspFifo, 10.38),
+        (Discipline::FspPs, 10.38),
+    ];
+    for (discipline, seconds) in expected {
+        let found = mean(discipline, &jobs);
+        // Half a unit of the last digit that is given.
+        assert!((found - seconds).abs() < 0.005, "{discipline:?}: {found}");
+    }
+    // The range over d/n, which shows that 4 is what the paper used.
+    let [least, most] = [1.0, 10.0].map(|d_over_n| mean(Discipline::Fcfs, &trace_jobs(d_over_n)));
+    assert_eq!((least.round(), most.round()), (1416.0, 2622.0));
+}
+
+/// The means of 100 seeded runs at each sigma, sorted: SRPT, late jobs in line, late jobs sharing.
+fn runs() -> &'static Vec<[Vec<f64>; 3]> {
+    static RESULTS: OnceLock<Vec<[Vec<f64>; 3]>> = OnceLock::new();
+    RESULTS.get_or_init(|| {
+        let exact = trace_jobs(4.0);
+        let at = |sigma: f64| {
+            let mut found: [Vec<f64>; 3] = Default::default();
+            for seed in 0..RUNS {
+                let jobs = with_errors(&exact, sigma, seed);
+                let tried = [Discipline::Srpt, Discipline::FspFifo, Discipline::FspPs];
+                for (means, discipline) in found.iter_mut().zip(tried) {
+                    means.push(mean(discipline, &jobs));
+                }
+            }
+            for means in &mut found {
+                means.sort_by(f64::total_cmp);
+            }
+            found
+        };
+        SIGMAS.map(at).into()
+    })
+}
+
+/// HF-9's medians are of 100 random runs, and so are ours. How many of our runs lie below the true
+/// median is binomial(100, 1/2), standard deviation 5; against another such median it is 7.07.
+/// 3.29 of those (1 in 1,000) are 23 runs: the published median, give or take its last digit, must
+/// lie between our 27th and our 74th.
+#[test]
+fn the_medians_with_errors() {
+    let published = [
+        [11.2, 15.1, 26.1, 43.7],
+        [10.6, 11.0, 11.7, 12.8],
+        [10.3, 10.4, 10.8, 12.3],
+    ];
+    for (at, found) in runs().iter().enumerate() {
+        for (means, published) in found.iter().zip(published) {
+            let (low, high) = (means[26] - 0.05, means[73] + 0.05);
+            let median = (means[49] + means[50]) / 2.0;
+            assert!(
+                low <= published[at] && published[at] <= high,
+                "sigma {}: {median} in [{low}, {high}], published {}",
+                SIGMAS[at],
+                published[at]
+            );
+        }
+    }
+}
+
+/// HF-9: SRPT is worse than PS in 0, 0, 39 and 79 of 100 runs; within 3.29 standard deviations of
+/// the difference of two binomials (6.9 for 39, 5.8 for 79). 0 of 100 leaves room for a
+/// probability of 0.067 (0.933^100 is 1 in 1,000), so for 7 of ours.
+/// HF-8: SRVT stays near the error-free value for sigma < 0.5 and far below SRPT beyond.
+#[test]
+fn errors_hurt_srpt_much_more_than_hfsp() {
+    let worse = |means: &[f64]| means.iter().filter(|mean| **mean > 27.75).count() as i64;
+    let slack = [7, 7, 23, 19];
+    for ((found, published), slack) in runs().iter().zip([0, 0, 39, 79]).zip(slack) {
+        let worse = worse(&found[0]);
+        assert!((worse - published).abs() <= slack, "{worse}: {published}");
+        for late in &found[1..] {
+            assert!(
+                late[49] < found[0][49],
+                "the median of HFSP's order is lower"
+            );
+        }
+    }
+    assert!(runs()[..2].iter().all(|found| found[1][49] < 1.1 * 10.38));
+}
+
+/// HF-41: sizes of 0, jobs at the same time, a late job; by hand. At 0 the job of 10 (taken for 2)
+/// and one of 4: virtual ends 4 and 6. The first is served to 4, is late from then on, and goes
+/// on to 10 in line, the other to 14; sharing: 6 and 4 left at 4, so 4 + 2 * 4 = 12, then 14.
+#[test]
+fn edge_cases_by_hand() {
+    let late = [(0.0, 10.0, 2.0), (0.0, 4.0, 4.0)].map(|(arrival, size, estimate)| Job {
+        arrival,
+        size,
+        estimate,
+    });
+    assert_near(&completions(Discipline::FspFifo, &late), &[10.0, 14.0]);
+    // Both are late from 6 on: 4 of the first and all of the second are left. Sharing until
+    // the second and the first end together after 8.
+    assert_near(&completions(Discipline::FspPs, &late), &[14.0, 14.0]);
+    for (_, discipline) in Discipline::ALL {
+        assert!(completions(discipline, &[]).is_empty());
+        let zero = [
+            Job::exact(3.0, 0.0),
+            Job::exact(3.0, 5.0),
+            Job::exact(20.0, 0.0),
+        ];
+        assert_near(&completions(discipline, &zero), &[3.0, 8.0, 20.0]);
+        let twins = [Job::exact(0.0, 2.0), Job::exact(0.0, 2.0)];
+        let expected = if discipline == Discipline::Ps {
+            [4.0, 4.0]
+        } else {
+            [2.0, 4.0]
+        };
+        assert_near(&completions(discipline, &twins), &expected);
+    }
+}
+
+/// By hand, 10 slots: a narrow job (width 1, work 5) and a wide one (width 10, work 45) from 0.
+/// FCFS and fair: 1 + 9 slots until 5, both over then. A third, width 10, work 20, at 1: fair: 1
+/// + 4.5 + 4.5 until the third has 20 at 1 + 40/9 > 5: at 5 it has 18, the wide one 9 + 18 = 27;
+/// then 5 + 5: third at 5.4, wide has 29 and is alone: 5.4 + 16/10 = 7.
+#[test]
+fn slots_by_hand() {
+    let job = |arrival, work, width| WideJob {
+        arrival,
+        work,
+        width,
+        estimate: work,
+    };
+    let jobs = [
+        job(0.0, 5.0, 1.0),
+        job(0.0, 45.0, 10.0),
+        job(1.0, 20.0, 10.0),
+    ];
+    let ends = |policy, jobs: &[WideJob]| multislot::completions(policy, 10.0, jobs);
+    assert_near(&ends(Policy::Fcfs, &jobs[..2]), &[5.0, 5.0]);
+    assert_near(&ends(Policy::Fair, &jobs[..2]), &[5.0, 5.0]);
+    assert_near(&ends(Policy::Fair, &jobs), &[5.0, 7.0, 5.4]);
+    // FCFS: the wide one keeps its 9 slots to the end at 5, then the third takes all 10.
+    assert_near(&ends(Policy::Fcfs, &jobs), &[5.0, 5.0, 7.0]);
+    // SRPT: at 1 there are 4, 36 and 20 left: the narrow one 1 slot, the third 9. The third falls
+    // to the narrow one's level at 1 + 16/8 = 3 (2 and 2), takes 10 slots: over at 3.2. Then the
+    // narrow one has 1 slot till 5.2, the wide one 9 of its 36: 18 left at 5.2, 10 slots: 7.
+    assert_near(&ends(Policy::Srpt, &jobs), &[5.2, 7.0, 3.2]);
+    // HFSP, virtually: 5, 36, 20 at 1 become, as the rates are 1, 4.5 and 4.5, 4 - x, 36 - 4.5 x,
+    // 20 - 4.5 x: the narrow one ends virtually at 5, the third after it: it stays behind, so
+    // narrow 1 slot to 5, third 9 slots: 20 at 1 + 20/9; then the wide one 9 slots, from 5 on 10.
+    let third = 1.0 + 20.0 / 9.0;
+    let wide = 5.0 + (36.0 - 9.0 * (5.0 - third)) / 10.0;
+    assert_near(&ends(Policy::Hfsp, &jobs), &[5.0, wide, third]);
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let job = (0u32..60, 0u32..40, 1u32..9);
+    prop::collection::vec(job, 1..14).prop_map(|raw| {
+        let mut jobs: Vec<Job> = raw
+            .iter()
+            .map(|(arrival, size, wrong)| Job {
+                arrival: f64::from(*arrival),
+                size: f64::from(*size) / 4.0,
+                estimate: f64::from(*size) / 4.0 * f64::from(*wrong) / 4.0,
+            })
+            .collect();
+        jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
+        jobs
+    })
+}
+
+fn exact(jobs: &[Job]) -> Vec<Job> {
+    let known = |job: &Job| Job::exact(job.arrival, job.size);
+    jobs.iter().map(known).collect()
+}
+
+proptest! {
+    /// Two simulators that share no code agree on one server.
+    #[test]
+    fn one_slot_is_one_server(jobs in jobs()) {
+        let wide: Vec<WideJob> = jobs.iter().map(|job| WideJob {
+            arrival: job.arrival,
+            work: job.size,
+            width: 1.0,
+            estimate: job.estimate,
+        }).collect();
+        for ((_, discipline), (_, policy)) in Discipline::ALL.into_iter().zip(Policy::ALL) {
+            let server = completions(discipline, &jobs);
+            let slots = multislot::completions(policy, 1.0, &wide);
+            for (a, b) in server.iter().zip(&slots) {
+                prop_assert!((a - b).abs() < 1e-6, "{discipline:?}: {server:?} {slots:?}");
+            }
+        }
+    }
+
+    /// A job made smaller never ends later under HFSP's order.
+    #[test]
+    fn a_smaller_job_never_ends_later(jobs in jobs(), which in 0usize..14, part in 0u32..8) {
+        let jobs = exact(&jobs);
+        let which = which % jobs.len();
+        let mut less = jobs.clone();
+        let size = jobs[which].size * f64::from(part) / 8.0;
+        less[which] = Job::exact(jobs[which].arrival, size);
+        for discipline in [Discipline::FspFifo, Discipline::FspPs] {
+            let before = completions(discipline, &jobs)[which];
+            let after = completions(discipline, &less)[which];
+            prop_assert!(after <= before + 1e-9, "{discipline:?}: {before} became {after}");
+        }
+    }
+
+    /// With known sizes nobody ends later than in processor sharing (Friedman and Henderson 2003),
+    /// so nobody starves; and no order ends the last job of all earlier or later than another.
+    #[test]
+    fn nobody_ends_later_than_in_a_fair_system(jobs in jobs()) {
+        let jobs = exact(&jobs);
+        let fair = completions(Discipline::Ps, &jobs);
+        let last = fair.iter().copied().fold(0.0, f64::max);
+        for (_, discipline) in Discipline::ALL {
+            let ends = completions(discipline, &jobs);
+            let busy = ends.iter().copied().fold(0.0, f64::max);
+            prop_assert!((busy - last).abs() < 1e-6, "work conserving");
+            if matches!(discipline, Discipline::FspFifo | Discipline::FspPs) {
+                for (end, fair) in ends.iter().zip(&fair) {
+                    prop_assert!(*end <= fair + 1e-6, "{ends:?} {fair}");
+                }
+            }
+        }
+        let least = mean(Discipline::Srpt, &jobs);
+        for (_, discipline) in Discipline::ALL {
+            prop_assert!(least <= mean(discipline, &jobs) + 1e-6, "SRPT is optimal");
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 pub mod deficit;
 mod fifo;
+pub mod hfsp;
 
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};

@@ -200,7 +200,7 @@ fn slots_by_hand() {
 }
 
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
-    let job = (0u32..60, 0u32..40, 1u32..9);
+    let job = (0u32..60, 1u32..40, 1u32..9);
     prop::collection::vec(job, 1..14).prop_map(|raw| {
         let mut jobs: Vec<Job> = raw
             .iter()

@@ -3,6 +3,7 @@
 //! narrow jobs do to an order of service. O(n) per event.
 
 use super::mean_sojourn_of;
+use heddle_core::share::{Claim, waterfill_exact};
 use std::cmp::Ordering;
 
 /// A job of the fluid model with slots.
@@ -45,7 +46,8 @@ impl Policy {
     ];
 }
 
-/// When each job ends, in the order of `jobs`, which are sorted by arrival.
+/// When each job ends, in the order of `jobs`, which are sorted by arrival. `slots` is above 0. A
+/// job without work needs no slot: it ends when it is submitted.
 pub fn completions(policy: Policy, slots: f64, jobs: &[WideJob]) -> Vec<f64> {
     let mut system = System::new(policy, slots, jobs);
     loop {
@@ -63,19 +65,6 @@ pub fn completions(policy: Policy, slots: f64, jobs: &[WideJob]) -> Vec<f64> {
 /// Mean time from arrival to end; 0 without jobs.
 pub fn mean_sojourn(jobs: &[WideJob], completions: &[f64]) -> f64 {
     mean_sojourn_of(jobs.iter().map(|job| job.arrival), completions)
-}
-
-/// Max-min fair parts of `slots` among parties that can use at most `widths`.
-pub fn max_min(slots: f64, widths: &[f64]) -> Vec<f64> {
-    let mut by_width: Vec<usize> = (0..widths.len()).collect();
-    by_width.sort_by(|a, b| widths[*a].total_cmp(&widths[*b]));
-    let (mut parts, mut free) = (vec![0.0; widths.len()], slots);
-    for (served, i) in by_width.iter().enumerate() {
-        let even = free / (widths.len() - served) as f64;
-        parts[*i] = widths[*i].min(even);
-        free -= parts[*i];
-    }
-    parts
 }
 
 /// A job under way.
@@ -146,10 +135,12 @@ impl System {
         }
         let now = self.now;
         for job in &mut self.jobs[..self.arrived] {
-            if job.virtual_left <= 0.0 && !job.is_late() {
+            // Steps are rounded as the clock is; a job must not live on by that.
+            let nothing = 1e-13 * (now.abs() + job.job.work);
+            if job.virtual_left <= nothing && !job.is_late() {
                 job.virtual_end = now;
             }
-            if job.left <= 0.0 && job.end.is_infinite() {
+            if job.left <= nothing && job.end.is_infinite() {
                 job.end = now;
                 self.unfinished -= 1;
             }
@@ -188,8 +179,13 @@ impl System {
     }
 
     fn shared(&self, members: &[usize], slots: f64) -> Vec<(usize, f64)> {
-        let widths: Vec<f64> = members.iter().map(|i| self.jobs[*i].job.width).collect();
-        let parts = max_min(slots, &widths);
+        let claim = |i: &usize| Claim {
+            weight: 1.0,
+            least: 0.0,
+            most: self.jobs[*i].job.width,
+        };
+        let claims: Vec<Claim<f64>> = members.iter().map(claim).collect();
+        let parts = waterfill_exact(slots, &claims);
         members.iter().copied().zip(parts).collect()
     }
 

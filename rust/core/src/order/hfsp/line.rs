@@ -5,8 +5,9 @@
 /// How far apart labels are set where there is nothing to fit between.
 const GAP: i64 = 1 << 40;
 
-/// Where labels have become this crowded, more of their neighbours are moved apart.
-const CROWDED: i64 = 1 << 10;
+/// How far apart labels must come by being spread, for each item that is spread. In proportion,
+/// so that a wide range that was spread has room for as many insertions as it has items.
+const ROOM: i128 = 1 << 8;
 
 /// The line. Items are small numbers, used as indexes.
 #[derive(Debug, Default)]
@@ -49,7 +50,9 @@ impl Line {
     /// Takes an item out.
     pub(super) fn remove(&mut self, item: u32) {
         let label = self.label(item);
-        let at = self.order.partition_point(|i| self.labels[*i as usize] < label);
+        let at = self
+            .order
+            .partition_point(|i| self.labels[*i as usize] < label);
         if self.order.get(at) == Some(&item) {
             self.order.remove(at);
         }
@@ -119,7 +122,7 @@ impl Line {
                 Some(item) => i128::from(self.label(*item)),
             };
             let parts = (to - from + 1) as i128;
-            if (high - low) / parts >= i128::from(CROWDED) {
+            if (high - low) / parts >= ROOM * parts {
                 for i in from..to {
                     let label = low + (high - low) * (i - from + 1) as i128 / parts;
                     self.assign(i, i64::try_from(label).expect("between two labels"));

@@ -1,0 +1,570 @@
+//! Ageing: how much work of each phase would be left in a fair cluster of the same slots, and the
+//! order that follows from it (HF-17 to HF-23). Knows nothing of real tasks or of estimates.
+//!
+//! Time and work are in one unit of the caller's: work is slots times time. Phases that end in
+//! the real cluster before they do in the virtual one stay in the latter to their virtual end,
+//! without a place in the order: the fair cluster does not know that they were favoured.
+
+use super::line::Line;
+use super::round_robin::{Want, round_robin};
+use crate::cluster::Kind;
+use crate::types::JobId;
+use std::collections::BTreeMap;
+
+/// A part of a mean task too small to be work: what rounding leaves behind.
+const NOTHING: f64 = 1e-9;
+
+/// How many phases may wait for their virtual end alone. Beyond, the one nearest to it goes: a
+/// virtual cluster that is slower than the real one must not remember everything.
+const GHOSTS_MAX: usize = 1_024;
+
+/// All tasks of one kind of a job, which HFSP treats as a job of its own (HF-11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PhaseId {
+    /// The job.
+    pub job: JobId,
+    /// Which of its tasks.
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+struct Phase {
+    id: PhaseId,
+    /// Number of its arrival: the tie-break.
+    arrival: u64,
+    tasks: u32,
+    weight: f64,
+    size: f64,
+    /// Work done virtually, kept apart from `left` for sizes that change.
+    done: f64,
+    left: f64,
+    /// What it holds of the virtual cluster.
+    slots: u32,
+    /// Which it was of those that had no virtual work left.
+    ended: Option<u64>,
+    /// Whether it is still there in the real cluster; if not, it has no place in the order.
+    real: bool,
+}
+
+impl Phase {
+    fn mean_task(&self) -> f64 {
+        self.size / f64::from(self.tasks.max(1))
+    }
+
+    /// How many slots it has virtual work for (HF-20).
+    fn demand(&self) -> u32 {
+        if self.ended.is_some() {
+            return 0;
+        }
+        (self.left / self.mean_task() - NOTHING).ceil() as u32
+    }
+
+    /// How long its slots are all busy, if it has any.
+    fn busy(&self) -> Option<f64> {
+        let slots = f64::from(self.slots);
+        let busy = || (self.left - (slots - 1.0) * self.mean_task()) / slots;
+        (self.slots > 0).then(|| busy().max(0.0))
+    }
+
+    /// Late phases first, as they ended virtually; then by the work left; then by arrival.
+    fn rank(&self) -> (bool, u64, u64) {
+        match self.ended {
+            Some(position) => (false, position, self.arrival),
+            // The bits of floats that are not negative are in the order of the floats.
+            None => (true, self.left.max(0.0).to_bits(), self.arrival),
+        }
+    }
+}
+
+/// The virtual cluster of one pool of slots.
+#[derive(Debug, Default)]
+pub struct Aging {
+    now: f64,
+    slots: u32,
+    /// By number; the numbers of those that left are used again.
+    phases: Vec<Phase>,
+    unused: Vec<u32>,
+    numbers: BTreeMap<PhaseId, u32>,
+    line: Line,
+    /// Whether slots must be dealt out anew.
+    due: bool,
+    arrivals: u64,
+    ends: u64,
+    ghosts: usize,
+}
+
+impl Aging {
+    /// An empty cluster at time `now`.
+    pub fn new(now: f64, slots: u32) -> Aging {
+        Aging {
+            now,
+            slots,
+            ..Aging::default()
+        }
+    }
+
+    /// Where its clock stands.
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// How many phases it holds, those included that only wait for their virtual end.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// The slots that the framework reports (HF-22).
+    pub fn set_slots(&mut self, slots: u32) {
+        self.due |= self.slots != slots;
+        self.slots = slots;
+    }
+
+    /// A phase arrives, of `tasks` tasks and `size` work. Without work it is late at once, which
+    /// is right: it takes no time. One that is there already keeps what it has done.
+    pub fn add(&mut self, id: PhaseId, tasks: u32, size: f64, weight: f64) {
+        if let Some(number) = self.numbers.get(&id).copied() {
+            let phase = &mut self.phases[number as usize];
+            phase.weight = weight;
+            if !phase.real {
+                phase.real = true;
+                self.ghosts -= 1;
+                let phases = &self.phases;
+                self.line.insert(number, |i| phases[i as usize].rank());
+            }
+            self.resize(id, tasks, size);
+            return;
+        }
+        self.arrivals += 1;
+        let phase = Phase {
+            id,
+            arrival: self.arrivals,
+            tasks,
+            weight,
+            size,
+            done: 0.0,
+            left: size,
+            slots: 0,
+            ended: (size <= 0.0).then(|| self.next_end()),
+            real: true,
+        };
+        let number = match self.unused.pop() {
+            Some(number) => {
+                self.phases[number as usize] = phase;
+                number
+            }
+            None => {
+                self.phases.push(phase);
+                (self.phases.len() - 1) as u32
+            }
+        };
+        self.numbers.insert(id, number);
+        let phases = &self.phases;
+        self.line.insert(number, |i| phases[i as usize].rank());
+        self.due = true;
+    }
+
+    /// A new estimate (HF-21): the work done virtually stays done.
+    pub fn resize(&mut self, id: PhaseId, tasks: u32, size: f64) {
+        let Some(number) = self.numbers.get(&id).copied() else {
+            return;
+        };
+        let phase = &mut self.phases[number as usize];
+        (phase.tasks, phase.size) = (tasks, size);
+        phase.left = (size - phase.done).max(0.0);
+        let over = phase.left <= phase.mean_task() * NOTHING;
+        let real = phase.real;
+        match phase.ended {
+            None if over => self.phases[number as usize].ended = Some(self.next_end()),
+            Some(_) if !over => self.phases[number as usize].ended = None,
+            _ => {}
+        }
+        self.due = true;
+        if real {
+            // Its rank alone has changed, so it alone moves.
+            self.line.remove(number);
+            let phases = &self.phases;
+            self.line.insert(number, |i| phases[i as usize].rank());
+        } else if over {
+            self.forget(number);
+        }
+    }
+
+    /// A new weight (HF-23).
+    pub fn set_weight(&mut self, id: PhaseId, weight: f64) {
+        if let Some(number) = self.numbers.get(&id) {
+            self.phases[*number as usize].weight = weight;
+            self.due = true;
+        }
+    }
+
+    /// A phase is over in the real cluster, having taken `size` in truth.
+    pub fn finish(&mut self, id: PhaseId, size: f64) {
+        let Some(number) = self.numbers.get(&id).copied() else {
+            return;
+        };
+        let phase = &mut self.phases[number as usize];
+        if !phase.real {
+            return;
+        }
+        phase.real = false;
+        let tasks = phase.tasks;
+        self.line.remove(number);
+        self.ghosts += 1;
+        self.resize(id, tasks, size);
+        if self.ghosts > GHOSTS_MAX {
+            let ghosts = self.numbers.values().copied();
+            let nearest = ghosts
+                .filter(|i| !self.phases[*i as usize].real)
+                .min_by_key(|i| self.phases[*i as usize].rank());
+            self.forget(nearest.expect("there are more than enough"));
+        }
+    }
+
+    /// A phase leaves both clusters, finished or not.
+    pub fn remove(&mut self, id: PhaseId) {
+        if let Some(number) = self.numbers.get(&id).copied() {
+            if self.phases[number as usize].real {
+                self.line.remove(number);
+                self.phases[number as usize].real = false;
+                self.ghosts += 1;
+            }
+            self.forget(number);
+        }
+    }
+
+    fn forget(&mut self, number: u32) {
+        let phase = &mut self.phases[number as usize];
+        (phase.slots, phase.left) = (0, 0.0);
+        phase.ended.get_or_insert(0);
+        self.numbers.remove(&phase.id);
+        self.unused.push(number);
+        self.ghosts -= 1;
+        self.due = true;
+    }
+
+    /// Goes on to time `to`. Slots are dealt out anew after every change from outside, and
+    /// whenever one would stand idle because a virtual task ends and its phase has no other
+    /// (HF-20). So it makes no difference in how many calls a time is covered.
+    pub fn advance(&mut self, to: f64) {
+        while self.now < to {
+            self.deal();
+            let busy = self.phases.iter().filter_map(Phase::busy);
+            let step = busy.fold(to - self.now, f64::min);
+            self.run(if step < to - self.now {
+                self.now + step
+            } else {
+                to
+            });
+        }
+        self.settle();
+    }
+
+    /// Goes on to time `to` with the slots as dealt out after the last change from outside: the
+    /// paper's ageing, which is called at arrivals and ends of tasks only.
+    pub fn advance_held(&mut self, to: f64) {
+        if self.now < to {
+            self.deal();
+            self.run(to);
+        }
+        self.settle();
+    }
+
+    fn deal(&mut self) {
+        if !std::mem::take(&mut self.due) {
+            return;
+        }
+        let wanting = |i: &usize| self.phases[*i].ended.is_none();
+        let mut hungry: Vec<usize> = (0..self.phases.len()).filter(wanting).collect();
+        // Ties go to whoever came first.
+        hungry.sort_by_key(|i| self.phases[*i].arrival);
+        let want = |i: &usize| Want {
+            slots: self.phases[*i].demand(),
+            weight: self.phases[*i].weight,
+        };
+        let wants: Vec<Want> = hungry.iter().map(want).collect();
+        for (i, slots) in hungry.iter().zip(round_robin(self.slots, &wants)) {
+            self.phases[*i].slots = slots;
+        }
+    }
+
+    fn run(&mut self, to: f64) {
+        let length = to - self.now;
+        let mut ended: Vec<(u64, u64, u32)> = Vec::new();
+        for (number, phase) in self.phases.iter_mut().enumerate() {
+            if phase.slots == 0 {
+                continue;
+            }
+            let slots = f64::from(phase.slots);
+            let lasts = phase.left / slots;
+            let work = (slots * length).min(phase.left);
+            phase.done += work;
+            phase.left -= work;
+            if phase.left <= phase.mean_task() * NOTHING {
+                (phase.left, phase.slots) = (0.0, 0);
+                ended.push((lasts.to_bits(), phase.arrival, number as u32));
+                self.due = true;
+            } else if phase.demand() < phase.slots {
+                self.due = true;
+            }
+        }
+        self.now = to;
+        ended.sort_unstable();
+        for (_, _, number) in ended {
+            self.phases[number as usize].ended = Some(self.next_end());
+            if !self.phases[number as usize].real {
+                self.forget(number);
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let phases = &self.phases;
+        self.line.resort(|i| phases[i as usize].rank());
+    }
+
+    fn next_end(&mut self) -> u64 {
+        self.ends += 1;
+        self.ends
+    }
+
+    fn phase(&self, id: PhaseId) -> Option<&Phase> {
+        let number = self.numbers.get(&id)?;
+        Some(&self.phases[*number as usize])
+    }
+
+    /// Virtual work left.
+    pub fn left(&self, id: PhaseId) -> Option<f64> {
+        self.phase(id).map(|phase| phase.left)
+    }
+
+    /// Its present estimate.
+    pub fn size(&self, id: PhaseId) -> Option<f64> {
+        self.phase(id).map(|phase| phase.size)
+    }
+
+    /// Whether it has ended virtually and not really.
+    pub fn is_late(&self, id: PhaseId) -> bool {
+        self.phase(id).is_some_and(|p| p.real && p.ended.is_some())
+    }
+
+    /// The phases of the real cluster, first to be served first.
+    pub fn order(&self) -> impl Iterator<Item = PhaseId> + '_ {
+        let number = |number: &u32| self.phases[*number as usize].id;
+        self.line.order().iter().map(number)
+    }
+
+    /// A number that stands for its place: the smaller is served first.
+    pub fn label(&self, id: PhaseId) -> Option<i64> {
+        let number = self.numbers.get(&id)?;
+        Some(self.line.label(*number))
+    }
+
+    /// Takes whose labels may have changed since the last call.
+    pub fn take_moved(&mut self) -> Vec<PhaseId> {
+        let moved = self.line.take_moved();
+        let id = |number: u32| self.phases[number as usize].id;
+        moved.into_iter().map(id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn phase(job: u32) -> PhaseId {
+        PhaseId {
+            job: JobId(job),
+            kind: Kind::Map,
+        }
+    }
+
+    fn order(aging: &Aging) -> Vec<u32> {
+        aging.order().map(|id| id.job.0).collect()
+    }
+
+    fn left(aging: &Aging, job: u32) -> f64 {
+        let left = aging.left(phase(job)).expect("it is there");
+        (left * 1e6).round() / 1e6
+    }
+
+    /// By hand: 10 slots, job 1 of 90 tasks of 10 s. At 10 s 800 of 900 are left. Job 2 (2 tasks
+    /// of 10 s) wants 2 of its half: 2 and 8 slots.
+    #[test]
+    fn narrow_jobs_leave_their_part_to_wide_ones() {
+        let mut aging = Aging::new(0.0, 10);
+        aging.add(phase(1), 90, 900.0, 1.0);
+        aging.advance(10.0);
+        assert_eq!(left(&aging, 1), 800.0);
+        aging.add(phase(2), 2, 20.0, 1.0);
+        assert_eq!(order(&aging), [2, 1]);
+        aging.advance(15.0);
+        assert_eq!((left(&aging, 1), left(&aging, 2)), (760.0, 10.0));
+        // At 15 job 2 has work for one slot: 9 and 1 to its end at 25, then all 10 again.
+        aging.advance(26.0);
+        assert_eq!((left(&aging, 1), left(&aging, 2)), (660.0, 0.0));
+        assert!(aging.is_late(phase(2)) && !aging.is_late(phase(1)));
+        assert_eq!(order(&aging), [2, 1]);
+    }
+
+    /// The paper's ageing holds the slots between calls: job 2 keeps 2 of them to its end.
+    #[test]
+    fn slots_may_be_held_between_events() {
+        let mut aging = Aging::new(0.0, 10);
+        aging.add(phase(1), 30, 300.0, 1.0);
+        aging.add(phase(2), 2, 20.0, 1.0);
+        aging.advance_held(15.0);
+        assert_eq!((left(&aging, 1), left(&aging, 2)), (180.0, 0.0));
+    }
+
+    /// Two ends inside one held interval: job 2 at 10, job 3 at 4 stand in the order of those.
+    #[test]
+    fn late_jobs_stand_in_the_order_of_their_virtual_ends() {
+        let mut aging = Aging::new(0.0, 12);
+        aging.add(phase(1), 90, 900.0, 1.0);
+        aging.add(phase(2), 2, 20.0, 1.0);
+        aging.add(phase(3), 1, 4.0, 1.0);
+        aging.advance_held(30.0);
+        assert_eq!(order(&aging), [3, 2, 1]);
+        // A larger estimate takes job 3 back among the others; a smaller one makes job 1 late.
+        aging.resize(phase(3), 1, 50.0);
+        aging.resize(phase(1), 90, 10.0);
+        assert_eq!(order(&aging), [2, 1, 3]);
+        assert_eq!(left(&aging, 3), 46.0);
+    }
+
+    /// HF-21: at 10 s 100 of 300 are done; a new size of 150 leaves 50, one of 90 nothing.
+    #[test]
+    fn a_new_estimate_keeps_what_is_done() {
+        let mut aging = Aging::new(0.0, 10);
+        aging.add(phase(1), 30, 300.0, 1.0);
+        aging.advance(10.0);
+        aging.resize(phase(1), 30, 150.0);
+        assert_eq!(left(&aging, 1), 50.0);
+        aging.resize(phase(1), 30, 90.0);
+        assert!(aging.is_late(phase(1)));
+        aging.resize(phase(1), 30, 120.0);
+        assert_eq!(left(&aging, 1), 20.0);
+        assert!(!aging.is_late(phase(1)));
+    }
+
+    /// HF-A9: the published code halves the time that passed; the full time counts.
+    /// HF-22: half the slots, half the speed; none, none at all.
+    #[test]
+    fn time_counts_in_full_and_slots_follow_the_cluster() {
+        let mut aging = Aging::new(0.0, 10);
+        aging.add(phase(1), 100, 1_000.0, 1.0);
+        aging.advance(20.0);
+        assert_eq!(left(&aging, 1), 800.0);
+        aging.set_slots(5);
+        aging.advance(40.0);
+        assert_eq!(left(&aging, 1), 700.0);
+        aging.set_slots(0);
+        aging.advance(60.0);
+        assert_eq!(left(&aging, 1), 700.0);
+        aging.set_slots(20);
+        aging.advance(70.0);
+        assert_eq!(left(&aging, 1), 500.0);
+    }
+
+    /// HF-23: weights 3 and 1 share 8 slots as 6 and 2.
+    #[test]
+    fn weights_make_it_weighted_fair_queueing() {
+        let mut aging = Aging::new(0.0, 8);
+        aging.add(phase(1), 100, 1_000.0, 1.0);
+        aging.add(phase(2), 100, 1_000.0, 3.0);
+        aging.advance(10.0);
+        assert_eq!((left(&aging, 1), left(&aging, 2)), (980.0, 940.0));
+        aging.set_weight(phase(1), 3.0);
+        aging.advance(20.0);
+        assert_eq!((left(&aging, 1), left(&aging, 2)), (940.0, 900.0));
+        assert_eq!(order(&aging), [2, 1]);
+    }
+
+    /// A job that was favoured keeps its virtual slots to its virtual end: the others age as
+    /// in the fair cluster, not faster.
+    #[test]
+    fn a_favoured_job_goes_on_virtually() {
+        let mut aging = Aging::new(0.0, 2);
+        aging.add(phase(1), 10, 100.0, 1.0);
+        aging.add(phase(2), 10, 100.0, 1.0);
+        aging.advance(10.0);
+        // Its tasks took 20 in truth, of which 10 are done: one slot until 20.
+        aging.finish(phase(1), 20.0);
+        assert_eq!((order(&aging), aging.len()), (vec![2], 2));
+        aging.advance(20.0);
+        assert_eq!((left(&aging, 2), aging.len()), (80.0, 1));
+        aging.advance(30.0);
+        assert_eq!(left(&aging, 2), 60.0);
+        // One that is killed leaves at once.
+        aging.remove(phase(2));
+        assert!(aging.is_empty());
+    }
+
+    #[test]
+    fn size_zero_goes_first_and_equal_sizes_by_arrival() {
+        let mut aging = Aging::new(0.0, 4);
+        aging.add(phase(7), 3, 30.0, 1.0);
+        aging.add(phase(5), 3, 30.0, 1.0);
+        aging.add(phase(9), 0, 0.0, 1.0);
+        assert_eq!(order(&aging), [9, 7, 5]);
+        assert!(aging.is_late(phase(9)));
+    }
+
+    #[test]
+    fn what_is_remembered_of_favoured_jobs_is_bounded() {
+        let mut aging = Aging::new(0.0, 1);
+        for job in 0..2_000 {
+            aging.add(phase(job), 1, 10.0, 1.0);
+            aging.finish(phase(job), 10.0);
+        }
+        assert_eq!(aging.len(), GHOSTS_MAX);
+    }
+
+    proptest! {
+        /// In one call or many: the same virtual cluster. And no more virtual work is done than
+        /// slots and time allow, nor less while somebody could use the slots.
+        #[test]
+        fn calls_do_not_matter_and_work_is_conserved(
+            jobs in prop::collection::vec((1u32..30, 1u32..50), 1..8),
+            slots in 1u32..20,
+            cuts in prop::collection::vec(1u32..30, 1..10),
+        ) {
+            let mut once = Aging::new(0.0, slots);
+            let mut often = Aging::new(0.0, slots);
+            let mut total = 0.0;
+            for (i, (tasks, length)) in jobs.iter().enumerate() {
+                let size = f64::from(*tasks) * f64::from(*length);
+                total += size;
+                once.add(phase(i as u32), *tasks, size, 1.0);
+                often.add(phase(i as u32), *tasks, size, 1.0);
+            }
+            let mut to = 0.0;
+            for cut in &cuts {
+                to += f64::from(*cut);
+                often.advance(to);
+            }
+            once.advance(to);
+            let rest = |aging: &Aging| -> f64 {
+                (0..jobs.len()).map(|i| aging.left(phase(i as u32)).expect("there")).sum()
+            };
+            prop_assert!((rest(&once) - rest(&often)).abs() < 1e-6);
+            prop_assert_eq!(order(&once), order(&often));
+            let done = total - rest(&once);
+            prop_assert!(done <= f64::from(slots) * to + 1e-6);
+            let wanting: u32 = jobs.iter().enumerate()
+                .map(|(i, (tasks, length))| {
+                    let left = once.left(phase(i as u32)).expect("there") / f64::from(*length);
+                    tasks.min(&((left - 1e-6).ceil().max(0.0) as u32)).to_owned()
+                })
+                .sum();
+            // As long as there is work for every slot now, there was before.
+            prop_assert!(wanting < slots || (done - f64::from(slots) * to).abs() < 1e-6);
+        }
+    }
+}

@@ -194,6 +194,16 @@ impl Aging {
         }
     }
 
+    /// What of its work counts as done virtually: for one that is taken over from elsewhere.
+    pub fn set_done(&mut self, id: PhaseId, done: f64) {
+        if let Some(number) = self.numbers.get(&id).copied() {
+            let phase = &mut self.phases[number as usize];
+            phase.done = done;
+            let (tasks, size) = (phase.tasks, phase.size);
+            self.resize(id, tasks, size);
+        }
+    }
+
     /// A new weight (HF-23).
     pub fn set_weight(&mut self, id: PhaseId, weight: f64) {
         if let Some(number) = self.numbers.get(&id) {
@@ -316,6 +326,7 @@ impl Aging {
         ended.sort_unstable();
         for (_, _, number) in ended {
             self.phases[number as usize].ended = Some(self.next_end());
+            self.line.touch(number);
             if !self.phases[number as usize].real {
                 self.forget(number);
             }
@@ -342,6 +353,11 @@ impl Aging {
         self.phase(id).map(|phase| phase.left)
     }
 
+    /// Virtual work done; more than its size if that was taken for larger before.
+    pub fn done(&self, id: PhaseId) -> Option<f64> {
+        self.phase(id).map(|phase| phase.done)
+    }
+
     /// Its present estimate.
     pub fn size(&self, id: PhaseId) -> Option<f64> {
         self.phase(id).map(|phase| phase.size)
@@ -364,7 +380,7 @@ impl Aging {
         Some(self.line.label(*number))
     }
 
-    /// Takes whose labels may have changed since the last call.
+    /// Takes who may have changed places, or become late, since the last call.
     pub fn take_moved(&mut self) -> Vec<PhaseId> {
         let moved = self.line.take_moved();
         let id = |number: u32| self.phases[number as usize].id;

@@ -30,6 +30,11 @@ impl Line {
         self.labels[item as usize]
     }
 
+    /// Counts an item as moved though its label stays: something else of its place changed.
+    pub(super) fn touch(&mut self, item: u32) {
+        self.moved.push(item);
+    }
+
     /// Takes whose labels changed since the last call; an item may be named twice, and may have
     /// left since.
     pub(super) fn take_moved(&mut self) -> Vec<u32> {

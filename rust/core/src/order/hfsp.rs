@@ -1,5 +1,6 @@
 //! HFSP, the Hadoop Fair Sojourn Protocol (seed 003).
-mod aging;
-mod estimate;
+
+pub mod aging;
+pub mod estimate;
 mod line;
-mod round_robin;
+pub mod round_robin;

@@ -274,10 +274,11 @@ impl Aging {
         self.settle();
     }
 
-    /// Goes on to time `to` with the slots as dealt out after the last change from outside: the
-    /// paper's ageing, which is called at arrivals and ends of tasks only.
+    /// Deals out slots now and goes on to time `to` with those: the paper's ageing, which looks at
+    /// the virtual cluster at arrivals and ends of tasks only.
     pub fn advance_held(&mut self, to: f64) {
         if self.now < to {
+            self.due = true;
             self.deal();
             self.run(to);
         }
@@ -356,6 +357,11 @@ impl Aging {
     /// Virtual work done; more than its size if that was taken for larger before.
     pub fn done(&self, id: PhaseId) -> Option<f64> {
         self.phase(id).map(|phase| phase.done)
+    }
+
+    /// How many tasks it has.
+    pub fn tasks(&self, id: PhaseId) -> Option<u32> {
+        self.phase(id).map(|phase| phase.tasks)
     }
 
     /// Its present estimate.

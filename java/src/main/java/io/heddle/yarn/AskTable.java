@@ -20,7 +20,8 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  * <p>Counts are read when the frame is written, not when the AM calls: they are absolute, so the
  * engine always gets the truth of that moment.
  *
- * <p>Guarded by the attempt's write lock.
+ * <p>Guarded by the attempt's write lock; what changes {@link PendingSizes}, by the scheduler's as
+ * well.
  */
 final class AskTable {
   /** More changed rows than this of one ask are not listed: all its rows are sent. */
@@ -43,6 +44,8 @@ final class AskTable {
     private Resource sentSize;
     private int sentPartition;
     private int sentFlags;
+    // What of it is among the pending sizes; null while nothing is pending.
+    private PendingSizes.Size pending;
 
     private Entry(SchedulerRequestKey key) {
       this.key = key;
@@ -53,6 +56,11 @@ final class AskTable {
       return size.equals(sentSize);
     }
 
+    /** Whether nodes with room for it are known to be of use. */
+    boolean isCountedAsPending() {
+      return pending != null;
+    }
+
     /** Whether this ask grows or promotes a running container. */
     boolean updatesContainer() {
       return key.getContainerToUpdate() != null;
@@ -60,14 +68,18 @@ final class AskTable {
   }
 
   private final AppSchedulingInfo info;
+  private final PendingSizes sizes;
   private final Map<SchedulerRequestKey, Entry> byKey = new HashMap<>();
   private final DenseTable<Entry> byId = new DenseTable<>();
   private final ArrayList<Entry> changed = new ArrayList<>();
   // AMs send the rows of one ask together.
   private Entry last;
+  // Whether rows were held back as no node of their name was ever seen.
+  private boolean unknownPlaces;
 
-  AskTable(AppSchedulingInfo info) {
+  AskTable(AppSchedulingInfo info, PendingSizes sizes) {
     this.info = info;
+    this.sizes = sizes;
   }
 
   /** Returns the ask with the engine's number, or null. */
@@ -103,13 +115,6 @@ final class AskTable {
     list(entry);
   }
 
-  /** Anything of an ask may have changed. */
-  void markKey(SchedulerRequestKey key) {
-    Entry entry = entry(key);
-    entry.allRows = true;
-    list(entry);
-  }
-
   /** The engine has rows of this ask that YARN no longer has: say all of it anew. */
   void markDrifted(Entry entry) {
     entry.allRows = true;
@@ -122,13 +127,20 @@ final class AskTable {
    * ask of its own for each container, the number must be given again some day.
    */
   void markServed(Entry entry) {
+    uncount(entry);
     if (entry.updatesContainer() || byId.size() > SERVED_KEPT) {
       list(entry);
     }
   }
 
+  /** Whether rows wait for a node of their name to join. */
+  boolean hasUnknownPlaces() {
+    return unknownPlaces;
+  }
+
   /** Every ask is to be sent with all its rows: new places appeared, or the engine is new. */
   void markAll() {
+    unknownPlaces = false;
     for (SchedulerRequestKey key : info.getSchedulerKeys()) {
       entry(key);
     }
@@ -143,6 +155,7 @@ final class AskTable {
     for (Entry entry : byKey.values()) {
       entry.sentPlaces = null;
       entry.sentSize = null;
+      uncount(entry);
     }
   }
 
@@ -167,7 +180,10 @@ final class AskTable {
     changed.clear();
     last = null;
     for (int id = 0; id < byId.end(); id++) {
-      byId.remove(id);
+      if (byId.get(id) != null) {
+        uncount(byId.get(id));
+        byId.remove(id);
+      }
     }
   }
 
@@ -255,6 +271,7 @@ final class AskTable {
     entry.sentFlags = flags;
     entry.sentPartition = names.partitions().intern(asks.getPrimaryRequestedNodePartition());
     entry.sentSize = any.getCapability();
+    count(entry);
     ask(out, attempt.job().id(), entry, any.getNumContainers());
   }
 
@@ -263,7 +280,25 @@ final class AskTable {
         entry.sentFlags, entry.sentSize);
   }
 
-  private static void withdraw(FrameWriter out, int job, Entry entry) {
+  private void count(Entry entry) {
+    PendingSizes.Size before = entry.pending;
+    if (before == null || !before.is(entry.sentSize, entry.sentPartition)) {
+      entry.pending = sizes.add(entry.sentSize, entry.sentPartition);
+      if (before != null) {
+        sizes.remove(before);
+      }
+    }
+  }
+
+  private void uncount(Entry entry) {
+    if (entry.pending != null) {
+      sizes.remove(entry.pending);
+      entry.pending = null;
+    }
+  }
+
+  private void withdraw(FrameWriter out, int job, Entry entry) {
+    uncount(entry);
     ask(out, job, entry, 0);
   }
 
@@ -291,7 +326,7 @@ final class AskTable {
     }
   }
 
-  private static void writeRows(FrameWriter out, int job, Names names, Entry entry,
+  private void writeRows(FrameWriter out, int job, Names names, Entry entry,
       Map<String, ResourceRequest> rows) {
     if (entry.allRows) {
       for (Map.Entry<String, ResourceRequest> row : rows.entrySet()) {
@@ -305,7 +340,7 @@ final class AskTable {
     }
   }
 
-  private static void writeRow(FrameWriter out, int job, Names names, Entry entry, String name,
+  private void writeRow(FrameWriter out, int job, Names names, Entry entry, String name,
       ResourceRequest row) {
     if (ResourceRequest.ANY.equals(name)) {
       return;
@@ -313,6 +348,7 @@ final class AskTable {
     int place = names.places().find(name);
     if (place == Interner.UNKNOWN) {
       // No node of that name was ever seen; when one comes, everything is sent again.
+      unknownPlaces = true;
       return;
     }
     int count = row == null ? 0 : Math.max(0, row.getNumContainers());

@@ -23,6 +23,8 @@ final class BlacklistSync {
   private boolean waitedForAm = true;
   // Stays false for nearly every job, which then never pays for a look.
   private boolean everUsed;
+  // Whether places were held back as no node of their name was ever seen.
+  private boolean unknownPlaces;
 
   BlacklistSync(HeddleAppAttempt attempt) {
     this.attempt = attempt;
@@ -66,8 +68,14 @@ final class BlacklistSync {
   /** Places that had no number may have one now. */
   void markAll() {
     everUsed |= !attempt.getBlacklistedNodes().isEmpty();
+    unknownPlaces = false;
     changed |= everUsed;
     resend |= everUsed;
+  }
+
+  /** Whether places wait for a node of their name to join. */
+  boolean hasUnknownPlaces() {
+    return unknownPlaces;
   }
 
   /** The engine is new. */
@@ -104,11 +112,12 @@ final class BlacklistSync {
     return list;
   }
 
-  private static void write(
-      FrameWriter out, int job, Interner places, String name, boolean added) {
+  private void write(FrameWriter out, int job, Interner places, String name, boolean added) {
     int place = places.find(name);
     if (place != Interner.UNKNOWN) {
       out.blacklist(job, place, added);
+    } else {
+      unknownPlaces = true;
     }
   }
 }

@@ -96,6 +96,11 @@ final class Engine {
     return rebuilds;
   }
 
+  /** Returns how many frames were handed over. */
+  long frames() {
+    return sequence;
+  }
+
   /** Returns how many events the engine had no use for. */
   long ignored() {
     return ignored;

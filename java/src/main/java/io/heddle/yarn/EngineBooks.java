@@ -1,6 +1,9 @@
 package io.heddle.yarn;
 
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -19,14 +22,21 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 final class EngineBooks {
   private final Engine engine;
   private final Names names;
+  private final PendingSizes pendingSizes;
   private final DenseTable<HeddleNode> nodes = new DenseTable<>();
   private final DenseTable<HeddleJob> jobs = new DenseTable<>();
   private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
   private final Map<NodeId, HeddleNode> nodesByName = new HashMap<>();
 
-  EngineBooks(Engine engine, Names names) {
+  EngineBooks(Engine engine, Names names, PendingSizes pendingSizes) {
     this.engine = engine;
     this.names = names;
+    this.pendingSizes = pendingSizes;
+  }
+
+  /** Returns the sizes that the engine was asked for. */
+  PendingSizes pendingSizes() {
+    return pendingSizes;
   }
 
   // ---- Nodes.
@@ -55,8 +65,7 @@ final class EngineBooks {
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_ADDED, node, schedulable);
     if (names.places().size() > known) {
-      // Rows and blacklists that named this place have been held back until now.
-      touchAll();
+      placeAppeared();
     }
   }
 
@@ -105,11 +114,11 @@ final class EngineBooks {
     jobsByApplication.remove(job.applicationId());
   }
 
-  private void touchAll() {
+  private void placeAppeared() {
     for (int id = 0; id < jobs.end(); id++) {
       HeddleJob job = jobs.get(id);
       if (job != null && job.attempt() != null) {
-        job.attempt().touchAll();
+        job.attempt().placeAppeared();
       }
     }
   }
@@ -171,11 +180,7 @@ final class EngineBooks {
         out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
       }
     }
-    for (int id = 0; id < jobs.end(); id++) {
-      HeddleJob job = jobs.get(id);
-      if (job == null) {
-        continue;
-      }
+    for (HeddleJob job : inOrderOfReplay()) {
       job.write(out);
       HeddleAppAttempt attempt = job.attempt();
       if (attempt != null) {
@@ -184,6 +189,27 @@ final class EngineBooks {
       }
       engine.flushIfLong();
     }
+  }
+
+  /**
+   * Those that hold containers first, then as they were submitted: the engine lets jobs run in the
+   * order in which it hears of them, and a job that waited for its turn must not take the place of
+   * one that runs. Numbers are no order, as they are given again.
+   */
+  private List<HeddleJob> inOrderOfReplay() {
+    List<HeddleJob> running = new ArrayList<>();
+    List<HeddleJob> waiting = new ArrayList<>();
+    for (int id = 0; id < jobs.end(); id++) {
+      HeddleJob job = jobs.get(id);
+      if (job != null) {
+        (job.holdsContainers() ? running : waiting).add(job);
+      }
+    }
+    Comparator<HeddleJob> bySubmission = Comparator.comparingLong(HeddleJob::submittedMs);
+    running.sort(bySubmission);
+    waiting.sort(bySubmission);
+    running.addAll(waiting);
+    return running;
   }
 
   private void replayContainers(FrameWriter out, HeddleAppAttempt attempt) {

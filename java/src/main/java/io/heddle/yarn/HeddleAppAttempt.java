@@ -67,7 +67,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     this.names = names;
     this.dirty = dirty;
     this.books = books;
-    this.asks = new AskTable(appSchedulingInfo);
+    this.asks = new AskTable(appSchedulingInfo, books.pendingSizes());
     this.blacklist = new BlacklistSync(this);
   }
 
@@ -94,8 +94,20 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     }
   }
 
+  /** A place got its first node: rows and blacklists that named it have been held back. */
+  void placeAppeared() {
+    writeLock.lock();
+    try {
+      if (asks.hasUnknownPlaces() || blacklist.hasUnknownPlaces()) {
+        touchAll();
+      }
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
   /** Everything is to be sent again: the engine is new, or new places appeared. */
-  void touchAll() {
+  private void touchAll() {
     writeLock.lock();
     try {
       asks.markAll();
@@ -424,7 +436,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   /** Notes both sides of the swaps that fetching these updates will make. */
-  private void noteUpdates(Map<ContainerId, RMContainer> updates) {
+  private synchronized void noteUpdates(Map<ContainerId, RMContainer> updates) {
+    // The monitor, as the scheduler's thread adds to these maps under it alone.
     for (Map.Entry<ContainerId, RMContainer> update : updates.entrySet()) {
       updated.add(update.getKey());
       updated.add(update.getValue().getContainerId());
@@ -434,11 +447,18 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     }
   }
 
+  /** YARN makes these swaps only for AMs that have an opportunistic context; else they wait. */
+  private void noteChangesOfType(Map<ContainerId, RMContainer> updates) {
+    if (getOpportunisticContainerContext() != null) {
+      noteUpdates(updates);
+    }
+  }
+
   @Override
   public List<Container> pullNewlyPromotedContainers() {
     writeLock.lock();
     try {
-      noteUpdates(newlyPromotedContainers);
+      noteChangesOfType(newlyPromotedContainers);
       return super.pullNewlyPromotedContainers();
     } finally {
       writeLock.unlock();
@@ -449,7 +469,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   public List<Container> pullNewlyDemotedContainers() {
     writeLock.lock();
     try {
-      noteUpdates(newlyDemotedContainers);
+      noteChangesOfType(newlyDemotedContainers);
       return super.pullNewlyDemotedContainers();
     } finally {
       writeLock.unlock();

@@ -61,6 +61,15 @@ final class HeddleJob {
     this.queue = queue;
   }
 
+  long submittedMs() {
+    return submittedMs;
+  }
+
+  /** Whether anything of it runs, its AM included. */
+  boolean holdsContainers() {
+    return attempt != null && !attempt.getLiveContainersMap().isEmpty();
+  }
+
   int priority() {
     return priority;
   }

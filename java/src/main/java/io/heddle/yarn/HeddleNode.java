@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import java.util.Set;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
@@ -15,11 +16,17 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  * <p>The numbers are guarded by the scheduler's write lock.
  */
 final class HeddleNode extends SchedulerNode {
+  private static final long NEVER = -1;
+
   private int id = -1;
   private int hostPlace;
   private int rackPlace;
   private int partitionId;
   private boolean sentSchedulable;
+  // The free room that the engine heard of last; null before the first time.
+  private long[] toldFree;
+  // Until which version of the pending sizes none is known to fit that room.
+  private long unfitAt = NEVER;
 
   HeddleNode(RMNode node, boolean usePortForNodeName, Set<String> labels) {
     super(node, usePortForNodeName, labels);
@@ -39,6 +46,7 @@ final class HeddleNode extends SchedulerNode {
     hostPlace = places.intern(getNodeName());
     rackPlace = places.intern(getRackName());
     partitionId = partitions.intern(getPartition());
+    unfitAt = NEVER;
   }
 
   int hostPlace() {
@@ -60,6 +68,41 @@ final class HeddleNode extends SchedulerNode {
 
   void setSentSchedulable(boolean schedulable) {
     sentSchedulable = schedulable;
+  }
+
+  /** The engine hears of this free room; what YARN hands out is changed in place. */
+  void tellOf(Resource free, ResourceCodec resources) {
+    if (wasToldOf(free, resources)) {
+      return;
+    }
+    if (toldFree == null) {
+      toldFree = new long[resources.types()];
+    }
+    for (int type = 0; type < toldFree.length; type++) {
+      toldFree[type] = ResourceCodec.value(free, type);
+    }
+    unfitAt = NEVER;
+  }
+
+  /** Whether the engine knows that this much is free. */
+  boolean wasToldOf(Resource free, ResourceCodec resources) {
+    if (toldFree == null) {
+      return false;
+    }
+    for (int type = 0; type < resources.types(); type++) {
+      if (toldFree[type] != ResourceCodec.value(free, type)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  long unfitAt() {
+    return unfitAt;
+  }
+
+  void setUnfitAt(long version) {
+    unfitAt = version;
   }
 
   /** Holding a node for a large ask is the engine's; YARN's reservations are not used. */

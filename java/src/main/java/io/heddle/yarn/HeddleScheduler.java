@@ -159,7 +159,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     engine = new Engine(resources, minimumAllocation, configuration.get(JOURNAL_PROPERTY));
     reports = new QueueReports(configuration);
     queues = new QueueControl(engine, reports.table(), configuration);
-    books = new EngineBooks(engine, names);
+    books = new EngineBooks(engine, names, new PendingSizes(resources));
     containerEvents = new ContainerEvents(this, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
     evictions = new Evictions(containerEvents::preempt);
@@ -430,19 +430,28 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       // Nobody waits for anything: what happened is told with the next frame.
       return;
     }
-    if (full(node.getUnallocatedResource())
+    Resource free = node.getUnallocatedResource();
+    if (full(free) || nothingToSay(node, free)
         || !rmContext.isSchedulerReadyForAllocatingContainers() || !engine.ready()) {
       return;
     }
     long before = commit.committed();
     for (int round = 0; round < ROUNDS_MAX; round++) {
       dirty.writeTo(engine.out());
-      engine.out().heartbeat(node.id(), node.getUnallocatedResource());
+      free = node.getUnallocatedResource();
+      engine.out().heartbeat(node.id(), free);
+      node.tellOf(free, resources);
       if (!engine.step() || !engine.more()) {
         break;
       }
     }
     availableStale |= commit.committed() != before;
+  }
+
+  /** Whether nothing has happened since the engine knew that no pending container fits a node. */
+  private boolean nothingToSay(HeddleNode node, Resource free) {
+    return engine.up() && engine.out().records() == 0 && dirty.isEmpty()
+        && books.pendingSizes().leaveAlone(node, free);
   }
 
   /** Whether no container can fit; the engine need not hear of this node until one leaves it. */
@@ -503,12 +512,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (release != null && !release.isEmpty()) {
       // Before the attempt's lock: completions take the scheduler's.
       releaseContainers(release, attempt);
-      writeLock.lock();
-      try {
-        refreshAvailable();
-      } finally {
-        writeLock.unlock();
-      }
     }
     attempt.getWriteLock().lock();
     try {

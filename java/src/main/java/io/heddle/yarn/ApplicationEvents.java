@@ -13,6 +13,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
@@ -130,9 +131,19 @@ final class ApplicationEvents {
     application.stop(event.getFinalState());
     HeddleJob job = books.job(id);
     if (job != null) {
+      stopForgotten(job);
       books.jobRemoved(job);
       // Another job may have waited for its place.
       engine.wake();
+    }
+  }
+
+  /**
+   * An attempt whose end was lost to an error must not write under a number that is given again.
+   */
+  private static void stopForgotten(HeddleJob job) {
+    if (job.attempt() != null && !job.attempt().isStopped()) {
+      job.attempt().stop(RMAppAttemptState.FAILED);
     }
   }
 
@@ -147,6 +158,7 @@ final class ApplicationEvents {
       return;
     }
     if (job.attempt() != null) {
+      stopForgotten(job);
       // The asks of the attempt before are void; their numbers are given anew.
       engine.out().jobReset(job.id());
     }
@@ -180,6 +192,8 @@ final class ApplicationEvents {
       LOG.info("Attempt {} has been stopped before", id);
       return;
     }
+    // The containers that stay must be of the size that the engine knows.
+    dirty.writeTo(engine.out());
     for (RMContainer container : attempt.getLiveContainers()) {
       if (event.getKeepContainersAcrossAppAttempts()
           && container.getState() == RMContainerState.RUNNING) {

@@ -237,26 +237,40 @@ abstract class ClientOperations
     writeLock.lock();
     try {
       HeddleQueue to = moveTarget(applicationId, target);
-      SchedulerApplication<HeddleAppAttempt> application = applications.get(applicationId);
       HeddleJob job = books.job(applicationId);
       if (to == job.queue()) {
         return to.getQueueName();
       }
-      HeddleAppAttempt attempt = application.getCurrentAppAttempt();
-      if (attempt != null) {
-        attempt.move(to);
-      }
       if (LOG.isInfoEnabled()) {
         LOG.info("{} moves from {} to {}", applicationId, job.queue(), to);
       }
-      application.setQueue(to);
-      job.setQueue(to);
+      enterQueue(job, to);
       engine.out().jobMoved(job.id(), to.id());
       engine.wake();
       engine.flushIfLong();
       return to.getQueueName();
     } finally {
       writeLock.unlock();
+    }
+  }
+
+  /** Enters a job into another queue, in all of Java's books; with the write lock held. */
+  void enterQueue(HeddleJob job, HeddleQueue queue) {
+    if (job.attempt() != null) {
+      job.attempt().move(queue);
+    }
+    SchedulerApplication<HeddleAppAttempt> application = applications.get(job.applicationId());
+    if (application != null) {
+      application.setQueue(queue);
+    }
+    job.setQueue(queue);
+  }
+
+  /** What the ResourceManager does itself after a move that was asked for. */
+  void tellRmApp(HeddleJob job) {
+    RMApp rmApp = rmContext.getRMApps().get(job.applicationId());
+    if (rmApp != null) {
+      rmApp.setQueue(job.queue().getQueueName());
     }
   }
 
@@ -275,22 +289,52 @@ abstract class ClientOperations
 
   // ---- Placement.
 
-  /** Finds the queue of a submission; called by its thread. */
+  /**
+   * Finds the queue of a submission; called by its thread. Waits for the scheduler only if the
+   * queue is not there yet.
+   */
   String place(String user, String queue, boolean recovering) throws YarnException {
-    List<String> groups = queues.groupsOf(user);
+    if (!recovering) {
+      Placement.Foreseen foreseen = queues.foresee(user, queue);
+      if (foreseen.leaf != null) {
+        return foreseen.leaf.path;
+      }
+      if (foreseen.made != null) {
+        checkMayMake(user, foreseen.made);
+      }
+    }
     writeLock.lock();
     try {
-      return queues.place(user, groups, queue, recovering).getQueueName();
+      return queues.place(user, queue, recovering).getQueueName();
     } finally {
       writeLock.unlock();
+    }
+  }
+
+  /** YARN asks for the right to submit only when the queue has been found, which makes it. */
+  private void checkMayMake(String user, String path) throws YarnException {
+    UserGroupInformation caller = UserGroupInformation.createRemoteUser(user);
+    if (!reports.hasAccess(path, QueueACL.SUBMIT_APPLICATIONS, caller)) {
+      throw RPCUtil.getRemoteException(new AccessControlException("User " + user
+          + " does not have permission to submit to queue " + path + ", which does not exist yet"));
     }
   }
 
   /** As above for an application that was placed before; with the write lock held. */
   HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = queues.leaf(queue);
-    return known != null
-        ? known : queues.place(user, new ArrayList<String>(), queue, recovering);
+    if (known != null) {
+      return known;
+    }
+    if (!recovering && Placement.queueOf(user).equals(queue)) {
+      // Made for this submission by a rule, and gone with an engine that was lost meanwhile: as a
+      // name that was asked for it might be refused.
+      HeddleQueue again = queues.place(user, null, false);
+      if (again.getQueueName().equals(queue)) {
+        return again;
+      }
+    }
+    return queues.place(user, queue, recovering);
   }
 
   // ---- What there is not.

@@ -15,18 +15,20 @@ import org.slf4j.LoggerFactory;
 final class DecisionApplier implements Engine.Decisions {
   private static final Logger LOG = LoggerFactory.getLogger(DecisionApplier.class);
 
+  private final ClientOperations scheduler;
   private final EngineBooks books;
   private final ContainerCommit commit;
   private final Evictions evictions;
   private final QueueControl queues;
   private long failures;
 
-  DecisionApplier(
-      EngineBooks books, ContainerCommit commit, Evictions evictions, QueueControl queues) {
+  DecisionApplier(ClientOperations scheduler, EngineBooks books, ContainerCommit commit,
+      Evictions evictions) {
+    this.scheduler = scheduler;
     this.books = books;
     this.commit = commit;
     this.evictions = evictions;
-    this.queues = queues;
+    this.queues = scheduler.queues;
   }
 
   /** Returns how many decisions could not be carried out because of an unexpected error. */
@@ -101,10 +103,8 @@ final class DecisionApplier implements Engine.Decisions {
     if (queue != job.queue()) {
       LOG.warn("{} goes on in {}: its queue {} is no longer to be had", job.applicationId(),
           queue, job.queue());
-      if (job.attempt() != null) {
-        job.attempt().move(queue);
-      }
-      job.setQueue(queue);
+      scheduler.enterQueue(job, queue);
+      scheduler.tellRmApp(job);
     }
   }
 }

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Containers that the engine takes back: the AM is warned at once and may give them up by itself;
@@ -12,6 +14,8 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
  * <p>Guarded by the scheduler's write lock.
  */
 final class Evictions {
+  private static final Logger LOG = LoggerFactory.getLogger(Evictions.class);
+
   /** What happens to a container at the end. */
   interface Killer {
     void kill(ContainerId id);
@@ -59,7 +63,12 @@ final class Evictions {
       }
     }
     for (ContainerId id : due) {
-      killer.kill(id);
+      try {
+        killer.kill(id);
+      } catch (RuntimeException e) {
+        // The engine counts on the others too.
+        LOG.error("Cannot take back {}", id, e);
+      }
     }
   }
 }

@@ -158,12 +158,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     ConfigFile file = ConfigFile.read(configuration);
     engine = new Engine(resources, minimumAllocation, configuration.get(JOURNAL_PROPERTY));
     reports = new QueueReports(configuration);
-    queues = new QueueControl(engine, reports.table(), configuration);
+    queues = new QueueControl(engine, reports.table());
     books = new EngineBooks(engine, names, new PendingSizes(resources));
     containerEvents = new ContainerEvents(this, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
     evictions = new Evictions(containerEvents::preempt);
-    applier = new DecisionApplier(books, commit, evictions, queues);
+    applier = new DecisionApplier(this, books, commit, evictions);
     audit = new EngineAudit(engine, books, dirty, resources,
         ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS));
     engine.setDecisions(applier);

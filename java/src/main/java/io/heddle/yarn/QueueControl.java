@@ -1,41 +1,31 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.IOException;
-import java.util.Collections;
-import java.util.List;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.security.Groups;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.exceptions.YarnException;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The engine's control plane as far as queues go: what queues there are, which one a submission
  * gets, another configuration. Keeps {@link QueueTable} up to date.
  *
- * <p>Guarded by the scheduler's write lock, except {@link #groupsOf}.
+ * <p>Guarded by the scheduler's write lock, except {@link #foresee}.
  */
 final class QueueControl {
   /** Describing the queues may take this part of the time at the most. */
   private static final int REFRESH_SHARE = 20;
 
-  private static final Logger LOG = LoggerFactory.getLogger(QueueControl.class);
   private static final String QUEUES = SetupJson.request("queues");
 
   private final Engine engine;
   private final QueueTable table;
-  private final Groups groups;
   private long nextRefreshMs = Long.MIN_VALUE;
-  private boolean needsGroups;
+  private volatile Placement placement;
   // The queues of a new engine before its jobs are told; null before the first.
   private QueueSnapshot fresh;
 
-  QueueControl(Engine engine, QueueTable table, Configuration conf) {
+  QueueControl(Engine engine, QueueTable table) {
     this.engine = engine;
     this.table = table;
-    this.groups = Groups.getUserToGroupsMappingService(conf);
   }
 
   /** Describes the queues anew, unless that was done too recently for what it costs. */
@@ -56,24 +46,14 @@ final class QueueControl {
     nextRefreshMs = end + REFRESH_SHARE * (end - start);
   }
 
-  /** Notes whether placement looks at groups, which may mean to start a process. */
+  /** Takes over the rules of a configuration that the engine has accepted. */
   void configured(JsonNode config) {
-    needsGroups = config.path("placement").toString().contains("group");
+    placement = new Placement(config);
   }
 
-  /** Returns the groups of a user if placement wants them. Takes no lock: this may be slow. */
-  List<String> groupsOf(String user) {
-    if (!needsGroups) {
-      return Collections.emptyList();
-    }
-    try {
-      return groups.getGroups(user);
-    } catch (IOException e) {
-      if (LOG.isDebugEnabled()) {
-        LOG.debug("No groups of {}: {}", user, e.toString());
-      }
-      return Collections.emptyList();
-    }
+  /** Foresees the queue of a new submission. Takes no lock. */
+  Placement.Foreseen foresee(String user, String queue) {
+    return placement.foresee(user, queue, table.snapshot());
   }
 
   /**
@@ -83,8 +63,7 @@ final class QueueControl {
    * @param recovering whether the application ran before, so that it must find a queue
    * @throws YarnException with a text for the user
    */
-  HeddleQueue place(String user, List<String> userGroups, String queue, boolean recovering)
-      throws YarnException {
+  HeddleQueue place(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = recovering ? leaf(queue) : null;
     if (known != null) {
       // It ran there; whatever the rules say of new ones.
@@ -92,7 +71,7 @@ final class QueueControl {
     }
     String reply;
     try {
-      reply = engine.request(SetupJson.place(user, userGroups, queue, recovering));
+      reply = engine.request(SetupJson.place(user, queue, recovering));
     } catch (HeddleException e) {
       throw new YarnException(e.getMessage());
     }
@@ -165,8 +144,7 @@ final class QueueControl {
     if (known != null && known.leaf) {
       return table.get(path);
     }
-    String reply = engine.requestNow(
-        SetupJson.place(user, Collections.<String>emptyList(), path, true));
+    String reply = engine.requestNow(SetupJson.place(user, path, true));
     if (reply == null) {
       return job.queue();
     }

@@ -70,6 +70,16 @@ final class QueueSnapshot {
     return queue != null ? queue : byName.get(name);
   }
 
+  /** Whether the path of any queue ends so. */
+  boolean anyEndsWith(String ending) {
+    for (String path : byPath.keySet()) {
+      if (path.endsWith(ending)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Returns the queue of a name, or the nearest above it that exists; null if there is none. */
   QueueView findNearest(String name) {
     QueueView queue = find(name);

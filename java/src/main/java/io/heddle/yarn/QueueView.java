@@ -22,18 +22,16 @@ final class QueueView {
   final String parent;
   final boolean leaf;
   final float weight;
-  final Resource minShare;
   final Resource maxShare;
   final Resource fairShare;
   final Resource used;
-  final Resource demand;
   final int pendingContainers;
   final int runningContainers;
-  final int jobs;
   final int maxRunningJobs;
   final AccessControlList aclSubmit;
   final AccessControlList aclAdmin;
   final boolean dynamic;
+  final boolean draining;
   private final List<QueueView> children = new ArrayList<>();
 
   /** Reads one element of the reply to {@code queues}. */
@@ -43,20 +41,18 @@ final class QueueView {
     parent = path.indexOf('.') < 0 ? null : path.substring(0, path.lastIndexOf('.'));
     leaf = queue.path("leaf").asBoolean();
     weight = (float) queue.path("weight").asDouble(1.0);
-    minShare = resource(queue.path("min_share"), 0);
     maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
     fairShare = resource(queue.path("fair_share"), 0);
     used = resource(queue.path("used"), 0);
-    demand = resource(queue.path("demand"), 0);
     pendingContainers = queue.path("pending_containers").asInt();
     runningContainers = queue.path("running_containers").asInt();
-    jobs = queue.path("jobs").asInt();
     maxRunningJobs =
         queue.path("max_running_jobs").isNumber() ? queue.path("max_running_jobs").asInt()
             : NO_LIMIT;
     aclSubmit = new AccessControlList(queue.path("acl_submit").asText(" "));
     aclAdmin = new AccessControlList(queue.path("acl_admin").asText(" "));
     dynamic = queue.path("dynamic").asBoolean();
+    draining = queue.path("draining").asBoolean();
   }
 
   private static Resource resource(JsonNode amounts, long absent) {

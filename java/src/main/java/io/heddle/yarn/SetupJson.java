@@ -56,12 +56,8 @@ final class SetupJson {
    * @param recovering whether the job ran before the ResourceManager started, so that it must
    *     find a queue whatever the configuration now says
    */
-  static String place(String user, Iterable<String> groups, String queue, boolean recovering) {
+  static String place(String user, String queue, boolean recovering) {
     ObjectNode request = JSON.createObjectNode().put("op", "place").put("user", user);
-    ArrayNode names = request.putArray("groups");
-    for (String group : groups) {
-      names.add(group);
-    }
     request.put("queue", queue);
     request.put("recovering", recovering);
     return request.toString();

@@ -75,6 +75,11 @@ final class Engine {
     this.decisions = decisions;
   }
 
+  /** Returns who carries out decisions. */
+  Decisions decisions() {
+    return decisions;
+  }
+
   /**
    * Makes the engine.
    *

@@ -448,10 +448,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     availableStale |= commit.committed() != before;
   }
 
-  /** Whether nothing has happened since the engine knew that no pending container fits a node. */
+  /** Whether the engine knows a node's room and no pending container fits it. */
   private boolean nothingToSay(HeddleNode node, Resource free) {
-    return engine.up() && engine.out().records() == 0 && dirty.isEmpty()
-        && books.pendingSizes().leaveAlone(node, free);
+    return engine.up() && dirty.isEmpty() && books.pendingSizes().leaveAlone(node, free);
   }
 
   /** Whether no container can fit; the engine need not hear of this node until one leaves it. */

@@ -272,4 +272,21 @@ public class AskTest {
       assertEquals("as many as were asked for", 72, total);
     }
   }
+
+  @Test
+  public void onlyThoseWhoNamedANewHostSendTheirRowsAgain() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(WAITING))) {
+      MockNM first = cluster.node("a1", 8 * GB);
+      MockAM alice = cluster.run("alice", first);
+      MockAM bob = cluster.run("bob", first);
+      ask(alice, onHost(1, "c7", GB, 1, false));
+      ask(bob, onHost(1, "a1", 8 * GB, 1, false));
+      cluster.heartbeat();
+      assertTrue(cluster.attempt(bob).asks().clean());
+      MockNM late = cluster.node("c7", 8 * GB);
+      assertTrue("bob named hosts that were there", cluster.attempt(bob).asks().clean());
+      cluster.heartbeat(late);
+      assertEquals(1, fetch(alice).size());
+    }
+  }
 }

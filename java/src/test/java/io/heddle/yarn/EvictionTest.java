@@ -17,11 +17,6 @@ import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
-import org.apache.hadoop.yarn.api.records.ContainerId;
-import org.apache.hadoop.yarn.api.records.ContainerState;
-import org.apache.hadoop.yarn.api.records.Priority;
-import org.apache.hadoop.yarn.api.records.Resource;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
@@ -72,10 +67,7 @@ public class EvictionTest {
 
   @Test
   public void afterARestartApplicationMastersAreStillNeverTakenBack() throws Exception {
-    Configuration conf = TestCluster.conf(PREEMPTING);
-    conf.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
-    conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, true);
-    conf.set(YarnConfiguration.RM_STORE, MemoryRMStateStore.class.getName());
+    Configuration conf = TestCluster.recovering(PREEMPTING);
     MemoryRMStateStore store = new MemoryRMStateStore();
     store.init(conf);
     try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
@@ -86,10 +78,7 @@ public class EvictionTest {
         RMApp app = old.submit("alice", "root.greedy");
         MockAM am = old.launch(app, node);
         applications.add(app.getApplicationId());
-        masters.add(NMContainerStatus.newInstance(
-            ContainerId.newContainerId(am.getApplicationAttemptId(), 1), 0,
-            ContainerState.RUNNING, Resource.newInstance(GB, 1), "recovered", 0,
-            Priority.newInstance(0), 0));
+        masters.add(TestCluster.amReport(am, GB));
       }
       try (TestCluster next = new TestCluster(conf, store)) {
         node.setResourceTrackerService(next.rm.getResourceTrackerService());

@@ -9,12 +9,10 @@ import static org.junit.Assert.assertEquals;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeLabel;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
@@ -23,11 +21,8 @@ import org.junit.Test;
 /** Node labels: partitions of the cluster that only asks for them may use. */
 public class LabelTest {
   private static TestCluster cluster() throws Exception {
-    Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0}");
-    conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
-    conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR, java.nio.file.Files
-        .createTempDirectory("heddle-labels").toUri().toString());
-    return new TestCluster(conf);
+    return new TestCluster(
+        TestCluster.labelled(TestCluster.conf("{\"heartbeat_fill\": 1.0}")));
   }
 
   private static ResourceRequest labelled(int priority, int count) {

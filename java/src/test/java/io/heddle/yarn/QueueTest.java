@@ -281,4 +281,68 @@ public class QueueTest {
       assertEquals(1, fetch(am).size());
     }
   }
+
+  @Test
+  public void aRefusedSubmissionMakesNoQueue() throws Exception {
+    String closed = "{\"queues\": [{\"path\": \"root\", \"acl_submit\": \"alice\","
+        + " \"acl_admin\": \" \"},"
+        + "{\"path\": \"root.open\", \"acl_submit\": \"*\"}]}";
+    Configuration conf = TestCluster.conf(closed);
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      for (String queue : new String[] {null, "typo", "root.open.not.yet"}) {
+        try {
+          String got = cluster.submit("mallory", queue).getQueue();
+          assertEquals("root.open.not.yet", got);
+        } catch (Exception e) {
+          String message = String.valueOf(e.getCause());
+          assertTrue(message, message.contains("mallory") && message.contains("permission"));
+          assertFalse("root.open is for all", "root.open.not.yet".equals(queue));
+        }
+      }
+      cluster.scheduler.queues.refresh();
+      QueueSnapshot after = cluster.scheduler.reports.table().snapshot();
+      assertNull(after.get("root.typo"));
+      assertNull(after.get("root.mallory"));
+      // What was right is right as before.
+      assertEquals("root.typo", cluster.submit("alice", "typo").getQueue());
+    }
+  }
+
+  /** The thread of a submission foresees what the engine's rules say, or leaves it to them. */
+  @Test
+  public void whatIsForeseenIsWhatTheEngineDecides() throws Exception {
+    String[] rules = {
+        "[]",
+        "[{\"rule\": \"specified\", \"create\": false}, {\"rule\": \"user\"}]",
+        "[{\"rule\": \"user\", \"create\": false}, {\"rule\": \"specified\"}]",
+        "[{\"rule\": \"default\", \"queue\": \"root.b\"}]",
+        "[{\"rule\": \"specified\"}, {\"rule\": \"default\"}]"};
+    String[] names = {null, "", "default", "root.default", "a", "root.a", "b", "b.c", "x.b", "c",
+        "root", "root.new", "new.one", "x.new"};
+    for (String rule : rules) {
+      try (TestCluster cluster = new TestCluster(TestCluster.conf("{\"queues\": ["
+          + "{\"path\": \"root.a\"}, {\"path\": \"root.b\"}, {\"path\": \"root.x.b\"},"
+          + "{\"path\": \"root.y.b.c\"}], \"placement\": " + rule + "}"))) {
+        for (String user : new String[] {"a", "j.doe"}) {
+          for (String name : names) {
+            String where = rule + ", user " + user + ", queue " + name;
+            Placement.Foreseen foreseen = cluster.scheduler.queues.foresee(user, name);
+            String decided;
+            try {
+              decided = cluster.scheduler.queues.place(user, name, false).getQueueName();
+            } catch (YarnException e) {
+              decided = null;
+            }
+            if (foreseen.leaf != null) {
+              assertEquals(where, decided, foreseen.leaf.path);
+            } else if (foreseen.made != null && decided != null) {
+              assertEquals(where, decided, foreseen.made);
+            }
+          }
+        }
+      }
+    }
+  }
 }

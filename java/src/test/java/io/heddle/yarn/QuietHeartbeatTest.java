@@ -21,12 +21,11 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
-import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.junit.Test;
 
@@ -117,7 +116,7 @@ public class QuietHeartbeatTest {
   public void roomThatAppearsIsUsed() throws Exception {
     try (Waiting waiting = waiting()) {
       Container running = null;
-      for (org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer container
+      for (RMContainer container
           : waiting.cluster.attempt(waiting.am).getLiveContainers()) {
         if (container.getNodeId().equals(waiting.second.getNodeId())) {
           running = container.getContainer();
@@ -133,9 +132,7 @@ public class QuietHeartbeatTest {
   @Test
   public void aNodeThatGrowsIsUsed() throws Exception {
     try (Waiting waiting = waiting()) {
-      RMNode node =
-          waiting.cluster.rm.getRMContext().getRMNodes().get(waiting.second.getNodeId());
-      waiting.cluster.scheduler.updateNodeResource(node,
+      waiting.cluster.scheduler.updateNodeResource(waiting.cluster.rmNode(waiting.second),
           ResourceOption.newInstance(Resource.newInstance(10 * GB, 32), -1));
       waiting.cluster.heartbeat();
       assertEquals(1, fetch(waiting.am).size());
@@ -157,10 +154,7 @@ public class QuietHeartbeatTest {
 
   @Test
   public void anotherLabelIsNoticed() throws Exception {
-    Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0}");
-    conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
-    conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR, java.nio.file.Files
-        .createTempDirectory("heddle-labels").toUri().toString());
+    Configuration conf = TestCluster.labelled(TestCluster.conf("{\"heartbeat_fill\": 1.0}"));
     try (Waiting waiting = new Waiting(new TestCluster(conf))) {
       waiting.cluster.rm.getRMContext().getNodeLabelManager()
           .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));

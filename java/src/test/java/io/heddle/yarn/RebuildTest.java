@@ -8,17 +8,30 @@ import static io.heddle.yarn.TestCluster.onHost;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ResourceBlacklistRequest;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
 import org.junit.Test;
 
 /** An engine that is lost in the middle of everything is made anew, and no job notices. */
@@ -129,6 +142,108 @@ public class RebuildTest {
       cluster.tick();
       assertEquals(1, cluster.scheduler.getEngineRebuilds());
       assertNull(cluster.scheduler.auditEngine());
+    }
+  }
+
+  @Test
+  public void aRebuildNeverLetsAWaitingJobTakeThePlaceOfARunningOne() throws Exception {
+    String limited = "{\"heartbeat_fill\": 1.0, \"testing\": {\"faults\": true}, \"queues\": ["
+        + "{\"path\": \"root.one\", \"max_running_jobs\": 1, \"max_am_share\": 1.0}]}";
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(limited)).expectFaults()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      // It has the smallest number, which the job that waits gets after it.
+      RMApp ended = cluster.submit("zoe", null);
+      MockAM running = cluster.launch(cluster.submit("alice", "root.one"), node);
+      cluster.rm.killApp(ended.getApplicationId());
+      cluster.rm.waitForState(ended.getApplicationId(), RMAppState.KILLED);
+      cluster.rm.waitForAppRemovedFromScheduler(ended.getApplicationId());
+      RMApp waiting = cluster.submit("bob", "root.one");
+      assertTrue("the test expects numbers to be given again",
+          cluster.scheduler.books.job(waiting.getApplicationId()).id()
+              < cluster.attempt(running).job().id());
+      cluster.heartbeat();
+
+      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      ask(running, any(1, GB, 2));
+      cluster.heartbeat();
+      assertEquals("the running job goes on", 2, fetch(running).size());
+      assertEquals("the other waits on", 0, cluster.scheduler.getApplicationAttempt(
+          waiting.getCurrentAppAttempt().getAppAttemptId()).getLiveContainers().size());
+    }
+  }
+
+  @Test
+  public void aJobWhoseQueueIsGoneMovesInAllBooks() throws Exception {
+    String strict = FAULTS.replace("\"queues\"",
+        "\"placement\": [{\"rule\": \"specified\", \"create\": false}], \"queues\"");
+    Configuration conf = TestCluster.conf(strict);
+    try (TestCluster cluster = new TestCluster(conf).expectFaults()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      RMApp app = cluster.submit("alice", "root.ads");
+      MockAM am = cluster.launch(app, node);
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat();
+      assertEquals(1, fetch(am).size());
+      Files.write(new File(conf.get(ConfigFile.FILE_PROPERTY)).toPath(),
+          strict.replace("root.ads", "root.web").getBytes(StandardCharsets.UTF_8));
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertEquals("its queue drains", 1, cluster.scheduler.getAppsInQueue("root.ads").size());
+
+      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      assertNull(cluster.scheduler.auditEngine());
+      assertEquals(1, cluster.scheduler.getAppsInQueue("root.recovery").size());
+      assertEquals("root.recovery", app.getQueue());
+      QueueMetrics metrics =
+          cluster.scheduler.reports.table().get("root.recovery").getMetrics();
+      assertEquals(2, metrics.getAllocatedContainers());
+      MockRM.finishAMAndVerifyAppState(app, cluster.rm, node, am);
+      cluster.rm.drainEvents();
+      assertEquals("it ends where it counts", 1, metrics.getAppsCompleted());
+      assertEquals(0, metrics.getAllocatedContainers());
+    }
+  }
+
+  @Test
+  public void withoutAnEngineNoReloadSucceeds() throws Exception {
+    Configuration conf = TestCluster.conf(FAULTS);
+    File file = new File(conf.get(ConfigFile.FILE_PROPERTY));
+    try (TestCluster cluster = new TestCluster(conf).expectFaults()) {
+      cluster.node("a1", 8 * GB);
+      for (int i = 0; i <= RebuildLimiter.FREE_REBUILDS; i++) {
+        cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      }
+      // Nobody is there to check the first, and the second would keep every engine from opening.
+      for (String next : new String[] {FAULTS.replace("root.ads", "root.web"), "{\"polcy\": 1}"}) {
+        Files.write(file.toPath(), next.getBytes(StandardCharsets.UTF_8));
+        try {
+          cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+          fail("nothing checked " + next);
+        } catch (IOException e) {
+          assertTrue(e.getMessage(), e.getMessage().contains(file.getPath()));
+        }
+      }
+      Thread.sleep(RebuildLimiter.PAUSE_MIN_MS + 100);
+      cluster.tick();
+      assertEquals(RebuildLimiter.FREE_REBUILDS + 1, cluster.scheduler.getEngineRebuilds());
+      assertNotNull("the old configuration is in force",
+          cluster.scheduler.getQueueInfo("root.ads", false, false));
+    }
+  }
+
+  @Test
+  public void aSubmissionSurvivesARebuildBetweenItsTwoSteps() throws Exception {
+    String strict = "{\"testing\": {\"faults\": true}, \"placement\": ["
+        + "{\"rule\": \"specified\", \"create\": false}, {\"rule\": \"user\"}]}";
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(strict)).expectFaults()) {
+      cluster.node("a1", 8 * GB);
+      assertEquals("root.alice", cluster.scheduler.place("alice", null, false));
+      // The queue had no job yet, so the new engine does not know it.
+      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      ApplicationId application = ApplicationId.newInstance(1, 77);
+      cluster.scheduler.handle(new AppAddedSchedulerEvent(application, "root.alice", "alice"));
+      assertNotNull(cluster.scheduler.books.job(application));
+      assertEquals("root.alice",
+          cluster.scheduler.books.job(application).queue().getQueueName());
     }
   }
 }

@@ -17,9 +17,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
-import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
@@ -34,29 +32,14 @@ import org.junit.Test;
 
 /** ResourceManagers and ApplicationMasters that end and begin again while containers run on. */
 public class RestartTest {
-  private static Configuration recovering(String json) throws Exception {
-    Configuration conf = TestCluster.conf(json);
-    conf.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
-    conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, true);
-    conf.set(YarnConfiguration.RM_STORE, MemoryRMStateStore.class.getName());
-    return conf;
-  }
-
   private static NMContainerStatus report(Container container, ContainerState state) {
     return NMContainerStatus.newInstance(container.getId(), 0, state,
         container.getResource(), "recovered", 0, container.getPriority(), 0);
   }
 
-  private static NMContainerStatus amReport(MockAM am, int memoryMb) {
-    return NMContainerStatus.newInstance(
-        ContainerId.newContainerId(am.getApplicationAttemptId(), 1), 0, ContainerState.RUNNING,
-        Resource.newInstance(memoryMb, 1), "recovered", 0,
-        org.apache.hadoop.yarn.api.records.Priority.newInstance(0), 0);
-  }
-
   @Test
   public void aNewResourceManagerFindsEverythingAsItWas() throws Exception {
-    Configuration conf = recovering("{\"heartbeat_fill\": 1.0}");
+    Configuration conf = TestCluster.recovering("{\"heartbeat_fill\": 1.0}");
     MemoryRMStateStore store = new MemoryRMStateStore();
     store.init(conf);
     try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
@@ -75,7 +58,7 @@ public class RestartTest {
         assertNotNull(recovered);
         assertEquals("root.dynamic", recovered.getQueue());
         node.setResourceTrackerService(next.rm.getResourceTrackerService());
-        node.registerNode(Arrays.asList(amReport(am, GB),
+        node.registerNode(Arrays.asList(TestCluster.amReport(am, GB),
             report(containers.get(0), ContainerState.RUNNING),
             report(containers.get(1), ContainerState.RUNNING),
             report(containers.get(2), ContainerState.COMPLETE)),
@@ -106,7 +89,7 @@ public class RestartTest {
   public void anApplicationWhoseQueueIsGoneGoesOnSomewhere() throws Exception {
     String queues = "{\"heartbeat_fill\": 1.0, \"queues\": [{\"path\": \"root.old.ads\"}],"
         + " \"placement\": [{\"rule\": \"specified\", \"create\": false}]}";
-    Configuration conf = recovering(queues);
+    Configuration conf = TestCluster.recovering(queues);
     MemoryRMStateStore store = new MemoryRMStateStore();
     store.init(conf);
     try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
@@ -119,7 +102,7 @@ public class RestartTest {
         RMApp recovered = next.rm.getRMContext().getRMApps().get(app.getApplicationId());
         assertEquals("root.recovery", recovered.getQueue());
         node.setResourceTrackerService(next.rm.getResourceTrackerService());
-        node.registerNode(Collections.singletonList(amReport(am, GB)),
+        node.registerNode(Collections.singletonList(TestCluster.amReport(am, GB)),
             Collections.singletonList(app.getApplicationId()));
         next.rm.drainEvents();
         assertEquals(7 * GB, next.freeMb(node));

@@ -25,13 +25,16 @@ import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmissionData;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
+import org.apache.hadoop.yarn.server.resourcemanager.recovery.MemoryRMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.RMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.util.RackResolver;
 import org.apache.log4j.Level;
@@ -49,6 +52,7 @@ final class TestCluster implements AutoCloseable {
   final HeddleScheduler scheduler;
   private final List<MockNM> nodes = new ArrayList<>();
   private boolean faultsExpected;
+  private long failuresExpected;
   private boolean audited = true;
 
   /** Starts with the defaults of a test: everything that fits a node is placed at once. */
@@ -88,6 +92,30 @@ final class TestCluster implements AutoCloseable {
     return conf;
   }
 
+  /** The same for a ResourceManager whose applications outlive it in a store. */
+  static Configuration recovering(String heddleJson) throws IOException {
+    Configuration conf = conf(heddleJson);
+    conf.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
+    conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, true);
+    conf.set(YarnConfiguration.RM_STORE, MemoryRMStateStore.class.getName());
+    return conf;
+  }
+
+  /** What a node says of a running AM to a ResourceManager that has just begun. */
+  static NMContainerStatus amReport(MockAM am, int memoryMb) {
+    return NMContainerStatus.newInstance(
+        ContainerId.newContainerId(am.getApplicationAttemptId(), 1), 0, ContainerState.RUNNING,
+        Resource.newInstance(memoryMb, 1), "recovered", 0, Priority.newInstance(0), 0);
+  }
+
+  /** The same for a cluster with node labels. */
+  static Configuration labelled(Configuration conf) throws IOException {
+    conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
+    conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR,
+        Files.createTempDirectory("heddle-labels").toUri().toString());
+    return conf;
+  }
+
   static File write(String text) throws IOException {
     File file = File.createTempFile("heddle-", ".json");
     file.deleteOnExit();
@@ -100,6 +128,12 @@ final class TestCluster implements AutoCloseable {
     return this;
   }
 
+  /** For tests that make handlers fail so many times. */
+  TestCluster expectFailures(long count) {
+    failuresExpected = count;
+    return this;
+  }
+
   /** For tests that leave a cluster in the middle of something. */
   TestCluster withoutAudit() {
     audited = false;
@@ -107,7 +141,11 @@ final class TestCluster implements AutoCloseable {
   }
 
   MockNM node(String host, int memoryMb, int vcores) throws Exception {
-    MockNM node = rm.registerNode(host + ":1234", memoryMb, vcores);
+    return node(host, Resource.newInstance(memoryMb, vcores));
+  }
+
+  MockNM node(String host, Resource capacity) throws Exception {
+    MockNM node = rm.registerNode(host + ":1234", capacity);
     nodes.add(node);
     rm.drainEvents();
     return node;
@@ -131,6 +169,10 @@ final class TestCluster implements AutoCloseable {
 
   void forget(MockNM node) {
     nodes.remove(node);
+  }
+
+  RMNode rmNode(MockNM node) {
+    return rm.getRMContext().getRMNodes().get(node.getNodeId());
   }
 
   RMApp submit(String user, String queue) throws Exception {
@@ -225,7 +267,7 @@ final class TestCluster implements AutoCloseable {
   public void close() {
     try {
       rm.drainEvents();
-      assertEquals("errors in events", 0, scheduler.getFailures());
+      assertEquals("errors in events", failuresExpected, scheduler.getFailures());
       if (audited) {
         assertBooksEqual();
       }

@@ -1,0 +1,86 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static io.heddle.yarn.TestCluster.any;
+import static io.heddle.yarn.TestCluster.ask;
+import static io.heddle.yarn.TestCluster.fetch;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
+import org.apache.hadoop.yarn.api.records.ExecutionTypeRequest;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.api.records.OpportunisticContainersStatus;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.junit.Test;
+
+/** Opportunistic containers, which YARN's own allocator places and the engine never hears of. */
+public class OpportunisticTest {
+  private static final int PATIENCE_MS = 60_000;
+
+  private static Configuration conf() throws Exception {
+    Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0}");
+    conf.setBoolean(YarnConfiguration.OPPORTUNISTIC_CONTAINER_ALLOCATION_ENABLED, true);
+    conf.setInt(YarnConfiguration.NM_CONTAINER_QUEUING_SORTING_NODES_INTERVAL_MS, 50);
+    return conf;
+  }
+
+  private static ResourceRequest opportunistic(int count) {
+    ResourceRequest row = any(5, GB, count);
+    row.setExecutionTypeRequest(
+        ExecutionTypeRequest.newInstance(ExecutionType.OPPORTUNISTIC, true));
+    return row;
+  }
+
+  /** The node says that it would queue such containers; the allocator notices in its time. */
+  private static void offer(TestCluster cluster, MockNM node) throws Exception {
+    OpportunisticContainersStatus status = OpportunisticContainersStatus.newInstance();
+    status.setEstimatedQueueWaitTime(-1);
+    status.setOpportQueueCapacity(1000);
+    status.setWaitQueueLength(1);
+    node.nodeHeartbeat(status, true);
+    cluster.rm.drainEvents();
+  }
+
+  @Test
+  public void theyAreNobodysShareAndTheirEndIsNobodysLoss() throws Exception {
+    try (TestCluster cluster = new TestCluster(conf())) {
+      MockNM node = cluster.node("a1", 4 * GB);
+      // 3.3.6 believes the first heartbeat for ever, as to how many the node would queue.
+      offer(cluster, node);
+      MockAM am = cluster.run("alice", node);
+      List<Container> containers =
+          new ArrayList<>(ask(am, opportunistic(2)).getAllocatedContainers());
+      for (int waited = 0; containers.size() < 2; waited += 50) {
+        assertTrue("only " + containers, waited < PATIENCE_MS);
+        offer(cluster, node);
+        Thread.sleep(50);
+        containers.addAll(fetch(am));
+      }
+      assertEquals(2, containers.size());
+      for (Container container : containers) {
+        assertEquals(ExecutionType.OPPORTUNISTIC, container.getExecutionType());
+      }
+      cluster.rm.drainEvents();
+      assertEquals("they take no room", 3 * GB, cluster.freeMb(node));
+      cluster.assertBooksEqual();
+
+      ask(am, any(1, GB, 3));
+      cluster.heartbeat();
+      List<Container> guaranteed = fetch(am);
+      assertEquals(3, guaranteed.size());
+      assertEquals(ExecutionType.GUARANTEED, guaranteed.get(0).getExecutionType());
+      cluster.running(node, containers);
+      cluster.assertBooksEqual();
+      cluster.completed(node, containers.get(0));
+      assertEquals(0, cluster.freeMb(node));
+      cluster.assertBooksEqual();
+    }
+  }
+}

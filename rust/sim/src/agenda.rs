@@ -34,22 +34,31 @@ pub enum Due {
     Thaw,
 }
 
-/// Everything that is due.
-#[derive(Debug, Default)]
-pub struct Agenda {
-    entries: BTreeMap<(Millis, u64), Due>,
+/// Everything that is due; `T` says what can be.
+#[derive(Debug)]
+pub struct Agenda<T = Due> {
+    entries: BTreeMap<(Millis, u64), T>,
     planned: u64,
 }
 
-impl Agenda {
+impl<T> Default for Agenda<T> {
+    fn default() -> Agenda<T> {
+        Agenda {
+            entries: BTreeMap::new(),
+            planned: 0,
+        }
+    }
+}
+
+impl<T> Agenda<T> {
     /// Plans something.
-    pub fn plan(&mut self, at: Millis, due: Due) {
+    pub fn plan(&mut self, at: Millis, due: T) {
         self.planned += 1;
         self.entries.insert((at, self.planned), due);
     }
 
     /// Takes out what is due next.
-    pub fn pop(&mut self) -> Option<(Millis, Due)> {
+    pub fn pop(&mut self) -> Option<(Millis, T)> {
         let ((at, _), due) = self.entries.pop_first()?;
         Some((at, due))
     }

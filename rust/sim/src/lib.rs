@@ -8,6 +8,7 @@
 
 pub mod agenda;
 pub mod check;
+pub mod cluster_sim;
 pub mod failure;
 pub mod features;
 pub mod fluid;

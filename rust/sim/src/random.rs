@@ -1,5 +1,5 @@
 //! Seeded random numbers: the same on every platform, as no floating-point function is involved
-//! that libraries may round differently. Not for cryptography.
+//! that libraries may round differently (but for `exponential`, which says so). Not for cryptography.
 
 /// A stream of random numbers.
 pub struct Random(oorandom::Rand64);
@@ -33,6 +33,26 @@ impl Random {
         self.below(100) < percent
     }
 
+    /// The index of a weight, drawn in proportion to the weights; 0 if they add up to 0.
+    pub fn weighted(&mut self, weights: &[u32]) -> usize {
+        let mut drawn = self.below(weights.iter().sum::<u32>() as usize) as u32;
+        let hit = |weight: &u32| match drawn.checked_sub(*weight) {
+            Some(left) => {
+                drawn = left;
+                false
+            }
+            None => true,
+        };
+        weights.iter().position(hit).unwrap_or(0)
+    }
+
+    /// A time until the next of events that come at random, `mean_ms` apart on average. In whole
+    /// ms, in which libraries that round logarithms differently hardly ever differ.
+    pub fn exponential(&mut self, mean_ms: i64) -> i64 {
+        let drawn = (self.below(1 << 30) as f64 + 0.5) / f64::from(1 << 30);
+        (-drawn.ln() * mean_ms as f64).round() as i64
+    }
+
     /// One of `items`, which are not empty.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
@@ -55,5 +75,19 @@ mod tests {
         assert_ne!(draw(7), draw(8));
         assert!(draw(9)[..50].iter().all(|n| (-3..=3).contains(n)));
         assert_eq!(Random::new(1).below(0), 0);
+    }
+
+    #[test]
+    fn draws_have_their_means() {
+        let mut random = Random::new(4);
+        let sum: i64 = (0..20_000).map(|_| random.exponential(1_000)).sum();
+        // The mean of 20,000 has a standard deviation of 7.
+        assert!((sum / 20_000 - 1_000).abs() < 35, "{sum}");
+        let mut hits = [0; 3];
+        for _ in 0..4_000 {
+            hits[random.weighted(&[1, 0, 3])] += 1;
+        }
+        // A quarter of 4,000, give or take 5 standard deviations of 27.
+        assert!((865..1_135).contains(&hits[0]) && hits[1] == 0, "{hits:?}");
     }
 }

@@ -1,0 +1,193 @@
+//! The exchange with the engine: events out, decisions in. The rules of the host's side: room is
+//! reported as it is, grants are answered in order, what ends is told before the room that it
+//! leaves is offered.
+
+use super::job::slot;
+use super::{ClusterSim, Due};
+use crate::failure::{Check, Checked, Failure};
+use heddle_core::event::{Decision, Event, NodeFacts};
+use heddle_core::resource::Resource;
+use heddle_core::types::{JobId, NodeId, PartitionId};
+
+/// More decisions than a step can lead to.
+const DECISIONS_MAX: usize = 100_000;
+
+impl ClusterSim {
+    /// What is free on a node.
+    pub(super) fn free(&self, node: u32) -> Resource {
+        let machine = &self.machines[node as usize];
+        let slots: u32 = self.workload.hardware.slots.iter().sum();
+        let taken = machine.attempts.len() as i64 + i64::from(machine.foreign_slots);
+        // Below zero while tasks still run on slots that others have taken.
+        slot().times(i64::from(slots) - taken)
+    }
+
+    fn has_room(&self, node: u32) -> bool {
+        self.machines[node as usize].up && slot().fits_in(&self.free(node))
+    }
+
+    /// A node joins the cluster.
+    pub(super) fn join_node(&mut self, node: u32) {
+        let hardware = &self.workload.hardware;
+        let id = NodeId(node);
+        let slots: u32 = hardware.slots.iter().sum();
+        self.machines[node as usize].up = true;
+        self.outbox.push(Event::NodeAdded(NodeFacts {
+            node: id,
+            host: hardware.host_place(id),
+            rack: hardware.rack_place(hardware.rack_of(node)),
+            partition: PartitionId::DEFAULT,
+            schedulable: true,
+            capacity: slot().times(i64::from(slots)),
+            free: self.free(node),
+        }));
+        self.plan_reports();
+    }
+
+    /// Tells the engine what it has not heard.
+    pub(super) fn flush(&mut self) -> Checked {
+        self.step(None)
+    }
+
+    fn step(&mut self, last: Option<Event>) -> Checked {
+        let mut events = std::mem::take(&mut self.outbox);
+        events.extend(last);
+        if events.is_empty() {
+            return Ok(());
+        }
+        let decisions = self.link.step(self.now, events, DECISIONS_MAX)?;
+        for decision in decisions {
+            self.obey(decision)?;
+        }
+        if self.options.check {
+            let found = self.link.engine.check_invariants();
+            found.map_err(|what| Failure::new(Check::Invariants, what))?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, decision: Decision) -> Checked {
+        match decision {
+            Decision::Grant {
+                job,
+                ask,
+                node,
+                locality,
+                seq,
+            } => {
+                if !self.has_room(node.0) {
+                    let what = format!("{decision:?} where there is no room");
+                    return Err(Failure::new(Check::Decision, what));
+                }
+                let hardware = self.workload.hardware;
+                let running = self.job(job);
+                let task = running.take(ask.index(), node, locality, &hardware);
+                let Some((kind, index)) = task else {
+                    let what = format!("{decision:?} that nobody asked for");
+                    return Err(Failure::new(Check::Decision, what));
+                };
+                let key = running.next_key();
+                self.outbox.push(Event::Ack { job, seq, key });
+                self.start_attempt(job, key, kind, index, node.0);
+                self.tell_asks(job);
+                if self.machines[node.index()].running[kind] > self.workload.hardware.slots[kind] {
+                    let what = format!("{decision:?} beyond the slots of the node");
+                    return Err(Failure::new(Check::Decision, what));
+                }
+            }
+            Decision::Evict {
+                job, key, grace_ms, ..
+            } => {
+                let at = self.now + i64::from(grace_ms);
+                self.agenda.plan(at, Due::Eviction(job, key));
+            }
+            Decision::Headroom { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Writes down what the engine does not know of a job's asks; somebody may serve them.
+    pub(super) fn tell_asks(&mut self, job: JobId) {
+        let job = self.jobs[job.index()].as_deref_mut();
+        let job = job.expect("callers name jobs that have not ended");
+        let before = self.outbox.len();
+        job.tell_asks(&mut self.outbox, &self.workload.hardware);
+        if self.outbox.len() > before {
+            self.plan_reports();
+        }
+    }
+
+    /// Nodes on which something ended report at once.
+    pub(super) fn report_freed(&mut self) -> Checked {
+        while !self.freed.is_empty() {
+            let mut freed = std::mem::take(&mut self.freed);
+            freed.dedup();
+            for node in freed {
+                self.report(node)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, node: u32) -> Checked {
+        if !self.machines[node as usize].up {
+            return self.flush();
+        }
+        let free = self.free(node);
+        let node = NodeId(node);
+        self.step(Some(Event::Heartbeat { node, free }))?;
+        if self.has_room(node.0) {
+            self.plan_reports();
+        }
+        Ok(())
+    }
+
+    /// Nodes report in turn while something is pending and some have room.
+    pub(super) fn plan_reports(&mut self) {
+        if !std::mem::replace(&mut self.reporting, true) {
+            self.agenda.plan(self.now, Due::Report);
+        }
+    }
+
+    pub(super) fn report_due(&mut self) -> Checked {
+        self.flush()?;
+        let hardware = &self.workload.hardware;
+        let (nodes, heartbeat_ms) = (hardware.nodes, hardware.heartbeat_ms.max(1));
+        let pending = !self.link.engine.is_idle();
+        if !pending || !(0..nodes).any(|node| self.has_room(node)) {
+            self.reporting = false;
+            return Ok(());
+        }
+        // Reports are spread evenly over a heartbeat; more than one at a time in large clusters.
+        let at_once = u64::from(nodes).div_ceil(heartbeat_ms as u64);
+        for _ in 0..at_once {
+            let node = self.cursor;
+            self.cursor = (self.cursor + 1) % nodes;
+            if self.has_room(node) {
+                self.report(node)?;
+            }
+        }
+        let pause_ms = (heartbeat_ms / i64::from(nodes)).max(1);
+        self.agenda.plan(self.now + pause_ms, Due::Report);
+        Ok(())
+    }
+
+    pub(super) fn tick(&mut self) -> Checked {
+        self.ticking = false;
+        self.step(Some(Event::Tick))?;
+        // The engine may have changed its mind about what is pending.
+        if !self.link.engine.is_idle() {
+            self.plan_reports();
+        }
+        self.plan_tick(self.options.tick_ms);
+        Ok(())
+    }
+
+    /// Time passes for the engine while there are jobs.
+    pub(super) fn plan_tick(&mut self, wait_ms: i64) {
+        if !self.ticking && !self.active.is_empty() {
+            self.ticking = true;
+            self.agenda.plan(self.now + wait_ms, Due::Tick);
+        }
+    }
+}

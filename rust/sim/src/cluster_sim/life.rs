@@ -1,0 +1,265 @@
+//! The life of jobs: submission, tasks that succeed or try again, the end; and streams, in which
+//! the end of one is the submission of the next.
+
+use super::ClusterSim;
+use super::attempts::End;
+use super::job::{ATTEMPTS_MAX, MAP, REDUCE, RunningJob};
+use super::metrics::JobRecord;
+use super::workload::JobPlan;
+use crate::failure::{Check, Checked, Failure};
+use heddle_core::event::{Event, JobFacts, JobHints};
+use heddle_core::types::{JobId, Millis, NodeId, PlaceId, QueueId, UserId};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+impl ClusterSim {
+    pub(super) fn submit_planned(&mut self, i: usize) -> Checked {
+        self.submissions_left -= 1;
+        let plan = self.workload.jobs[i].clone();
+        self.submit(plan, None, i as u64)
+    }
+
+    /// The next job of a stream, with the requests that go before it.
+    pub(super) fn submit_next(&mut self, at: usize, number: u32) -> Checked {
+        let stream = &self.workload.streams[at];
+        if stream.count.is_some_and(|count| number >= count) {
+            return Ok(());
+        }
+        let plan = stream.job.clone();
+        self.submissions_left -= usize::from(number == 0);
+        for request in stream.requests.get(&number).cloned().unwrap_or_default() {
+            self.request(request)?;
+        }
+        // Beyond the numbers of planned jobs.
+        let number_in_all = (1 << 40) | (at as u64) << 20 | u64::from(number);
+        self.submit(plan, Some((at, number)), number_in_all)
+    }
+
+    fn submit(&mut self, plan: JobPlan, stream: Option<(usize, u32)>, number: u64) -> Checked {
+        let id = JobId(self.jobs.len() as u32);
+        let (user, queue) = self.place(&plan.user)?;
+        self.outbox.push(Event::JobAdded(JobFacts {
+            job: id,
+            queue,
+            user,
+            priority: plan.priority,
+            mapreduce: true,
+            unmanaged_am: true,
+            submitted_ms: self.now,
+        }));
+        let hints = self.hints(&plan);
+        self.outbox.push(Event::JobHints { job: id, hints });
+        let hardware = self.workload.hardware;
+        let blocks = match plan.input_bytes {
+            0 => Vec::new(),
+            _ => hardware.place_file(plan.tasks[MAP], &mut self.luck([1, number, 0, 0])),
+        };
+        let record = self.record(id, &plan, stream);
+        let mut job = RunningJob::new(id, plan, blocks, record, &hardware);
+        job.stream = stream;
+        self.tell_blocks(&job);
+        self.jobs.push(Some(Box::new(job)));
+        self.active.push(id);
+        self.plan_tick(0);
+        if self.job(id).maps_are_done() {
+            self.ask_for_reduces(id);
+        }
+        self.tell_asks(id);
+        self.end_if_done(id)
+    }
+
+    /// A user's number and queue; the engine is asked the first time.
+    fn place(&mut self, user: &str) -> Checked<(UserId, QueueId)> {
+        if let Some(known) = self.users.get(user) {
+            return Ok(*known);
+        }
+        let reply = self.request(json!({"op": "place", "user": user}))?;
+        let queue = reply["queue"].as_u64();
+        let queue = queue.ok_or_else(|| Failure::new(Check::Decision, "a place without queue"))?;
+        let known = (UserId(self.users.len() as u32), QueueId(queue as u32));
+        self.users.insert(user.to_string(), known);
+        Ok(known)
+    }
+
+    fn hints(&self, plan: &JobPlan) -> JobHints {
+        let per_mille = |part: u64, of: u64| (1_000 * part).checked_div(of);
+        let shuffle_per_mille = per_mille(plan.shuffle_bytes, plan.input_bytes);
+        let overhead_ms = self.workload.hardware.overhead_ms;
+        let lengths = plan.lengths_ms(&self.workload.hardware);
+        JobHints {
+            tasks: plan.tasks.map(Some),
+            input_bytes: (plan.input_bytes > 0).then_some(plan.input_bytes),
+            shuffle_per_mille: shuffle_per_mille
+                .filter(|_| plan.profiled)
+                .map(|ratio| ratio as u32),
+            deadline_ms: plan.goal_ms.map(|goal_ms| self.now + goal_ms),
+            task_ms: lengths.map(|ms| plan.profiled.then_some(ms + overhead_ms)),
+        }
+    }
+
+    fn record(&self, id: JobId, plan: &JobPlan, stream: Option<(usize, u32)>) -> JobRecord {
+        JobRecord {
+            id,
+            user: plan.user.clone(),
+            class: plan.class.clone(),
+            tasks: plan.tasks,
+            bytes: [plan.input_bytes, plan.shuffle_bytes, plan.output_bytes],
+            number: stream.map(|(_, number)| number),
+            submitted_ms: self.now,
+            goal_ms: plan.goal_ms.map(|goal_ms| self.now + goal_ms),
+            ..JobRecord::default()
+        }
+    }
+
+    /// Tells the engine where a job's input is, one event per set of racks.
+    fn tell_blocks(&mut self, job: &RunningJob) {
+        let hardware = &self.workload.hardware;
+        let mut sets: BTreeMap<[PlaceId; 3], u32> = BTreeMap::new();
+        for block in &job.blocks {
+            let mut racks = [PlaceId::ANY; 3];
+            for (place, rack) in racks.iter_mut().zip(block.racks(hardware)) {
+                *place = hardware.rack_place(rack);
+            }
+            racks[..2].sort_unstable();
+            if racks[0] == PlaceId::ANY {
+                racks.swap(0, 1);
+            }
+            *sets.entry(racks).or_insert(0) += 1;
+        }
+        let bytes = job.plan.input_bytes / u64::from(job.plan.tasks[MAP].max(1));
+        for (racks, blocks) in sets {
+            self.outbox.push(Event::InputBlocks {
+                job: job.id,
+                racks,
+                blocks,
+                bytes: bytes * u64::from(blocks),
+            });
+        }
+    }
+
+    fn ask_for_reduces(&mut self, id: JobId) {
+        let job = self.job(id);
+        if !std::mem::replace(&mut job.reduces_asked, true) {
+            for reduce in 0..job.plan.tasks[REDUCE] {
+                job.want_reduce(reduce);
+            }
+        }
+    }
+
+    /// A task is done.
+    pub(super) fn succeed(
+        &mut self,
+        id: JobId,
+        kind: usize,
+        index: u32,
+        node: u32,
+        length_ms: Millis,
+    ) -> Checked {
+        let hardware = self.workload.hardware;
+        let slow_start = u64::from(self.options.slow_start_per_mille);
+        let now = self.now;
+        let job = self.job(id);
+        job.unwant(kind, index, &hardware);
+        job.tasks[kind][index as usize].done_on = Some(NodeId(node));
+        job.done[kind] += 1;
+        job.lengths[kind].0 += length_ms;
+        job.lengths[kind].1 += 1;
+        self.stop_others(id, kind, index)?;
+        if kind == MAP {
+            self.count_output(id, hardware.rack_of(node), true);
+            let job = self.job(id);
+            let maps = u64::from(job.plan.tasks[MAP]);
+            if u64::from(job.done[MAP]) * 1_000 >= maps * slow_start {
+                self.ask_for_reduces(id);
+            }
+            let job = self.job(id);
+            if job.maps_are_done() {
+                job.record.mapped_ms = Some(now);
+                self.publish(id)?;
+            } else {
+                self.plan_publication(id);
+            }
+        }
+        self.tell_asks(id);
+        self.end_if_done(id)
+    }
+
+    /// Other attempts of a task that is done are in vain.
+    fn stop_others(&mut self, id: JobId, kind: usize, index: u32) -> Checked {
+        let attempts = &self.attempts;
+        let job = self.jobs[id.index()].as_deref().expect("its task is done");
+        let same = |at: &&usize| (attempts[**at].kind, attempts[**at].index) == (kind, index);
+        let others: Vec<usize> = job.attempts.values().filter(same).copied().collect();
+        for at in others {
+            self.end_attempt(at, End::Second)?;
+        }
+        Ok(())
+    }
+
+    /// An attempt ended in vain: its task wants another unless it has one or is done.
+    pub(super) fn try_again(&mut self, id: JobId, kind: usize, index: u32, end: End) -> Checked {
+        let hardware = self.workload.hardware;
+        let job = self.job(id);
+        if job.record.failed {
+            return Ok(());
+        }
+        let task = &mut job.tasks[kind][index as usize];
+        task.failures += u8::from(end == End::Failed);
+        if task.failures >= ATTEMPTS_MAX {
+            return self.fail(id);
+        }
+        if task.running == 0 && task.done_on.is_none() && !task.wanted {
+            match (kind, end) {
+                (MAP, End::Failed) => job.want_failed_map(index),
+                (MAP, _) => job.want_map(index, &hardware),
+                _ => job.want_reduce(index),
+            }
+        }
+        self.tell_asks(id);
+        Ok(())
+    }
+
+    fn fail(&mut self, id: JobId) -> Checked {
+        let job = self.job(id);
+        job.record.failed = true;
+        // Nothing is to be tried again: as if all were done.
+        for task in job.tasks.iter_mut().flatten() {
+            task.done_on.get_or_insert(NodeId(0));
+        }
+        let attempts: Vec<usize> = job.attempts.values().copied().collect();
+        for at in attempts {
+            self.end_attempt(at, End::Second)?;
+        }
+        self.end_job(id)
+    }
+
+    fn end_if_done(&mut self, id: JobId) -> Checked {
+        match self.job(id).is_done() {
+            true => self.end_job(id),
+            false => Ok(()),
+        }
+    }
+
+    fn end_job(&mut self, id: JobId) -> Checked {
+        self.outbox.push(Event::JobRemoved(id));
+        let stream = self.record_end(id, Some(self.now));
+        self.active.retain(|active| *active != id);
+        if let Some((at, number)) = stream {
+            self.submit_next(at, number + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the record of a job and forgets the rest. The stream that it was of.
+    pub(super) fn record_end(&mut self, id: JobId, at: Option<Millis>) -> Option<(usize, u32)> {
+        let now = self.now;
+        let mut job = self.jobs[id.index()].take().expect("a job ends once");
+        job.record.finished_ms = at;
+        for attempt in job.attempts.values() {
+            let attempt = &self.attempts[*attempt];
+            job.record.slot_ms[attempt.kind] += now - attempt.started_ms;
+        }
+        self.results.jobs.push(job.record);
+        job.stream
+    }
+}

@@ -1,0 +1,241 @@
+//! What a simulation measures: a record per job, samples over time, totals. Computes summaries;
+//! writes no file.
+
+use super::network::CAUSES;
+use heddle_core::types::{JobId, Millis};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What became of a job. Times in ms of virtual time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobRecord {
+    /// Its id.
+    pub id: JobId,
+    /// Its user.
+    pub user: String,
+    /// What sort of job it was.
+    pub class: String,
+    /// Maps and reduces.
+    pub tasks: [u32; 2],
+    /// Bytes read, shuffled, written.
+    pub bytes: [u64; 3],
+    /// Its number in its stream, if it was of one.
+    pub number: Option<u32>,
+    /// When it was submitted.
+    pub submitted_ms: Millis,
+    /// When its first task started.
+    pub started_ms: Option<Millis>,
+    /// When its last map ended.
+    pub mapped_ms: Option<Millis>,
+    /// When it ended.
+    pub finished_ms: Option<Millis>,
+    /// Whether it failed: a task failed too often.
+    pub failed: bool,
+    /// When it should have ended.
+    pub goal_ms: Option<Millis>,
+    /// Maps on a node, in a rack with their data, elsewhere.
+    pub locality: [u32; 3],
+    /// Bytes that crossed racks for it, by cause.
+    pub crossed: [f64; CAUSES],
+    /// Time that its attempts held slots, by kind, in slot-ms.
+    pub slot_ms: [i64; 2],
+}
+
+impl JobRecord {
+    /// From submission to end.
+    pub fn sojourn_ms(&self) -> Option<Millis> {
+        Some(self.finished_ms? - self.submitted_ms)
+    }
+
+    /// Whether it met its goal, if it had one.
+    pub fn met_goal(&self) -> Option<bool> {
+        let goal_ms = self.goal_ms?;
+        Some(self.finished_ms.is_some_and(|at| at <= goal_ms))
+    }
+}
+
+/// The state at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at_ms: Millis,
+    /// Attempts that run, by kind.
+    pub running: [u32; 2],
+    /// Tasks that want an attempt, by kind.
+    pub wanted: [u32; 2],
+    /// Jobs that have not ended.
+    pub jobs: u32,
+    /// Bytes that crossed racks since the last sample.
+    pub crossed: f64,
+    /// What others use of the nodes, 0 to 1,000.
+    pub foreign_per_mille: u32,
+    /// Attempts that run, by user.
+    pub by_user: BTreeMap<String, u32>,
+    /// Credits by user, where the policy keeps accounts.
+    pub credits: BTreeMap<String, f64>,
+}
+
+/// What a simulation gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// The workload's name.
+    pub workload: String,
+    /// The policy's name.
+    pub policy: String,
+    /// Every job, in order of submission.
+    pub jobs: Vec<JobRecord>,
+    /// The state over time.
+    pub samples: Vec<Sample>,
+    /// Map and reduce slots of the cluster.
+    pub slots: [u32; 2],
+    /// When the last thing happened.
+    pub ended_ms: Millis,
+    /// Attempts that ran, by kind.
+    pub attempts: [u64; 2],
+    /// Attempts that were taken back, failed, lost with their node; copies that came second.
+    pub wasted: [u64; 4],
+    /// Digest of all decisions.
+    pub digest: u64,
+    /// Events that the engine was given.
+    pub events: u64,
+}
+
+impl Results {
+    /// The jobs that ended well.
+    pub fn finished(&self) -> impl Iterator<Item = &JobRecord> {
+        let well = |job: &&JobRecord| job.finished_ms.is_some() && !job.failed;
+        self.jobs.iter().filter(well)
+    }
+
+    /// Sojourn times of the jobs that ended well and that `chosen` admits, in s.
+    pub fn sojourns_s(&self, chosen: impl Fn(&JobRecord) -> bool) -> Vec<f64> {
+        let chosen = self.finished().filter(|job| chosen(job));
+        let times = chosen.filter_map(JobRecord::sojourn_ms);
+        times.map(|time_ms| time_ms as f64 / 1e3).collect()
+    }
+
+    /// Mean sojourn time in s.
+    pub fn mean_sojourn_s(&self) -> f64 {
+        mean(&self.sojourns_s(|_| true))
+    }
+
+    /// Bytes that crossed racks, by cause.
+    pub fn crossed(&self) -> [f64; CAUSES] {
+        let mut sum = [0.0; CAUSES];
+        for job in &self.jobs {
+            for (sum, bytes) in sum.iter_mut().zip(job.crossed) {
+                *sum += bytes;
+            }
+        }
+        sum
+    }
+
+    /// Jobs that ended well per hour, between the first submission and the last end.
+    pub fn jobs_per_hour(&self) -> f64 {
+        let first = self.jobs.iter().map(|job| job.submitted_ms).min();
+        let last = self.finished().filter_map(|job| job.finished_ms).max();
+        match (first, last) {
+            (Some(first), Some(last)) if last > first => {
+                self.finished().count() as f64 * 3_600_000.0 / (last - first) as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Goals met of all goals.
+    pub fn goals(&self) -> (u32, u32) {
+        let goals = self.jobs.iter().filter_map(JobRecord::met_goal);
+        goals.fold((0, 0), |(met, all), was_met| {
+            (met + u32::from(was_met), all + 1)
+        })
+    }
+
+    /// The part of the slot-time of a kind that attempts held, until the last end.
+    pub fn utilisation(&self, kind: usize) -> f64 {
+        let held: i64 = self.jobs.iter().map(|job| job.slot_ms[kind]).sum();
+        held as f64 / (f64::from(self.slots[kind]) * self.ended_ms as f64).max(1.0)
+    }
+
+    /// Maps by nearness to their data: node, rack, elsewhere.
+    pub fn locality(&self) -> [u64; 3] {
+        let mut sum = [0; 3];
+        for job in &self.jobs {
+            for (sum, count) in sum.iter_mut().zip(job.locality) {
+                *sum += u64::from(count);
+            }
+        }
+        sum
+    }
+
+    /// The figures of a comparison.
+    pub fn summary(&self) -> Value {
+        let sojourns = self.sojourns_s(|_| true);
+        let (met, goals) = self.goals();
+        let crossed = self.crossed().map(|bytes| bytes / 1e9);
+        json!({
+            "workload": self.workload,
+            "policy": self.policy,
+            "jobs": self.jobs.len(),
+            "finished": self.finished().count(),
+            "ended_s": self.ended_ms as f64 / 1e3,
+            "sojourn_s": {
+                "mean": mean(&sojourns),
+                "median": percentile(&sojourns, 50),
+                "p95": percentile(&sojourns, 95),
+                "max": percentile(&sojourns, 100),
+            },
+            "jobs_per_hour": self.jobs_per_hour(),
+            "cross_rack_gb": {
+                "map_read": crossed[0], "shuffle": crossed[1], "write": crossed[2],
+            },
+            "locality": self.locality(),
+            "goals": {"met": met, "all": goals},
+            "utilisation": {"map": self.utilisation(0), "reduce": self.utilisation(1)},
+            "attempts": {"map": self.attempts[0], "reduce": self.attempts[1]},
+            "wasted": {
+                "evicted": self.wasted[0], "failed": self.wasted[1],
+                "lost": self.wasted[2], "second": self.wasted[3],
+            },
+            "events": self.events,
+            "digest": format!("{:016x}", self.digest),
+        })
+    }
+}
+
+/// Of nothing: 0.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// By nearest rank; of nothing: 0.
+pub fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let rank = (values.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or(0.0)
+}
+
+/// Jain's index of fairness: 1 if all are equal, 1/n if one has all. Of nothing: 1.
+pub fn jain(values: &[f64]) -> f64 {
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    values.iter().sum::<f64>().powi(2) / (values.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_of_little() {
+        assert_eq!(mean(&[]), 0.0);
+        assert_eq!(percentile(&[], 95), 0.0);
+        // Nearest rank: of 4 values the 50th percentile is the 2nd, the 95th the 4th.
+        assert_eq!(percentile(&[4.0, 1.0, 3.0, 2.0], 50), 2.0);
+        assert_eq!(percentile(&[4.0, 1.0, 3.0, 2.0], 95), 4.0);
+        assert_eq!(jain(&[1.0, 1.0]), 1.0);
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
+    }
+}

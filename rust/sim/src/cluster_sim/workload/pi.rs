@@ -1,0 +1,75 @@
+//! The workload of Dynamic Priority's evaluation (DP-50): users with endless streams of Pi
+//! estimators, each of which alone fills the cluster's map slots.
+
+use super::{Hardware, JobPlan, Stream, Workload};
+use heddle_core::types::Millis;
+use serde_json::{Value, json};
+
+/// How many reduces a job has (DP-50).
+const REDUCES: u32 = 10;
+
+/// One user of the economy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PiUser {
+    /// The name; the queue is the user's own.
+    pub name: String,
+    /// Credits at the start.
+    pub budget: f64,
+    /// Credits per slot and allocation interval.
+    pub rate: f64,
+    /// How many jobs, one after the other; endless if none.
+    pub jobs: Option<u32>,
+    /// The number (from 0) of a job for which the rate is `factor` times as high, and `factor`.
+    pub boost: Option<(u32, f64)>,
+}
+
+/// Streams of Pi estimators with maps of `map_ms`. The papers do not give the length of a map:
+/// it follows from the precision and the processor.
+pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workload {
+    let stream = |user: &PiUser| {
+        let set = |rate: f64| json!({"op": "setSpending", "queue": format!("root.{}", user.name), "value": rate});
+        let boost = user.boost.into_iter().flat_map(|(number, factor)| {
+            let raised = (number, vec![set(user.rate * factor)]);
+            [raised, (number + 1, vec![set(user.rate)])]
+        });
+        Stream {
+            job: JobPlan {
+                user: user.name.clone(),
+                class: "pi".to_string(),
+                tasks: [hardware.slots_in_all()[0], REDUCES],
+                map_ms: Some(map_ms),
+                // Adds up a few numbers.
+                reduce_ms: Some(1_000),
+                ..JobPlan::default()
+            },
+            count: user.jobs,
+            requests: boost.collect(),
+        }
+    };
+    let queue = |user: &PiUser| {
+        json!({
+            "path": format!("root.{}", user.name),
+            "budget": user.budget,
+            "spending_rate": user.rate,
+            "weight": user.rate.max(1e-6),
+        })
+    };
+    Workload {
+        name: format!("pi-{}", users.len()),
+        hardware,
+        streams: users.iter().map(stream).collect(),
+        config: json!({"queues": users.iter().map(queue).collect::<Vec<Value>>()}),
+        ..Workload::default()
+    }
+}
+
+impl PiUser {
+    /// The same users without boosts.
+    pub fn unboosted(users: &[PiUser]) -> Vec<PiUser> {
+        let plain = |user: &PiUser| PiUser {
+            boost: None,
+            ..user.clone()
+        };
+        users.iter().map(plain).collect()
+    }
+}

@@ -11,6 +11,11 @@ run_gradle() {
 
 build_native() { scripts/native-library ${HEDDLE_HOST_LIBC:+--host-libc}; }
 
+build_command_line() { cargo build --release --locked -p heddle-cli; }
+
+# Where cargo puts it.
+command_line() { printf '%s/release/heddle' "${CARGO_TARGET_DIR:-$ROOT/target}"; }
+
 build_jars() { run_gradle -x nativeLibrary jar testClasses classPaths; }
 
 build_everything() {

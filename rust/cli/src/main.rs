@@ -2,8 +2,13 @@
 //! core's functions and by the simulator.
 
 mod case;
+mod papers;
+mod plots;
+mod report;
+mod simulate;
 
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Heddle, a scheduler for Apache Hadoop YARN.
@@ -22,10 +27,46 @@ enum Command {
         #[arg(value_enum)]
         system: case::System,
     },
+    /// Simulates a cluster under a policy and prints what came of it, as JSON.
+    Simulate {
+        #[command(flatten)]
+        what: simulate::What,
+        /// A preset, a baseline, or share/order/place.
+        #[arg(long, default_value = "fair")]
+        policy: String,
+        /// Where to write tables (CSV, JSON) and plots (SVG).
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Simulates the same under several policies and prints a line for each.
+    Compare {
+        #[command(flatten)]
+        what: simulate::What,
+        /// Policies, with commas between them.
+        #[arg(long, value_delimiter = ',', required = true)]
+        policies: Vec<String>,
+        /// Where to write tables and plots, a folder for each policy.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// The papers' experiments in the simulator, their numbers beside ours.
+    Papers {
+        /// Which, such as DP-52; all if none is named.
+        experiments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Case { system } => case::main(system),
+        Command::Papers { experiments } => papers::main(&experiments),
+        Command::Simulate { what, policy, out } => {
+            simulate::simulate(&what, &policy, out.as_deref())
+        }
+        Command::Compare {
+            what,
+            policies,
+            out,
+        } => simulate::compare(&what, &policies, out.as_deref()),
     }
 }

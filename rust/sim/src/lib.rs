@@ -16,6 +16,8 @@ pub mod host;
 pub mod link;
 pub mod master;
 pub mod outcome;
+pub mod papers;
+pub mod policies;
 pub mod policy;
 pub mod queues;
 pub mod random;

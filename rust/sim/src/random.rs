@@ -1,5 +1,6 @@
 //! Seeded random numbers: the same on every platform, as no floating-point function is involved
-//! that libraries may round differently (but for `exponential`, which says so). Not for cryptography.
+//! that libraries may round differently (but for `exponential`, which says so). Not for
+//! cryptography.
 
 /// A stream of random numbers.
 pub struct Random(oorandom::Rand64);

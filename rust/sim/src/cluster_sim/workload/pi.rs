@@ -27,7 +27,8 @@ pub struct PiUser {
 /// it follows from the precision and the processor.
 pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workload {
     let stream = |user: &PiUser| {
-        let set = |rate: f64| json!({"op": "setSpending", "queue": format!("root.{}", user.name), "value": rate});
+        let queue = format!("root.{}", user.name);
+        let set = |rate: f64| json!({"op": "setSpending", "queue": queue, "value": rate});
         let boost = user.boost.into_iter().flat_map(|(number, factor)| {
             let raised = (number, vec![set(user.rate * factor)]);
             [raised, (number + 1, vec![set(user.rate)])]

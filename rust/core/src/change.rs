@@ -4,7 +4,7 @@
 use crate::cluster::{Cluster, Container, Job, Kind};
 use crate::config::Config;
 use crate::share::{ShareNodeId, ShareTree};
-use crate::types::{ContainerKey, JobId, Millis, NodeId, PlaceId};
+use crate::types::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
 
 /// How many pools of virtual slots there are: maps and reduces apart, or all in the first.
 pub const POOLS: usize = 2;
@@ -71,6 +71,8 @@ pub enum Change<'a> {
         node: NodeId,
         /// Whether it is the ApplicationMaster.
         am: bool,
+        /// How near it is to what its ask named; `OffSwitch` if it was recovered.
+        locality: Locality,
     },
     /// A grant was refused: as if it had never been.
     Withdrawn {
@@ -143,6 +145,10 @@ pub enum Change<'a> {
         /// The leaf.
         leaf: ShareNodeId,
     },
+    /// All events up to now were heard, and answers are about to be asked again: a node reports
+    /// next, or the step ends. What needs an ask with all its rows was to be put off to here. Told
+    /// only if something is stale.
+    Settling,
     /// Time passed.
     Tick,
     /// The configuration was replaced. The stages are new; jobs that are there follow as

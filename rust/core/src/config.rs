@@ -10,6 +10,7 @@ pub use queues::QueueConfig;
 pub use reader::{ConfigError, Section, unknown};
 
 use crate::change::POOLS;
+use crate::place::shuffle_watcher;
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 use crate::types::Millis;
 use crate::{order, place, share};
@@ -108,6 +109,12 @@ pub const PRESETS: &[Preset] = &[
         stages: ["fair", "fifo", "delay"],
     },
     Preset {
+        name: "shufflewatcher",
+        summary: "queues as under `fair`; maps and reduces ordered and placed so that less \
+                  crosses between racks",
+        stages: ["fair", "fifo", "shuffle-watcher"],
+    },
+    Preset {
         name: "fifo",
         summary: "all jobs in one line in order of priority and submission",
         stages: ["single", "fifo", "local-first"],
@@ -175,6 +182,8 @@ pub struct Config {
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
     pub slots_per_node: Option<[u32; POOLS]>,
+    /// ShuffleWatcher's settings.
+    pub shuffle_watcher: shuffle_watcher::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -226,6 +235,7 @@ impl Config {
             reserve_hold_ms,
             preemption: read_preemption(&mut root)?,
             slots_per_node: read_slots(&mut root)?,
+            shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,
             faults,
         };
         root.finish()?;

@@ -103,6 +103,9 @@ pub struct JobHints {
     pub deadline_ms: Option<Millis>,
     /// Mean length of its maps and reduces, from a profile of earlier runs.
     pub task_ms: [Option<Millis>; 2],
+    /// What tells runs of one program on like data apart from others, such as a hash of the
+    /// job's name without its number: what was learnt of one run is expected of the next.
+    pub signature: Option<u64>,
 }
 
 /// How far a running task is. All zero until something is known.

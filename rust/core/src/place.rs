@@ -102,7 +102,7 @@ pub struct PlaceEntry {
 }
 
 /// Every placement, in the order of the tables made from it.
-pub const PLACES: &[PlaceEntry] = &[local_first::ENTRY, delay::ENTRY];
+pub const PLACES: &[PlaceEntry] = &[local_first::ENTRY, delay::ENTRY, shuffle_watcher::ENTRY];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

@@ -82,6 +82,14 @@ pub enum Standing {
     Strict,
 }
 
+impl Standing {
+    /// Whether asks of this standing are in the index of classes: those that need not wait. A
+    /// strict one is skipped where it may not run.
+    pub fn is_classed(self) -> bool {
+        matches!(self, Standing::Open | Standing::Strict)
+    }
+}
+
 /// One kind of container that a job asks for.
 #[derive(Clone, Debug)]
 pub struct Ask {

@@ -108,6 +108,22 @@ impl<'a> Section<'a> {
         })
     }
 
+    /// One of some names, if present: what stands beside it.
+    pub fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(name) = self.text(key)? else {
+            return Ok(None);
+        };
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        match choices.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => Err(ConfigError::new(self.key(key), unknown(name, &names))),
+        }
+    }
+
     /// `true` or `false`, if present.
     pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
         let path = self.key(key);

@@ -7,7 +7,7 @@ use crate::change::{Change, POOLS, pool};
 use crate::cluster::{Container, Row};
 use crate::event::{ContainerFacts, Refusal, TaskFacts};
 use crate::resource::Resource;
-use crate::types::{ContainerKey, JobId};
+use crate::types::{ContainerKey, JobId, Locality};
 
 impl Engine {
     pub(super) fn add_container(&mut self, facts: &ContainerFacts) {
@@ -38,6 +38,7 @@ impl Engine {
                 kind: job.kind(container.priority),
                 node: container.node,
                 am: container.am,
+                locality: Locality::OffSwitch,
             })
         });
     }

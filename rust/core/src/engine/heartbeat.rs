@@ -179,6 +179,7 @@ impl Engine {
                 kind: job.kind(container.priority),
                 node: id,
                 am: container.am,
+                locality,
             })
         });
         self.settle();

@@ -319,21 +319,20 @@ impl Engine {
     }
 }
 
-/// Puts an ask into, or takes it out of, the set of its leaf that its standing names.
+/// Puts an ask into, or takes it out of, the set of its leaf that its standing names, and its
+/// classes.
 fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bool) {
-    let open = match ask.standing {
-        Standing::Open => true,
-        Standing::Locked => false,
-        Standing::Out | Standing::Strict => return,
-    };
     let entry = entry(job, ask);
-    if added {
-        backlog.insert(tree, job.leaf, ask.shape, entry, open);
-    } else {
-        backlog.remove(tree, job.leaf, ask.shape, entry, open);
+    let open = ask.standing == Standing::Open;
+    if open || ask.standing == Standing::Locked {
+        if added {
+            backlog.insert(tree, job.leaf, ask.shape, entry, open);
+        } else {
+            backlog.remove(tree, job.leaf, ask.shape, entry, open);
+        }
     }
     let tags = &job.tags[job.kind(ask.facts.priority) as usize];
-    for tag in tags.iter().filter(|_| open) {
+    for tag in tags.iter().filter(|_| ask.standing.is_classed()) {
         let window = (job.leaf, job.window);
         if added {
             backlog.classes.insert(window, *tag, ask.shape, entry);

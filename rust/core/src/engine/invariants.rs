@@ -257,13 +257,13 @@ impl Engine {
         same("asks by place", &listed, &expected)
     }
 
-    /// Every open ask stands in the classes that the place stage gave it, in its window.
+    /// Every open or strict ask stands in the classes that the place stage gave it, in its window.
     fn check_classes(&self) -> Result<(), String> {
         let listed: BTreeSet<_> = self.backlog.classes.all().collect();
         let mut expected = BTreeSet::new();
         for job in self.cluster.jobs() {
-            let open = |ask: &&Ask| ask.standing == Standing::Open;
-            for ask in job.asks.iter().flatten().map(|ask| &**ask).filter(open) {
+            let classed = |ask: &&Ask| ask.standing.is_classed();
+            for ask in job.asks.iter().flatten().map(|ask| &**ask).filter(classed) {
                 for tag in &job.tags[job.kind(ask.facts.priority) as usize] {
                     let window = (job.leaf, job.window);
                     expected.insert((window, *tag, ask.shape, entry(job, ask)));

@@ -8,7 +8,7 @@ use crate::cluster::{Cluster, Container, Kind, Standing};
 use crate::event::TaskFacts;
 use crate::place::Tag;
 use crate::resource::Resource;
-use crate::types::{AskId, ContainerKey, JobId};
+use crate::types::{AskId, ContainerKey, JobId, Locality};
 
 impl Engine {
     /// Tells every stage of a change, if `change` finds what it is about.
@@ -44,6 +44,7 @@ impl Engine {
         if self.stale.is_empty() {
             return;
         }
+        self.tell(|_| Some(Change::Settling));
         let mut stale = std::mem::take(&mut self.stale);
         stale.jobs.sort_unstable();
         stale.jobs.dedup();
@@ -206,6 +207,7 @@ impl Engine {
                         kind: job.kind(container.priority),
                         node: container.node,
                         am: container.am,
+                        locality: Locality::OffSwitch,
                     })
                 });
             }

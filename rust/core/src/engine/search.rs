@@ -237,7 +237,8 @@ impl Search<'_> {
                 .refused
                 .get(&facts.node)
                 .is_none_or(|until| *until <= self.now)
-            && (ask.unrelaxed == 0 || ask.may_run_on(facts.host, facts.rack))
+            && ((ask.unrelaxed == 0 && ask.standing != Standing::Strict)
+                || ask.may_run_on(facts.host, facts.rack))
     }
 
     fn pass_over_below(&mut self, at: ShareNodeId) {

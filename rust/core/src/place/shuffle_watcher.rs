@@ -1,8 +1,437 @@
-//! ShuffleWatcher (Ahmad et al., ATC 2014): places maps and reduces so that less crosses between
-//! racks, and orders them by how loaded the links are.
+//! ShuffleWatcher (Ahmad et al., ATC 2014): orders a user's maps and reduces by how loaded the
+//! links between racks are (NASS, NetSat), and prefers racks for them so that less crosses (SAMP,
+//! SARP). The user is the share stage's choice and not touched.
+//!
+//! Here are the settings and the books by job; what is worked out from them stands in the files
+//! below. A heartbeat looks up one flag: classes change with asks, tasks and measurements.
 
+mod job;
+mod memory;
 pub mod nass;
 pub mod netsat;
 pub mod samp;
 pub mod sarp;
+mod settings;
 pub mod traffic;
+
+pub use settings::Settings;
+
+use super::{Place, PlaceEntry, Step, Tag};
+use crate::change::{Change, Stale, World};
+use crate::cluster::{Ask, Cluster, Container, Job, Kind, Node};
+use crate::share::ShareNodeId;
+use crate::types::{JobId, Locality, Millis, NodeId, PlaceId};
+use job::{JobState, Preferred, tasks};
+use memory::Memory;
+use netsat::{NetSat, Rate};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use traffic::PerRack;
+
+/// The line in the list of placements.
+pub(super) const ENTRY: PlaceEntry = PlaceEntry {
+    name: "shuffle-watcher",
+    summary: "maps before reduces while the links between racks are full, reduces before maps \
+              while they are not; both on the racks where least has to cross",
+    build: |config| Box::new(ShuffleWatcher::new(config.shuffle_watcher)),
+};
+
+/// What a map reads if nobody tells: HDFS's default block.
+const BLOCK_BYTES: u64 = 128 << 20;
+
+struct ShuffleWatcher {
+    settings: Settings,
+    /// When the first change was heard; windows count from here.
+    start_ms: Option<Millis>,
+    jobs: BTreeMap<JobId, JobState>,
+    /// Jobs whose input became known, or better known, since the answers were last asked.
+    unplanned: BTreeSet<JobId>,
+    /// Preferred map input of all jobs that was not read yet, bytes by rack.
+    load: BTreeMap<PlaceId, u64>,
+    netsat: NetSat,
+    memory: Memory,
+    /// Since when leaves are passed over for better placed tasks.
+    patience: BTreeMap<ShareNodeId, Millis>,
+    /// The searches of a node by whether its link is saturated and the user may wait.
+    steps: [[Vec<Step>; 2]; 2],
+    /// What was known of jobs before a reload.
+    saved: BTreeMap<JobId, JobState>,
+}
+
+impl ShuffleWatcher {
+    fn new(settings: Settings) -> ShuffleWatcher {
+        let steps = |saturated| [false, true].map(|relaxed| nass::steps(saturated, relaxed));
+        ShuffleWatcher {
+            settings,
+            start_ms: None,
+            jobs: BTreeMap::new(),
+            unplanned: BTreeSet::new(),
+            load: BTreeMap::new(),
+            netsat: NetSat::new(settings.threshold, settings.scope, settings.period_ms),
+            memory: Memory::default(),
+            patience: BTreeMap::new(),
+            steps: [false, true].map(steps),
+            saved: BTreeMap::new(),
+        }
+    }
+
+    /// A job that was submitted, or that was there before a reload.
+    fn add_job(&mut self, job: &Job, stale: &mut Stale) {
+        let known = self.saved.remove(&job.facts.job);
+        let known = known.filter(|state| state.submitted_ms == job.facts.submitted_ms);
+        let state = known.unwrap_or_else(|| JobState::new(job.facts.submitted_ms));
+        self.book(&state, true);
+        self.jobs.insert(job.facts.job, state);
+        self.hear_hints(job);
+        self.refresh(job, stale);
+    }
+
+    /// What the job, or an earlier run of it, says of its shuffle.
+    fn hear_hints(&mut self, job: &Job) {
+        let said = job.hints.shuffle_per_mille;
+        let said = said.map(|per_mille| f64::from(per_mille) / 1_000.0);
+        let remembered = job.hints.signature.and_then(|of| self.memory.ratio(of));
+        let ratio = said.or(remembered).unwrap_or(self.settings.default_ratio);
+        if let Some(state) = self.jobs.get_mut(&job.facts.job) {
+            state.start_ratio = ratio;
+            if job.pending_of(Kind::Map) > 0 {
+                self.unplanned.insert(job.facts.job);
+            }
+        }
+    }
+
+    fn remove_job(&mut self, job: &Job) {
+        self.unplanned.remove(&job.facts.job);
+        let Some(state) = self.jobs.remove(&job.facts.job) else {
+            return;
+        };
+        self.book(&state, false);
+        if let (Some(of), Some(ratio)) = (job.hints.signature, state.observed_ratio()) {
+            self.memory.remember(of, ratio);
+        }
+    }
+
+    /// Counts a job's preferred input in or out.
+    fn book(&mut self, state: &JobState, added: bool) {
+        for preferred in state.plan.iter().flatten() {
+            let load = self.load.entry(preferred.rack).or_default();
+            *load = if added {
+                *load + preferred.left
+            } else {
+                *load - preferred.left
+            };
+        }
+    }
+
+    /// Asks SAMP for the jobs that it was not asked for yet (SW-17), or of whose input more is
+    /// known since, if none of their maps runs yet.
+    fn plan_all(&mut self, cluster: &Cluster, stale: &mut Stale) {
+        for id in std::mem::take(&mut self.unplanned) {
+            let Some(job) = cluster.job(id) else {
+                continue;
+            };
+            let known = |state: &JobState| state.plan.is_some() && has_started(job, Kind::Map);
+            if self.jobs.get(&id).is_none_or(known) {
+                continue;
+            }
+            let mut state = self.jobs.remove(&id).expect("it was just looked at");
+            self.book(&state, false);
+            self.plan(cluster, job, &mut state);
+            self.book(&state, true);
+            self.jobs.insert(id, state);
+            self.refresh(job, stale);
+            stale.job(id);
+        }
+    }
+
+    fn plan(&self, cluster: &Cluster, job: &Job, state: &mut JobState) {
+        let nodes = cluster.nodes().filter(|node| node.facts.schedulable);
+        let racks: BTreeSet<PlaceId> = nodes.map(|node| node.facts.rack).collect();
+        let racks: Vec<PlaceId> = racks.into_iter().collect();
+        if !self.settings.samp {
+            let part = 1.0 / racks.len() as f64;
+            state.tentative = racks.into_iter().map(|rack| (rack, part)).collect();
+            state.plan = Some(Vec::new());
+            return;
+        }
+        let maps = u64::from(tasks(job, Kind::Map)).max(1);
+        let guess = job.hints.input_bytes.unwrap_or(maps * BLOCK_BYTES);
+        let (blocks, held) = (state.blocks(), held_by_rows(cluster, job, guess));
+        let (input, bytes) = if blocks.is_empty() {
+            let input = samp::Input::Held {
+                bytes: guess as f64,
+                racks: &held,
+            };
+            (input, guess as f64)
+        } else {
+            let bytes = blocks.iter().map(|blocks| blocks.bytes).sum();
+            (samp::Input::Blocks(&blocks), bytes)
+        };
+        let load = self.load.iter();
+        let load: PerRack = load.map(|(rack, bytes)| (*rack, *bytes as f64)).collect();
+        let question = samp::Question {
+            racks: &racks,
+            input,
+            // A job without reduces shuffles nothing, whatever its maps put out.
+            ratio: if job.hints.tasks[1] == Some(0) {
+                0.0
+            } else {
+                state.ratio()
+            },
+            spread: self.settings.spread,
+            load: &load,
+        };
+        let plan = samp::plan(&question);
+        let chosen = plan.preferred();
+        let parts = samp::fractions(&question, chosen);
+        let preferred = |(rack, part): (&PlaceId, &f64)| Preferred {
+            rack: *rack,
+            part: *part,
+            left: (bytes * part) as u64,
+        };
+        let preferred: Vec<Preferred> = chosen.iter().zip(&parts).map(preferred).collect();
+        state.tentative = preferred.iter().map(|p| (p.rack, p.part)).collect();
+        state.plan = Some(preferred);
+    }
+
+    /// Works out a job's classes anew.
+    fn refresh(&mut self, job: &Job, stale: &mut Stale) {
+        let settings = &self.settings;
+        if let Some(state) = self.jobs.get_mut(&job.facts.job)
+            && state.refresh(job, settings.completion_threshold, settings.sarp)
+        {
+            stale.job(job.facts.job);
+        }
+    }
+
+    fn asked(&mut self, job: &Job, kind: Kind, stale: &mut Stale) {
+        match kind {
+            Kind::Map if job.pending_of(Kind::Map) > 0 => {
+                let state = self.jobs.get(&job.facts.job);
+                if state.is_some_and(|state| state.plan.is_none()) {
+                    // Put off until the rows that follow are there.
+                    self.unplanned.insert(job.facts.job);
+                    stale.job(job.facts.job);
+                }
+            }
+            Kind::Reduce => self.refresh(job, stale),
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, job: &Job, kind: Kind, rack: PlaceId, near: Locality) {
+        let saturated = self.netsat.saturated(rack);
+        let Some(state) = self.jobs.get_mut(&job.facts.job) else {
+            return;
+        };
+        let unmet = state.unmet.binary_search(&rack).is_ok();
+        let well_placed = match kind {
+            Kind::Map => near <= Locality::RackLocal || state.prefers(rack),
+            Kind::Reduce if saturated => !state.heavy || unmet,
+            Kind::Reduce => state.heavy,
+            Kind::Other => false,
+        };
+        if well_placed {
+            self.patience.remove(&job.leaf);
+        }
+        if kind == Kind::Reduce {
+            state.reduce_runs(rack, true);
+        }
+    }
+
+    fn ended(&mut self, job: &Job, kind: Kind, rack: PlaceId, succeeded: Option<&Container>) {
+        let Some(state) = self.jobs.get_mut(&job.facts.job) else {
+            return;
+        };
+        match (kind, succeeded) {
+            (Kind::Map, Some(container)) => {
+                state.map_done(rack, &container.task);
+                let maps = tasks(job, Kind::Map);
+                let unread = u64::from(maps.saturating_sub(job.done[Kind::Map as usize])) + 1;
+                for preferred in state.plan.iter_mut().flatten() {
+                    let read = preferred.left / unread;
+                    preferred.left -= read;
+                    *self.load.entry(preferred.rack).or_default() -= read;
+                }
+            }
+            (Kind::Reduce, done) => {
+                state.reduce_runs(rack, false);
+                if done.is_some() {
+                    state.reduce_done(rack);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_task(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        let rack = |node: NodeId| world.cluster.node(node).map(|node| node.facts.rack);
+        let (job, kind) = match *change {
+            Change::Started {
+                job,
+                kind,
+                node,
+                am: false,
+                locality,
+            } => {
+                if let Some(rack) = rack(node) {
+                    self.started(job, kind, rack, locality);
+                }
+                (job, kind)
+            }
+            Change::Withdrawn {
+                job,
+                kind,
+                node,
+                am: false,
+            } => {
+                if let Some(rack) = rack(node) {
+                    self.ended(job, kind, rack, None);
+                }
+                (job, kind)
+            }
+            Change::Ended {
+                job,
+                kind,
+                container,
+                succeeded,
+                ..
+            } if !container.am => {
+                if let Some(rack) = rack(container.node) {
+                    self.ended(job, kind, rack, succeeded.then_some(container));
+                }
+                (job, kind)
+            }
+            _ => return,
+        };
+        // Maps change only what is known for reduces, which may not be asked for yet.
+        if kind == Kind::Reduce || (kind == Kind::Map && job.pending_of(Kind::Reduce) > 0) {
+            self.refresh(job, stale);
+        }
+    }
+}
+
+/// Whether a task of the kind runs or has ended well.
+fn has_started(job: &Job, kind: Kind) -> bool {
+    job.running[kind as usize] + job.done[kind as usize] > 0
+}
+
+/// How much of `bytes` of input each rack holds, by the rows of the job's asks.
+fn held_by_rows(cluster: &Cluster, job: &Job, bytes: u64) -> PerRack {
+    let maps = |ask: &&Ask| job.kind(ask.facts.priority) == Kind::Map;
+    let per_map = bytes as f64 / f64::from(job.pending_of(Kind::Map).max(1));
+    let mut held = PerRack::new();
+    for ask in job.pending().filter(maps) {
+        for (place, row) in ask
+            .rows
+            .iter()
+            .filter(|(place, _)| cluster.is_rack(**place))
+        {
+            *held.entry(*place).or_default() += f64::from(row.count) * per_map;
+        }
+    }
+    held
+}
+
+impl Place for ShuffleWatcher {
+    fn start(&self, _floor: Locality) -> Locality {
+        // No ask waits for a place: one of the user's tasks is always given (SW-8).
+        Locality::OffSwitch
+    }
+
+    fn wait_ms(&self, _level: Locality) -> Millis {
+        0
+    }
+
+    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
+        level
+    }
+
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        self.start_ms.get_or_insert(world.now);
+        match *change {
+            Change::JobAdded(job) => self.add_job(job, stale),
+            Change::JobRemoved(job) => self.remove_job(job),
+            Change::JobChanged(job) => {
+                self.hear_hints(job);
+                self.refresh(job, stale);
+            }
+            Change::Asked { job, kind } => self.asked(job, kind, stale),
+            Change::Blocks {
+                job, racks, bytes, ..
+            } => {
+                if let Some(state) = self.jobs.get_mut(&job.facts.job) {
+                    state.add_blocks(racks, bytes);
+                    self.unplanned.insert(job.facts.job);
+                    stale.job(job.facts.job);
+                }
+            }
+            Change::Traffic {
+                rack,
+                up_bytes_per_s,
+                down_bytes_per_s,
+                bandwidth_bytes_per_s,
+            } => {
+                let rate = Rate {
+                    used: up_bytes_per_s.max(down_bytes_per_s) as f64,
+                    bandwidth: bandwidth_bytes_per_s as f64,
+                };
+                self.netsat.measured(world.now, rack, rate);
+            }
+            Change::PassedOver { leaf } if self.settings.relaxed_ms > 0 => {
+                self.patience.entry(leaf).or_insert(world.now);
+            }
+            Change::Settling => self.plan_all(world.cluster, stale),
+            Change::Tick => {
+                self.netsat.tick(world.now);
+                self.saved.clear();
+            }
+            _ => self.note_task(change, world, stale),
+        }
+    }
+
+    fn ranks_classes(&self) -> bool {
+        true
+    }
+
+    fn window(&self, job: &Job) -> u32 {
+        let start_ms = self.start_ms.unwrap_or(job.facts.submitted_ms) as f64;
+        let width_ms = self.settings.window_ms as f64;
+        nass::window(job.facts.submitted_ms as f64, start_ms, width_ms)
+    }
+
+    fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>) {
+        let Some(state) = self.jobs.get(&job.facts.job) else {
+            return nass::tags(kind, false, [], tags);
+        };
+        if kind == Kind::Map {
+            let racks = state.plan.iter().flatten().map(|preferred| preferred.rack);
+            nass::tags(kind, state.heavy, racks, tags);
+        } else {
+            nass::tags(kind, state.heavy, state.unmet.iter().copied(), tags);
+        }
+    }
+
+    fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step] {
+        let saturated = self.netsat.saturated(node.facts.rack);
+        let waited_ms = self.patience.get(&leaf).map_or(0, |since| now - since);
+        let relaxed = waited_ms < self.settings.relaxed_ms;
+        &self.steps[usize::from(saturated)][usize::from(relaxed)]
+    }
+
+    fn save(&self) -> Value {
+        json!({
+            "start_ms": self.start_ms,
+            "ratios": self.memory.save(),
+            "saturated_racks": self.netsat.racks(),
+            "jobs": self.jobs,
+        })
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.start_ms = saved["start_ms"].as_i64();
+        self.memory.load(&saved["ratios"]);
+        let jobs = saved["jobs"].clone();
+        self.saved = serde_json::from_value(jobs).unwrap_or_default();
+    }
+}

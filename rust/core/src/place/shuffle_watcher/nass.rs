@@ -2,38 +2,8 @@
 //! (SW-4 to SW-11, Figure 3). One table serves the engine's steps and the choice among a list.
 
 use crate::cluster::Kind;
+use crate::place::{Near, Step, Tag};
 use crate::types::PlaceId;
-
-/// How near to the node that reports a step looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Near {
-    /// Asks that name its host.
-    Host,
-    /// Asks that name its rack.
-    Rack,
-    /// All.
-    Any,
-}
-
-/// One step of the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The kind.
-    pub kind: Kind,
-    /// The class in which they must stand, for the rack of the node or for all.
-    pub class: u8,
-    /// How near.
-    pub near: Near,
-}
-
-/// A class of tasks, for one rack or for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// One of `class`.
-    pub class: u8,
-    /// The rack for whose nodes it stands.
-    pub rack: PlaceId,
-}
 
 /// The classes in which tasks stand.
 pub mod class {

@@ -73,7 +73,8 @@ pub fn whole(real: &PerRack) -> BTreeMap<PlaceId, u64> {
 /// Whether the reduces of the job on a rack, running and finished, are fewer than preferred.
 /// A retried reduce runs in the place of the one that failed and so counts once (SW-10).
 pub fn is_unmet(preferred: f64, on_rack: f64) -> bool {
-    on_rack < preferred
+    // 10 * 0.9 is a little more than 9, and 9 are enough.
+    on_rack < preferred - 1e-9
 }
 
 #[cfg(test)]

@@ -1,0 +1,126 @@
+//! Racks, blocks, tasks and traffic for the tests of ShuffleWatcher: events only, no checks.
+#![allow(dead_code, unreachable_pub)]
+
+use crate::common::{Grant, Host, host_of, plain_ask, rack_place, row};
+use heddle_core::event::{AskFacts, Event, JobHints, TaskFacts};
+use heddle_core::types::*;
+use serde_json::{Value, json};
+
+pub const GB: u64 = 1_000_000_000;
+pub const MAP: u32 = 0;
+pub const REDUCE: u32 = 1;
+
+/// A cluster of `racks` racks with one node each that has `slots` slots; node and rack have the
+/// same number.
+pub fn cluster(racks: u32, slots: i64, settings: Value) -> Host {
+    let mut host = Host::new(json!({
+        "policy": "shufflewatcher", "heartbeat_fill": 1.0, "shuffle_watcher": settings,
+    }));
+    for rack in 0..racks {
+        host.node(rack, slots * 1024, slots);
+    }
+    host
+}
+
+/// A job of the user with nothing asked for yet.
+pub fn job(host: &mut Host, id: u32, user: &str, hints: JobHints) {
+    let queue = host.queue(user, None);
+    host.job(id, queue);
+    let job = JobId(id);
+    host.step(&[Event::JobHints { job, hints }]);
+}
+
+/// What a job says of its shuffle, per 1,000 bytes read.
+pub fn ratio(per_mille: u32) -> JobHints {
+    JobHints {
+        shuffle_per_mille: Some(per_mille),
+        ..JobHints::default()
+    }
+}
+
+pub const HEAVY: u32 = 2_000;
+pub const LIGHT: u32 = 500;
+
+/// Tells of blocks of 1 GB each with replicas on these racks.
+pub fn blocks(host: &mut Host, id: u32, list: &[(u32, &[u32])]) {
+    let event = |(blocks, racks): &(u32, &[u32])| {
+        let rack = |i: usize| racks.get(i).map_or(PlaceId::ANY, |rack| rack_place(*rack));
+        Event::InputBlocks {
+            job: JobId(id),
+            racks: [0, 1, 2].map(rack),
+            blocks: *blocks,
+            bytes: u64::from(*blocks) * GB,
+        }
+    };
+    let events: Vec<Event> = list.iter().map(event).collect();
+    host.step(&events);
+}
+
+/// Asks for maps whose data is on the nodes given, in one step.
+pub fn maps(host: &mut Host, id: u32, count: u32, on: &[u32]) {
+    host.ask(id, MAP, 0, 1024);
+    let rows = on
+        .iter()
+        .flat_map(|node| [host_of(*node), rack_place(*node)]);
+    let rows: Vec<Event> = rows.map(|place| row(id, MAP, place, count)).collect();
+    let mut events = vec![Event::Ask(plain_ask(id, MAP, count, 1024))];
+    events.extend(rows);
+    host.step(&events);
+}
+
+pub fn reduces(host: &mut Host, id: u32, count: u32) {
+    host.ask_facts(AskFacts {
+        priority: 10,
+        ..plain_ask(id, REDUCE, count, 1024)
+    });
+}
+
+/// The links of the racks carry this part of what they can, in per cent.
+pub fn traffic(host: &mut Host, percent: &[u64]) {
+    let event = |(rack, percent): (usize, &u64)| Event::RackTraffic {
+        rack: rack_place(rack as u32),
+        up_bytes_per_s: *percent,
+        down_bytes_per_s: 1,
+        bandwidth_bytes_per_s: 100,
+    };
+    let events: Vec<Event> = percent.iter().enumerate().map(event).collect();
+    host.step(&events);
+}
+
+/// Maps of a job that ran and ended on a node, each having read 10 GB and written `out` GB.
+pub fn ran(host: &mut Host, id: u32, node: u32, count: u32, out: u64) {
+    for _ in 0..count {
+        let key = host.recovered(id, node, 1024, false);
+        let facts = TaskFacts {
+            input_bytes: 10 * GB,
+            output_bytes: out * GB,
+            ..TaskFacts::default()
+        };
+        let job = JobId(id);
+        host.step(&[Event::Task { job, key, facts }]);
+        host.complete(id, key);
+    }
+}
+
+/// Job and ask of each grant.
+pub fn what(grants: &[Grant]) -> Vec<(u32, u32)> {
+    grants.iter().map(|grant| (grant.job, grant.ask)).collect()
+}
+
+/// How many of them are of that job and ask.
+pub fn count(grants: &[Grant], job: u32, ask: u32) -> usize {
+    what(grants).iter().filter(|of| **of == (job, ask)).count()
+}
+
+pub fn book(host: &Host, job: u32) -> Value {
+    host.engine.save()[2]["jobs"][job.to_string()].clone()
+}
+
+/// The racks that a job's maps prefer.
+pub fn preferred(host: &Host, job: u32) -> Vec<u64> {
+    let plan = book(host, job)["plan"].clone();
+    let racks = plan.as_array().expect("there is a plan").iter();
+    racks
+        .map(|rack| rack["rack"].as_u64().expect("a rack") - 1000)
+        .collect()
+}

@@ -1,0 +1,264 @@
+//! ShuffleWatcher in the engine: what goes before its categories (users, windows), what bounds
+//! them (no idle slot, relaxed fairness), odd jobs and lost racks, and what survives a reload.
+
+mod common;
+#[path = "common/racks.rs"]
+mod racks;
+
+use common::{host_of, plain_ask, row};
+use heddle_core::event::{AskFacts, Event, JobHints, TaskFacts};
+use heddle_core::types::*;
+use racks::*;
+use serde_json::json;
+
+/// SW-27 and SW-28: a job of an earlier window goes first, whatever the categories say.
+#[test]
+fn an_earlier_window_overrides_the_categories() {
+    for (window_ms, first) in [(600_000, 1), (0, 2)] {
+        let mut host = cluster(2, 1, json!({"window_ms": window_ms}));
+        host.now = 599_999;
+        job(&mut host, 1, "ann", ratio(HEAVY));
+        reduces(&mut host, 1, 1);
+        host.now = 600_000;
+        job(&mut host, 2, "ann", ratio(LIGHT));
+        maps(&mut host, 2, 1, &[0]);
+        traffic(&mut host, &[100, 100]);
+        assert_eq!(host.beat(0)[0].job, first, "windows of {window_ms} ms");
+    }
+}
+
+/// SW-26: a user without a well placed task is passed over for up to 5 s, then served as in the
+/// strict mode until it has a well placed one again.
+#[test]
+fn relaxed_fairness_waits_at_most_its_interval() {
+    let mut host = cluster(3, 2, json!({"relaxed_ms": 5_000}));
+    job(&mut host, 1, "ann", ratio(LIGHT));
+    blocks(&mut host, 1, &[(9, &[0])]);
+    maps(&mut host, 1, 9, &[0]);
+    assert_eq!(what(&host.beat(1)), [], "neither preferred nor local");
+    // Others are served meanwhile.
+    job(&mut host, 2, "bob", ratio(HEAVY));
+    reduces(&mut host, 2, 1);
+    host.now = 4_999;
+    assert_eq!(what(&host.beat(1)), [(2, REDUCE)]);
+    host.now = 5_000;
+    assert_eq!(what(&host.beat(1)), [(1, MAP)]);
+    assert_eq!(
+        what(&host.beat(2)),
+        [(1, MAP); 2],
+        "it need not wait for every task"
+    );
+    // A well placed map sends it back to waiting.
+    assert_eq!(what(&host.beat(0)), [(1, MAP); 2]);
+    host.complete_all(2);
+    assert_eq!(what(&host.beat(1)), []);
+    host.now = 10_000;
+    assert_eq!(what(&host.beat(1)), [(1, MAP)]);
+}
+
+/// SW-8: without relaxation a node never idles while the user has anything to run: every mix of
+/// tasks, saturated or not, on any rack, is served to the last.
+#[test]
+fn no_slot_idles_while_anything_is_pending() {
+    for mix in 0..32u32 {
+        for percent in [0, 100] {
+            let mut host = cluster(3, 1, json!({}));
+            let mut pending = 0;
+            for id in (0..5).filter(|id| mix >> id & 1 == 1) {
+                let ratio = if id % 2 == 0 { LIGHT } else { HEAVY };
+                job(&mut host, id, "ann", self::ratio(ratio));
+                if id < 3 {
+                    blocks(&mut host, id, &[(2, &[id])]);
+                    maps(&mut host, id, 2, &[id]);
+                } else {
+                    ran(&mut host, id, id % 3, 1, 20);
+                    reduces(&mut host, id, 2);
+                }
+                pending += 2;
+            }
+            traffic(&mut host, &[percent, percent, 0]);
+            for turn in 0..pending {
+                let grants = host.beat(turn % 3);
+                assert_eq!(grants.len(), 1, "mix {mix:b}, {percent} %, turn {turn}");
+                host.complete_all(grants[0].job);
+            }
+            assert_eq!(host.beat(0), [], "everything was served");
+        }
+    }
+}
+
+/// SW-4: the share stage picks the user; a better placed task of another does not matter.
+#[test]
+fn the_user_is_picked_before_the_task() {
+    let mut host = cluster(2, 4, json!({}));
+    job(&mut host, 1, "ann", ratio(LIGHT));
+    maps(&mut host, 1, 9, &[0]);
+    host.beat(0);
+    job(&mut host, 2, "bob", ratio(LIGHT));
+    maps(&mut host, 2, 9, &[0]);
+    host.tick();
+    // Ann has four, Bob none: his remote maps come first on the other rack.
+    assert_eq!(what(&host.beat(1)), [(2, MAP); 4]);
+}
+
+/// SW-42: the nodes of a preferred rack are gone.
+#[test]
+fn a_lost_rack_leaves_the_other_categories() {
+    let mut host = cluster(2, 2, json!({}));
+    job(&mut host, 1, "ann", ratio(HEAVY));
+    blocks(&mut host, 1, &[(4, &[0])]);
+    maps(&mut host, 1, 4, &[0]);
+    assert_eq!(preferred(&host, 1), [0]);
+    host.step(&[Event::NodeRemoved(NodeId(0))]);
+    assert_eq!(what(&host.beat(1)), [(1, MAP); 2]);
+    // A job planned now does not count on the lost rack.
+    job(&mut host, 2, "ann", ratio(HEAVY));
+    blocks(&mut host, 2, &[(4, &[0])]);
+    maps(&mut host, 2, 4, &[0]);
+    assert_eq!(preferred(&host, 2), [1]);
+}
+
+/// SW-42: one rack, a job without reduces, maps without output, and no locations at all.
+#[test]
+fn odd_jobs_are_served_like_any_other() {
+    let mut host = cluster(1, 4, json!({}));
+    let map_only = JobHints {
+        tasks: [Some(2), Some(0)],
+        ..ratio(HEAVY)
+    };
+    job(&mut host, 1, "ann", map_only);
+    maps(&mut host, 1, 2, &[0]);
+    assert_eq!(preferred(&host, 1), [0]);
+    assert_eq!(what(&host.beat(0)), [(1, MAP); 2]);
+    host.complete_all(1);
+    let silent = JobHints {
+        tasks: [Some(2), Some(2)],
+        ..ratio(HEAVY)
+    };
+    job(&mut host, 2, "ann", silent);
+    maps(&mut host, 2, 2, &[]);
+    reduces(&mut host, 2, 2);
+    ran(&mut host, 2, 0, 2, 0);
+    // Nothing was put out, so the prediction stands: all on the only rack.
+    assert_eq!(book(&host, 2)["basis"], json!({"1000": 1.0}));
+    assert_eq!(
+        what(&host.beat(0)),
+        [(2, REDUCE), (2, REDUCE), (2, MAP), (2, MAP)]
+    );
+}
+
+/// A job without reduces prefers every rack that its input needs: there is no shuffle to save.
+#[test]
+fn a_job_without_reduces_stays_with_its_data() {
+    let mut host = cluster(2, 4, json!({}));
+    for (id, reduces, racks) in [(1, Some(0), vec![0, 1]), (2, None, vec![0])] {
+        let hints = JobHints {
+            tasks: [Some(4), reduces],
+            ..ratio(HEAVY)
+        };
+        job(&mut host, id, "ann", hints);
+        blocks(&mut host, id, &[(60, &[0]), (40, &[1])]);
+        maps(&mut host, id, 4, &[0]);
+        assert_eq!(preferred(&host, id), racks);
+    }
+}
+
+/// Asks that insist on their place (`relaxLocality=false`) are found, and only there.
+#[test]
+fn strict_asks_are_served_where_they_insist() {
+    let mut host = cluster(2, 2, json!({}));
+    job(&mut host, 1, "ann", ratio(LIGHT));
+    host.ask(1, MAP, 0, 1024);
+    let ask = AskFacts {
+        relax: false,
+        ..plain_ask(1, MAP, 1, 1024)
+    };
+    host.step(&[Event::Ask(ask), row(1, MAP, host_of(1), 1)]);
+    assert_eq!(host.beat(0), []);
+    assert_eq!(what(&host.beat(1)), [(1, MAP)]);
+}
+
+/// A reload keeps what was learnt: plans, map output, ratios, windows.
+#[test]
+fn a_reload_keeps_the_books() {
+    let mut host = cluster(2, 10, json!({}));
+    let hints = JobHints {
+        tasks: [Some(10), Some(10)],
+        signature: Some(5),
+        ..JobHints::default()
+    };
+    job(&mut host, 1, "ann", hints);
+    blocks(&mut host, 1, &[(10, &[0, 1])]);
+    ran(&mut host, 1, 0, 9, 20);
+    ran(&mut host, 1, 1, 1, 20);
+    maps(&mut host, 1, 1, &[0, 1]);
+    reduces(&mut host, 1, 10);
+    let before = host.engine.save()[2].clone();
+    assert_eq!(
+        before["jobs"]["1"]["basis"],
+        json!({"1000": 0.9, "1001": 0.1})
+    );
+    host.now = 1_000;
+    let config = json!({"policy": "shufflewatcher", "heartbeat_fill": 1.0});
+    host.request(json!({"op": "reload", "config": config}));
+    assert_eq!(host.engine.save()[2], before);
+    assert_eq!(count(&host.beat(1), 1, REDUCE), 10);
+}
+
+/// SW-18, SW-21 in the whole: random jobs, every grant answered, the books right after each step
+/// (the host checks them), and every task served in the end.
+#[test]
+fn random_jobs_run_to_their_end_with_the_books_right() {
+    let mut seed = 1u64;
+    let mut random = move |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    let mut host = cluster(4, 3, json!({"window_ms": 50}));
+    let mut asked = BTreeMap::new();
+    for id in 0..30u32 {
+        host.now += random(10) as i64;
+        let hints = if random(2) == 0 {
+            ratio(HEAVY)
+        } else {
+            JobHints::default()
+        };
+        job(&mut host, id, ["ann", "bob"][random(2) as usize], hints);
+        let (count, rack) = (1 + random(6) as u32, random(4) as u32);
+        if random(2) == 0 {
+            blocks(&mut host, id, &[(count, &[rack, (rack + 1) % 4])]);
+        }
+        maps(&mut host, id, count, &[rack]);
+        reduces(&mut host, id, 1 + random(4) as u32);
+        asked.insert(id, true);
+    }
+    for turn in 0..400u32 {
+        host.now += 7;
+        traffic(&mut host, &[0; 4].map(|_: u64| random(101)));
+        host.beat(turn % 4);
+        for (job, key, _, _) in host.containers.clone() {
+            if random(3) == 0 {
+                let facts = TaskFacts {
+                    input_bytes: random(9) * GB,
+                    output_bytes: random(19) * GB,
+                    ..TaskFacts::default()
+                };
+                let id = JobId(job);
+                host.step(&[Event::Task {
+                    job: id,
+                    key,
+                    facts,
+                }]);
+                host.complete(job, key);
+            }
+        }
+        host.tick();
+    }
+    let left = host
+        .engine
+        .cluster()
+        .jobs()
+        .flat_map(|job| job.pending())
+        .count();
+    assert_eq!((left, host.containers.len()), (0, 0));
+}

@@ -145,9 +145,8 @@ pub enum Change<'a> {
         /// The leaf.
         leaf: ShareNodeId,
     },
-    /// All events up to now were heard, and answers are about to be asked again: a node reports
-    /// next, or the step ends. What needs an ask with all its rows was to be put off to here. Told
-    /// only if something is stale.
+    /// A node reports or time passed, and stale answers are about to be asked again: what needs
+    /// an ask with all its rows was to be put off to here. Told only if something is stale.
     Settling,
     /// Time passed.
     Tick,

@@ -140,13 +140,8 @@ impl Engine {
         self.cut = false;
         self.fire_timers();
         for event in events {
-            // Not after every event: an ask is followed by its rows, a task by its like.
-            if matches!(event, Event::Heartbeat { .. } | Event::Tick) {
-                self.settle();
-            }
             self.apply(event, decisions_max, decisions);
         }
-        self.settle();
     }
 
     /// The model, to look at.

@@ -23,7 +23,7 @@ fn each_of_two_jobs_maps_on_a_rack_of_its_own() {
         maps(&mut host, id, 4, &[0, 1]);
     }
     assert_eq!(
-        (preferred(&host, 1), preferred(&host, 2)),
+        (preferred(&mut host, 1), preferred(&mut host, 2)),
         (vec![0], vec![1])
     );
     assert_eq!(what(&host.beat(1)), [(2, MAP); 4]);
@@ -39,7 +39,7 @@ fn rows_stand_in_for_blocks() {
         maps(&mut host, id, 4, &[0, 1]);
     }
     assert_eq!(
-        (preferred(&host, 1), preferred(&host, 2)),
+        (preferred(&mut host, 1), preferred(&mut host, 2)),
         (vec![0], vec![1])
     );
     assert_eq!(what(&host.beat(1)), [(2, MAP); 4]);
@@ -58,11 +58,11 @@ fn input_that_was_read_does_not_count_for_ties() {
     host.beat(0);
     host.complete_all(1);
     blocks(&mut host, 2, &[(4, &[0, 1])]);
-    assert_eq!(preferred(&host, 2), [0]);
+    assert_eq!(preferred(&mut host, 2), [0]);
     host.step(&[Event::JobRemoved(JobId(2))]);
     blocks(&mut host, 3, &[(4, &[0, 1])]);
     assert_eq!(
-        preferred(&host, 3),
+        preferred(&mut host, 3),
         [0],
         "a job that left has nothing outstanding"
     );
@@ -78,9 +78,9 @@ fn remote_maps_are_preferred_where_they_save_more_shuffle() {
     maps(&mut host, 1, 4, &[1]);
     job(&mut host, 2, "ann", ratio(HEAVY));
     maps(&mut host, 2, 4, &[0]);
-    assert_eq!(preferred(&host, 1), [0]);
+    assert_eq!(preferred(&mut host, 1), [0]);
     // Job 2 prefers rack 0 too, has its data there, and came later.
-    assert_eq!(preferred(&host, 2), [0]);
+    assert_eq!(preferred(&mut host, 2), [0]);
     assert_eq!(what(&host.beat(0)), [(1, MAP); 4]);
 }
 
@@ -175,6 +175,7 @@ fn the_numbers_are_those_of_the_moment_of_the_first_reduce() {
     blocks(&mut host, 1, &[(20, &[0, 1])]);
     maps(&mut host, 1, 12, &[0, 1]);
     reduces(&mut host, 1, 4);
+    host.tick();
     ran(&mut host, 1, 1, 2, 20);
     assert_eq!(
         [part(&host, 0), part(&host, 1)],
@@ -268,6 +269,6 @@ fn the_ratio_is_remembered_for_the_next_run() {
         job(&mut host, id, "ann", signed(said));
         blocks(&mut host, id, &[(60, &[0]), (40, &[1])]);
         maps(&mut host, id, 4, &[0]);
-        assert_eq!(preferred(&host, id), racks);
+        assert_eq!(preferred(&mut host, id), racks);
     }
 }

@@ -189,7 +189,6 @@ impl Engine {
         self.join_queue(facts.job);
         self.tell(|cluster| cluster.job(facts.job).map(Change::JobAdded));
         self.stale.job(facts.job);
-        self.settle();
     }
 
     /// Counts a job into its queue and lets it run if the limits admit one more.

@@ -19,6 +19,7 @@ impl Engine {
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
     ) {
+        self.settle();
         // The host's figure cannot contain grants that it has not answered yet.
         let pending = self
             .in_flight

@@ -39,7 +39,9 @@ impl Engine {
         self.place.note(&change, &world, &mut self.stale);
     }
 
-    /// Asks the answers that have become stale again. To be called before the next search.
+    /// Asks the answers that have become stale again. To be called before the next search and
+    /// not earlier: an ask is followed by its rows, a task by its like. Not at the end of a step
+    /// either, as events may be cut into steps anywhere.
     pub(super) fn settle(&mut self) {
         if self.stale.is_empty() {
             return;
@@ -65,7 +67,6 @@ impl Engine {
     pub(super) fn job_changed(&mut self, id: JobId) {
         self.tell(|cluster| cluster.job(id).map(Change::JobChanged));
         self.stale.job(id);
-        self.settle();
     }
 
     /// Asks the stages for a job's keys, classes and admission again and moves its asks in the

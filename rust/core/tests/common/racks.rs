@@ -117,7 +117,8 @@ pub fn book(host: &Host, job: u32) -> Value {
 }
 
 /// The racks that a job's maps prefer.
-pub fn preferred(host: &Host, job: u32) -> Vec<u64> {
+pub fn preferred(host: &mut Host, job: u32) -> Vec<u64> {
+    host.tick();
     let plan = book(host, job)["plan"].clone();
     let racks = plan.as_array().expect("there is a plan").iter();
     racks

@@ -94,3 +94,50 @@ impl Settings {
         Ok(settings)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(section: Value) -> Result<Settings, String> {
+        let config = json!({ "shuffle_watcher": section });
+        let mut root = Section::new("", &config).expect("an object");
+        Settings::read(&mut root).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_evaluation() {
+        let settings = read(json!({})).expect("nothing is needed");
+        assert_eq!(
+            (settings.threshold, settings.completion_threshold),
+            (0.8, 0.15)
+        );
+        assert_eq!((settings.window_ms, settings.relaxed_ms), (600_000, 0));
+        assert_eq!((settings.period_ms, settings.default_ratio), (5_000, 1.0));
+    }
+
+    #[test]
+    fn the_ranges_that_the_paper_names_are_accepted_and_faults_are_named() {
+        for threshold in [0.75, 0.9, 1.0] {
+            let settings = read(json!({"threshold": threshold, "scope": "mean"}));
+            let settings = settings.expect("in the range");
+            assert_eq!(
+                (settings.threshold, settings.scope),
+                (threshold, Scope::Mean)
+            );
+        }
+        for completion in [0.05, 0.25] {
+            let settings = read(json!({"completion_threshold": completion}));
+            assert_eq!(
+                settings.expect("in the range").completion_threshold,
+                completion
+            );
+        }
+        let fault = read(json!({"scope": "racks"})).expect_err("no such scope");
+        assert!(fault.starts_with("key `shuffle_watcher.scope`"), "{fault}");
+        let fault = read(json!({"treshold": 0.8})).expect_err("misspelt");
+        assert!(fault.contains("threshold"), "{fault}");
+        assert!(read(json!({"period_ms": 0})).is_err());
+    }
+}

@@ -94,6 +94,7 @@ impl ClusterSim {
                 .map(|ratio| ratio as u32),
             deadline_ms: plan.goal_ms.map(|goal_ms| self.now + goal_ms),
             task_ms: lengths.map(|ms| plan.profiled.then_some(ms + overhead_ms)),
+            signature: None,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, Container, Job, Kind};
 use crate::config::Config;
 use crate::share::{ShareNodeId, ShareTree};
 use crate::types::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use std::collections::BTreeSet;
 
 /// How many pools of virtual slots there are: maps and reduces apart, or all in the first.
 pub const POOLS: usize = 2;
@@ -21,6 +22,8 @@ pub struct World<'a> {
     pub slots: [u32; POOLS],
     /// The configuration in force.
     pub config: &'a Config,
+    /// Containers that were told to go and have not gone yet.
+    pub evicting: &'a BTreeSet<(JobId, ContainerKey)>,
 }
 
 impl World<'_> {

@@ -109,6 +109,12 @@ pub const PRESETS: &[Preset] = &[
         stages: ["fair", "fifo", "delay"],
     },
     Preset {
+        name: "dynamic-priority",
+        summary: "queues hold budgets and bid for slots, jobs in order of submission, local tasks \
+                  first",
+        stages: ["dynamic-priority", "fifo", "local-first"],
+    },
+    Preset {
         name: "shufflewatcher",
         summary: "queues as under `fair`; maps and reduces ordered and placed so that less \
                   crosses between racks",
@@ -184,6 +190,8 @@ pub struct Config {
     pub slots_per_node: Option<[u32; POOLS]>,
     /// ShuffleWatcher's settings.
     pub shuffle_watcher: shuffle_watcher::Settings,
+    /// See `share::dynamic_priority`.
+    pub dynamic_priority: share::dynamic_priority::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -236,6 +244,7 @@ impl Config {
             preemption: read_preemption(&mut root)?,
             slots_per_node: read_slots(&mut root)?,
             shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,
+            dynamic_priority: share::dynamic_priority::read(&mut root)?,
             faults,
         };
         root.finish()?;

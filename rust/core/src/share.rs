@@ -15,7 +15,7 @@ pub use waterfill::{Claim, waterfill, waterfill_exact};
 use crate::change::{Change, Stale, World};
 use crate::config::Config;
 use crate::resource::Resource;
-use crate::types::{ContainerKey, JobId};
+use crate::types::{ContainerKey, JobId, Millis};
 use serde_json::Value;
 
 /// A child's place among its siblings; the smaller is served first. Ties go to the smaller id.
@@ -24,7 +24,7 @@ pub struct ShareKey {
     /// 0 for those below their minimum share, 1 for the others.
     pub class: u8,
     /// How much of what it should have it has; a non-negative `f64` by its bits, which order
-    /// as the numbers do.
+    /// as the numbers do. Or the first arrival.
     pub ratio: u64,
 }
 
@@ -34,6 +34,15 @@ impl ShareKey {
         ShareKey {
             class,
             ratio: ratio.max(0.0).to_bits(),
+        }
+    }
+
+    /// A key by the time of an arrival, then the job (ids have 20 bits, times up to 43).
+    pub fn by_arrival(class: u8, (submitted_ms, job): (Millis, JobId)) -> ShareKey {
+        let submitted_ms = submitted_ms.clamp(0, (1 << 43) - 1) as u64;
+        ShareKey {
+            class,
+            ratio: submitted_ms << 20 | u64::from(job.0),
         }
     }
 }
@@ -100,6 +109,11 @@ pub trait Share: Send {
         u8::MAX
     }
 
+    /// Whether a pass visits siblings in order of their ratios alone, whatever their class.
+    fn ignores_class(&self, _pass: u8) -> bool {
+        false
+    }
+
     /// Containers to be taken back now; asked on every tick. The engine leaves out what it does
     /// not know, ApplicationMasters, and what is going already.
     fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
@@ -137,7 +151,7 @@ pub struct ShareEntry {
 }
 
 /// Every share, in the order of the tables made from it.
-pub const SHARES: &[ShareEntry] = &[single::ENTRY, fair::ENTRY];
+pub const SHARES: &[ShareEntry] = &[single::ENTRY, fair::ENTRY, dynamic_priority::ENTRY];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

@@ -105,6 +105,7 @@ fn preempt(case: &Input<'_>) -> Result<Value, CaseError> {
         holdings.push(Holding {
             quota: queue.need("quota")?.whole()?,
             pending: queue.maybe("pending", Input::whole)?.unwrap_or(0),
+            starting: 0,
             running,
         });
     }

@@ -2,6 +2,7 @@
 
 use super::{ConfigError, Section, read_resource};
 use crate::resource::Resource;
+use crate::share::dynamic_priority::account::Credits;
 
 /// Limits and weight of one queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,12 @@ pub struct QueueConfig {
     pub max_running_jobs: Option<u32>,
     /// How much of the fair share ApplicationMasters may take, 0 to 1.
     pub max_am_share: f64,
+    /// Dynamic Priority: credits with which the queue's account opens.
+    pub budget: Credits,
+    /// Dynamic Priority: the rate with which it opens, per slot and allocation interval.
+    pub spending_rate: Credits,
+    /// Dynamic Priority: credits per hour that it is given.
+    pub income: Credits,
     /// Who may submit, in Hadoop's ACL syntax.
     pub acl_submit: String,
     /// Who may administer, in Hadoop's ACL syntax.
@@ -37,6 +44,9 @@ impl QueueConfig {
             max_share: Resource::UNBOUNDED,
             max_running_jobs: None,
             max_am_share: 0.5,
+            budget: Credits::ZERO,
+            spending_rate: Credits::ZERO,
+            income: Credits::ZERO,
             acl_submit: acl.to_string(),
             acl_admin: acl.to_string(),
         }
@@ -97,6 +107,9 @@ fn read_queue(
         max_am_share: section
             .number("max_am_share", 0.0, 1.0)?
             .unwrap_or(plain.max_am_share),
+        budget: read_credits(section, "budget")?,
+        spending_rate: read_credits(section, "spending_rate")?,
+        income: read_credits(section, "income")?,
         acl_submit: section
             .text("acl_submit")?
             .map_or(plain.acl_submit, str::to_string),
@@ -105,6 +118,12 @@ fn read_queue(
             .map_or(plain.acl_admin, str::to_string),
         path: plain.path,
     })
+}
+
+fn read_credits(section: &mut Section<'_>, key: &'static str) -> Result<Credits, ConfigError> {
+    let credits = section.number(key, 0.0, Credits::MAX.to_number())?;
+    Credits::from_number(credits.unwrap_or(0.0))
+        .map_err(|error| ConfigError::new(section.key(key), error.to_string()))
 }
 
 /// Refuses what could not be told apart in YARN's reports: every part needs a name.

@@ -55,6 +55,7 @@ impl Engine {
             tree: &self.tree,
             slots: self.slots,
             config: &self.setup.config,
+            evicting: &self.evicting,
         };
         let answer = self.share.control(op, request, &world, &mut self.stale);
         self.settle();
@@ -71,7 +72,7 @@ impl Engine {
     pub fn is_mutating(request: &Value) -> bool {
         !matches!(
             request.get("op").and_then(Value::as_str),
-            Some("queues" | "audit" | "policies")
+            Some("queues" | "audit" | "policies" | "accounts" | "price")
         )
     }
 

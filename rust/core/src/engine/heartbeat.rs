@@ -41,7 +41,9 @@ impl Engine {
         self.backlog
             .shapes
             .fit(&room, partition, full, self.now, &mut fits);
-        if !fits.shapes.is_empty() && !self.serve_reservation(id, decisions_max, decisions) {
+        if !fits.shapes.is_empty()
+            && !self.serve_reservation(id, decisions_max, decisions, &mut fits)
+        {
             self.note_unheld(id);
             self.fill(id, room, decisions_max, decisions, &mut fits);
         }

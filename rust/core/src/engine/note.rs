@@ -33,6 +33,7 @@ impl Engine {
             tree: &self.tree,
             slots: self.slots,
             config: &self.setup.config,
+            evicting: &self.evicting,
         };
         self.share.note(&change, &world, &mut self.stale);
         self.order.note(&change, &world, &mut self.stale);

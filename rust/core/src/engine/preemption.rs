@@ -65,6 +65,7 @@ impl Engine {
             tree: &self.tree,
             slots: self.slots,
             config: &self.setup.config,
+            evicting: &self.evicting,
         };
         let victims = self.share.reclaim(&world);
         for Reclaimed { job, key } in victims.into_iter().take(EVICTIONS_MAX) {

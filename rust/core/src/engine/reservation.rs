@@ -34,13 +34,15 @@ pub(super) struct Reservation {
 }
 
 impl Engine {
-    /// Whether the node is held. If it has room by now for what it is held for, that is granted
-    /// and the hold ends; a hold that is too old, or for nothing any more, ends too.
+    /// Whether the node is held. If it has room by now for what it is held for, the ask of that
+    /// shape that is next by now is granted and the hold ends; a hold that is too old, or for
+    /// nothing any more, ends too. `fits` is what fits the node, before and after.
     pub(super) fn serve_reservation(
         &mut self,
         id: NodeId,
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
+        fits: &mut FitList,
     ) -> bool {
         let Some(held) = self.reservations.get(&id).copied() else {
             return false;
@@ -71,15 +73,29 @@ impl Engine {
                 return true;
             }
             self.reservations.remove(&id);
-            let pick = Pick {
+            let next = self.next_of_shape(id, held.shape, fits);
+            let pick = next.unwrap_or(Pick {
                 shape: held.shape,
                 job: held.job,
                 ask: held.ask,
-            };
+            });
             self.grant(id, pick, decisions);
+            let node = self.cluster.node(id).expect("the heartbeat found it");
+            let full = self.full_pools(node);
+            self.backlog
+                .shapes
+                .fit(&node.free, node.facts.partition, full, self.now, fits);
             return false;
         }
         true
+    }
+
+    /// Whose turn it is on a node among the asks of one shape, if room for it were there: shares
+    /// and orders have moved on since the node was held. Overwrites `fits`.
+    fn next_of_shape(&mut self, id: NodeId, shape: ShapeId, fits: &mut FitList) -> Option<Pick> {
+        self.backlog.shapes.pretend_fit(shape, fits);
+        let node = self.cluster.node(id)?;
+        self.search(node, fits, &Default::default()).run()
     }
 
     /// Holds a node for each shape that has been pending for long without fitting any node that
@@ -153,10 +169,8 @@ impl Engine {
             .max_by_key(|node| (node.free.memory_mb(), std::cmp::Reverse(node.facts.node)));
         let Some(node) = candidate else { return };
         let id = node.facts.node;
-        // The search is told that exactly this shape fits; its marks end with the next heartbeat.
-        let mut fits = FitList::default();
-        self.backlog.shapes.pretend_fit(shape, &mut fits);
-        let Some(pick) = self.search(node, &fits, &Default::default()).run() else {
+        // The marks that this leaves end with the next heartbeat.
+        let Some(pick) = self.next_of_shape(id, shape, &mut FitList::default()) else {
             return;
         };
         let until_ms = self.now + self.setup.config.reserve_hold_ms;

@@ -65,6 +65,10 @@ impl Search<'_> {
         if node.limited && !self.any_within_limit(at) {
             return None;
         }
+        if self.share.ignores_class(self.pass) {
+            let found = node.in_order_of_ratio().find_map(|child| self.find(child));
+            return found.or_else(|| self.first_in_leaf(at));
+        }
         for child in node.in_order() {
             if self.tree.node(child).key().class > self.share.class_max(self.pass) {
                 break;

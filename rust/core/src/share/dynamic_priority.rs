@@ -1,7 +1,500 @@
 //! Dynamic Priority (Sandholm and Lai, JSSPP 2010): users hold budgets of credits and bid a rate
 //! per slot and interval; slots are divided in proportion to the bids and paid for if used.
+//!
+//! The stage: one account per leaf queue. At each allocation interval it charges for the slots
+//! used (`account`), sets price and quotas (`quota`), and between them lets the engine fill
+//! slots in two passes, within the quotas first (DP-21). Slots that are used beyond a quota may
+//! be taken back (`reclaim`). Budgets outlive the stage by `save` and `load`; durable storage
+//! and the signed remote interface are hosts' business.
 
 pub mod account;
+mod control;
+mod meter;
 pub mod policy;
 pub mod quota;
 pub mod reclaim;
+mod settings;
+
+pub use settings::Settings;
+pub(crate) use settings::read;
+
+use super::{
+    Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, Victim,
+    waterfill,
+};
+use crate::change::{Change, POOLS, Stale, World};
+use crate::cluster::Kind;
+use crate::config::Config;
+use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::types::{ContainerKey, JobId, Millis};
+use account::{Accounts, Credits, Interval, Outcome, Usage};
+use meter::Meter;
+use policy::{ChargeCap, Policy};
+use reclaim::{Holding, Task};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The line in the list of shares.
+pub(super) const ENTRY: ShareEntry = ShareEntry {
+    name: "dynamic-priority",
+    summary: "queues hold budgets and bid for slots; what is used of them is paid for",
+    build: |config| Box::new(DynamicPriority::new(config)),
+};
+
+struct DynamicPriority {
+    settings: Settings,
+    accounts: Accounts,
+    /// Queues whose account was opened once: one that was removed stays removed.
+    opened: BTreeSet<String>,
+    /// By the number of the leaf.
+    leaves: Vec<Leaf>,
+    /// Use in this interval that an earlier stage metered, for leaves to come.
+    metered: BTreeMap<String, [i64; POOLS]>,
+    /// The slots that the quotas in force divide.
+    slots: [u32; POOLS],
+    /// When the interval began, and when it ends.
+    interval: Option<(Millis, Millis)>,
+    /// What the last tick did.
+    last: Outcome,
+    reclaim_at: Millis,
+    /// Whether a round of reclaiming goes on.
+    reclaiming: bool,
+    /// Whether it was said that incomes exceed the servers.
+    warned: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Leaf {
+    name: String,
+    /// The part of the price, for entitlements.
+    share: f64,
+    meter: Meter,
+}
+
+/// What a restart or a reload must not lose.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    accounts: Accounts,
+    opened: BTreeSet<String>,
+    interval: Option<(Millis, Millis)>,
+    /// Slots times milliseconds used since the last tick.
+    slot_ms: BTreeMap<String, [i64; POOLS]>,
+}
+
+impl DynamicPriority {
+    fn new(config: &Config) -> DynamicPriority {
+        DynamicPriority {
+            settings: config.dynamic_priority,
+            accounts: Accounts::default(),
+            opened: BTreeSet::new(),
+            leaves: Vec::new(),
+            metered: BTreeMap::new(),
+            slots: [0; POOLS],
+            interval: None,
+            last: Outcome::default(),
+            reclaim_at: 0,
+            reclaiming: false,
+            warned: false,
+        }
+    }
+
+    /// Makes a leaf for every queue that has come since, with an account if it is the first
+    /// time: a new queue has what the configuration gives it, or nothing (DP-41).
+    fn grow(&mut self, world: &World<'_>) {
+        for queue in world.cluster.queues.iter().skip(self.leaves.len()) {
+            let config = &queue.config;
+            let mut meter = Meter::new(world.now);
+            meter.slot_ms = self.metered.remove(&config.path).unwrap_or_default();
+            self.leaves.push(Leaf {
+                name: config.path.clone(),
+                share: 0.0,
+                meter,
+            });
+            let bids = config.budget > Credits::ZERO || config.income > Credits::ZERO;
+            let leaf = queue.parent.is_some() && queue.children.is_empty();
+            if (leaf || bids) && self.opened.insert(config.path.clone()) {
+                let new = "the name was not opened before";
+                self.accounts.add(&config.path).expect(new);
+                self.accounts
+                    .add_budget(&config.path, config.budget)
+                    .expect("a new account takes any amount");
+                self.accounts
+                    .set_rate(&config.path, config.spending_rate)
+                    .expect("it was just added");
+            }
+            // Income follows the configuration, also that of a reload.
+            let _removed = self.accounts.set_income(&config.path, config.income);
+        }
+    }
+
+    /// Takes over accounts that another life of the ResourceManager saved. Those that it never
+    /// opened stay as they are; the clocks of the two lives have nothing in common, so the
+    /// interval begins anew, uncharged.
+    fn restore(&mut self, saved: Saved, world: &World<'_>) {
+        let before = std::mem::replace(&mut self.accounts, saved.accounts);
+        self.accounts.forget_grants();
+        for (name, account) in before.iter() {
+            if !saved.opened.contains(name) {
+                self.accounts.adopt(name, account);
+            }
+        }
+        self.opened.extend(saved.opened);
+        for queue in world.cluster.queues.iter() {
+            let _removed = self
+                .accounts
+                .set_income(&queue.config.path, queue.config.income);
+        }
+        self.last = Outcome::default();
+        self.interval = None;
+        self.take_over_quotas();
+    }
+
+    /// Slots that tasks can have: the engine's count, less the room of ApplicationMasters where
+    /// slots are but a part of the cluster's room. Else their users' first come would be served
+    /// in full, and the last would be short of all that the masters hold.
+    fn usable_slots(world: &World<'_>) -> [u32; POOLS] {
+        let mut slots = world.slots;
+        if world.shared() {
+            let leaves = world.tree.ids().map(|id| world.tree.node(id));
+            let masters = leaves.fold(Resource::ZERO, |sum, leaf| sum + leaf.am_used);
+            let room = world.cluster.capacity.minus_or_zero(&masters);
+            slots[0] = part_of(slots[0], &room, &world.cluster.capacity);
+        }
+        slots
+    }
+
+    /// Slots of a pool in which a task could start now.
+    fn idle(world: &World<'_>, slots: [u32; POOLS], pool: usize) -> u32 {
+        let root = world.tree.node(ShareNodeId::ROOT);
+        let unused = slots[pool].saturating_sub(root.running[pool]);
+        if !world.shared() {
+            return unused;
+        }
+        let capacity = &world.cluster.capacity;
+        let room = capacity.minus_or_zero(&world.cluster.used);
+        unused.min(part_of(world.slots[0], &room, capacity))
+    }
+
+    fn beyond(&self) -> bool {
+        self.settings.policy.charge_cap == ChargeCap::None
+    }
+
+    /// Reads every meter.
+    fn read_meters(&mut self, world: &World<'_>) {
+        self.grow(world);
+        let beyond = self.beyond();
+        for (i, leaf) in self.leaves.iter_mut().enumerate() {
+            let running = world.tree.node(ShareNodeId(i as u32)).running;
+            leaf.meter.read(world.now, running, beyond);
+        }
+    }
+
+    /// The tick of the market: charges, price, quotas.
+    fn allocate(&mut self, world: &World<'_>, began: Millis) {
+        let unit_ms = self.settings.allocation_interval_ms;
+        let elapsed_ms = world.now - began;
+        self.accounts.pay_income(elapsed_ms);
+        self.warn_of_inflation(world);
+        let beyond = self.beyond();
+        let mut usage = BTreeMap::new();
+        for (i, leaf) in self.leaves.iter_mut().enumerate() {
+            let node = world.tree.node(ShareNodeId(i as u32));
+            let meter = &mut leaf.meter;
+            let sampled =
+                std::array::from_fn(|pool| i64::from(meter.counted(pool, beyond)) * unit_ms);
+            let averaged = std::mem::take(&mut meter.slot_ms);
+            let slot_ms = if self.settings.averaged {
+                averaged
+            } else {
+                sampled
+            };
+            let active = node.pending_asks > 0 || node.running != [0; POOLS];
+            usage.insert(leaf.name.clone(), Usage { slot_ms, active });
+        }
+        self.slots = DynamicPriority::usable_slots(world);
+        let interval = Interval {
+            elapsed_ms,
+            unit_ms,
+            slots: self.slots,
+        };
+        // The meters have applied the cap at each moment; the quota at the end is not the one
+        // that was in force all the time if slots came or went.
+        let metered = Policy {
+            charge_cap: ChargeCap::None,
+            ..self.settings.policy
+        };
+        self.last = self.accounts.tick(&usage, &interval, &metered);
+        self.take_over_quotas();
+    }
+
+    fn take_over_quotas(&mut self) {
+        let price = self.accounts.price();
+        for leaf in &mut self.leaves {
+            let grant = self.accounts.get(&leaf.name).and_then(|a| a.grant);
+            leaf.meter.quota = grant.map_or([0; POOLS], |grant| grant.quota);
+            leaf.share = grant.map_or(0.0, |grant| quota::share(grant.rate, price));
+        }
+    }
+
+    /// Incomes beyond one credit per server and hour are inflation (DP-45).
+    fn warn_of_inflation(&mut self, world: &World<'_>) {
+        let income = self.income();
+        let servers = f64::from(world.cluster.node_count);
+        let inflated = income.to_number() > servers;
+        if inflated && !self.warned {
+            log::warn!(
+                "incomes of {} credits an hour exceed the {servers} servers: prices will rise",
+                income.to_number()
+            );
+        }
+        self.warned = inflated;
+    }
+
+    fn income(&self) -> Credits {
+        let incomes = self.accounts.iter().map(|(_, account)| account.income);
+        incomes.fold(Credits::ZERO, |sum, income| sum + income)
+    }
+
+    fn on_tick(&mut self, world: &World<'_>, stale: &mut Stale) {
+        self.read_meters(world);
+        let unit_ms = self.settings.allocation_interval_ms;
+        let (began, ends) = self.interval.unwrap_or((world.now, world.now));
+        if world.now >= ends {
+            self.allocate(world, began);
+            // Missed intervals were charged for as a whole; the next ends on the old beat.
+            let missed = (world.now - ends) / unit_ms;
+            self.interval = Some((world.now, ends + (missed + 1) * unit_ms));
+            stale.shares();
+        } else {
+            self.follow_slots(world, stale);
+        }
+    }
+
+    /// Nodes or ApplicationMasters came or went: shares stay, quotas follow (DP-49).
+    fn follow_slots(&mut self, world: &World<'_>, stale: &mut Stale) {
+        let slots = DynamicPriority::usable_slots(world);
+        if slots != self.slots {
+            self.slots = slots;
+            self.accounts.set_quotas(slots, &self.settings.policy);
+            self.take_over_quotas();
+            stale.shares();
+        }
+    }
+
+    fn has_quota_left(&self, leaf: usize, node: &ShareNode) -> bool {
+        let quota = self.leaves.get(leaf).map(|leaf| leaf.meter.quota);
+        quota.is_some_and(|quota| (0..POOLS).any(|pool| node.running[pool] < quota[pool]))
+    }
+
+    /// What every account has of a pool, in the order of names.
+    fn holdings(&self, world: &World<'_>, pool: usize) -> Vec<Holding<(JobId, ContainerKey)>> {
+        let mut by_name: Vec<usize> = (0..self.leaves.len()).collect();
+        by_name.sort_by_key(|leaf| &self.leaves[*leaf].name);
+        let mut place = vec![0; self.leaves.len()];
+        let mut holdings = Vec::new();
+        for (at, leaf) in by_name.into_iter().enumerate() {
+            place[leaf] = at;
+            holdings.push(Holding {
+                quota: self.leaves[leaf].meter.quota[pool],
+                pending: 0,
+                starting: world.tree.node(ShareNodeId(leaf as u32)).running[pool],
+                running: Vec::new(),
+            });
+        }
+        for job in world.cluster.jobs() {
+            let Some(at) = place.get(job.leaf.index()) else {
+                continue;
+            };
+            let holding = &mut holdings[*at];
+            for kind in Kind::ALL {
+                let waits = job.runnable && job.admitted[kind as usize];
+                if waits && world.pool(kind, false) == Some(pool) {
+                    holding.pending = holding.pending.saturating_add(job.pending_of(kind));
+                }
+            }
+            for (key, container) in &job.containers {
+                if world.pool(job.kind(container.priority), container.am) == Some(pool) {
+                    let id = (job.facts.job, *key);
+                    holding.starting = holding.starting.saturating_sub(1);
+                    holding.running.push(Task {
+                        id,
+                        job_started: job.facts.submitted_ms,
+                        progress: u64::from(container.task.progress_per_mille),
+                        started: container.started_ms,
+                        committing: container.task.committing,
+                        going: world.evicting.contains(&id),
+                    });
+                }
+            }
+        }
+        holdings
+    }
+}
+
+/// As many of `slots` as the scarcest part of `capacity` that is in `room` holds.
+fn part_of(slots: u32, room: &Resource, capacity: &Resource) -> u32 {
+    let part = |i: usize| {
+        let room = i128::from(room[i].clamp(0, capacity[i]));
+        (i128::from(slots) * room / i128::from(capacity[i])) as u32
+    };
+    let present = (0..RESOURCE_TYPES_MAX).filter(|i| capacity[*i] > 0);
+    present.map(part).min().unwrap_or(0)
+}
+
+impl Share for DynamicPriority {
+    fn layout(&self) -> Layout {
+        Layout::Flat
+    }
+
+    /// Those with quota left first, then in order of the first arrival (DP-21).
+    fn key(&self, node: &ShareNode, _capacity: &Resource) -> ShareKey {
+        let class = u8::from(!self.has_quota_left(node.queue.index(), node));
+        ShareKey::by_arrival(class, node.first_arrival.unwrap_or_default())
+    }
+
+    fn by_arrival(&self) -> bool {
+        true
+    }
+
+    fn passes(&self) -> u8 {
+        2
+    }
+
+    fn class_max(&self, pass: u8) -> u8 {
+        if pass == 0 { 0 } else { u8::MAX }
+    }
+
+    fn ignores_class(&self, pass: u8) -> bool {
+        pass > 0
+    }
+
+    /// In the first pass only within the quota of the pool. An ApplicationMaster takes no slot,
+    /// but its room: it needs a quota that is not used up.
+    fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: u8) -> bool {
+        match (pass, pool) {
+            (0, Some(pool)) => self
+                .leaves
+                .get(leaf.index())
+                .is_some_and(|leaf| leaf.meter.below_quota(pool, node.running[pool])),
+            (0, None) => self.has_quota_left(leaf.index(), node),
+            _ => true,
+        }
+    }
+
+    /// What its share of the cluster's room is, and of what the others leave an even part. For
+    /// reports and the room of ApplicationMasters; slots are given by quota.
+    fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
+        let root = tree.root_mut();
+        root.fair_share = root.max_share.component_min(capacity);
+        root.active_share = root.fair_share;
+        let total = root.fair_share;
+        let leaves = root.children.clone();
+        for i in 0..RESOURCE_TYPES_MAX {
+            let claim = |id: &ShareNodeId, demand: i64| {
+                let share = self.leaves.get(id.index()).map_or(0.0, |leaf| leaf.share);
+                let most = tree.node(*id).max_share[i].min(demand).max(0);
+                Claim {
+                    weight: 1.0,
+                    least: ((total[i] as f64 * share) as i64).min(most),
+                    most,
+                }
+            };
+            let wanted = |id: &ShareNodeId| tree.node(*id).demand[i];
+            let fair: Vec<Claim> = leaves.iter().map(|id| claim(id, wanted(id))).collect();
+            let all = |id: &ShareNodeId| if wanted(id) > 0 { total[i] } else { 0 };
+            let active: Vec<Claim> = leaves.iter().map(|id| claim(id, all(id))).collect();
+            let (fair, active) = (waterfill(total[i], &fair), waterfill(total[i], &active));
+            for (at, id) in leaves.iter().enumerate() {
+                let node = tree.node_mut(*id);
+                node.fair_share.0[i] = fair[at];
+                node.active_share.0[i] = active[at];
+            }
+        }
+    }
+
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        match change {
+            Change::Started { job, .. }
+            | Change::Ended { job, .. }
+            | Change::Withdrawn { job, .. } => {
+                let beyond = self.beyond();
+                if let Some(leaf) = self.leaves.get_mut(job.leaf.index()) {
+                    let running = world.tree.node(job.leaf).running;
+                    leaf.meter.read(world.now, running, beyond);
+                }
+            }
+            // A job that moves takes its slots along.
+            Change::JobAdded(_) | Change::JobChanged(_) | Change::JobRemoved(_) => {
+                self.read_meters(world);
+            }
+            Change::Reloaded => {
+                self.read_meters(world);
+                self.take_over_quotas();
+                self.follow_slots(world, stale);
+            }
+            Change::Nodes => {
+                self.read_meters(world);
+                self.follow_slots(world, stale);
+            }
+            Change::Tick => self.on_tick(world, stale),
+            _ => {}
+        }
+    }
+
+    /// Once per interval a round begins; it ends when nobody lacks what is not on its way.
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
+        let interval_ms = self.settings.reclaim_interval_ms;
+        if interval_ms == 0 {
+            return Vec::new();
+        }
+        if world.now >= self.reclaim_at {
+            self.reclaiming = true;
+            self.reclaim_at = world.now + interval_ms;
+        }
+        if !self.reclaiming {
+            return Vec::new();
+        }
+        let mut taken = Vec::new();
+        for pool in 0..POOLS {
+            let holdings = self.holdings(world, pool);
+            let idle = DynamicPriority::idle(world, self.slots, pool);
+            let victims = reclaim::victims(&holdings, idle, self.settings.victims);
+            taken.extend(victims.into_iter().map(|(job, key)| Victim { job, key }));
+        }
+        self.reclaiming = !taken.is_empty();
+        taken
+    }
+
+    fn control(
+        &mut self,
+        op: &str,
+        request: &Value,
+        world: &World<'_>,
+        stale: &mut Stale,
+    ) -> Option<Result<Value, String>> {
+        self.read_meters(world);
+        self.serve(op, request, world, stale)
+    }
+
+    fn save(&self) -> Value {
+        let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
+        let saved = Saved {
+            accounts: self.accounts.clone(),
+            opened: self.opened.clone(),
+            interval: self.interval,
+            slot_ms: self.leaves.iter().map(used).collect(),
+        };
+        serde_json::to_value(saved).expect("sums of credits are far below 2^63")
+    }
+
+    fn load(&mut self, saved: &Value) {
+        if let Ok(saved) = Saved::deserialize(saved) {
+            self.accounts = saved.accounts;
+            self.opened = saved.opened;
+            self.interval = saved.interval;
+            self.last = Outcome::default();
+            self.metered = saved.slot_ms;
+        }
+    }
+}

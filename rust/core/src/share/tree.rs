@@ -115,6 +115,22 @@ impl ShareNode {
         self.order.iter().map(|(_, id)| *id)
     }
 
+    /// The same in order of their ratios alone: the lines of the two classes are merged.
+    pub fn in_order_of_ratio(&self) -> impl Iterator<Item = ShareNodeId> {
+        let second = (ShareKey { class: 1, ratio: 0 }, ShareNodeId(0));
+        let mut low = self.order.range(..second).peekable();
+        let mut high = self.order.range(second..).peekable();
+        std::iter::from_fn(move || {
+            let rank = |(key, id): &&(ShareKey, ShareNodeId)| (key.ratio, *id);
+            let from_low = match (low.peek().map(rank), high.peek().map(rank)) {
+                (Some(low), Some(high)) => low < high,
+                (low, _) => low.is_some(),
+            };
+            let line = if from_low { &mut low } else { &mut high };
+            line.next().map(|(_, id)| *id)
+        })
+    }
+
     fn count_arrival(&mut self, arrival: (Millis, JobId), added: bool) {
         let asks = self.arrivals.entry(arrival).or_insert(0);
         *asks = if added { *asks + 1 } else { *asks - 1 };

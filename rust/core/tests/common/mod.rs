@@ -2,6 +2,8 @@
 //! It checks nothing itself but the engine's invariants, after every step.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod market;
+
 use heddle_core::event::{AskFacts, ContainerFacts, Event, JobFacts, NodeFacts, Refusal};
 use heddle_core::types::*;
 use heddle_core::{Decision, Engine, Resource, Setup};

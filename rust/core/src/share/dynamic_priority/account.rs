@@ -5,6 +5,7 @@
 use super::policy::{ChargeCap, ChargeRate, Overdraft, Policy, Solvent};
 use super::quota::{divide, exact, share};
 use crate::change::POOLS;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Add;
@@ -15,8 +16,21 @@ const CREDITS_MAX: f64 = 1e9;
 const HOUR_MS: i128 = 3_600_000;
 
 /// An amount of credits, at least 0, in millionths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "i64", into = "i64")]
 pub struct Credits(i64);
+
+impl From<i64> for Credits {
+    fn from(micro: i64) -> Credits {
+        Credits::from_micro(micro)
+    }
+}
+
+impl From<Credits> for i64 {
+    fn from(credits: Credits) -> i64 {
+        credits.0
+    }
+}
 
 impl Credits {
     /// Nothing.
@@ -87,7 +101,7 @@ impl fmt::Display for AccountError {
 impl std::error::Error for AccountError {}
 
 /// What the last tick granted: in force until the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The rate that bought it, and that is charged for it (DP-15).
     pub rate: Credits,
@@ -96,7 +110,7 @@ pub struct Grant {
 }
 
 /// One user's account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// What is left.
     pub budget: Credits,
@@ -164,7 +178,7 @@ pub struct Outcome {
 }
 
 /// Sums over all accounts that ever were; in millionths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Put into budgets.
     pub granted: i128,
@@ -175,7 +189,7 @@ pub struct Totals {
 }
 
 /// All accounts, and the sums that show that no credit was lost or made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     accounts: BTreeMap<String, Account>,
     totals: Totals,
@@ -250,18 +264,23 @@ impl Accounts {
         self.totals
     }
 
-    /// Sums and balances of another book are taken over, with no quota in force: after a
-    /// restart the first interval is free, as the slots in use were not granted by this one.
-    pub fn restore(&mut self, name: &str, account: Account) {
-        let old = self.accounts.insert(
-            name.to_string(),
-            Account {
-                grant: None,
-                ..account
-            },
-        );
-        let before = old.map_or(0, |old| i128::from(old.budget.0));
-        self.totals.granted += i128::from(account.budget.0) - before;
+    /// Opens an account with what another book holds of it, at that book's cost.
+    pub fn adopt(&mut self, name: &str, account: &Account) {
+        let grant = None;
+        let before = self
+            .accounts
+            .insert(name.to_string(), Account { grant, ..*account });
+        self.totals.forfeited += before.map_or(0, |before| i128::from(before.budget.0));
+        self.totals.granted += i128::from(account.budget.0);
+    }
+
+    /// Puts every quota out of force: after a restart the slots in use were not granted by
+    /// this book, so that the first interval is free.
+    pub fn forget_grants(&mut self) {
+        self.price = Credits::ZERO;
+        for account in self.accounts.values_mut() {
+            account.grant = None;
+        }
     }
 
     /// Credits income for a stretch of time, to the last unit over many calls. What would

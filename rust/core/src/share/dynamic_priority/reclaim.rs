@@ -27,13 +27,16 @@ pub struct Holding<K> {
     pub quota: u32,
     /// Tasks that could run.
     pub pending: u32,
+    /// Tasks that are granted but cannot be named yet: they hold slots and are never taken.
+    pub starting: u32,
     /// The tasks that run.
     pub running: Vec<Task<K>>,
 }
 
 impl<K> Holding<K> {
     fn staying(&self) -> usize {
-        self.running.iter().filter(|task| !task.going).count()
+        let running = self.running.iter().filter(|task| !task.going).count();
+        running + self.starting as usize
     }
 
     fn surplus(&self) -> usize {
@@ -127,6 +130,7 @@ mod tests {
         Holding {
             quota,
             pending,
+            starting: 0,
             running,
         }
     }
@@ -164,6 +168,19 @@ mod tests {
         rich[0].going = true;
         let holdings = [holding(1, 0, rich), poor(2)];
         assert_eq!(victims(&holdings, 0, Victims::Latest), [4]);
+    }
+
+    /// Slots whose tasks are on their way are held: they lower what their user lacks.
+    #[test]
+    fn tasks_that_start_count_as_held() {
+        let rich = holding(
+            1,
+            0,
+            vec![task(1, 5, 0, 1), task(2, 5, 0, 2), task(3, 5, 0, 3)],
+        );
+        let mut poor = holding(2, 5, vec![]);
+        poor.starting = 1;
+        assert_eq!(victims(&[rich, poor], 0, Victims::Latest), [3]);
     }
 
     #[test]

@@ -1,0 +1,176 @@
+//! Requests of the control plane: what users and administrators may change, and reports. Names
+//! of operations are those of the published interface (DP-32); who may ask is the host's.
+
+use super::account::{AccountError, Credits};
+use super::{DynamicPriority, Saved};
+use crate::change::{POOLS, Stale, World};
+use crate::cluster::Kind;
+use crate::config::Section;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+impl DynamicPriority {
+    /// Serves `op`, if it is one of these.
+    pub(super) fn serve(
+        &mut self,
+        op: &str,
+        request: &Value,
+        world: &World<'_>,
+        stale: &mut Stale,
+    ) -> Option<Result<Value, String>> {
+        Some(match op {
+            "price" => Ok(json!({ "price": self.accounts.price().to_number() })),
+            "accounts" => Ok(self.report(world)),
+            "setSpending" => self.change(request, |accounts, name, rate| {
+                accounts.set_rate(name, rate)
+            }),
+            "addBudget" => self.change(request, |accounts, name, credits| {
+                accounts.add_budget(name, credits)
+            }),
+            "addQueue" => self.add_queue(request),
+            "removeQueue" => self.remove_queue(request, stale),
+            "restoreAccounts" => self.restore_accounts(request, world, stale),
+            _ => return None,
+        })
+    }
+
+    fn change(
+        &mut self,
+        request: &Value,
+        change: impl FnOnce(&mut super::Accounts, &str, Credits) -> Result<(), AccountError>,
+    ) -> Result<Value, String> {
+        let mut section = opened(request)?;
+        let name = queue(&mut section)?;
+        let value = section
+            .number("value", 0.0, Credits::MAX.to_number())
+            .map_err(|error| error.to_string())?
+            .ok_or("key `value`: expected a number of credits")?;
+        section.finish().map_err(|error| error.to_string())?;
+        let value = Credits::from_number(value).map_err(|error| error.to_string())?;
+        change(&mut self.accounts, &name, value).map_err(refused)?;
+        Ok(self.account(&name))
+    }
+
+    fn add_queue(&mut self, request: &Value) -> Result<Value, String> {
+        let mut section = opened(request)?;
+        let name = queue(&mut section)?;
+        section.finish().map_err(|error| error.to_string())?;
+        self.accounts.add(&name).map_err(refused)?;
+        self.opened.insert(name.clone());
+        Ok(self.account(&name))
+    }
+
+    /// Its tasks run on as everybody's do who has no share.
+    fn remove_queue(&mut self, request: &Value, stale: &mut Stale) -> Result<Value, String> {
+        let mut section = opened(request)?;
+        let name = queue(&mut section)?;
+        section.finish().map_err(|error| error.to_string())?;
+        self.accounts.remove(&name).map_err(refused)?;
+        self.opened.insert(name.clone());
+        self.last.rows.remove(&name);
+        self.take_over_quotas();
+        stale.shares();
+        Ok(json!({ "queue": name }))
+    }
+
+    /// Takes over what `Engine::save` gave of this stage.
+    fn restore_accounts(
+        &mut self,
+        request: &Value,
+        world: &World<'_>,
+        stale: &mut Stale,
+    ) -> Result<Value, String> {
+        let saved = request.get("saved").unwrap_or(&Value::Null);
+        let saved = Saved::deserialize(saved)
+            .map_err(|error| format!("key `saved`: expected what was saved: {error}"))?;
+        self.restore(saved, world);
+        stale.shares();
+        Ok(json!({ "accounts": self.accounts.iter().count() }))
+    }
+
+    fn account(&self, name: &str) -> Value {
+        let Some(account) = self.accounts.get(name) else {
+            return Value::Null;
+        };
+        json!({
+            "queue": name,
+            "budget": account.budget.to_number(),
+            "budget_micro": account.budget.micro(),
+            "spending_rate": account.rate.to_number(),
+            "income": account.income.to_number(),
+        })
+    }
+
+    /// Everything that a monitoring page shows (DP-35), and the sums that show that no credit
+    /// was lost or made.
+    fn report(&self, world: &World<'_>) -> Value {
+        let mut pending = vec![[0u32; POOLS]; self.leaves.len()];
+        for job in world.cluster.jobs() {
+            for kind in Kind::ALL {
+                if let Some(pool) = world.pool(kind, false)
+                    && let Some(leaf) = pending.get_mut(job.leaf.index())
+                {
+                    leaf[pool] = leaf[pool].saturating_add(job.pending_of(kind));
+                }
+            }
+        }
+        let queues = self.accounts.iter().map(|(name, account)| {
+            let leaf = self.leaves.iter().position(|leaf| leaf.name == name);
+            let meter = leaf.map(|leaf| &self.leaves[leaf].meter);
+            let row = self.last.rows.get(name);
+            let mut queue = self.account(name);
+            queue["share"] = json!(leaf.map_or(0.0, |leaf| self.leaves[leaf].share));
+            queue["quota"] = json!(account.grant.map_or([0; POOLS], |grant| grant.quota));
+            queue["used"] = json!(meter.map_or([0; POOLS], |meter| meter.running));
+            queue["pending"] = json!(leaf.map_or([0; POOLS], |leaf| pending[leaf]));
+            queue["debit"] = json!(row.map_or(0.0, |row| row.debit.to_number()));
+            queue
+        });
+        let queues: Vec<Value> = queues.collect();
+        let totals = self.accounts.totals();
+        let held = self
+            .accounts
+            .iter()
+            .map(|(_, account)| i128::from(account.budget.micro()));
+        json!({
+            "price": self.accounts.price().to_number(),
+            "fifo": self.accounts.iter().all(|(_, account)| account.grant.is_none()),
+            "slots": self.slots,
+            "allocation_interval_ms": self.settings.allocation_interval_ms,
+            "next_ms": self.interval.map(|(_, ends)| ends),
+            "income_per_hour": self.income().to_number(),
+            "servers": world.cluster.node_count,
+            "queues": queues,
+            "sums": {
+                "granted_micro": totals.granted as i64,
+                "debited_micro": totals.debited as i64,
+                "forfeited_micro": totals.forfeited as i64,
+                "held_micro": held.sum::<i128>() as i64,
+            },
+        })
+    }
+}
+
+fn opened(request: &Value) -> Result<Section<'_>, String> {
+    let mut section = Section::new("", request).map_err(|error| error.to_string())?;
+    section.value("op");
+    Ok(section)
+}
+
+/// The queue's path; a name without `root.` is that user's queue.
+fn queue(section: &mut Section<'_>) -> Result<String, String> {
+    let name = section.text("queue").map_err(|error| error.to_string())?;
+    match name.filter(|name| !name.is_empty()) {
+        Some(name) if name.starts_with("root.") => Ok(name.to_string()),
+        Some(name) => Ok(format!("root.{name}")),
+        None => Err("key `queue`: expected the name of a queue".to_string()),
+    }
+}
+
+fn refused(error: AccountError) -> String {
+    let key = match error {
+        AccountError::Unknown | AccountError::Exists => "queue",
+        AccountError::BadAmount | AccountError::TooMuch => "value",
+    };
+    format!("key `{key}`: {error}")
+}

@@ -1,0 +1,80 @@
+//! How many slots a user has used over the interval: slots times time, summed up whenever their
+//! number changes. Knows no money.
+
+use crate::change::POOLS;
+use crate::types::Millis;
+
+/// One user's meter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Meter {
+    /// Slots that are paid for, by pool.
+    pub(super) quota: [u32; POOLS],
+    /// Slots in use, by pool.
+    pub(super) running: [u32; POOLS],
+    /// Slots times milliseconds since the last reset, by pool.
+    pub(super) slot_ms: [i64; POOLS],
+    since: Millis,
+}
+
+impl Meter {
+    /// A meter that starts at `now`.
+    pub(super) fn new(now: Millis) -> Meter {
+        Meter {
+            since: now,
+            ..Meter::default()
+        }
+    }
+
+    /// Adds what was used up to `now`, then takes over how much is used from now on. Use beyond
+    /// the quota of the moment counts only if `beyond` says so.
+    pub(super) fn read(&mut self, now: Millis, running: [u32; POOLS], beyond: bool) {
+        let elapsed_ms = (now - self.since).max(0);
+        for pool in 0..POOLS {
+            self.slot_ms[pool] += i64::from(self.counted(pool, beyond)) * elapsed_ms;
+        }
+        (self.since, self.running) = (now, running);
+    }
+
+    /// What counts of the slots in use.
+    pub(super) fn counted(&self, pool: usize, beyond: bool) -> u32 {
+        if beyond {
+            self.running[pool]
+        } else {
+            self.running[pool].min(self.quota[pool])
+        }
+    }
+
+    /// Whether it may take one more slot of a pool within its quota.
+    pub(super) fn below_quota(&self, pool: usize, running: u32) -> bool {
+        running < self.quota[pool]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn use_is_summed_up_over_its_changes() {
+        let mut meter = Meter::new(1_000);
+        meter.quota = [3, 1];
+        meter.read(2_000, [2, 0], false);
+        meter.read(5_000, [4, 2], false);
+        meter.read(5_500, [0, 0], false);
+        meter.read(9_000, [0, 0], false);
+        // 2 for 3 s, then 4 of which 3 are paid for, and 1 of 2, for half a second.
+        assert_eq!(meter.slot_ms, [6_000 + 1_500, 500]);
+        let mut all = Meter::new(0);
+        all.read(1, [4, 2], true);
+        all.read(11, [0, 0], true);
+        assert_eq!(all.slot_ms, [40, 20]);
+    }
+
+    #[test]
+    fn a_clock_that_stands_counts_nothing() {
+        let mut meter = Meter::new(1_000);
+        meter.read(1_000, [2, 0], true);
+        meter.read(900, [2, 0], true);
+        assert_eq!(meter.slot_ms, [0, 0]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Section `dynamic_priority` of the configuration.
+
+use super::policy::{ChargeCap, Policy, choice};
+use super::reclaim::Victims;
+use crate::config::{ConfigError, Section};
+use crate::types::Millis;
+
+/// A day: longer intervals are typing errors.
+const INTERVAL_MAX_MS: i64 = 86_400_000;
+
+/// How the stage is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Which variant of the mechanism.
+    pub policy: Policy,
+    /// The time unit of rates, and how often prices and quotas are set (DP-3).
+    pub allocation_interval_ms: Millis,
+    /// How often unpaid slots are taken back; 0: never (DP-22).
+    pub reclaim_interval_ms: Millis,
+    /// Which tasks go first.
+    pub victims: Victims,
+    /// Whether use is the average over an interval, and not what it happens to be at its end.
+    pub averaged: bool,
+}
+
+impl Settings {
+    /// The paper's, with 20 s, without preemption.
+    pub const PAPER: Settings = Settings {
+        policy: Policy::PAPER,
+        allocation_interval_ms: 20_000,
+        reclaim_interval_ms: 0,
+        victims: Victims::Progress,
+        averaged: true,
+    };
+
+    /// The published code's: its enforcer samples use, and reports no more than the quota.
+    pub const CONTRIB: Settings = Settings {
+        policy: Policy {
+            charge_cap: ChargeCap::Quota,
+            ..Policy::CONTRIB
+        },
+        averaged: false,
+        ..Settings::PAPER
+    };
+}
+
+/// Reads the section; all of its keys are optional.
+pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+    let Some(mut section) = root.section("dynamic_priority")? else {
+        return Ok(Settings::PAPER);
+    };
+    let presets = [("paper", Settings::PAPER), ("contrib", Settings::CONTRIB)];
+    let plain = choice(&mut section, "preset", &presets, Settings::PAPER)?;
+    let uses = [("averaged", true), ("sampled", false)];
+    let settings = Settings {
+        policy: plain.policy.read(&mut section)?,
+        allocation_interval_ms: section
+            .whole("allocation_interval_ms", 500, INTERVAL_MAX_MS)?
+            .unwrap_or(plain.allocation_interval_ms),
+        reclaim_interval_ms: section
+            .whole("reclaim_interval_ms", 0, INTERVAL_MAX_MS)?
+            .unwrap_or(plain.reclaim_interval_ms),
+        victims: choice(&mut section, "victims", Victims::NAMES, plain.victims)?,
+        averaged: choice(&mut section, "usage", &uses, plain.averaged)?,
+    };
+    section.finish()?;
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::share::dynamic_priority::quota::Rounding;
+    use serde_json::{Value, json};
+
+    fn settings(section: Value) -> Result<Settings, ConfigError> {
+        let config = json!({ "dynamic_priority": section });
+        read(&mut Section::new("", &config)?)
+    }
+
+    #[test]
+    fn presets_defaults_and_single_keys() {
+        assert_eq!(settings(json!({})), Ok(Settings::PAPER));
+        let read = settings(
+            json!({"preset": "contrib", "rounding": "floor", "usage": "averaged",
+                                   "allocation_interval_ms": 60_000, "victims": "latest"}),
+        );
+        let expected = Settings {
+            policy: Policy {
+                rounding: Rounding::Floor,
+                ..Settings::CONTRIB.policy
+            },
+            allocation_interval_ms: 60_000,
+            reclaim_interval_ms: 0,
+            victims: Victims::Latest,
+            averaged: true,
+        };
+        assert_eq!(read, Ok(expected));
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_refused_where_they_stand() {
+        let cases = [
+            (
+                json!({"allocation_interval": 20}),
+                "dynamic_priority.allocation_interval",
+            ),
+            (
+                json!({"allocation_interval_ms": 0}),
+                "dynamic_priority.allocation_interval_ms",
+            ),
+            (json!({"usage": "mean"}), "dynamic_priority.usage"),
+            (json!({"rounding": 1}), "dynamic_priority.rounding"),
+            (json!({"preset": "papper"}), "dynamic_priority.preset"),
+        ];
+        for (section, key) in cases {
+            let error = settings(section.clone()).expect_err(&format!("{section} is wrong"));
+            assert_eq!(error.key, key, "{error}");
+        }
+    }
+}

@@ -4,7 +4,6 @@
 mod common;
 
 use common::market::{FIGURE_1, Market, Users};
-use heddle_core::types::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

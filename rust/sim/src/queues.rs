@@ -105,6 +105,10 @@ impl Plan {
                 "weight": limits.weight,
                 "min_share": amounts(&limits.min_share),
                 "max_am_share": limits.max_am_share,
+                // Only some shares look at bids; budgets are short, so that they run out.
+                "budget": 40.0 * limits.weight,
+                "spending_rate": limits.weight,
+                "income": 600.0,
             });
             if limits.max_share != Resource::UNBOUNDED {
                 queue["max_share"] = amounts(&limits.max_share);
@@ -117,6 +121,10 @@ impl Plan {
         json!({
             "policy": self.policy.to_json(),
             "share": {"dominant": self.policy.dominant},
+            "dynamic_priority": {
+                "allocation_interval_ms": 2_000,
+                "reclaim_interval_ms": if self.preemption { 3_000 } else { 0 },
+            },
             "delay": {"node_wait_ms": self.wait_ms.0, "rack_wait_ms": self.wait_ms.1},
             "heartbeat_fill": self.heartbeat_fill,
             "reservation": {

@@ -71,6 +71,8 @@ pub enum Change<'a> {
         node: NodeId,
         /// Whether it is the ApplicationMaster.
         am: bool,
+        /// When it was granted, or had started if it was recovered.
+        started_ms: Millis,
     },
     /// A grant was refused: as if it had never been.
     Withdrawn {

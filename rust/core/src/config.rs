@@ -112,6 +112,12 @@ pub const PRESETS: &[Preset] = &[
         summary: "all jobs in one line in order of priority and submission",
         stages: ["single", "fifo", "local-first"],
     },
+    Preset {
+        name: "hfsp",
+        summary: "jobs in the order in which they would end in a fair cluster, their sizes \
+                  learnt from sample tasks (HFSP)",
+        stages: ["single", "hfsp", "delay"],
+    },
 ];
 
 /// How a job finds its queue; rules are tried in order.
@@ -175,6 +181,8 @@ pub struct Config {
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
     pub slots_per_node: Option<[u32; POOLS]>,
+    /// HFSP's section.
+    pub hfsp: order::hfsp::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -226,6 +234,7 @@ impl Config {
             reserve_hold_ms,
             preemption: read_preemption(&mut root)?,
             slots_per_node: read_slots(&mut root)?,
+            hfsp: order::hfsp::read(&mut root)?,
             faults,
         };
         root.finish()?;

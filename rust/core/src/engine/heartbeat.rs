@@ -179,6 +179,7 @@ impl Engine {
                 kind: job.kind(container.priority),
                 node: id,
                 am: container.am,
+                started_ms: container.started_ms,
             })
         });
         self.settle();

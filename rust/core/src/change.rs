@@ -76,6 +76,8 @@ pub enum Change<'a> {
         am: bool,
         /// How near it is to what its ask named; `OffSwitch` if it was recovered.
         locality: Locality,
+        /// When it was granted, or had started if it was recovered.
+        started_ms: Millis,
     },
     /// A grant was refused: as if it had never been.
     Withdrawn {

@@ -125,6 +125,12 @@ pub const PRESETS: &[Preset] = &[
         summary: "all jobs in one line in order of priority and submission",
         stages: ["single", "fifo", "local-first"],
     },
+    Preset {
+        name: "hfsp",
+        summary: "jobs in the order in which they would end in a fair cluster, their sizes \
+                  learnt from sample tasks (HFSP)",
+        stages: ["single", "hfsp", "delay"],
+    },
 ];
 
 /// How a job finds its queue; rules are tried in order.
@@ -192,6 +198,8 @@ pub struct Config {
     pub shuffle_watcher: shuffle_watcher::Settings,
     /// See `share::dynamic_priority`.
     pub dynamic_priority: share::dynamic_priority::Settings,
+    /// HFSP's section.
+    pub hfsp: order::hfsp::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -245,6 +253,7 @@ impl Config {
             slots_per_node: read_slots(&mut root)?,
             shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,
             dynamic_priority: share::dynamic_priority::read(&mut root)?,
+            hfsp: order::hfsp::read(&mut root)?,
             faults,
         };
         root.finish()?;

@@ -302,6 +302,8 @@ pub enum EvictReason {
     FairShare = 2,
     /// Its queue no longer pays for it, and another would (DP-22).
     Unpaid = 3,
+    /// A job of its own queue has come before it (HF-13, kill variant).
+    Overtaken = 4,
 }
 
 /// What the engine wants done.

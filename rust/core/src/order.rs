@@ -10,6 +10,7 @@ pub mod hfsp;
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};
 use crate::config::Config;
+use crate::share::Victim;
 use crate::types::JobId;
 use serde_json::Value;
 
@@ -41,6 +42,12 @@ pub trait Order: Send {
     /// before all keys. To be kept few: they are tried one by one.
     fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
 
+    /// Containers to be taken back for others of its jobs; asked on every tick. The engine leaves
+    /// out what it does not know, ApplicationMasters, and what is going already.
+    fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
+        Vec::new()
+    }
+
     /// What it has learnt, for reports and for the stage that replaces it in a reload.
     fn save(&self) -> Value {
         Value::Null
@@ -61,7 +68,7 @@ pub struct OrderEntry {
 }
 
 /// Every order, in the order of the tables made from it.
-pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY];
+pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY, hfsp::ENTRY];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

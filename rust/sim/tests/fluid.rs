@@ -166,8 +166,8 @@ fn edge_cases_by_hand() {
 
 /// By hand, 10 slots: a narrow job (width 1, work 5) and a wide one (width 10, work 45) from 0.
 /// FCFS and fair: 1 + 9 slots until 5, both over then. A third, width 10, work 20, at 1: fair:
-/// 1 and 4.5 and 4.5 until the third has 20 at 1 + 40/9 > 5: at 5 it has 18, the wide one 9 + 18 = 27;
-/// then 5 + 5: third at 5.4, wide has 29 and is alone: 5.4 + 16/10 = 7.
+/// 1 and 4.5 and 4.5. At 5 the third has 18 of its 20, the wide one 9 + 18 = 27; then 5 and 5: the
+/// third ends at 5.4, the wide one has 29 and is alone: 5.4 + 16/10 = 7.
 #[test]
 fn slots_by_hand() {
     let job = |arrival, work, width| WideJob {

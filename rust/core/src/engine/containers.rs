@@ -39,6 +39,7 @@ impl Engine {
                 node: container.node,
                 am: container.am,
                 locality: Locality::OffSwitch,
+                started_ms: container.started_ms,
             })
         });
     }

@@ -183,6 +183,7 @@ impl Engine {
                 node: id,
                 am: container.am,
                 locality,
+                started_ms: container.started_ms,
             })
         });
         self.settle();

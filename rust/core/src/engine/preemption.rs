@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// Takes back what the share stage wants back: never an ApplicationMaster, nothing twice.
+    /// Takes back what the stages want back: never an ApplicationMaster, nothing twice.
     pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         let world = World {
             now: self.now,
@@ -67,8 +67,12 @@ impl Engine {
             config: &self.setup.config,
             evicting: &self.evicting,
         };
-        let victims = self.share.reclaim(&world);
-        for Reclaimed { job, key } in victims.into_iter().take(EVICTIONS_MAX) {
+        let unpaid = self.share.reclaim(&world);
+        let overtaken = self.order.reclaim(&world);
+        let because = |reason| move |victim: Reclaimed| (victim, reason);
+        let victims = unpaid.into_iter().map(because(EvictReason::Unpaid));
+        let victims = victims.chain(overtaken.into_iter().map(because(EvictReason::Overtaken)));
+        for (Reclaimed { job, key }, reason) in victims.take(EVICTIONS_MAX) {
             if decisions.len() >= decisions_max {
                 self.cut = true;
                 return;
@@ -84,7 +88,7 @@ impl Engine {
             decisions.push(Decision::Evict {
                 job,
                 key,
-                reason: EvictReason::Unpaid,
+                reason,
                 grace_ms,
             });
         }

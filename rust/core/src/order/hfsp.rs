@@ -1,6 +1,476 @@
-//! HFSP, the Hadoop Fair Sojourn Protocol (seed 003).
+//! HFSP, the Hadoop Fair Sojourn Protocol (seed 003): jobs one after another, in the order in
+//! which they would end in a fair cluster, with sizes learnt from a few sample tasks.
+//!
+//! This file joins what the engine tells with the calculations: `aging` (the virtual cluster),
+//! `estimate` (sizes), `samples` (what is learnt). It places nothing: delay scheduling is the
+//! place stage's. All tasks of one kind of a job are a *phase*, with a size and a place of its own.
 
 pub mod aging;
 pub mod estimate;
+mod kill;
 mod line;
 pub mod round_robin;
+mod samples;
+mod saved;
+mod settings;
+
+pub(crate) use settings::read;
+pub use settings::{Late, Settings};
+
+use super::{Order, OrderEntry, OrderKey};
+use crate::change::{Change, POOLS, Stale, World};
+use crate::cluster::{Container, Job, Kind, Node};
+use crate::share::Victim;
+use crate::types::{JobId, Millis};
+use aging::{Aging, PhaseId};
+use estimate::{Estimator, PastTasks, PhaseFacts};
+use samples::SampleSet;
+use saved::Known;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The line in the list of orders.
+pub(super) const ENTRY: OrderEntry = OrderEntry {
+    name: "hfsp",
+    summary: "by the work left in a virtual fair cluster, sizes learnt from sample tasks",
+    build: |config| Box::new(Hfsp::new(config.hfsp.clone())),
+};
+
+/// First parts of keys. ApplicationMasters come first, as a job without one has no tasks; then
+/// sample tasks, if they may use every slot; then late phases, if they share; then all others.
+const MASTERS: i64 = 0;
+const SAMPLES: i64 = 1;
+const LATE: i64 = 2;
+const OTHERS: i64 = 3;
+
+/// Up to so many phases the order is worked out at every arrival and end of a task (HF-17). With
+/// more it waits for proportionally more of them, so that each costs the same, and at the longest
+/// until the next tick. Virtual time is exact either way; only its effect may wait.
+const AT_EVERY_EVENT: usize = 32;
+
+/// How many jobs are nominated for their sample tasks at once. More can be in want of samples; those
+/// further back get theirs when their turn comes.
+const NOMINEES: usize = 16;
+
+/// One pool of slots and its virtual cluster (HF-11).
+struct Pool {
+    aging: Aging,
+    /// How many sample tasks run.
+    sampling: u32,
+    /// Phases that ask for tasks and need samples, by their place.
+    needy: BTreeSet<(i64, PhaseId)>,
+    slots: u32,
+    /// Arrivals and ends since the order was last worked out.
+    events: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Pool {
+        Pool {
+            aging: Aging::taking_turns(0.0, 0),
+            sampling: 0,
+            needy: BTreeSet::new(),
+            slots: 0,
+            events: 0,
+        }
+    }
+}
+
+impl Pool {
+    /// Ages the virtual cluster to `now`.
+    fn catch_up(&mut self, now: Millis) {
+        self.events = 0;
+        self.aging.advance(now as f64);
+    }
+
+    /// An arrival or an end (HF-17): ages the virtual cluster if it is time to.
+    fn event(&mut self, now: Millis) {
+        self.events += 1;
+        if self.events * AT_EVERY_EVENT >= self.aging.len() {
+            self.catch_up(now);
+        }
+    }
+}
+
+struct Phase {
+    pool: usize,
+    tasks: u32,
+    running: u32,
+    /// Whether something of it is pending.
+    asks: bool,
+    samples: SampleSet,
+    weight: f64,
+    /// What an earlier stage knew of the length of its tasks.
+    mean_task: Option<f64>,
+    /// Slot-time of the tasks that ended well: its true size in the end.
+    spent: f64,
+    /// Whether all its tasks have ended.
+    over: bool,
+    key: OrderKey,
+    /// Its place in `Pool::needy`.
+    needy: Option<i64>,
+}
+
+/// The order.
+struct Hfsp {
+    settings: Settings,
+    estimator: Box<dyn Estimator>,
+    pools: [Pool; POOLS],
+    phases: BTreeMap<PhaseId, Phase>,
+    /// From before a reload, until its jobs have been told again.
+    known: BTreeMap<PhaseId, Known>,
+}
+
+impl Hfsp {
+    fn new(settings: Settings) -> Hfsp {
+        let estimator = PastTasks::new(settings.xi, settings.default_task_ms as f64);
+        Hfsp {
+            estimator: Box::new(estimator),
+            settings,
+            pools: Default::default(),
+            phases: BTreeMap::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Whether samples go first by their keys. With a limit on the slots of samples they are
+    /// nominated instead, while there are fewer: the keys of all jobs in training would have to
+    /// change whenever the limit is reached.
+    fn samples_by_key(&self) -> bool {
+        self.settings.training_percent == 100
+    }
+
+    fn weight(&self, job: &Job) -> f64 {
+        match self.settings.weigh_priorities {
+            true => f64::from(job.facts.priority.clamp(-10, 10)).exp2(),
+            false => 1.0,
+        }
+    }
+
+    /// How many tasks a phase has, as far as is known: those told of, or those that were seen. A
+    /// reduce phase arrives when its first task may run, as it cannot use the cluster before.
+    fn tasks_of(&self, job: &Job, id: PhaseId) -> u32 {
+        let running = self.phases.get(&id).map_or(0, |phase| phase.running);
+        let done = job.done[id.kind as usize];
+        let seen = job.pending_of(id.kind).saturating_add(running + done);
+        let told = job.hints.tasks.get(id.kind as usize).copied().flatten();
+        let told = told.filter(|_| seen > 0 || id.kind == Kind::Map);
+        told.unwrap_or(0).max(seen)
+    }
+
+    /// Takes note of what a job asks for, so that its phase is there and has its length.
+    fn refresh(&mut self, job: &Job, kind: Kind, world: &World<'_>, stale: &mut Stale) {
+        let id = phase_id(job, kind);
+        let tasks = self.tasks_of(job, id);
+        let weight = self.weight(job);
+        let Some(phase) = self.phases.get_mut(&id) else {
+            if tasks > 0 {
+                self.arrive(job, id, tasks, world);
+                self.restate(id, stale);
+            }
+            return;
+        };
+        phase.asks = job.pending_of(kind) > 0;
+        if phase.weight != weight {
+            phase.weight = weight;
+            self.pools[phase.pool].aging.set_weight(id, weight);
+        }
+        let again = phase.over && phase.asks;
+        if again || (!phase.over && tasks > 0 && phase.tasks != tasks) {
+            phase.over = false;
+            phase.tasks = tasks;
+            phase.samples.want(self.settings.samples.min(tasks));
+            let size = self.size(job, id);
+            let pool = &mut self.pools[self.phases[&id].pool];
+            pool.event(world.now);
+            pool.aging.add(id, tasks, size, weight);
+        }
+        self.restate(id, stale);
+    }
+
+    fn arrive(&mut self, job: &Job, id: PhaseId, tasks: u32, world: &World<'_>) {
+        let known = self.known.remove(&id);
+        let trained = known.is_some_and(|known| known.trained);
+        let wanted = if trained { 0 } else { self.settings.samples };
+        let index = world.pool(id.kind, false).unwrap_or(0);
+        let weight = self.weight(job);
+        let phase = Phase {
+            pool: index,
+            tasks,
+            running: 0,
+            asks: job.pending_of(id.kind) > 0,
+            samples: SampleSet::new(wanted.min(tasks)),
+            weight,
+            mean_task: known.map(|known| known.mean_task),
+            spent: known.map_or(0.0, |known| known.spent),
+            over: false,
+            key: OrderKey::FIRST,
+            needy: None,
+        };
+        self.phases.insert(id, phase);
+        let size = self.size(job, id);
+        let pool = &mut self.pools[index];
+        pool.event(world.now);
+        pool.aging.set_slots(world.slots[index]);
+        pool.aging.add(id, tasks, size, weight);
+        if let Some(known) = known {
+            pool.aging.set_done(id, known.done);
+        }
+    }
+
+    /// The size by the samples once they are known, and before that by what else there is.
+    fn size(&self, job: &Job, id: PhaseId) -> f64 {
+        let phase = &self.phases[&id];
+        let claimed = job.hints.task_ms.get(id.kind as usize).copied().flatten();
+        let claimed = claimed.map(|length_ms| length_ms.max(0) as f64);
+        let facts = PhaseFacts {
+            kind: id.kind,
+            tasks: phase.tasks,
+            profile: phase.mean_task.or(claimed),
+        };
+        match phase.samples.complete() {
+            Some(samples) => self.estimator.sampled(&facts, &samples),
+            None => self.estimator.initial(&facts),
+        }
+    }
+
+    /// Changes a phase's samples and keeps the count of those that run.
+    fn sample<R>(&mut self, id: PhaseId, change: impl FnOnce(&mut SampleSet) -> R) -> Option<R> {
+        let phase = self.phases.get_mut(&id)?;
+        let before = phase.samples.running();
+        let result = change(&mut phase.samples);
+        let pool = &mut self.pools[phase.pool];
+        pool.sampling = pool.sampling + phase.samples.running() - before;
+        Some(result)
+    }
+
+    /// Something new is known of a phase's samples.
+    fn learn(&mut self, job: &Job, id: PhaseId) {
+        let phase = &self.phases[&id];
+        if phase.samples.complete().is_some() && !phase.over {
+            let (size, tasks) = (self.size(job, id), phase.tasks);
+            self.pools[self.phases[&id].pool]
+                .aging
+                .resize(id, tasks, size);
+        }
+    }
+
+    /// Works out a phase's key again, and says so if it has changed.
+    fn restate(&mut self, id: PhaseId, stale: &mut Stale) {
+        let by_key = self.samples_by_key();
+        let Some(phase) = self.phases.get_mut(&id) else {
+            return;
+        };
+        let pool = &mut self.pools[phase.pool];
+        let label = pool.aging.label(id).filter(|_| !phase.over);
+        let needs = phase.samples.needs() > 0;
+        let needy = label.filter(|_| needs && phase.asks && !by_key);
+        if needy != phase.needy {
+            phase.needy.map(|label| pool.needy.remove(&(label, id)));
+            needy.map(|label| pool.needy.insert((label, id)));
+            phase.needy = needy;
+        }
+        let Some(label) = label else { return };
+        let key = if needs && by_key {
+            OrderKey(SAMPLES, label)
+        } else if self.settings.late == Late::Sharing && pool.aging.is_late(id) {
+            // Who has least for its weight is next.
+            let part = f64::from(phase.running) / phase.weight;
+            OrderKey(LATE, (part * 1024.0) as i64)
+        } else {
+            OrderKey(OTHERS, label)
+        };
+        if key != phase.key {
+            phase.key = key;
+            stale.job(id.job);
+        }
+    }
+
+    fn started(&mut self, job: &Job, id: PhaseId, world: &World<'_>) {
+        if !self.phases.contains_key(&id) {
+            // Recovered: nothing of it has been asked for.
+            let tasks = self.tasks_of(job, id).max(1);
+            self.arrive(job, id, tasks, world);
+        }
+        let phase = self.phases.get_mut(&id).expect("it was just made");
+        phase.running += 1;
+    }
+
+    fn ended(&mut self, job: &Job, id: PhaseId, how: (&Container, bool), now: Millis) {
+        let (container, succeeded) = how;
+        let Some(phase) = self.phases.get_mut(&id) else {
+            return;
+        };
+        phase.running = phase.running.saturating_sub(1);
+        self.pools[phase.pool].event(now);
+        if succeeded {
+            let length = (now - container.started_ms).max(0) as f64;
+            phase.spent += length;
+            self.estimator.learn(id.kind, length);
+        }
+        if self.sample(id, |samples| samples.end(container, succeeded, now)) == Some(true) {
+            self.learn(job, id);
+        }
+        let phase = self.phases.get_mut(&id).expect("it was found above");
+        let done = job.done[id.kind as usize] >= phase.tasks;
+        if done && phase.running == 0 && job.pending_of(id.kind) == 0 && !phase.over {
+            phase.over = true;
+            self.pools[phase.pool].aging.finish(id, phase.spent);
+        }
+    }
+
+    fn removed(&mut self, job: &Job) {
+        for kind in Kind::ALL {
+            let id = phase_id(job, kind);
+            self.sample(id, |samples| *samples = SampleSet::new(0));
+            let Some(phase) = self.phases.remove(&id) else {
+                continue;
+            };
+            let pool = &mut self.pools[phase.pool];
+            phase.needy.map(|label| pool.needy.remove(&(label, id)));
+            if !phase.over {
+                // Killed, or it knew better how many tasks it has: its work will not be done.
+                pool.aging.remove(id);
+            }
+        }
+    }
+
+    /// Whether enough of the job's maps have ended for its reduces (HF-16).
+    fn maps_are_done(&self, job: &Job, percent: u32) -> bool {
+        let maps = self.phases.get(&phase_id(job, Kind::Map));
+        let tasks = maps.map_or(0, |phase| u64::from(phase.tasks));
+        u64::from(job.done[Kind::Map as usize]) * 100 >= tasks * u64::from(percent)
+    }
+
+    /// Ages everything to now, with the slots that there are now.
+    fn catch_up(&mut self, world: &World<'_>) {
+        for (pool, slots) in self.pools.iter_mut().zip(world.slots) {
+            pool.catch_up(world.now);
+            pool.aging.set_slots(slots);
+            pool.slots = slots;
+        }
+    }
+}
+
+fn phase_id(job: &Job, kind: Kind) -> PhaseId {
+    PhaseId {
+        job: job.facts.job,
+        kind,
+    }
+}
+
+impl Order for Hfsp {
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
+        match self.phases.get(&phase_id(job, kind)) {
+            Some(phase) => phase.key,
+            // Its ApplicationMaster, whatever its size: that is not known.
+            None => OrderKey(MASTERS, job.facts.submitted_ms),
+        }
+    }
+
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        match *change {
+            Change::JobAdded(job) | Change::JobChanged(job) => {
+                for kind in [Kind::Map, Kind::Reduce, Kind::Other] {
+                    self.refresh(job, kind, world, stale);
+                }
+            }
+            Change::JobRemoved(job) => self.removed(job),
+            Change::Asked { job, kind } => self.refresh(job, kind, world, stale),
+            Change::Started {
+                job,
+                kind,
+                node,
+                am: false,
+                started_ms,
+                ..
+            } => {
+                let id = phase_id(job, kind);
+                self.started(job, id, world);
+                self.sample(id, |samples| samples.start(node, started_ms));
+                self.refresh(job, kind, world, stale);
+            }
+            Change::Withdrawn {
+                job,
+                kind,
+                node,
+                am: false,
+            } => {
+                let id = phase_id(job, kind);
+                self.sample(id, |samples| samples.withdraw(node));
+                if let Some(phase) = self.phases.get_mut(&id) {
+                    phase.running = phase.running.saturating_sub(1);
+                }
+                self.refresh(job, kind, world, stale);
+            }
+            Change::Ended {
+                job,
+                kind,
+                container,
+                succeeded,
+                ..
+            } if !container.am => {
+                let id = phase_id(job, kind);
+                self.ended(job, id, (container, succeeded), world.now);
+                self.restate(id, stale);
+                if kind == Kind::Map && !job.admitted[Kind::Reduce as usize] {
+                    stale.job(job.facts.job);
+                }
+            }
+            Change::Progress {
+                job,
+                kind: Kind::Reduce,
+                container,
+                ..
+            } => {
+                let (id, delta_ms) = (phase_id(job, Kind::Reduce), self.settings.delta_ms);
+                let told =
+                    |samples: &mut SampleSet| samples.progress(container, delta_ms, world.now);
+                if self.sample(id, told) == Some(true) {
+                    self.learn(job, id);
+                }
+            }
+            Change::Nodes | Change::Tick => self.catch_up(world),
+            _ => {}
+        }
+        for pool in 0..POOLS {
+            for id in self.pools[pool].aging.take_moved() {
+                self.restate(id, stale);
+            }
+        }
+    }
+
+    fn admits(&self, job: &Job, kind: Kind) -> bool {
+        match self.settings.slow_start_percent {
+            Some(percent) if kind == Kind::Reduce => self.maps_are_done(job, percent),
+            _ => true,
+        }
+    }
+
+    fn nominate(&self, _node: &Node, pool: usize, jobs: &mut Vec<JobId>) {
+        let pool = &self.pools[pool];
+        let limit = u64::from(self.settings.training_percent) * u64::from(pool.slots);
+        if u64::from(pool.sampling) * 100 < limit {
+            jobs.extend(pool.needy.iter().take(NOMINEES).map(|(_, id)| id.job));
+        }
+    }
+
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
+        let mut victims = Vec::new();
+        if self.settings.kill {
+            for pool in &self.pools {
+                let order = pool.aging.order();
+                victims.extend(kill::victims(order, pool.slots, world));
+            }
+        }
+        victims
+    }
+
+    fn save(&self) -> Value {
+        saved::save(self)
+    }
+
+    fn load(&mut self, saved: &Value) {
+        saved::load(self, saved);
+    }
+}

@@ -273,6 +273,7 @@ impl ShuffleWatcher {
                 node,
                 am: false,
                 locality,
+                ..
             } => {
                 if let Some(rack) = rack(node) {
                     self.started(job, kind, rack, locality);

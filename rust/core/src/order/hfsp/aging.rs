@@ -6,7 +6,7 @@
 //! without a place in the order: the fair cluster does not know that they were favoured.
 
 use super::line::Line;
-use super::round_robin::{Want, round_robin};
+use super::round_robin::{Want, in_turns, round_robin};
 use crate::cluster::Kind;
 use crate::types::JobId;
 use std::collections::BTreeMap;
@@ -38,8 +38,8 @@ struct Phase {
     /// Work done virtually, kept apart from `left` for sizes that change.
     done: f64,
     left: f64,
-    /// What it holds of the virtual cluster.
-    slots: u32,
+    /// What it holds of the virtual cluster; not whole if slots are taken in turns.
+    slots: f64,
     /// Which it was of those that had no virtual work left.
     ended: Option<u64>,
     /// Whether it is still there in the real cluster; if not, it has no place in the order.
@@ -61,9 +61,8 @@ impl Phase {
 
     /// How long its slots are all busy, if it has any.
     fn busy(&self) -> Option<f64> {
-        let slots = f64::from(self.slots);
-        let busy = || (self.left - (slots - 1.0) * self.mean_task()) / slots;
-        (self.slots > 0).then(|| busy().max(0.0))
+        let tasks = (self.slots - 1.0).max(0.0) * self.mean_task();
+        (self.slots > 0.0).then(|| ((self.left - tasks) / self.slots).max(0.0))
     }
 
     /// Late phases first, as they ended virtually; then by the work left; then by arrival.
@@ -81,6 +80,8 @@ impl Phase {
 pub struct Aging {
     now: f64,
     slots: u32,
+    /// Whether phases take turns if there are more of them than slots.
+    turns: bool,
     /// By number; the numbers of those that left are used again.
     phases: Vec<Phase>,
     unused: Vec<u32>,
@@ -100,6 +101,16 @@ impl Aging {
             now,
             slots,
             ..Aging::default()
+        }
+    }
+
+    /// The same, but while there are more phases than slots they take turns, each having its fair
+    /// part of the time. Whole slots would leave nothing to the phases that want most, which would
+    /// then not age at all, and could be passed by for ever (HF-1).
+    pub fn taking_turns(now: f64, slots: u32) -> Aging {
+        Aging {
+            turns: true,
+            ..Aging::new(now, slots)
         }
     }
 
@@ -148,7 +159,7 @@ impl Aging {
             size,
             done: 0.0,
             left: size,
-            slots: 0,
+            slots: 0.0,
             ended: (size <= 0.0).then(|| self.next_end()),
             real: true,
         };
@@ -249,7 +260,7 @@ impl Aging {
 
     fn forget(&mut self, number: u32) {
         let phase = &mut self.phases[number as usize];
-        (phase.slots, phase.left) = (0, 0.0);
+        (phase.slots, phase.left) = (0.0, 0.0);
         phase.ended.get_or_insert(0);
         self.numbers.remove(&phase.id);
         self.unused.push(number);
@@ -298,7 +309,13 @@ impl Aging {
             weight: self.phases[*i].weight,
         };
         let wants: Vec<Want> = hungry.iter().map(want).collect();
-        for (i, slots) in hungry.iter().zip(round_robin(self.slots, &wants)) {
+        let parts = if self.turns && wants.len() > self.slots as usize {
+            in_turns(self.slots, &wants)
+        } else {
+            let whole = round_robin(self.slots, &wants).into_iter();
+            whole.map(f64::from).collect()
+        };
+        for (i, slots) in hungry.iter().zip(parts) {
             self.phases[*i].slots = slots;
         }
     }
@@ -307,19 +324,18 @@ impl Aging {
         let length = to - self.now;
         let mut ended: Vec<(u64, u64, u32)> = Vec::new();
         for (number, phase) in self.phases.iter_mut().enumerate() {
-            if phase.slots == 0 {
+            if phase.slots == 0.0 {
                 continue;
             }
-            let slots = f64::from(phase.slots);
-            let lasts = phase.left / slots;
-            let work = (slots * length).min(phase.left);
+            let lasts = phase.left / phase.slots;
+            let work = (phase.slots * length).min(phase.left);
             phase.done += work;
             phase.left -= work;
             if phase.left <= phase.mean_task() * NOTHING {
-                (phase.left, phase.slots) = (0.0, 0);
+                (phase.left, phase.slots) = (0.0, 0.0);
                 ended.push((lasts.to_bits(), phase.arrival, number as u32));
                 self.due = true;
-            } else if phase.demand() < phase.slots {
+            } else if f64::from(phase.demand()) < phase.slots {
                 self.due = true;
             }
         }
@@ -506,6 +522,21 @@ mod tests {
         aging.advance(20.0);
         assert_eq!((left(&aging, 1), left(&aging, 2)), (940.0, 900.0));
         assert_eq!(order(&aging), [2, 1]);
+    }
+
+    /// Three jobs and two slots: whole slots go to the two that want least until one of them ends;
+    /// in turns each has two thirds of one.
+    #[test]
+    fn more_jobs_than_slots_take_turns() {
+        let lefts = |mut aging: Aging| {
+            for (job, tasks) in [(1, 9), (2, 6), (3, 3)] {
+                aging.add(phase(job), tasks, f64::from(tasks) * 10.0, 1.0);
+            }
+            aging.advance(6.0);
+            [1, 2, 3].map(|job| left(&aging, job))
+        };
+        assert_eq!(lefts(Aging::new(0.0, 2)), [90.0, 54.0, 24.0]);
+        assert_eq!(lefts(Aging::taking_turns(0.0, 2)), [86.0, 56.0, 26.0]);
     }
 
     /// A job that was favoured keeps its virtual slots to its virtual end: the others age as

@@ -2,6 +2,7 @@
 //! sample tasks (HF-25 to HF-31). One unit of time throughout; the caller says which.
 
 use crate::cluster::Kind;
+use serde_json::{Value, json};
 
 /// What an estimator may know of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +41,14 @@ pub trait Estimator: Send {
             Kind::Map | Kind::Other => map_size(phase.tasks, samples.iter().map(|s| s.execution)),
         }
     }
+
+    /// What it has learnt.
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    /// Takes over what an earlier one learnt. What it cannot read it ignores.
+    fn load(&mut self, _saved: &Value) {}
 }
 
 /// The paper's estimator: unknown jobs have tasks as long as those of the past.
@@ -83,6 +92,16 @@ impl Estimator for PastTasks {
             // Not unknown, so nothing is added for its being unknown.
             Some(length) => initial(phase.tasks, length, 1.0),
             None => initial(phase.tasks, self.mean_task(phase.kind), self.xi),
+        }
+    }
+
+    fn save(&self) -> Value {
+        json!(self.past)
+    }
+
+    fn load(&mut self, saved: &Value) {
+        if let Ok(past) = serde_json::from_value(saved.clone()) {
+            self.past = past;
         }
     }
 }

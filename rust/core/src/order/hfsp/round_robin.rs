@@ -1,6 +1,6 @@
 //! Who has which slots of the virtual cluster: max-min in whole slots, handed out in rounds.
 
-use crate::share::{Claim, waterfill};
+use crate::share::{Claim, waterfill, waterfill_exact};
 
 /// What a job of the virtual cluster can use.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +44,17 @@ pub fn round_robin(slots: u32, wants: &[Want]) -> Vec<u32> {
         left -= 1;
     }
     parts
+}
+
+/// The part of the slots that each job has over time if they take turns.
+pub fn in_turns(slots: u32, wants: &[Want]) -> Vec<f64> {
+    let claim = |want: &Want| Claim {
+        weight: want.weight,
+        least: 0.0,
+        most: f64::from(want.slots),
+    };
+    let claims: Vec<Claim<f64>> = wants.iter().map(claim).collect();
+    waterfill_exact(f64::from(slots), &claims)
 }
 
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! The kill variant (HF-13): what would have to go for the phases that come first to have the
+//! slots now. Off by default: what a killed task did is done again.
+
+use super::aging::PhaseId;
+use crate::change::World;
+use crate::cluster::{Container, Job, Kind};
+use crate::share::Victim;
+use crate::types::ContainerKey;
+
+/// Containers to be taken back: as many as phases further in front have tasks waiting for, beyond
+/// the slots that are free; of the phases furthest back first, the latest started first, as they
+/// lose the least work. None that commits its output.
+pub(super) fn victims(
+    order: impl Iterator<Item = PhaseId>,
+    slots: u32,
+    world: &World<'_>,
+) -> Vec<Victim> {
+    let mut free = slots;
+    let (mut wanted, mut idle) = (0u32, slots);
+    let mut surplus: Vec<(&Job, Kind, u32)> = Vec::new();
+    for id in order {
+        let Some(job) = world.cluster.job(id.job).filter(|job| job.runnable) else {
+            continue;
+        };
+        let running = tasks(job, id.kind).count() as u32;
+        let waiting = match job.admitted[id.kind as usize] {
+            true => job.pending_of(id.kind),
+            false => 0,
+        };
+        let due = running.saturating_add(waiting).min(free);
+        free -= due;
+        idle = idle.saturating_sub(running);
+        wanted += due.saturating_sub(running);
+        if running > due {
+            surplus.push((job, id.kind, running - due));
+        }
+    }
+    let mut missing = wanted.saturating_sub(idle);
+    let mut victims = Vec::new();
+    for (job, kind, most) in surplus.into_iter().rev() {
+        let mut own: Vec<(ContainerKey, &Container)> = tasks(job, kind)
+            .filter(|(_, container)| !container.task.committing)
+            .collect();
+        own.sort_by_key(|(key, container)| (std::cmp::Reverse(container.started_ms), *key));
+        for (key, _) in own.into_iter().take(most.min(missing) as usize) {
+            missing -= 1;
+            let job = job.facts.job;
+            victims.push(Victim { job, key });
+        }
+    }
+    victims
+}
+
+fn tasks(job: &Job, kind: Kind) -> impl Iterator<Item = (ContainerKey, &Container)> {
+    let of_kind = move |c: &Container| !c.am && job.kind(c.priority) == kind;
+    let containers = job.containers.iter().map(|(key, c)| (*key, c));
+    containers.filter(move |(_, c)| of_kind(c))
+}

@@ -1,0 +1,211 @@
+//! The sample tasks of a phase: the first few that start, and what becomes known of them.
+//! Knows nothing of sizes or of other phases.
+
+use super::estimate::{Sample, extrapolate};
+use crate::cluster::Container;
+use crate::types::{Millis, NodeId};
+
+/// A sample that runs. Tasks of one phase that started at once on one node are interchangeable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Running {
+    node: NodeId,
+    started_ms: Millis,
+    /// What it says already, once it has run long enough (HF-30).
+    so_far: Option<Sample>,
+}
+
+/// The sample set of a phase (HF-27).
+#[derive(Clone, Debug, Default)]
+pub(super) struct SampleSet {
+    wanted: u32,
+    running: Vec<Running>,
+    ended: Vec<Sample>,
+}
+
+impl SampleSet {
+    /// A set that is to hold `wanted` samples; 0 asks for none.
+    pub(super) fn new(wanted: u32) -> SampleSet {
+        SampleSet {
+            wanted,
+            ..SampleSet::default()
+        }
+    }
+
+    /// More samples can be had, as the phase turned out to have more tasks.
+    pub(super) fn want(&mut self, wanted: u32) {
+        self.wanted = self.wanted.max(wanted);
+    }
+
+    /// How many samples are still to be started.
+    pub(super) fn needs(&self) -> u32 {
+        let started = self.running.len() + self.ended.len();
+        self.wanted.saturating_sub(started as u32)
+    }
+
+    /// How many run.
+    pub(super) fn running(&self) -> u32 {
+        self.running.len() as u32
+    }
+
+    /// A task has started. It is a sample if one is needed.
+    pub(super) fn start(&mut self, node: NodeId, started_ms: Millis) {
+        if self.needs() > 0 {
+            self.running.push(Running {
+                node,
+                started_ms,
+                so_far: None,
+            });
+        }
+    }
+
+    /// A task was not started after all: the latest on that node.
+    pub(super) fn withdraw(&mut self, node: NodeId) {
+        if let Some(at) = self.running.iter().rposition(|r| r.node == node) {
+            self.running.remove(at);
+        }
+    }
+
+    fn find(&self, container: &Container) -> Option<usize> {
+        let same = |r: &Running| (r.node, r.started_ms) == (container.node, container.started_ms);
+        self.running.iter().position(same)
+    }
+
+    /// A task has ended at `now`. One that failed is no sample: another takes its place (HF-41).
+    /// Whether what is known of the samples has changed.
+    pub(super) fn end(&mut self, container: &Container, succeeded: bool, now: Millis) -> bool {
+        let Some(at) = self.find(container) else {
+            return false;
+        };
+        self.running.remove(at);
+        if succeeded {
+            let executing = executing_since(container);
+            self.ended.push(sample(container, (now - executing) as f64));
+        }
+        succeeded
+    }
+
+    /// A sample tells how far its execution is: if it has lasted for `delta_ms`, that says how long
+    /// it will last (HF-30); without progress a later word will. Whether something new is known.
+    pub(super) fn progress(
+        &mut self,
+        container: &Container,
+        delta_ms: Millis,
+        now: Millis,
+    ) -> bool {
+        let (Some(at), Some(since)) = (self.find(container), container.task.executing_since_ms)
+        else {
+            return false;
+        };
+        let progress = f64::from(container.task.progress_per_mille) / 1_000.0;
+        let elapsed = now - since;
+        if elapsed < delta_ms || self.running[at].so_far.is_some() {
+            return false;
+        }
+        let execution = extrapolate(elapsed as f64, progress);
+        self.running[at].so_far = execution.map(|execution| sample(container, execution));
+        execution.is_some()
+    }
+
+    /// Every sample, if all that are wanted are known and there are any (HF-28, HF-30).
+    pub(super) fn complete(&self) -> Option<Vec<Sample>> {
+        let so_far = self.running.iter().filter_map(|r| r.so_far);
+        let known: Vec<Sample> = self.ended.iter().copied().chain(so_far).collect();
+        (!known.is_empty() && known.len() >= self.wanted as usize).then_some(known)
+    }
+}
+
+fn executing_since(container: &Container) -> Millis {
+    container
+        .task
+        .executing_since_ms
+        .unwrap_or(container.started_ms)
+        .max(container.started_ms)
+}
+
+/// Without word of when the reduce function began, all of the time counts as execution.
+fn sample(container: &Container, execution: f64) -> Sample {
+    Sample {
+        shuffle: (executing_since(container) - container.started_ms) as f64,
+        input: container.task.input_bytes as f64,
+        execution,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::TaskFacts;
+    use crate::resource::Resource;
+
+    fn task(node: u32, started_ms: Millis) -> Container {
+        Container {
+            node: NodeId(node),
+            resource: Resource::ZERO,
+            priority: 10,
+            am: false,
+            started_ms,
+            task: TaskFacts::default(),
+        }
+    }
+
+    #[test]
+    fn the_first_tasks_are_the_samples_and_a_failed_one_is_replaced() {
+        let mut set = SampleSet::new(2);
+        set.start(NodeId(1), 0);
+        set.start(NodeId(2), 5);
+        set.start(NodeId(3), 6);
+        assert_eq!((set.needs(), set.running()), (0, 2));
+        // The third is none, however soon it ends: the first to end are the shortest.
+        assert!(!set.end(&task(3, 6), true, 10));
+        assert!(!set.end(&task(2, 5), false, 20));
+        assert_eq!(set.needs(), 1);
+        set.start(NodeId(4), 20);
+        assert!(set.end(&task(1, 0), true, 30) && set.complete().is_none());
+        assert!(set.end(&task(4, 20), true, 60));
+        let known = set.complete().expect("both are known");
+        let lengths: Vec<f64> = known.iter().map(|sample| sample.execution).collect();
+        assert_eq!(lengths, [30.0, 40.0]);
+    }
+
+    #[test]
+    fn a_refused_grant_is_no_sample() {
+        let mut set = SampleSet::new(1);
+        set.start(NodeId(1), 0);
+        set.withdraw(NodeId(1));
+        assert_eq!((set.needs(), set.running()), (1, 0));
+        set.withdraw(NodeId(1));
+        assert!(set.complete().is_none());
+    }
+
+    /// HF-30: started at 0, function from 4 s on, delta 10 s: at 13 s too early; at 14 s no progress
+    /// yet; at 16 s 12 s are a quarter: 48 s of execution, 4 s of shuffle. The true end at 40 s
+    /// replaces it: 36 s.
+    #[test]
+    fn a_long_reduce_is_extrapolated_from_its_progress() {
+        let mut set = SampleSet::new(1);
+        set.start(NodeId(1), 0);
+        let mut reduce = task(1, 0);
+        reduce.task.input_bytes = 7;
+        assert!(
+            !set.progress(&reduce, 10_000, 13_000),
+            "the function has not begun"
+        );
+        reduce.task.executing_since_ms = Some(4_000);
+        reduce.task.progress_per_mille = 200;
+        assert!(!set.progress(&reduce, 10_000, 13_000));
+        reduce.task.progress_per_mille = 0;
+        assert!(!set.progress(&reduce, 10_000, 14_000));
+        reduce.task.progress_per_mille = 250;
+        assert!(set.progress(&reduce, 10_000, 16_000));
+        let expected = Sample {
+            shuffle: 4_000.0,
+            input: 7.0,
+            execution: 48_000.0,
+        };
+        assert_eq!(set.complete(), Some(vec![expected]));
+        assert!(!set.progress(&reduce, 10_000, 20_000), "said once");
+        assert!(set.end(&reduce, true, 40_000));
+        let execution = set.complete().expect("it ended")[0].execution;
+        assert_eq!(execution, 36_000.0);
+    }
+}

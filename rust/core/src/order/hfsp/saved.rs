@@ -1,0 +1,78 @@
+//! What HFSP has learnt, as JSON: for reports, and for the stage that follows it in a reload.
+
+use super::Hfsp;
+use super::aging::PhaseId;
+use crate::cluster::Kind;
+use crate::types::JobId;
+use serde_json::{Value, json};
+
+/// What an earlier stage knew of a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Known {
+    /// Its size by its number of tasks.
+    pub(super) mean_task: f64,
+    /// Work done virtually.
+    pub(super) done: f64,
+    /// Slot-time of the tasks that have ended well.
+    pub(super) spent: f64,
+    /// Whether its samples were all known.
+    pub(super) trained: bool,
+}
+
+const KINDS: [&str; 3] = ["map", "reduce", "other"];
+
+/// Phases from first to last, by pool, and what the estimator knows of the past.
+pub(super) fn save(hfsp: &Hfsp) -> Value {
+    let pools = hfsp.pools.iter().map(|pool| {
+        let phases = pool.aging.order().map(|id| phase(hfsp, id));
+        json!({
+            "slots": pool.slots,
+            "sampling": pool.sampling,
+            "phases": phases.collect::<Vec<Value>>(),
+        })
+    });
+    json!({"past": hfsp.estimator.save(), "pools": pools.collect::<Vec<Value>>()})
+}
+
+fn phase(hfsp: &Hfsp, id: PhaseId) -> Value {
+    let phase = &hfsp.phases[&id];
+    let aging = &hfsp.pools[phase.pool].aging;
+    json!({
+        "job": id.job.0,
+        "kind": KINDS[id.kind as usize],
+        "tasks": phase.tasks,
+        "running": phase.running,
+        "size_ms": aging.size(id),
+        "done_ms": aging.done(id),
+        "left_ms": aging.left(id),
+        "spent_ms": phase.spent,
+        "late": aging.is_late(id),
+        "trained": phase.samples.complete().is_some() || phase.mean_task.is_some(),
+    })
+}
+
+/// Takes over what it can read; of the rest the stage begins anew.
+pub(super) fn load(hfsp: &mut Hfsp, saved: &Value) {
+    hfsp.estimator.load(&saved["past"]);
+    let pools = saved["pools"].as_array().into_iter().flatten();
+    for item in pools.flat_map(|pool| pool["phases"].as_array().into_iter().flatten()) {
+        if let Some((id, known)) = known(item) {
+            hfsp.known.insert(id, known);
+        }
+    }
+}
+
+fn known(item: &Value) -> Option<(PhaseId, Known)> {
+    let kind = item["kind"].as_str()?;
+    let kind = Kind::ALL.into_iter().find(|k| KINDS[*k as usize] == kind)?;
+    let job = JobId(u32::try_from(item["job"].as_u64()?).ok()?);
+    let amount = |key: &str| item[key].as_f64().filter(|amount| *amount >= 0.0);
+    let tasks = amount("tasks").filter(|tasks| *tasks > 0.0)?;
+    let known = Known {
+        mean_task: amount("size_ms")? / tasks,
+        done: amount("done_ms")?,
+        spent: amount("spent_ms")?,
+        trained: item["trained"].as_bool()?,
+    };
+    Some((PhaseId { job, kind }, known))
+}

@@ -1,0 +1,91 @@
+//! Section `hfsp` of `heddle.json`.
+
+use crate::config::{ConfigError, Section, unknown};
+use crate::types::Millis;
+
+/// How phases that have ended virtually but not really are served (HF-10). Both before others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// One after another, by their virtual ends: what the authors' scheduler does.
+    Fifo,
+    /// Side by side, so that one whose size was badly underestimated does not stop the others.
+    Sharing,
+}
+
+/// What can be set; the defaults are the paper's (HF-32) where it gives any.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How many sample tasks a phase has (s). 0: sizes stay what they were at first.
+    pub samples: u32,
+    /// When a reduce that still executes is extrapolated (Delta).
+    pub delta_ms: Millis,
+    /// How much larger than by its number of tasks an unknown phase is taken for (xi).
+    pub xi: f64,
+    /// On how many percent of the slots sample tasks may run before all others (t).
+    pub training_percent: u32,
+    /// The length of a task while none of its kind has ended.
+    pub default_task_ms: Millis,
+    /// Late phases.
+    pub late: Late,
+    /// Whether phases age by weight, doubled by each step of YARN's application priority (HF-23).
+    pub weigh_priorities: bool,
+    /// How many percent of a job's maps must have ended before its reduces may start (HF-16).
+    /// None on YARN, where the ApplicationMaster sees to that before it asks.
+    pub slow_start_percent: Option<u32>,
+    /// Whether tasks are killed for phases that come before theirs (HF-13).
+    pub kill: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            samples: 5,
+            delta_ms: 10_000,
+            xi: 1.0,
+            training_percent: 100,
+            default_task_ms: 60_000,
+            late: Late::Fifo,
+            weigh_priorities: false,
+            slow_start_percent: None,
+            kill: false,
+        }
+    }
+}
+
+/// Waits and lengths above this are typing errors (about 11 days).
+const MILLIS_MAX: i64 = 1_000_000_000;
+
+/// Reads the section.
+pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    let Some(mut section) = root.section("hfsp")? else {
+        return Ok(settings);
+    };
+    if let Some(samples) = section.whole("samples", 0, 1_000)? {
+        settings.samples = samples as u32;
+    }
+    if let Some(delta_ms) = section.whole("delta_ms", 1, MILLIS_MAX)? {
+        settings.delta_ms = delta_ms;
+    }
+    settings.xi = section.number("xi", 1.0, 1e6)?.unwrap_or(settings.xi);
+    if let Some(percent) = section.whole("training_percent", 0, 100)? {
+        settings.training_percent = percent as u32;
+    }
+    if let Some(task_ms) = section.whole("default_task_ms", 1, MILLIS_MAX)? {
+        settings.default_task_ms = task_ms;
+    }
+    settings.late = match section.text("late")? {
+        None | Some("fifo") => Late::Fifo,
+        Some("sharing") => Late::Sharing,
+        Some(name) => {
+            let problem = unknown(name, &["fifo", "sharing"]);
+            return Err(ConfigError::new(section.key("late"), problem));
+        }
+    };
+    settings.weigh_priorities = section.boolean("weigh_priorities")?.unwrap_or(false);
+    let percent = section.whole("slow_start_percent", 0, 100)?;
+    settings.slow_start_percent = percent.map(|percent| percent as u32);
+    settings.kill = section.boolean("kill")?.unwrap_or(false);
+    section.finish()?;
+    Ok(settings)
+}

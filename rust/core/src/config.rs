@@ -10,10 +10,11 @@ pub use queues::QueueConfig;
 pub use reader::{ConfigError, Section, unknown};
 
 use crate::change::POOLS;
-use crate::place::shuffle_watcher;
+use crate::order::{self, reverse_adaptive};
+use crate::place::{self, shuffle_watcher};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::share;
 use crate::types::Millis;
-use crate::{order, place, share};
 use serde_json::Value;
 
 /// Waits and amounts above this are typing errors (about 31 years in ms).
@@ -119,6 +120,12 @@ pub const PRESETS: &[Preset] = &[
         summary: "all jobs in one line in order of priority and submission",
         stages: ["single", "fifo", "local-first"],
     },
+    Preset {
+        name: "reverse-adaptive",
+        summary: "all jobs in one line, each with as many slots as its completion goal needs, \
+                  given the foreign load over time",
+        stages: ["single", "reverse-adaptive", "local-first"],
+    },
 ];
 
 /// How a job finds its queue; rules are tried in order.
@@ -184,6 +191,8 @@ pub struct Config {
     pub slots_per_node: Option<[u32; POOLS]>,
     /// ShuffleWatcher's settings.
     pub shuffle_watcher: shuffle_watcher::Settings,
+    /// The Reverse-Adaptive order.
+    pub reverse_adaptive: reverse_adaptive::settings::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -236,6 +245,7 @@ impl Config {
             preemption: read_preemption(&mut root)?,
             slots_per_node: read_slots(&mut root)?,
             shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,
+            reverse_adaptive: reverse_adaptive::settings::read(&mut root)?,
             faults,
         };
         root.finish()?;

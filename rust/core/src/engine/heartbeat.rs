@@ -121,12 +121,14 @@ impl Engine {
         }
     }
 
-    /// Pools of which a node has no slot left.
+    /// Pools of which a node has no slot left, by configuration or for the order stage.
     pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
-        match self.setup.config.slots_per_node {
-            None => [false; POOLS],
-            Some(slots) => std::array::from_fn(|pool| node.running[pool] >= slots[pool]),
-        }
+        let per_node = self.setup.config.slots_per_node;
+        std::array::from_fn(|pool| {
+            let configured = per_node.map_or(u32::MAX, |slots| slots[pool]);
+            let allowed = self.order.slots(node, pool).unwrap_or(u32::MAX);
+            node.running[pool] >= configured.min(allowed)
+        })
     }
 
     /// The node keeps room that locked asks could use: their clocks run.

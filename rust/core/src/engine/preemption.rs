@@ -57,7 +57,8 @@ impl Engine {
         }
     }
 
-    /// Takes back what the share stage wants back: never an ApplicationMaster, nothing twice.
+    /// Takes back what the share and the order stage want back: never an ApplicationMaster,
+    /// nothing twice.
     pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         let world = World {
             now: self.now,
@@ -66,8 +67,17 @@ impl Engine {
             slots: self.slots,
             config: &self.setup.config,
         };
-        let victims = self.share.reclaim(&world);
-        for Reclaimed { job, key } in victims.into_iter().take(EVICTIONS_MAX) {
+        let unpaid = self.share.reclaim(&world).into_iter();
+        let displaced = self.order.reclaim(&world).into_iter();
+        let victims = unpaid
+            .map(|victim| (victim, EvictReason::Unpaid))
+            .take(EVICTIONS_MAX)
+            .chain(
+                displaced
+                    .map(|victim| (victim, EvictReason::Displaced))
+                    .take(EVICTIONS_MAX),
+            );
+        for (Reclaimed { job, key }, reason) in victims {
             if decisions.len() >= decisions_max {
                 self.cut = true;
                 return;
@@ -83,7 +93,7 @@ impl Engine {
             decisions.push(Decision::Evict {
                 job,
                 key,
-                reason: EvictReason::Unpaid,
+                reason,
                 grace_ms,
             });
         }

@@ -367,8 +367,8 @@ fn the_newest_tasks_go_where_the_load_takes_their_slots_if_so_configured() {
     assert_eq!(evicted(&decisions), [], "nothing twice");
 }
 
-/// The near job needs 80 slot-s in 20 s: 4 slots. After that 40 s of 10 slots hold the far job's 400
-/// slot-s, so it needs none now; of 8 slots they hold 320, and 80 in 20 s are 4 slots.
+/// The near job needs 80 slot-s in 20 s: 4 slots. After that 40 s of 10 slots hold the far job's
+/// 400 slot-s, so it needs none now; of 8 slots they hold 320, and 80 in 20 s are 4 slots.
 #[test]
 fn the_need_grows_when_a_node_is_lost() {
     let run = |lost: bool| {

@@ -71,10 +71,7 @@ impl Engine {
             if fits.shapes.is_empty() {
                 return;
             }
-            for (pool, jobs) in nominated.iter_mut().enumerate() {
-                jobs.clear();
-                self.order.nominate(node, pool, jobs);
-            }
+            self.nominate(node, &mut nominated);
             let mut search = self.search(node, fits, &nominated);
             let pick = search.run();
             let (passed_over, left_out) = (search.passed_over, search.left_out);
@@ -95,6 +92,14 @@ impl Engine {
             if fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]) {
                 return;
             }
+        }
+    }
+
+    /// Whom the order stage wants tried first on the node, by pool.
+    pub(super) fn nominate(&self, node: &Node, nominated: &mut [Vec<JobId>; POOLS]) {
+        for (pool, jobs) in nominated.iter_mut().enumerate() {
+            jobs.clear();
+            self.order.nominate(node, pool, jobs);
         }
     }
 

@@ -139,9 +139,9 @@ impl Engine {
     /// Holds, for the ask of that shape that is next, the node with the most free memory among
     /// those that are large enough at all.
     fn reserve(&mut self, shape: ShapeId) {
-        let (resource, partition) = {
-            let shape = self.backlog.shapes.get(shape);
-            (shape.size.resource, shape.size.partition)
+        let (resource, partition, pool) = {
+            let size = &self.backlog.shapes.get(shape).size;
+            (size.resource, size.partition, size.pool)
         };
         let candidate = self
             .cluster
@@ -152,11 +152,17 @@ impl Engine {
             .filter(|node| !self.rests.contains_key(&node.facts.node))
             .max_by_key(|node| (node.free.memory_mb(), std::cmp::Reverse(node.facts.node)));
         let Some(node) = candidate else { return };
+        // What lacks only a slot needs no hold: any task that ends frees one.
+        if resource.fits_in(&node.free) && pool.is_some_and(|pool| self.full_pools(node)[pool]) {
+            return;
+        }
         let id = node.facts.node;
+        let mut nominated = Default::default();
+        self.nominate(node, &mut nominated);
         // The search is told that exactly this shape fits; its marks end with the next heartbeat.
         let mut fits = FitList::default();
         self.backlog.shapes.pretend_fit(shape, &mut fits);
-        let Some(pick) = self.search(node, &fits, &Default::default()).run() else {
+        let Some(pick) = self.search(node, &fits, &nominated).run() else {
             return;
         };
         let until_ms = self.now + self.setup.config.reserve_hold_ms;

@@ -93,8 +93,8 @@ fn read_forecast(section: &mut Section<'_>) -> Result<Option<Forecast>, ConfigEr
             Some(point) => points.push(point),
             None => {
                 let problem = format!(
-                    "expected [from_ms, part of the cluster from 0 to 1], later than the one before \
-                     and within `foreign_load_repeat_ms`, found {value}"
+                    "expected [from_ms, part of the cluster from 0 to 1], later than the one \
+                     before and within `foreign_load_repeat_ms`, found {value}"
                 );
                 return Err(ConfigError::new(path, problem));
             }
@@ -174,9 +174,9 @@ impl Forecast {
     }
 }
 
-/// What is left of `slots` from `now` to `until`, in slots over ms: `free_now` as long as that was
-/// observed to hold (`observed_ms` on from now; 0 if it is only what is forecast), then as forecast.
-/// Without a forecast what is observed now is taken to stay.
+/// What is left of `slots` from `now` to `until`, in slots over ms: `free_now` for as long as an
+/// observation is trusted (`observed_ms`; 0 if there is none), then as forecast. Without a
+/// forecast what is observed now is taken to stay.
 pub(super) fn capacity(
     forecast: Option<&Forecast>,
     (now, until): (Millis, Millis),

@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_is_observed_holds_for_a_cycle_before_what_was_forecast() {
         let once = forecast(json!({"foreign_load": [[0, 0.5]]}));
-        let capacity = super::capacity(Some(&once), (0, 100), 8.0, 1.0, 10);
+        let capacity = capacity(Some(&once), (0, 100), 8.0, 1.0, 10);
         assert_eq!(capacity.integral(0.0, 100.0), 10.0 + 90.0 * 4.0);
         let capacity = super::capacity(None, (0, 100), 8.0, 1.0, 10);
         assert_eq!(

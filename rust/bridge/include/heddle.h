@@ -167,6 +167,9 @@
 // Reason of an EVICT: its queue no longer pays for it and another would.
 #define HEDDLE_EVICT_UNPAID 3
 
+// Reason of an EVICT: its slot is to be another's, by the order of jobs or a foreign workload.
+#define HEDDLE_EVICT_DISPLACED 4
+
 // Level of a LOG record: error.
 #define HEDDLE_LOG_ERROR 1
 

@@ -336,7 +336,7 @@ impl Answer {
                     EVICT_MIN_SHARE => EvictReason::MinShare,
                     EVICT_FAIR_SHARE => EvictReason::FairShare,
                     EVICT_UNPAID => EvictReason::Unpaid,
-                    EVICT_OVERTAKEN => EvictReason::Overtaken,
+                    EVICT_DISPLACED => EvictReason::Displaced,
                     other => return Err(format!("offset {at}: reason {other}")),
                 };
                 Decision::Evict {

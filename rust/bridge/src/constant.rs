@@ -111,8 +111,8 @@ pub const EVICT_MIN_SHARE: u32 = 1;
 pub const EVICT_FAIR_SHARE: u32 = 2;
 /// Reason of an EVICT: its queue no longer pays for it and another would.
 pub const EVICT_UNPAID: u32 = 3;
-/// `EvictReason::Overtaken`.
-pub const EVICT_OVERTAKEN: u32 = 4;
+/// Reason of an EVICT: its slot is to be another's, by the order of jobs or a foreign workload.
+pub const EVICT_DISPLACED: u32 = 4;
 
 /// Level of a LOG record: error.
 pub const LOG_ERROR: u32 = 1;
@@ -163,7 +163,8 @@ pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
     "Localities of a grant": LOCALITY_NODE, LOCALITY_RACK, LOCALITY_OFF_SWITCH;
     "Reasons of a NACK": REASON_STALE_JOB, REASON_STALE_NODE, REASON_ASK_GONE, REASON_NO_FIT,
         REASON_BLACKLISTED, REASON_CONSTRAINT, REASON_TOKEN, REASON_OTHER;
-    "Reasons of an EVICT": EVICT_MIN_SHARE, EVICT_FAIR_SHARE, EVICT_UNPAID, EVICT_OVERTAKEN;
+    "Reasons of an EVICT": EVICT_MIN_SHARE, EVICT_FAIR_SHARE, EVICT_UNPAID,
+        EVICT_DISPLACED;
     "Levels of a LOG": LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG;
     "Codes of a FAULT": FAULT_PANIC;
 };

@@ -182,7 +182,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         EvictReason::MinShare,
         EvictReason::FairShare,
         EvictReason::Unpaid,
-        EvictReason::Overtaken,
+        EvictReason::Displaced,
     ]);
     prop_oneof![
         (any::<[u32; 3]>(), locality, any::<u64>()).prop_map(

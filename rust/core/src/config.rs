@@ -10,10 +10,11 @@ pub use queues::QueueConfig;
 pub use reader::{ConfigError, Section, unknown};
 
 use crate::change::POOLS;
-use crate::place::shuffle_watcher;
+use crate::order::{self, reverse_adaptive};
+use crate::place::{self, shuffle_watcher};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::share;
 use crate::types::Millis;
-use crate::{order, place, share};
 use serde_json::Value;
 
 /// Waits and amounts above this are typing errors (about 31 years in ms).
@@ -131,6 +132,12 @@ pub const PRESETS: &[Preset] = &[
                   learnt from sample tasks (HFSP)",
         stages: ["single", "hfsp", "delay"],
     },
+    Preset {
+        name: "reverse-adaptive",
+        summary: "all jobs in one line, each with as many slots as its completion goal needs, \
+                  given the foreign load over time",
+        stages: ["single", "reverse-adaptive", "local-first"],
+    },
 ];
 
 /// How a job finds its queue; rules are tried in order.
@@ -200,6 +207,8 @@ pub struct Config {
     pub dynamic_priority: share::dynamic_priority::Settings,
     /// HFSP's section.
     pub hfsp: order::hfsp::Settings,
+    /// The Reverse-Adaptive order.
+    pub reverse_adaptive: reverse_adaptive::settings::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -254,6 +263,7 @@ impl Config {
             shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,
             dynamic_priority: share::dynamic_priority::read(&mut root)?,
             hfsp: order::hfsp::read(&mut root)?,
+            reverse_adaptive: reverse_adaptive::settings::read(&mut root)?,
             faults,
         };
         root.finish()?;

@@ -302,8 +302,8 @@ pub enum EvictReason {
     FairShare = 2,
     /// Its queue no longer pays for it, and another would (DP-22).
     Unpaid = 3,
-    /// A job of its own queue has come before it (HF-13, kill variant).
-    Overtaken = 4,
+    /// Its slot is to be another's, by the order of jobs or by a workload that is not YARN's.
+    Displaced = 4,
 }
 
 /// What the engine wants done.

@@ -6,6 +6,7 @@
 pub mod deficit;
 mod fifo;
 pub mod hfsp;
+pub mod reverse_adaptive;
 
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};
@@ -42,8 +43,13 @@ pub trait Order: Send {
     /// before all keys. To be kept few: they are tried one by one.
     fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
 
-    /// Containers to be taken back for others of its jobs; asked on every tick. The engine leaves
-    /// out what it does not know, ApplicationMasters, and what is going already.
+    /// How many slots of the pool the node may use now, if fewer than it has: what a workload
+    /// that is not YARN's takes is not there to be given out. None for all.
+    fn slots(&self, _node: &Node, _pool: usize) -> Option<u32> {
+        None
+    }
+
+    /// Containers to be taken back, as their slots are to be another's. Asked on every tick.
     fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
         Vec::new()
     }
@@ -68,7 +74,7 @@ pub struct OrderEntry {
 }
 
 /// Every order, in the order of the tables made from it.
-pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY, hfsp::ENTRY];
+pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY, hfsp::ENTRY, reverse_adaptive::ENTRY];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

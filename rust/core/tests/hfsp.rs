@@ -444,7 +444,7 @@ fn the_kill_variant_takes_slots_back_for_the_job_in_front() {
                 _ => None,
             })
             .collect();
-        let expected = vec![(1, EvictReason::Overtaken); if kill { 2 } else { 0 }];
+        let expected = vec![(1, EvictReason::Displaced); if kill { 2 } else { 0 }];
         assert_eq!(evicted, expected);
     }
 }

@@ -73,10 +73,7 @@ impl Engine {
             if fits.shapes.is_empty() {
                 return;
             }
-            for (pool, jobs) in nominated.iter_mut().enumerate() {
-                jobs.clear();
-                self.order.nominate(node, pool, jobs);
-            }
+            self.nominate(node, &mut nominated);
             let mut search = self.search(node, fits, &nominated);
             let pick = search.run();
             let (passed_over, left_out) = (search.passed_over, search.left_out);
@@ -97,6 +94,14 @@ impl Engine {
             if fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]) {
                 return;
             }
+        }
+    }
+
+    /// Whom the order stage wants tried first on the node, by pool.
+    pub(super) fn nominate(&self, node: &Node, nominated: &mut [Vec<JobId>; POOLS]) {
+        for (pool, jobs) in nominated.iter_mut().enumerate() {
+            jobs.clear();
+            self.order.nominate(node, pool, jobs);
         }
     }
 
@@ -123,12 +128,14 @@ impl Engine {
         }
     }
 
-    /// Pools of which a node has no slot left.
+    /// Pools of which a node has no slot left, by configuration or for the order stage.
     pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
-        match self.setup.config.slots_per_node {
-            None => [false; POOLS],
-            Some(slots) => std::array::from_fn(|pool| node.running[pool] >= slots[pool]),
-        }
+        let per_node = self.setup.config.slots_per_node;
+        std::array::from_fn(|pool| {
+            let configured = per_node.map_or(u32::MAX, |slots| slots[pool]);
+            let allowed = self.order.slots(node, pool).unwrap_or(u32::MAX);
+            node.running[pool] >= configured.min(allowed)
+        })
     }
 
     /// The node keeps room that locked asks could use: their clocks run.

@@ -57,7 +57,8 @@ impl Engine {
         }
     }
 
-    /// Takes back what the stages want back: never an ApplicationMaster, nothing twice.
+    /// Takes back what the share and the order stage want back: never an ApplicationMaster,
+    /// nothing twice.
     pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         let world = World {
             now: self.now,
@@ -67,12 +68,17 @@ impl Engine {
             config: &self.setup.config,
             evicting: &self.evicting,
         };
-        let unpaid = self.share.reclaim(&world);
-        let overtaken = self.order.reclaim(&world);
-        let because = |reason| move |victim: Reclaimed| (victim, reason);
-        let victims = unpaid.into_iter().map(because(EvictReason::Unpaid));
-        let victims = victims.chain(overtaken.into_iter().map(because(EvictReason::Overtaken)));
-        for (Reclaimed { job, key }, reason) in victims.take(EVICTIONS_MAX) {
+        let unpaid = self.share.reclaim(&world).into_iter();
+        let displaced = self.order.reclaim(&world).into_iter();
+        let victims = unpaid
+            .map(|victim| (victim, EvictReason::Unpaid))
+            .take(EVICTIONS_MAX)
+            .chain(
+                displaced
+                    .map(|victim| (victim, EvictReason::Displaced))
+                    .take(EVICTIONS_MAX),
+            );
+        for (Reclaimed { job, key }, reason) in victims {
             if decisions.len() >= decisions_max {
                 self.cut = true;
                 return;

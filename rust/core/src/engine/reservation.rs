@@ -95,7 +95,9 @@ impl Engine {
     fn next_of_shape(&mut self, id: NodeId, shape: ShapeId, fits: &mut FitList) -> Option<Pick> {
         self.backlog.shapes.pretend_fit(shape, fits);
         let node = self.cluster.node(id)?;
-        self.search(node, fits, &Default::default()).run()
+        let mut nominated = Default::default();
+        self.nominate(node, &mut nominated);
+        self.search(node, fits, &nominated).run()
     }
 
     /// Holds a node for each shape that has been pending for long without fitting any node that
@@ -155,9 +157,9 @@ impl Engine {
     /// Holds, for the ask of that shape that is next, the node with the most free memory among
     /// those that are large enough at all.
     fn reserve(&mut self, shape: ShapeId) {
-        let (resource, partition) = {
-            let shape = self.backlog.shapes.get(shape);
-            (shape.size.resource, shape.size.partition)
+        let (resource, partition, pool) = {
+            let size = &self.backlog.shapes.get(shape).size;
+            (size.resource, size.partition, size.pool)
         };
         let candidate = self
             .cluster
@@ -168,6 +170,10 @@ impl Engine {
             .filter(|node| !self.rests.contains_key(&node.facts.node))
             .max_by_key(|node| (node.free.memory_mb(), std::cmp::Reverse(node.facts.node)));
         let Some(node) = candidate else { return };
+        // What lacks only a slot needs no hold: any task that ends frees one.
+        if resource.fits_in(&node.free) && pool.is_some_and(|pool| self.full_pools(node)[pool]) {
+            return;
+        }
         let id = node.facts.node;
         // The marks that this leaves end with the next heartbeat.
         let Some(pick) = self.next_of_shape(id, shape, &mut FitList::default()) else {

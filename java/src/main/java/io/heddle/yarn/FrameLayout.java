@@ -59,6 +59,7 @@ final class FrameLayout {
   static final int EVICT_MIN_SHARE = 1;
   static final int EVICT_FAIR_SHARE = 2;
   static final int EVICT_UNPAID = 3;
+  static final int EVICT_DISPLACED = 4;
 
   // Levels of a LOG.
   static final int LOG_ERROR = 1;

@@ -1,0 +1,259 @@
+//! The Reverse-Adaptive scheduler: as many slots for each job as its completion goal needs, given
+//! what a foreign workload will take. Seed 004, RA-1 to RA-30.
+//!
+//! A control loop (`control`) works out the placement matrix every period, and on the tick after
+//! jobs came, went or changed. In between the matrix is enforced: a node serves the jobs to which
+//! it owes tasks, then whoever is next by utility, so that no slot stays idle. The stage stops
+//! nothing by itself; tasks end where the matrix gives their slots to others.
+
+pub mod capacity;
+mod control;
+mod division;
+mod lengths;
+mod matrix;
+mod outlook;
+pub mod placement;
+mod real;
+pub mod reverse;
+pub mod settings;
+pub mod utility;
+
+use super::{Order, OrderEntry, OrderKey};
+use crate::change::{Change, POOLS, Stale, World};
+use crate::cluster::{Container, Job, Kind, Node};
+use crate::config::Config;
+use crate::share::Victim;
+use crate::types::{ContainerKey, JobId, Millis, NodeId};
+use control::{Cycle, is_task};
+use lengths::Lengths;
+use matrix::Matrix;
+use serde_json::Value;
+use settings::Settings;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Jobs and slots that a cycle gone through out of turn may cost, per ms until the next one: a
+/// cluster where jobs come all the time spends a bounded part of its time on the loop.
+const SIZE_PER_MS: i64 = 20;
+
+/// The line in the list of orders.
+pub(super) const ENTRY: OrderEntry = OrderEntry {
+    name: "reverse-adaptive",
+    summary: "as many slots as each job's completion goal needs, given the foreign load over time",
+    build: |config| Box::new(ReverseAdaptive::new(config)),
+};
+
+struct ReverseAdaptive {
+    settings: Settings,
+    /// Whether reduces have slots of their own.
+    apart: bool,
+    lengths: Lengths,
+    /// Foreign load by node, in thousandths, as far as it was told.
+    loads: BTreeMap<NodeId, u32>,
+    matrix: Matrix,
+    /// By job and pool, as of the last cycle.
+    keys: BTreeMap<(JobId, usize), OrderKey>,
+    /// Slots of nodes under foreign load, as of the last cycle.
+    caps: BTreeMap<NodeId, [u32; POOLS]>,
+    /// When the placement in force runs out.
+    next_ms: Millis,
+    /// When a cycle out of turn may run at the earliest.
+    not_before_ms: Millis,
+    /// Whether something happened that the placement does not know of.
+    due: bool,
+}
+
+impl ReverseAdaptive {
+    fn new(config: &Config) -> ReverseAdaptive {
+        let settings = config.reverse_adaptive.clone();
+        ReverseAdaptive {
+            lengths: Lengths::new(settings.default_task_ms),
+            settings,
+            apart: config.slots_per_node.is_some(),
+            loads: BTreeMap::new(),
+            matrix: Matrix::default(),
+            keys: BTreeMap::new(),
+            caps: BTreeMap::new(),
+            next_ms: 0,
+            not_before_ms: 0,
+            due: true,
+        }
+    }
+
+    fn pool(&self, kind: Kind) -> usize {
+        usize::from(self.apart && kind == Kind::Reduce)
+    }
+
+    /// A task took a slot, or gave it back.
+    fn count(&mut self, job: &Job, kind: Kind, node: NodeId, am: bool, started: bool) {
+        if !am {
+            let pool = self.pool(kind);
+            self.matrix.count(node, job.facts.job, pool, started);
+        }
+    }
+
+    fn ended(&mut self, job: &Job, kind: Kind, task: &Container, succeeded: bool, now: Millis) {
+        self.count(job, kind, task.node, task.am, false);
+        if succeeded && !task.am {
+            self.lengths
+                .sample(job.facts.job, kind, now - task.started_ms);
+        }
+    }
+
+    /// Runs a cycle if one is due.
+    fn tick(&mut self, world: &World<'_>, stale: &mut Stale) {
+        let out_of_turn = self.due && world.now >= self.not_before_ms;
+        if world.now < self.next_ms && !out_of_turn {
+            return;
+        }
+        self.loads
+            .retain(|node, _| world.cluster.node(*node).is_some());
+        let outcome = Cycle {
+            world,
+            settings: &self.settings,
+            lengths: &self.lengths,
+            loads: &self.loads,
+            matrix: &self.matrix,
+        }
+        .run();
+        self.matrix
+            .clear_plan(|node| world.cluster.node(node).is_some());
+        for (node, job, pool, tasks) in outcome.plan {
+            self.matrix.plan(node, job, pool, tasks);
+        }
+        let changed = |(at, key): (&(JobId, usize), &OrderKey)| {
+            (self.keys.get(at) != Some(key)).then_some(at.0)
+        };
+        outcome
+            .keys
+            .iter()
+            .filter_map(changed)
+            .for_each(|job| stale.job(job));
+        (self.keys, self.caps) = (outcome.keys, outcome.caps);
+        self.next_ms = world.now + self.settings.control_period_ms;
+        self.not_before_ms = world.now + outcome.size / SIZE_PER_MS;
+        self.due = false;
+    }
+}
+
+impl Order for ReverseAdaptive {
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
+        if !is_task(job, kind) {
+            return outlook::master_key(job);
+        }
+        let at = (job.facts.job, self.pool(kind));
+        let known = self.keys.get(&at).copied();
+        known.unwrap_or_else(|| outlook::first_key(job))
+    }
+
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        match *change {
+            Change::Tick => self.tick(world, stale),
+            Change::Started {
+                job,
+                kind,
+                node,
+                am,
+                ..
+            } => self.count(job, kind, node, am, true),
+            Change::Withdrawn {
+                job,
+                kind,
+                node,
+                am,
+            } => self.count(job, kind, node, am, false),
+            Change::Ended {
+                job,
+                kind,
+                container,
+                succeeded,
+                ..
+            } => self.ended(job, kind, container, succeeded, world.now),
+            Change::JobRemoved(job) => {
+                self.due = true;
+                self.lengths.forget(job.facts.job);
+                for pool in 0..POOLS {
+                    self.keys.remove(&(job.facts.job, pool));
+                }
+            }
+            // A job that has a place in the matrix already waits for the next cycle.
+            Change::Asked { job, kind } => {
+                self.due |= !self.keys.contains_key(&(job.facts.job, self.pool(kind)));
+            }
+            Change::Load {
+                node,
+                foreign_per_mille,
+            } => {
+                let before = self.loads.insert(node, foreign_per_mille.min(1_000));
+                self.due |= before != Some(foreign_per_mille);
+            }
+            Change::JobAdded(_) | Change::JobChanged(_) | Change::Nodes | Change::Reloaded => {
+                self.due = true;
+            }
+            Change::Progress { .. }
+            | Change::Blocks { .. }
+            | Change::Traffic { .. }
+            | Change::PassedOver { .. }
+            | Change::Settling => {}
+        }
+    }
+
+    fn nominate(&self, node: &Node, pool: usize, jobs: &mut Vec<JobId>) {
+        jobs.extend(self.matrix.owed(node.facts.node, pool));
+    }
+
+    fn slots(&self, node: &Node, pool: usize) -> Option<u32> {
+        self.caps.get(&node.facts.node).map(|caps| caps[pool])
+    }
+
+    /// The newest tasks of nodes that run more than the foreign load leaves them (RA-28).
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
+        if !self.settings.evict {
+            return Vec::new();
+        }
+        let over = |node: NodeId, pool: usize| {
+            let running = world
+                .cluster
+                .node(node)
+                .map_or(0, |node| node.running[pool]);
+            let cap = self.caps.get(&node).map_or(u32::MAX, |caps| caps[pool]);
+            running.saturating_sub(cap)
+        };
+        let crowded = |node: &NodeId| (0..POOLS).any(|pool| over(*node, pool) > 0);
+        if !self.caps.keys().any(crowded) {
+            return Vec::new();
+        }
+        let mut newest: Vec<(Reverse<Millis>, JobId, ContainerKey, NodeId, usize)> = Vec::new();
+        for job in world.cluster.jobs() {
+            for (key, task) in job.containers.iter().filter(|(_, task)| !task.am) {
+                let pool = self.pool(job.kind(task.priority));
+                if over(task.node, pool) > 0 {
+                    newest.push((
+                        Reverse(task.started_ms),
+                        job.facts.job,
+                        *key,
+                        task.node,
+                        pool,
+                    ));
+                }
+            }
+        }
+        newest.sort();
+        let mut taken: BTreeMap<(NodeId, usize), u32> = BTreeMap::new();
+        newest.retain(|(_, _, _, node, pool)| {
+            let taken = taken.entry((*node, *pool)).or_insert(0);
+            *taken += 1;
+            *taken <= over(*node, *pool)
+        });
+        let victim = |(_, job, key, _, _): (_, JobId, ContainerKey, _, _)| Victim { job, key };
+        newest.into_iter().map(victim).collect()
+    }
+
+    fn save(&self) -> Value {
+        self.lengths.save()
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.lengths.load(saved);
+    }
+}

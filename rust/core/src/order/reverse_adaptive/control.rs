@@ -1,0 +1,406 @@
+//! One control cycle: reverse the execution of the whole workload, then generate the placement
+//! (RA-8, RA-30). Reads the world, and gives the matrix and the jobs' standings; changes nothing.
+//!
+//! Its cost is bounded by jobs, tasks that run, slots, and `PERIODS_MAX` periods; none of it falls
+//! on heartbeats.
+
+use super::lengths::Lengths;
+use super::matrix::Matrix;
+use super::outlook::{Claimant, Outlook, outlook};
+use super::placement::{Bid, Class, Room, place, standing};
+use super::reverse::{Goal, Split, required, reverse, whole_needs};
+use super::settings::{Settings, Variant, capacity};
+use crate::change::{POOLS, World};
+use crate::cluster::{Job, Kind, Node};
+use crate::order::OrderKey;
+use crate::resource::Resource;
+use crate::types::{JobId, NodeId, PartitionId, PlaceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many periods the reversed execution has at the most; with more goals than that, later
+/// ones are taken together, each for the earliest of its group.
+const PERIODS_MAX: usize = 64;
+
+/// How many named hosts a cycle looks at, over all jobs and for one.
+const HOSTS_MAX: usize = 20_000;
+const HOSTS_PER_JOB_MAX: usize = 256;
+
+/// What a cycle looks at.
+pub(super) struct Cycle<'a> {
+    pub(super) world: &'a World<'a>,
+    pub(super) settings: &'a Settings,
+    pub(super) lengths: &'a Lengths,
+    /// Part of each node that others use, in thousandths, as far as it was told.
+    pub(super) loads: &'a BTreeMap<NodeId, u32>,
+    /// What runs where.
+    pub(super) matrix: &'a Matrix,
+}
+
+/// What comes of a cycle.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Tasks by node, job and pool, in the order in which jobs are to be served.
+    pub(super) plan: Vec<(NodeId, JobId, usize, u32)>,
+    /// The place in the order of each job that can use slots of a pool.
+    pub(super) keys: BTreeMap<(JobId, usize), OrderKey>,
+    /// How many tasks of each pool a node under foreign load may run.
+    pub(super) caps: BTreeMap<NodeId, [u32; POOLS]>,
+    /// Jobs and slots that were gone through: the measure of what the cycle cost.
+    pub(super) size: i64,
+}
+
+/// A node as the cycle sees it.
+struct Host {
+    node: NodeId,
+    partition: PartitionId,
+    rooms: [Room; POOLS],
+}
+
+impl Cycle<'_> {
+    /// Runs the cycle.
+    pub(super) fn run(&self) -> Outcome {
+        let mut outcome = Outcome::default();
+        let (hosts, free) = self.hosts(&mut outcome);
+        let running = self.running(&hosts);
+        for (pool, free) in free.into_iter().enumerate() {
+            let mut claimants = self.claimants(pool, free);
+            for claimant in &mut claimants {
+                let at = running.get(&(claimant.job, pool));
+                claimant.bid.running = at.cloned().unwrap_or_default();
+            }
+            outcome.size += claimants.len() as i64 + i64::from(self.world.slots[pool]);
+            let partitions: BTreeSet<PartitionId> = claimants
+                .iter()
+                .map(|claimant| claimant.partition)
+                .collect();
+            for partition in partitions {
+                let (inside, outside): (Vec<_>, Vec<_>) = claimants
+                    .into_iter()
+                    .partition(|claimant| claimant.partition == partition);
+                claimants = outside;
+                self.place(pool, partition, inside, &hosts, &mut outcome);
+            }
+        }
+        outcome
+    }
+
+    /// Those who can use slots of the pool, with what they need of `free` slots. RA-12, RA-13.
+    fn claimants(&self, pool: usize, free: f64) -> Vec<Claimant> {
+        let mut claimants: Vec<Claimant> = Vec::new();
+        // Each with its claimant; none for tasks that are to come, but cannot start yet.
+        let mut goals: Vec<(Goal, Option<usize>)> = Vec::new();
+        for job in self.world.cluster.jobs() {
+            let outlooks = outlook(job, pool, self.world, self.lengths);
+            let claimant = Claimant::of(job, &outlooks);
+            let index = claimant.as_ref().map(|_| claimants.len());
+            claimants.extend(claimant);
+            if job.hints.deadline_ms.is_some() {
+                let owner = |o: &Outlook| index.filter(|_| o.can_start > 0);
+                goals.extend(outlooks.iter().map(|o| (o.goal, owner(o))));
+            }
+        }
+        let needs = self.needs(pool, free, &mut goals);
+        let mut fits = vec![0.0; claimants.len()];
+        for ((_, owner), need) in goals.iter().zip(needs) {
+            if let Some(owner) = owner {
+                fits[*owner] += need;
+            }
+        }
+        self.round(&mut claimants, &fits, free);
+        claimants
+    }
+
+    /// The slots that each goal needs now, in fractions.
+    fn needs(&self, pool: usize, free: f64, goals: &mut [(Goal, Option<usize>)]) -> Vec<f64> {
+        let now = self.world.now as f64;
+        if self.settings.variant == Variant::Adaptive {
+            return goals.iter().map(|(goal, _)| required(now, goal)).collect();
+        }
+        group_deadlines(now, goals);
+        let goals: Vec<Goal> = goals.iter().map(|(goal, _)| *goal).collect();
+        let ends = goals.iter().filter_map(|goal| goal.deadline);
+        let until = ends.fold(now, f64::max) as i64;
+        let observed = !self.loads.is_empty();
+        let capacity = capacity(
+            self.settings.foreign_load.as_ref(),
+            (self.world.now, until),
+            f64::from(self.world.slots[pool]),
+            free,
+            if observed {
+                self.settings.control_period_ms
+            } else {
+                0
+            },
+        );
+        reverse(now, &capacity, &goals, Split::MaxMin, None).fit_now
+    }
+
+    /// Whole slots for the needs of those who are on time; the late need all that they can use.
+    fn round(&self, claimants: &mut [Claimant], fits: &[f64], free: f64) {
+        let on_time: Vec<usize> = (0..claimants.len())
+            .filter(|i| claimants[*i].bid.class == Class::OnTime)
+            .collect();
+        let needs: Vec<(f64, f64)> = on_time
+            .iter()
+            .map(|i| (fits[*i], claimants[*i].deadline))
+            .collect();
+        for (i, need) in on_time.into_iter().zip(whole_needs(&needs, free)) {
+            claimants[i].bid.fit = f64::from(need);
+        }
+        for late in claimants.iter_mut().filter(|c| c.bid.class == Class::Late) {
+            late.bid.fit = f64::from(late.bid.pending);
+        }
+    }
+
+    /// Places the claimants of one pool and node label.
+    fn place(
+        &self,
+        pool: usize,
+        partition: PartitionId,
+        claimants: Vec<Claimant>,
+        hosts: &[Host],
+        outcome: &mut Outcome,
+    ) {
+        let inside: Vec<usize> = (0..hosts.len())
+            .filter(|at| hosts[*at].partition == partition)
+            .collect();
+        let rooms: Vec<Room> = inside.iter().map(|at| hosts[*at].rooms[pool]).collect();
+        let local: BTreeMap<usize, usize> =
+            inside.iter().enumerate().map(|(i, at)| (*at, i)).collect();
+        let mut names: BTreeMap<PlaceId, usize> = BTreeMap::new();
+        for (i, at) in inside.iter().enumerate() {
+            if let Some(node) = self.world.cluster.node(hosts[*at].node) {
+                names.entry(node.facts.host).or_insert(i);
+            }
+        }
+        let mut looks = HOSTS_MAX;
+        let mut bids: Vec<Bid> = Vec::with_capacity(claimants.len());
+        for claimant in &claimants {
+            let mut bid = claimant.bid.clone();
+            bid.running.retain_mut(|(at, _)| match local.get(at) {
+                Some(i) => {
+                    *at = *i;
+                    true
+                }
+                None => false,
+            });
+            if let Some(job) = self.world.cluster.job(claimant.job) {
+                bid.prefers = prefers(job, self.world, pool, &names, &mut looks);
+            }
+            bids.push(bid);
+        }
+        let placement = place(&bids, &rooms);
+        let mut order: Vec<usize> = (0..bids.len()).collect();
+        // Who is farthest from what it should have is served first.
+        let runs = |bid: &Bid| bid.running.iter().map(|(_, count)| count).sum::<u32>();
+        order.sort_by_key(|i| (standing(&bids[*i], runs(&bids[*i])), *i));
+        for i in order {
+            for (node, tasks) in &placement.rows[i] {
+                let node = hosts[inside[*node]].node;
+                outcome.plan.push((node, claimants[i].job, pool, *tasks));
+            }
+            let key = claimants[i].key(&bids[i], placement.alloc[i]);
+            outcome.keys.insert((claimants[i].job, pool), key);
+        }
+    }
+
+    /// The nodes with what the foreign load and ApplicationMasters leave of them, and how many
+    /// slots that is in all.
+    ///
+    /// Fractions of slots are carried from node to node, so that a small load on every node
+    /// takes as many slots as it is, not one from each.
+    fn hosts(&self, outcome: &mut Outcome) -> (Vec<Host>, [f64; POOLS]) {
+        let cluster = self.world.cluster;
+        let masters = Masters::of(self.world);
+        let mut waiting = masters.waiting.iter();
+        let mut free = [0.0; POOLS];
+        let mut hosts = Vec::new();
+        for node in cluster.nodes().filter(|node| node.facts.schedulable) {
+            let id = node.facts.node;
+            let part = 1.0 - self.load(id);
+            let mut resource = node.facts.capacity.scaled(part);
+            let on_node = masters.running.get(&id).copied().unwrap_or(Resource::ZERO);
+            let next = waiting.next().copied().unwrap_or(Resource::ZERO);
+            resource = resource.minus_or_zero(&(on_node + next));
+            let before = free;
+            for (pool, free) in free.iter_mut().enumerate() {
+                *free += self.slots_of(node, pool, &on_node) * part;
+            }
+            let caps: [u32; POOLS] = std::array::from_fn(|pool| {
+                ((free[pool] + 1e-6).floor() - (before[pool] + 1e-6).floor()) as u32
+            });
+            let counted = self.world.config.slots_per_node.is_some() || part < 1.0;
+            if part < 1.0 {
+                outcome.caps.insert(id, caps);
+            }
+            hosts.push(Host {
+                node: id,
+                partition: node.facts.partition,
+                rooms: caps.map(|cap| Room {
+                    resource,
+                    slots: if counted { cap } else { u32::MAX },
+                }),
+            });
+        }
+        (hosts, free)
+    }
+
+    /// The part of a node that others use now.
+    fn load(&self, node: NodeId) -> f64 {
+        match self.loads.get(&node) {
+            Some(per_mille) => f64::from(*per_mille) / 1000.0,
+            None => {
+                let forecast = self.settings.foreign_load.as_ref();
+                forecast.map_or(0.0, |forecast| forecast.at(self.world.now))
+            }
+        }
+    }
+
+    /// How many slots a node has without foreign load: as configured, or its part of the cluster's
+    /// by memory, less what ApplicationMasters hold of it.
+    fn slots_of(&self, node: &Node, pool: usize, masters: &Resource) -> f64 {
+        match self.world.config.slots_per_node {
+            Some(per_node) => f64::from(per_node[pool]),
+            None => {
+                let all = self.world.cluster.capacity.memory_mb().max(1) as f64;
+                let here = node.facts.capacity.memory_mb() - masters.memory_mb();
+                f64::from(self.world.slots[pool]) * (here.max(0) as f64) / all
+            }
+        }
+    }
+
+    /// Where each job runs how many tasks, by index of the host.
+    fn running(&self, hosts: &[Host]) -> BTreeMap<(JobId, usize), Vec<(usize, u32)>> {
+        let index: BTreeMap<NodeId, usize> = hosts
+            .iter()
+            .enumerate()
+            .map(|(i, host)| (host.node, i))
+            .collect();
+        let mut running: BTreeMap<(JobId, usize), Vec<(usize, u32)>> = BTreeMap::new();
+        for (node, cell) in self.matrix.cells().filter(|(_, cell)| cell.running > 0) {
+            if let Some(at) = index.get(&node) {
+                let places = running.entry((cell.job, cell.pool)).or_default();
+                places.push((*at, cell.running));
+            }
+        }
+        running
+    }
+}
+
+/// ApplicationMasters take room, but no slots.
+struct Masters {
+    running: BTreeMap<NodeId, Resource>,
+    /// What those hold that are asked for; a node each is kept free of tasks for them, or a full
+    /// cluster would never start a new job.
+    waiting: Vec<Resource>,
+}
+
+impl Masters {
+    fn of(world: &World<'_>) -> Masters {
+        let mut masters = Masters {
+            running: BTreeMap::new(),
+            waiting: Vec::new(),
+        };
+        if world.config.slots_per_node.is_some() {
+            return masters;
+        }
+        for job in world.cluster.jobs() {
+            for master in job.containers.values().filter(|container| container.am) {
+                let held = masters.running.entry(master.node).or_insert(Resource::ZERO);
+                *held += master.resource;
+            }
+            let asked = job.pending().filter(|ask| ask.facts.am && job.runnable);
+            masters.waiting.extend(asked.map(|ask| ask.facts.resource));
+        }
+        masters
+    }
+}
+
+/// Nodes that hold data of the job's pending tasks, once for each task.
+fn prefers(
+    job: &Job,
+    world: &World<'_>,
+    pool: usize,
+    names: &BTreeMap<PlaceId, usize>,
+    looks: &mut usize,
+) -> Vec<usize> {
+    let mut nodes = Vec::new();
+    let mut mine = HOSTS_PER_JOB_MAX.min(*looks);
+    for ask in job.pending().filter(|ask| !ask.facts.am) {
+        if world.pool(job.kind(ask.facts.priority), false) != Some(pool) {
+            continue;
+        }
+        for (place, row) in ask.rows.iter().filter(|(_, row)| row.count > 0) {
+            if mine == 0 {
+                return nodes;
+            }
+            (mine, *looks) = (mine - 1, *looks - 1);
+            if let Some(node) = names.get(place) {
+                let times = row.count.min(ask.facts.count) as usize;
+                nodes.extend(std::iter::repeat_n(*node, times.min(HOSTS_PER_JOB_MAX)));
+            }
+        }
+    }
+    nodes
+}
+
+/// Takes goals together if there are too many for as many periods: the nearest half stays as it
+/// is, the others go by equal parts to the earliest of their part.
+fn group_deadlines(now: f64, goals: &mut [(Goal, Option<usize>)]) {
+    let ahead = goals.iter().filter_map(|(goal, _)| goal.deadline);
+    let mut deadlines: Vec<f64> = ahead.filter(|at| *at > now).collect();
+    deadlines.sort_by(f64::total_cmp);
+    deadlines.dedup();
+    if deadlines.len() <= PERIODS_MAX {
+        return;
+    }
+    let (near, far) = deadlines.split_at(PERIODS_MAX / 2);
+    let part = far.len().div_ceil(PERIODS_MAX / 2);
+    let edges: Vec<f64> = near
+        .iter()
+        .chain(far.iter().step_by(part))
+        .copied()
+        .collect();
+    for (goal, _) in goals {
+        if let Some(at) = goal.deadline.filter(|at| *at > now) {
+            // The first edge is the first deadline, so there is one before each.
+            let upto = edges.partition_point(|edge| *edge <= at);
+            goal.deadline = Some(edges[upto - 1]);
+        }
+    }
+}
+
+/// Whether tasks of the kind are such as the papers speak of; the only `Other` container of a
+/// MapReduce job is its ApplicationMaster.
+pub(super) fn is_task(job: &Job, kind: Kind) -> bool {
+    kind != Kind::Other || !job.facts.mapreduce
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_goals_become_a_bounded_number_of_periods_none_of_them_later() {
+        let goal = |at: f64| Goal {
+            tasks: 1.0,
+            work: 1.0,
+            deadline: Some(at),
+            width: None,
+        };
+        let mut goals: Vec<_> = (1..=1_000).map(|at| (goal(f64::from(at)), None)).collect();
+        group_deadlines(0.0, &mut goals);
+        let mut edges: Vec<f64> = goals.iter().filter_map(|(goal, _)| goal.deadline).collect();
+        for (i, edge) in edges.iter().enumerate() {
+            let own = i as f64 + 1.0;
+            assert!(*edge <= own, "{own} is not put off");
+            assert!(i >= 32 || *edge == own, "the nearest stay");
+        }
+        edges.dedup();
+        assert!(edges.len() <= PERIODS_MAX && edges.len() > PERIODS_MAX - 3);
+        let mut few = vec![(goal(5.0), None), (goal(7.5), None), (goal(-1.0), None)];
+        let before = few.clone();
+        group_deadlines(0.0, &mut few);
+        assert_eq!(few, before);
+    }
+}

@@ -1,0 +1,95 @@
+//! Dividing the slot-time of one period among the jobs that wish for it: RA-17, RA-20.
+//! Pure arithmetic; knows nothing of periods before or after.
+
+use super::reverse::Split;
+use crate::share::{Claim, waterfill_exact};
+
+/// What one job wishes for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wish {
+    /// How much work it could get done in the period.
+    pub(super) work: f64,
+    /// Its goal.
+    pub(super) deadline: f64,
+}
+
+/// Divides `room`; the amounts in the order of `wishes`. Whoever wishes for more than there is gets
+/// what the rule says; if there is enough for all, all get their wish.
+pub(super) fn divide(split: Split, room: f64, wishes: &[Wish]) -> Vec<f64> {
+    let wished: f64 = wishes.iter().map(|wish| wish.work).sum();
+    if wished <= room {
+        return wishes.iter().map(|wish| wish.work).collect();
+    }
+    match split {
+        Split::MaxMin => {
+            let claim = |wish: &Wish| Claim {
+                weight: 1.0,
+                least: 0.0,
+                most: wish.work,
+            };
+            waterfill_exact(room, &wishes.iter().map(claim).collect::<Vec<_>>())
+        }
+        // Not wish * (room / wished), which would round twice.
+        Split::Proportional => wishes
+            .iter()
+            .map(|wish| wish.work * room / wished)
+            .collect(),
+        Split::Latest => in_turn(room, wishes, |wish| -wish.deadline),
+        Split::Earliest => in_turn(room, wishes, |wish| wish.deadline),
+    }
+}
+
+/// One after the other by `rank`, each as much as it wishes for; ties in the order given.
+fn in_turn(room: f64, wishes: &[Wish], rank: impl Fn(&Wish) -> f64) -> Vec<f64> {
+    let mut turns: Vec<usize> = (0..wishes.len()).collect();
+    turns.sort_by(|a, b| rank(&wishes[*a]).total_cmp(&rank(&wishes[*b])));
+    let mut room = room;
+    let mut parts = vec![0.0; wishes.len()];
+    for i in turns {
+        parts[i] = wishes[i].work.min(room);
+        room -= parts[i];
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes(wishes: &[(f64, f64)]) -> Vec<Wish> {
+        let wish = |(work, deadline): &(f64, f64)| Wish {
+            work: *work,
+            deadline: *deadline,
+        };
+        wishes.iter().map(wish).collect()
+    }
+
+    #[test]
+    fn the_four_rules_on_one_example() {
+        // 20 for wishes of 2, 10 and 18.
+        let wishes = wishes(&[(2.0, 30.0), (10.0, 20.0), (18.0, 25.0)]);
+        assert_eq!(divide(Split::MaxMin, 20.0, &wishes), [2.0, 9.0, 9.0]);
+        assert_eq!(
+            divide(Split::Proportional, 15.0, &wishes),
+            [1.0, 5.0, 9.0],
+            "half of each"
+        );
+        assert_eq!(divide(Split::Latest, 19.0, &wishes), [2.0, 0.0, 17.0]);
+        assert_eq!(divide(Split::Earliest, 13.0, &wishes), [0.0, 10.0, 3.0]);
+    }
+
+    #[test]
+    fn what_is_enough_for_all_is_given_to_all() {
+        for split in [
+            Split::MaxMin,
+            Split::Proportional,
+            Split::Latest,
+            Split::Earliest,
+        ] {
+            let wishes = wishes(&[(3.0, 5.0), (4.0, 4.0)]);
+            assert_eq!(divide(split, 7.0, &wishes), [3.0, 4.0]);
+            assert_eq!(divide(split, 0.0, &wishes), [0.0, 0.0]);
+            assert_eq!(divide(split, 1.0, &[]), [] as [f64; 0]);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The mean length of tasks, tau: what was observed of a job, or else what is likely
+//! (RA-6, RA-11, RA-39). Counts and averages; knows nothing of goals.
+
+use crate::cluster::{Job, Kind};
+use crate::types::{JobId, Millis};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A running mean in whole ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mean {
+    sum_ms: Millis,
+    count: i64,
+}
+
+impl Mean {
+    fn add(&mut self, length_ms: Millis) {
+        self.sum_ms = self.sum_ms.saturating_add(length_ms);
+        self.count += 1;
+    }
+
+    fn get(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ms as f64 / self.count as f64)
+    }
+}
+
+/// Lengths seen so far, by job and over the cluster, each by kind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lengths {
+    jobs: BTreeMap<JobId, [Mean; 3]>,
+    cluster: [Mean; 3],
+    /// For a task of which nothing is known.
+    default_ms: Millis,
+}
+
+impl Lengths {
+    pub(super) fn new(default_ms: Millis) -> Lengths {
+        Lengths {
+            default_ms,
+            ..Lengths::default()
+        }
+    }
+
+    /// A task of the job succeeded after so long.
+    pub(super) fn sample(&mut self, job: JobId, kind: Kind, length_ms: Millis) {
+        let length_ms = length_ms.max(0);
+        self.jobs.entry(job).or_default()[kind as usize].add(length_ms);
+        self.cluster[kind as usize].add(length_ms);
+    }
+
+    pub(super) fn forget(&mut self, job: JobId) {
+        self.jobs.remove(&job);
+    }
+
+    /// tau in ms: the mean of the job's own tasks, else its profile's, else the cluster's, else
+    /// the default; never 0, which would be no work.
+    pub(super) fn task_ms(&self, job: &Job, kind: Kind) -> f64 {
+        let own = self.jobs.get(&job.facts.job);
+        let own = own.and_then(|means| means[kind as usize].get());
+        let profile = || job.hints.task_ms.get(kind as usize).copied().flatten();
+        let known = own
+            .or_else(|| profile().map(|ms| ms as f64))
+            .or_else(|| self.cluster[kind as usize].get());
+        known.unwrap_or(self.default_ms as f64).max(1.0)
+    }
+
+    /// For a reload; see `load`.
+    pub(super) fn save(&self) -> Value {
+        let row = |means: &[Mean; 3]| means.map(|mean| json!([mean.sum_ms, mean.count]));
+        let jobs: Vec<Value> = self
+            .jobs
+            .iter()
+            .map(|(job, means)| json!({"job": job.0, "lengths": row(means)}))
+            .collect();
+        json!({"jobs": jobs, "cluster": row(&self.cluster)})
+    }
+
+    /// Takes over what `save` wrote; ignores what it cannot read.
+    pub(super) fn load(&mut self, saved: &Value) {
+        let rows = saved["jobs"].as_array().map_or(&[][..], Vec::as_slice);
+        for row in rows {
+            if let Some(job) = row["job"].as_u64().and_then(|job| u32::try_from(job).ok()) {
+                self.jobs.insert(JobId(job), means(&row["lengths"]));
+            }
+        }
+        self.cluster = means(&saved["cluster"]);
+    }
+}
+
+fn means(saved: &Value) -> [Mean; 3] {
+    std::array::from_fn(|kind| {
+        let number = |i: usize| saved[kind][i].as_i64().unwrap_or(0).max(0);
+        Mean {
+            sum_ms: number(0),
+            count: number(1),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::JobFacts;
+    use crate::share::ShareNodeId;
+    use crate::types::{QueueId, UserId};
+
+    fn job(id: u32) -> Job {
+        let facts = JobFacts {
+            job: JobId(id),
+            queue: QueueId(0),
+            user: UserId(0),
+            priority: 0,
+            mapreduce: true,
+            unmanaged_am: false,
+            submitted_ms: 0,
+        };
+        Job::new(facts, ShareNodeId::ROOT)
+    }
+
+    #[test]
+    fn own_tasks_then_the_profile_then_the_cluster_then_the_default() {
+        let mut lengths = Lengths::new(7_000);
+        let (plain, mut profiled) = (job(1), job(2));
+        profiled.hints.task_ms = [Some(4_000), None];
+        assert_eq!(lengths.task_ms(&plain, Kind::Map), 7_000.0);
+        assert_eq!(lengths.task_ms(&profiled, Kind::Map), 4_000.0);
+        lengths.sample(JobId(3), Kind::Map, 1_000);
+        lengths.sample(JobId(3), Kind::Map, 2_000);
+        assert_eq!(lengths.task_ms(&plain, Kind::Map), 1_500.0);
+        assert_eq!(lengths.task_ms(&profiled, Kind::Map), 4_000.0);
+        assert_eq!(
+            lengths.task_ms(&profiled, Kind::Reduce),
+            7_000.0,
+            "kinds are apart"
+        );
+        lengths.sample(JobId(2), Kind::Map, 6_000);
+        assert_eq!(lengths.task_ms(&profiled, Kind::Map), 6_000.0);
+    }
+
+    #[test]
+    fn a_reload_keeps_what_was_learnt() {
+        let mut lengths = Lengths::new(7_000);
+        lengths.sample(JobId(1), Kind::Reduce, 300);
+        let mut next = Lengths::new(1);
+        next.load(&lengths.save());
+        assert_eq!(next.task_ms(&job(1), Kind::Reduce), 300.0);
+        assert_eq!(next.task_ms(&job(2), Kind::Reduce), 300.0);
+        next.forget(JobId(1));
+        next.load(&Value::Null);
+        assert_eq!(next.task_ms(&job(1), Kind::Reduce), 1.0);
+    }
+}

@@ -1,0 +1,226 @@
+//! The reversed execution of a workload: RA-14 to RA-23. From the last completion goal backwards,
+//! each period between two goals takes as much of the work as it can hold; what must run now
+//! comes out at the end. Pure arithmetic in any unit of time; knows nothing of jobs in the engine.
+//!
+//! The plan is a fluid one: tasks may straddle the edges of periods (RA-A5).
+
+use super::capacity::{Capacity, Piece};
+use super::division::{Wish, divide};
+
+/// Differences below this part of the work are rounding errors.
+const ROUNDING: f64 = 1e-9;
+
+/// What a job has before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// Tasks that are to run yet; fractions of running ones may count.
+    pub tasks: f64,
+    /// What they need: slots times time. `tasks` times the mean length of a task.
+    pub work: f64,
+    /// When they should be done; none for a job without a goal.
+    pub deadline: Option<f64>,
+    /// How many slots the job can use at once; none for no limit.
+    pub width: Option<f64>,
+}
+
+/// Who goes first where a period cannot hold all that its jobs wish for (RA-17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Split {
+    /// Max-min of work with equal weights (RA-20).
+    MaxMin,
+    /// In proportion to the wishes.
+    Proportional,
+    /// The latest goal first.
+    Latest,
+    /// The earliest goal first.
+    Earliest,
+}
+
+/// One period of the reversed execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Period {
+    /// When it begins: the goal before, or now.
+    pub from: f64,
+    /// When it ends: at a goal.
+    pub to: f64,
+    /// Its slot-time.
+    pub capacity: f64,
+    /// The work that it takes, by job, for those with a goal at its end or later and work left.
+    pub given: Vec<(usize, f64)>,
+    /// What is left of each for the periods before.
+    pub pushed: Vec<(usize, f64)>,
+}
+
+/// What must be done now, so that every goal keeps its chance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// s_fit by job: work left for the first period by its length (RA-20). All its tasks for a
+    /// job whose goal has passed (RA-22), 0 for one without a goal.
+    pub fit: Vec<f64>,
+    /// The same, spread over the first period as its slots are: equal to `fit` while they are
+    /// constant. Where f rises inside the period, `fit` alone would leave for later what later
+    /// has no room for.
+    pub fit_now: Vec<f64>,
+    /// Work left for the first period, jobs with a passed goal included.
+    pub needed_now: f64,
+    /// Work that no schedule of this division can do in time.
+    pub missing: f64,
+    /// Whether every goal can be met.
+    pub feasible: bool,
+}
+
+/// Whole slots for `fit`, rounded up (RA-20), but for rounding errors.
+pub fn whole(fit: f64) -> u32 {
+    (fit - ROUNDING * fit.max(1.0)).ceil().max(0.0) as u32
+}
+
+/// Whole slots for needs of (slots, deadline). Each is rounded up (RA-20) as long as `free` slots
+/// hold that. If not, though the needs themselves may fit, many small needs would crowd out a
+/// large one; then the fractions are added up in the order of deadlines, and the whole slots go to
+/// those with the nearest ones: the sum is the needs' sum, rounded up.
+pub fn whole_needs(needs: &[(f64, f64)], free: f64) -> Vec<u32> {
+    let each: Vec<u32> = needs.iter().map(|(need, _)| whole(*need)).collect();
+    let sum: f64 = each.iter().copied().map(f64::from).sum();
+    if sum <= free {
+        return each;
+    }
+    let mut turns: Vec<usize> = (0..needs.len()).collect();
+    turns.sort_by(|a, b| needs[*a].1.total_cmp(&needs[*b].1).then(a.cmp(b)));
+    let (mut exact, mut given) = (0.0, 0);
+    let mut slots = vec![0; needs.len()];
+    for i in turns {
+        exact += needs[i].0;
+        slots[i] = whole(exact).saturating_sub(given);
+        given += slots[i];
+    }
+    slots
+}
+
+/// s_req of the Adaptive Scheduler (RA-36): what meets the goal if the slots were always there,
+/// blind to f.
+pub fn required(now: f64, goal: &Goal) -> f64 {
+    match goal.deadline {
+        Some(deadline) if deadline > now => f64::from(whole(goal.work / (deadline - now))),
+        Some(_) => goal.tasks,
+        None => 0.0,
+    }
+}
+
+/// Reverses the execution of `goals` from the last deadline to `now`. `record` gets every period,
+/// the last first. J jobs cost, for each period and each change of the capacity, J log J.
+pub fn reverse(
+    now: f64,
+    capacity: &Capacity,
+    goals: &[Goal],
+    split: Split,
+    mut record: Option<&mut Vec<Period>>,
+) -> Plan {
+    let mut upcoming: Vec<(f64, usize)> = Vec::with_capacity(goals.len());
+    for (job, goal) in goals.iter().enumerate() {
+        if let Some(deadline) = goal.deadline.filter(|at| *at > now && goal.work > 0.0) {
+            upcoming.push((deadline, job));
+        }
+    }
+    // Taken from the end: the latest first, and those of one deadline in the order given.
+    upcoming.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    let first = upcoming.first().map(|(at, _)| *at);
+    let mut left = vec![0.0; goals.len()];
+    let mut at_first = left.clone();
+    let mut active: Vec<usize> = Vec::new();
+    while let Some((to, _)) = upcoming.last().copied() {
+        while let Some((_, job)) = upcoming.pop_if(|(at, _)| *at == to) {
+            left[job] = goals[job].work;
+            active.push(job);
+        }
+        let from = upcoming.last().map_or(now, |(at, _)| *at);
+        if upcoming.is_empty() {
+            at_first.clone_from(&left);
+        }
+        let before: Vec<(usize, f64)> = active.iter().map(|job| (*job, left[*job])).collect();
+        // Stretch by stretch, as a width limits a job at every moment, not on average.
+        for piece in capacity.pieces(from, to) {
+            take(split, &piece, goals, &active, &mut left);
+        }
+        if let Some(record) = record.as_deref_mut() {
+            record.push(period(from, to, capacity, before, &left));
+        }
+        active.retain(|job| left[*job] > 0.0);
+    }
+    plan(now, capacity, goals, &at_first, left.iter().sum(), first)
+}
+
+/// Does as much of the active jobs' work as a stretch of constant capacity holds.
+fn take(split: Split, piece: &Piece, goals: &[Goal], active: &[usize], left: &mut [f64]) {
+    let length = piece.to - piece.from;
+    let wish = |job: &usize| Wish {
+        work: left[*job].min(goals[*job].width.unwrap_or(f64::INFINITY) * length),
+        deadline: goals[*job].deadline.unwrap_or(f64::INFINITY),
+    };
+    let wishes: Vec<Wish> = active.iter().map(wish).collect();
+    let parts = divide(split, piece.slots * length, &wishes);
+    for (job, part) in active.iter().zip(parts) {
+        // The division may round up by a last digit.
+        left[*job] = (left[*job] - part).max(0.0);
+    }
+}
+
+fn period(
+    from: f64,
+    to: f64,
+    capacity: &Capacity,
+    mut before: Vec<(usize, f64)>,
+    left: &[f64],
+) -> Period {
+    before.sort_by_key(|(job, _)| *job);
+    Period {
+        from,
+        to,
+        capacity: capacity.integral(from, to),
+        given: before
+            .iter()
+            .map(|(job, had)| (*job, had - left[*job]))
+            .collect(),
+        pushed: before.iter().map(|(job, _)| (*job, left[*job])).collect(),
+    }
+}
+
+/// Turns the work left for the first period, which ends at `first`, into slots.
+fn plan(
+    now: f64,
+    capacity: &Capacity,
+    goals: &[Goal],
+    left: &[f64],
+    undone: f64,
+    first: Option<f64>,
+) -> Plan {
+    let length = first.map_or(1.0, |first| first - now);
+    let room = first.map_or(0.0, |first| capacity.integral(now, first));
+    // In a first period without any slot nothing helps; the even spread at least says how much.
+    let rate_now = if room > 0.0 {
+        capacity.at(now) / room
+    } else {
+        1.0 / length
+    };
+    let mut plan = Plan::default();
+    let (mut late, mut total) = (0.0, 0.0);
+    for (i, goal) in goals.iter().enumerate() {
+        let (fit, fit_now) = match goal.deadline {
+            Some(at) if at > now => (left[i] / length, left[i] * rate_now),
+            Some(_) => (goal.tasks, goal.tasks),
+            None => (0.0, 0.0),
+        };
+        plan.fit.push(fit);
+        plan.fit_now.push(fit_now);
+        if let Some(at) = goal.deadline {
+            total += goal.work;
+            late += if at > now { 0.0 } else { goal.work };
+        }
+    }
+    plan.needed_now = late + left.iter().sum::<f64>();
+    plan.missing = late + undone;
+    if plan.missing <= ROUNDING * total {
+        plan.missing = 0.0;
+    }
+    plan.feasible = plan.missing == 0.0;
+    plan
+}

@@ -1,0 +1,285 @@
+//! Section `reverse_adaptive` of the configuration, and the foreign load over time, f(t), that it
+//! may give (RA-2). Reads and evaluates; decides nothing.
+
+use super::capacity::Capacity;
+use crate::config::{ConfigError, Section, unknown};
+use crate::types::Millis;
+
+/// Times above this are typing errors (about 31 years).
+const TIME_MAX_MS: i64 = 1_000_000_000_000;
+
+/// How many changes of the load a plan looks at; beyond, the load's mean stands for it. A day's
+/// curve of 24 points reaches three weeks.
+const CHANGES_MAX: usize = 512;
+
+/// Which scheduler of the seed's comparison this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// s_fit by reversed execution, with the foreign load (RA-14).
+    Reverse,
+    /// s_req of the Adaptive Scheduler, blind to the foreign load (RA-36).
+    Adaptive,
+}
+
+const VARIANTS: &[(&str, Variant)] = &[
+    ("reverse", Variant::Reverse),
+    ("adaptive", Variant::Adaptive),
+];
+
+/// The section's keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// `control_period_ms`: how long a placement holds, T. RA-29.
+    pub control_period_ms: Millis,
+    /// `default_task_ms`: the length of a task of which nothing is known (RA-39).
+    pub default_task_ms: Millis,
+    /// `variant`: `reverse` or `adaptive`.
+    pub variant: Variant,
+    /// `evict`: whether the newest tasks go where the foreign load takes their slots. Off, as
+    /// the work of a task that is stopped is lost; they are waited for then. RA-28.
+    pub evict: bool,
+    /// `foreign_load`, and `foreign_load_repeat_ms`.
+    pub foreign_load: Option<Forecast>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            control_period_ms: 10_000,
+            default_task_ms: 30_000,
+            variant: Variant::Reverse,
+            evict: false,
+            foreign_load: None,
+        }
+    }
+}
+
+/// Reads section `reverse_adaptive`, if it is there.
+pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    let Some(mut section) = root.section("reverse_adaptive")? else {
+        return Ok(settings);
+    };
+    if let Some(period_ms) = section.whole("control_period_ms", 1, TIME_MAX_MS)? {
+        settings.control_period_ms = period_ms;
+    }
+    if let Some(task_ms) = section.whole("default_task_ms", 1, TIME_MAX_MS)? {
+        settings.default_task_ms = task_ms;
+    }
+    if let Some(name) = section.text("variant")? {
+        let names: Vec<&str> = VARIANTS.iter().map(|(known, _)| *known).collect();
+        let found = VARIANTS.iter().find(|(known, _)| *known == name);
+        let wrong = || ConfigError::new(section.key("variant"), unknown(name, &names));
+        settings.variant = found.ok_or_else(wrong)?.1;
+    }
+    settings.evict = section.boolean("evict")?.unwrap_or(false);
+    settings.foreign_load = read_forecast(&mut section)?;
+    section.finish()?;
+    Ok(settings)
+}
+
+fn read_forecast(section: &mut Section<'_>) -> Result<Option<Forecast>, ConfigError> {
+    let repeat_ms = section.whole("foreign_load_repeat_ms", 1, TIME_MAX_MS)?;
+    let mut points: Vec<(Millis, f64)> = Vec::new();
+    for (path, value) in section.list("foreign_load")? {
+        let point = match value.as_array().map(Vec::as_slice) {
+            Some([from, part]) => from.as_i64().zip(part.as_f64()),
+            _ => None,
+        };
+        let in_order = |at: Millis| points.last().is_none_or(|last: &(Millis, f64)| last.0 < at);
+        let in_time = |at: Millis| repeat_ms.is_none_or(|repeat_ms| (0..repeat_ms).contains(&at));
+        let good = |p: &(i64, f64)| in_order(p.0) && in_time(p.0) && (0.0..=1.0).contains(&p.1);
+        match point.filter(good) {
+            Some(point) => points.push(point),
+            None => {
+                let problem = format!(
+                    "expected [from_ms, part of the cluster from 0 to 1], later than the one \
+                     before and within `foreign_load_repeat_ms`, found {value}"
+                );
+                return Err(ConfigError::new(path, problem));
+            }
+        }
+    }
+    Ok((!points.is_empty()).then_some(Forecast { points, repeat_ms }))
+}
+
+/// The foreign load over time as a part of the cluster: constant between points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// From when on, which part; ascending, not empty.
+    points: Vec<(Millis, f64)>,
+    /// After how long it begins again, such as a day; none for once.
+    repeat_ms: Option<Millis>,
+}
+
+impl Forecast {
+    /// The part of the cluster that is taken at `now`. Before the first point nothing is, unless
+    /// the last point of the round before still holds.
+    pub fn at(&self, now: Millis) -> f64 {
+        let (t, before) = match self.repeat_ms {
+            Some(repeat_ms) => (
+                now.rem_euclid(repeat_ms),
+                self.points[self.points.len() - 1].1,
+            ),
+            None => (now, 0.0),
+        };
+        let upto = self.points.partition_point(|(from, _)| *from <= t);
+        if upto == 0 {
+            before
+        } else {
+            self.points[upto - 1].1
+        }
+    }
+
+    /// Its changes after `now`, up to `until`: from when on, which part.
+    fn changes(&self, now: Millis, until: Millis) -> Vec<(Millis, f64)> {
+        let mut changes = Vec::new();
+        let mut round_ms = self
+            .repeat_ms
+            .map_or(0, |repeat_ms| now - now.rem_euclid(repeat_ms));
+        loop {
+            for (from, part) in &self.points {
+                let at = round_ms + from;
+                if at > until {
+                    return changes;
+                } else if changes.len() >= CHANGES_MAX {
+                    changes.push((at, self.mean()));
+                    return changes;
+                } else if at > now {
+                    changes.push((at, *part));
+                }
+            }
+            match self.repeat_ms {
+                Some(repeat_ms) => round_ms += repeat_ms,
+                None => return changes,
+            }
+        }
+    }
+
+    /// Over one round; without rounds, what holds in the end.
+    fn mean(&self) -> f64 {
+        let last = self.points[self.points.len() - 1];
+        let Some(repeat_ms) = self.repeat_ms else {
+            return last.1;
+        };
+        let ends = self
+            .points
+            .iter()
+            .skip(1)
+            .map(|(from, _)| *from)
+            .chain([repeat_ms]);
+        let area = |((from, part), to): (&(Millis, f64), Millis)| part * (to - from) as f64;
+        let sum: f64 = self.points.iter().zip(ends).map(area).sum();
+        (sum + last.1 * self.points[0].0 as f64) / repeat_ms as f64
+    }
+}
+
+/// What is left of `slots` from `now` to `until`, in slots over ms: `free_now` for as long as an
+/// observation is trusted (`observed_ms`; 0 if there is none), then as forecast. Without a
+/// forecast what is observed now is taken to stay.
+pub(super) fn capacity(
+    forecast: Option<&Forecast>,
+    (now, until): (Millis, Millis),
+    slots: f64,
+    free_now: f64,
+    observed_ms: Millis,
+) -> Capacity {
+    let mut steps = vec![(now as f64, free_now)];
+    if let Some(forecast) = forecast {
+        let from = now + observed_ms;
+        let mut step = |at: Millis, part: f64| steps.push((at as f64, slots * (1.0 - part)));
+        if observed_ms > 0 {
+            step(from, forecast.at(from));
+        }
+        for (at, part) in forecast.changes(from, until) {
+            step(at, part);
+        }
+    }
+    Capacity::steps(&steps).expect("each step is later than the one before")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn settings(section: Value) -> Result<Settings, ConfigError> {
+        let root = json!({ "reverse_adaptive": section });
+        read(&mut Section::new("", &root).expect("an object"))
+    }
+
+    fn forecast(section: Value) -> Forecast {
+        let settings = settings(section).expect("a good section");
+        settings.foreign_load.expect("it has a load")
+    }
+
+    #[test]
+    fn everything_has_a_default_and_what_is_wrong_is_told() {
+        let read = settings(json!({})).expect("an empty section");
+        assert_eq!(read, Settings::default());
+        assert_eq!(read.control_period_ms, 10_000, "RA-29");
+        let read = settings(json!({"variant": "adaptive", "evict": true})).expect("known keys");
+        assert_eq!((read.variant, read.evict), (Variant::Adaptive, true));
+        let key = |section| settings(section).map_err(|error| error.key);
+        let error = |key: &str| Err(format!("reverse_adaptive.{key}"));
+        assert_eq!(key(json!({"variant": "revers"})), error("variant"));
+        assert_eq!(
+            key(json!({"control_period_ms": 0})),
+            error("control_period_ms")
+        );
+        assert_eq!(
+            key(json!({"foreign_load": [[0, 0.1], [0, 0.2]]})),
+            error("foreign_load[1]")
+        );
+        assert_eq!(
+            key(json!({"foreign_load": [[0, 1.1]]})),
+            error("foreign_load[0]")
+        );
+        let beyond = json!({"foreign_load": [[9, 0.1]], "foreign_load_repeat_ms": 9});
+        assert_eq!(key(beyond), error("foreign_load[0]"));
+        assert_eq!(key(json!({"evicts": true})), error("evicts"));
+    }
+
+    #[test]
+    fn a_load_that_is_given_once_holds_from_its_first_point_to_the_end() {
+        let once = forecast(json!({"foreign_load": [[100, 0.5], [200, 0.25]]}));
+        assert_eq!(
+            [50, 100, 199, 200, 9_999].map(|t| once.at(t)),
+            [0.0, 0.5, 0.5, 0.25, 0.25]
+        );
+        let capacity = capacity(Some(&once), (50, 1_000), 8.0, 8.0, 0);
+        // 50 ms of 8, 100 of 4, 800 of 6.
+        assert_eq!(capacity.integral(50.0, 1_000.0), 400.0 + 400.0 + 4_800.0);
+    }
+
+    #[test]
+    fn a_daily_load_begins_again_every_day() {
+        let daily = json!({"foreign_load": [[20, 0.5], [60, 0.0]], "foreign_load_repeat_ms": 100});
+        let daily = forecast(daily);
+        assert_eq!(
+            [0, 19, 20, 59, 60, 119, 120, 460].map(|t| daily.at(t)),
+            [0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0]
+        );
+        // 40 of every 100 ms at half.
+        let capacity = capacity(Some(&daily), (1_000, 2_000), 10.0, 10.0, 0);
+        assert_eq!(capacity.integral(1_000.0, 2_000.0), 10_000.0 - 10.0 * 200.0);
+        // Far away the mean stands for it: a fifth.
+        let far = (CHANGES_MAX as Millis) * 100;
+        let capacity = super::capacity(Some(&daily), (0, far), 10.0, 10.0, 0);
+        let last = far as f64;
+        assert!((capacity.at(last) - 8.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_observed_holds_for_a_cycle_before_what_was_forecast() {
+        let once = forecast(json!({"foreign_load": [[0, 0.5]]}));
+        let capacity = capacity(Some(&once), (0, 100), 8.0, 1.0, 10);
+        assert_eq!(capacity.integral(0.0, 100.0), 10.0 + 90.0 * 4.0);
+        let capacity = super::capacity(None, (0, 100), 8.0, 1.0, 10);
+        assert_eq!(
+            capacity.integral(0.0, 100.0),
+            100.0,
+            "nothing else is known"
+        );
+    }
+}

@@ -103,9 +103,15 @@ pub struct Preset {
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "fair",
-        summary: "queues by weighted max-min with minimum and maximum shares, jobs in order of \
-                  submission, tasks near their data (the default)",
-        stages: ["fair", "fifo", "delay"],
+        summary: "queues by weighted max-min with minimum and maximum shares, jobs inside them \
+                  fair by deficit, tasks near their data (the default)",
+        stages: ["fair", "deficit", "delay"],
+    },
+    Preset {
+        name: "fair-original",
+        summary: "the original Fair Scheduler (HADOOP-3746): jobs of all pools by deficit, \
+                  guarantees first",
+        stages: ["single", "deficit", "local-first"],
     },
     Preset {
         name: "fifo",
@@ -175,6 +181,8 @@ pub struct Config {
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
     pub slots_per_node: Option<[u32; POOLS]>,
+    /// Section `deficit`: the order of that name.
+    pub deficit: order::deficit::settings::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -226,6 +234,7 @@ impl Config {
             reserve_hold_ms,
             preemption: read_preemption(&mut root)?,
             slots_per_node: read_slots(&mut root)?,
+            deficit: order::deficit::settings::read(&mut root)?,
             faults,
         };
         root.finish()?;
@@ -439,7 +448,7 @@ mod tests {
             (json!({"queues": [{}]}), "queues[0]", "expected a `path`"),
             (json!({"queues": {}}), "queues", "expected a list"),
             (
-                json!({"queues": [{"path": "root.a", "weight": 0}]}),
+                json!({"queues": [{"path": "root.a", "weight": -1}]}),
                 "queues[0].weight",
                 "number",
             ),

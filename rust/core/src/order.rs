@@ -6,6 +6,7 @@
 pub mod deficit;
 mod fifo;
 pub mod hfsp;
+mod line;
 
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};
@@ -61,7 +62,7 @@ pub struct OrderEntry {
 }
 
 /// Every order, in the order of the tables made from it.
-pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY];
+pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY, deficit::ENTRY];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

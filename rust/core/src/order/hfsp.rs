@@ -2,5 +2,4 @@
 
 pub mod aging;
 pub mod estimate;
-mod line;
 pub mod round_robin;

@@ -31,7 +31,12 @@ struct Bench {
 
 impl Bench {
     fn new(jobs: u32, asks_mb: i64, rows: u32) -> Bench {
-        let setup = Setup::with_config(&json!({"heartbeat_fill": 1.0})).expect("good");
+        Bench::of("fair", jobs, asks_mb, rows)
+    }
+
+    fn of(policy: &str, jobs: u32, asks_mb: i64, rows: u32) -> Bench {
+        let config = json!({"policy": policy, "heartbeat_fill": 1.0});
+        let setup = Setup::with_config(&config).expect("good");
         let mut bench = Bench {
             engine: Engine::new(setup).expect("good"),
             decisions: Vec::with_capacity(4096),
@@ -130,6 +135,53 @@ impl Bench {
 }
 
 impl Bench {
+    /// As `run`, with a tick every thousand heartbeats (two reports a second of each node), on
+    /// which orders that share time move their jobs. The two are timed apart.
+    fn run_ticked(&mut self, name: &str, room: Resource) {
+        const TICKS: u32 = 50;
+        let mut done: VecDeque<(JobId, u64)> = VecDeque::new();
+        let (mut ticks_ns, mut beats_ns) = (0, 0);
+        for i in 0..TICKS * 1_000 {
+            if i % 1_000 == 0 {
+                self.now += 500;
+                self.events.push(Event::Tick);
+                let started = Instant::now();
+                self.step();
+                ticks_ns += started.elapsed().as_nanos();
+            }
+            // Containers live for about 2,000 heartbeats.
+            while done.len() > 8_000 {
+                let (job, key) = done.pop_front().expect("many are live");
+                self.events
+                    .push(Event::ContainerCompleted { job, key, exit: 0 });
+            }
+            self.events.push(Event::Heartbeat {
+                node: NodeId(i % NODES),
+                free: room,
+            });
+            let started = Instant::now();
+            self.step();
+            beats_ns += started.elapsed().as_nanos();
+            for decision in &self.decisions {
+                if let Decision::Grant { job, seq, .. } = decision {
+                    let key = self.next_key;
+                    self.events.push(Event::Ack {
+                        job: *job,
+                        seq: *seq,
+                        key,
+                    });
+                    done.push_back((*job, key));
+                    self.next_key += 1;
+                }
+            }
+        }
+        println!(
+            "{name:<46} {:>8.0} ns/heartbeat {:>8.0} us/tick",
+            beats_ns as f64 / f64::from(TICKS * 1_000),
+            ticks_ns as f64 / f64::from(TICKS) / 1_000.0,
+        );
+    }
+
     /// Many containers live, each replaced by an ask for one more: the books are large and asks
     /// come and go, as in a busy cluster.
     fn run_steady(&mut self, jobs: u32, per_node: u32) {
@@ -183,6 +235,14 @@ impl Bench {
 fn main() {
     Bench::new(100, 1024, 0).run_steady(100, 30);
     Bench::new(100, 1024, 0).run_steady(100, 3);
+    for policy in ["fair", "fair-original", "fifo"] {
+        for jobs in [10, 5_000] {
+            Bench::of(policy, jobs, 1024, 0).run_ticked(
+                &format!("{policy}, {jobs} jobs, 4 containers, ticks"),
+                Resource::new(4096, 4),
+            );
+        }
+    }
     for jobs in [10, 100, 1_000, 5_000] {
         Bench::new(jobs, 1024, 0).run(&format!("{jobs} jobs, nodes full"), Resource::ZERO);
         Bench::new(jobs, 8192, 0).run(

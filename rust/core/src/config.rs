@@ -105,9 +105,15 @@ pub struct Preset {
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "fair",
-        summary: "queues by weighted max-min with minimum and maximum shares, jobs in order of \
-                  submission, tasks near their data (the default)",
-        stages: ["fair", "fifo", "delay"],
+        summary: "queues by weighted max-min with minimum and maximum shares, jobs inside them \
+                  fair by deficit, tasks near their data (the default)",
+        stages: ["fair", "deficit", "delay"],
+    },
+    Preset {
+        name: "fair-original",
+        summary: "the original Fair Scheduler (HADOOP-3746): jobs of all pools by deficit, \
+                  guarantees first",
+        stages: ["single", "deficit", "local-first"],
     },
     Preset {
         name: "dynamic-priority",
@@ -209,6 +215,8 @@ pub struct Config {
     pub hfsp: order::hfsp::Settings,
     /// The Reverse-Adaptive order.
     pub reverse_adaptive: reverse_adaptive::settings::Settings,
+    /// Section `deficit`: the order of that name.
+    pub deficit: order::deficit::settings::Settings,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
@@ -264,6 +272,7 @@ impl Config {
             dynamic_priority: share::dynamic_priority::read(&mut root)?,
             hfsp: order::hfsp::read(&mut root)?,
             reverse_adaptive: reverse_adaptive::settings::read(&mut root)?,
+            deficit: order::deficit::settings::read(&mut root)?,
             faults,
         };
         root.finish()?;
@@ -477,7 +486,7 @@ mod tests {
             (json!({"queues": [{}]}), "queues[0]", "expected a `path`"),
             (json!({"queues": {}}), "queues", "expected a list"),
             (
-                json!({"queues": [{"path": "root.a", "weight": 0}]}),
+                json!({"queues": [{"path": "root.a", "weight": -1}]}),
                 "queues[0].weight",
                 "number",
             ),

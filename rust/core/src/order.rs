@@ -6,6 +6,7 @@
 pub mod deficit;
 mod fifo;
 pub mod hfsp;
+mod line;
 pub mod reverse_adaptive;
 
 use crate::change::{Change, Stale, World};
@@ -74,7 +75,12 @@ pub struct OrderEntry {
 }
 
 /// Every order, in the order of the tables made from it.
-pub const ORDERS: &[OrderEntry] = &[fifo::ENTRY, hfsp::ENTRY, reverse_adaptive::ENTRY];
+pub const ORDERS: &[OrderEntry] = &[
+    fifo::ENTRY,
+    deficit::ENTRY,
+    hfsp::ENTRY,
+    reverse_adaptive::ENTRY,
+];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

@@ -3,6 +3,7 @@
 //! One file per implementation, one line in `SHARES`. The tree, its usage and the order of its
 //! children are kept by `ShareTree`; an implementation gives keys and entitlements.
 
+mod drf;
 pub mod dynamic_priority;
 mod fair;
 mod single;
@@ -151,7 +152,12 @@ pub struct ShareEntry {
 }
 
 /// Every share, in the order of the tables made from it.
-pub const SHARES: &[ShareEntry] = &[single::ENTRY, fair::ENTRY, dynamic_priority::ENTRY];
+pub const SHARES: &[ShareEntry] = &[
+    single::ENTRY,
+    fair::ENTRY,
+    drf::ENTRY,
+    dynamic_priority::ENTRY,
+];
 
 /// The names, for messages.
 pub fn names() -> Vec<&'static str> {

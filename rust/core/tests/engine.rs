@@ -72,8 +72,10 @@ fn queues_share_by_weight_and_jobs_of_one_queue_are_served_in_order() {
 }
 
 #[test]
-fn application_priority_goes_before_age() {
-    let mut host = Host::new(full());
+fn under_fifo_application_priority_goes_before_age() {
+    let mut config = full();
+    config["policy"] = json!({"order": "fifo"});
+    let mut host = Host::new(config);
     let node = host.node(0, 1024, 1);
     let queue = host.queue("alice", None);
     host.job(1, queue);

@@ -21,8 +21,8 @@ struct Arguments {
     /// How many jobs
     #[arg(long, default_value_t = 50)]
     jobs: u32,
-    /// A preset (fair, fifo) or share/order/place, with /dominant at the end if so wanted; all
-    /// compositions, one after the other, if none is named
+    /// A preset (fair, fair-original, fifo) or share/order/place, with /dominant at the end if so
+    /// wanted; all compositions, one after the other, if none is named
     #[arg(long)]
     policy: Option<Policy>,
     /// Whether things go wrong: a random half of all features, by the seed

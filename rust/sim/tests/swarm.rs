@@ -119,8 +119,13 @@ fn every_composition_of_dynamic_priority() {
 }
 
 #[test]
+fn every_composition_of_drf() {
+    swarm("drf");
+}
+
+#[test]
 fn no_share_is_left_out() {
-    let known = ["single", "fair", "dynamic-priority"];
+    let known = ["single", "fair", "drf", "dynamic-priority"];
     let listed: Vec<&str> = heddle_core::share::SHARES.iter().map(|s| s.name).collect();
     assert_eq!(listed, known, "add a test for the new share above");
 }

@@ -9,12 +9,20 @@ use crate::share::dynamic_priority::account::Credits;
 pub struct QueueConfig {
     /// Full path, `root.` included.
     pub path: String,
-    /// Share of the parent's entitlement against its siblings.
+    /// Share of the parent's entitlement against its siblings. With 0 it gets its minimum, and
+    /// more only when nobody else wants it (FS-22).
     pub weight: f64,
     /// What the queue gets before others get more, if it has use for it.
     pub min_share: Resource,
     /// What the queue never exceeds.
     pub max_share: Resource,
+    /// How many map slots are guaranteed to its jobs, for orders that give guarantees.
+    pub min_maps: u32,
+    /// How many reduce slots are guaranteed to its jobs. Where the kinds share slots, both
+    /// guarantees together hold for all.
+    pub min_reduces: u32,
+    /// How many tasks of one kind a job may run at once, for orders that limit them.
+    pub max_tasks_per_job: Option<u32>,
     /// How many jobs may run at once; the rest wait.
     pub max_running_jobs: Option<u32>,
     /// How much of the fair share ApplicationMasters may take, 0 to 1.
@@ -42,6 +50,9 @@ impl QueueConfig {
             weight: 1.0,
             min_share: Resource::ZERO,
             max_share: Resource::UNBOUNDED,
+            min_maps: 0,
+            min_reduces: 0,
+            max_tasks_per_job: None,
             max_running_jobs: None,
             max_am_share: 0.5,
             budget: Credits::ZERO,
@@ -98,12 +109,22 @@ fn read_queue(
             return Err(ConfigError::new(section.key("max_share"), problem));
         }
     }
-    let max_running_jobs = section.whole("max_running_jobs", 0, i64::from(u32::MAX))?;
+    let mut count = |key: &'static str, least: i64| {
+        let count = section.whole(key, least, i64::from(u32::MAX))?;
+        Ok(count.map(|count| count as u32))
+    };
+    let max_running_jobs = count("max_running_jobs", 0)?;
+    let max_tasks_per_job = count("max_tasks_per_job", 1)?;
+    let min_maps = count("min_maps", 0)?.unwrap_or(plain.min_maps);
+    let min_reduces = count("min_reduces", 0)?.unwrap_or(plain.min_reduces);
     Ok(QueueConfig {
-        weight: section.number("weight", 1e-6, 1e9)?.unwrap_or(plain.weight),
+        weight: section.number("weight", 0.0, 1e9)?.unwrap_or(plain.weight),
+        min_maps,
+        min_reduces,
+        max_tasks_per_job,
         min_share,
         max_share,
-        max_running_jobs: max_running_jobs.map(|limit| limit as u32),
+        max_running_jobs,
         max_am_share: section
             .number("max_am_share", 0.0, 1.0)?
             .unwrap_or(plain.max_am_share),

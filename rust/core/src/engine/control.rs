@@ -23,7 +23,7 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 /// What can be asked. Names are the values of `op`.
-const OPERATIONS: &[&str] = &["queues", "place", "reload", "audit", "policies"];
+const OPERATIONS: &[&str] = &["queues", "place", "reload", "audit", "policies", "stages"];
 
 impl Engine {
     /// Serves one request: `{"op": ..., ...}`.
@@ -38,6 +38,9 @@ impl Engine {
             "queues" => Ok(self.report()),
             "audit" => Ok(self.audit()),
             "policies" => Ok(policies()),
+            "stages" => Ok(json!({
+                "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
+            })),
             "place" => self.place_request(section),
             "reload" => {
                 let config = section.value("config").cloned().unwrap_or(json!({}));
@@ -72,7 +75,7 @@ impl Engine {
     pub fn is_mutating(request: &Value) -> bool {
         !matches!(
             request.get("op").and_then(Value::as_str),
-            Some("queues" | "audit" | "policies" | "accounts" | "price")
+            Some("queues" | "audit" | "policies" | "stages" | "accounts" | "price")
         )
     }
 

@@ -1,11 +1,453 @@
 //! The original Fair Scheduler of Hadoop (HADOOP-3746): every job has a deficit, what it should
 //! have had on an ideal scheduler less what it had, and a free slot goes to the largest.
 //!
-//! The calculations are in the modules below and are what `heddle case fair` calls.
+//! This file is the stage: it counts what runs, brings the ledgers up to date and turns deficits
+//! into keys. The calculations are in the modules below, which `heddle case fair` calls too.
+//! Pools are the queues, whatever the tree of shares looks like.
 
 pub mod entitlement;
 pub mod hierarchy;
 pub mod ledger;
 pub mod limits;
 pub mod minimum;
+pub mod settings;
 pub mod weight;
+
+use super::line::Line;
+use super::{Order, OrderEntry, OrderKey};
+use crate::change::{Change, POOLS, Stale, World, pool};
+use crate::cluster::{Job, Kind};
+use crate::config::Config;
+use crate::share::ShareNodeId;
+use crate::types::{JobId, Millis};
+use hierarchy::Pool;
+use ledger::{Ledger, Member, Rank};
+use limits::{Candidate, runnable};
+use serde_json::{Map, Value, json};
+use settings::Settings;
+use std::collections::BTreeMap;
+
+/// The line in the list of orders.
+pub(super) const ENTRY: OrderEntry = OrderEntry {
+    name: "deficit",
+    summary: "fair between jobs over time: below their guarantee first, then the largest deficit",
+    build: |config| Box::new(Deficit::new(config)),
+};
+
+/// ApplicationMasters go before all tasks, as a job has no deficit before it can say what it
+/// wants; how many there are is limited by `max_am_share`. Far from the classes of tasks, which
+/// are small numbers, whatever is taken off for the priority.
+const AM: i64 = -(1 << 40);
+
+/// A job that asks for its first tasks brings the ledgers up to date (FS-11), but not more often
+/// than this: a thousand submissions in a second are not to cost a thousand updates.
+const UPDATE_GAP_MS: Millis = 50;
+
+/// What the stage keeps of a job besides its accounts.
+#[derive(Clone, Debug)]
+struct Entry {
+    leaf: ShareNodeId,
+    submitted_ms: Millis,
+    /// Running tasks by kind; the ApplicationMaster is none.
+    tasks: [u32; 3],
+    max_tasks: Option<u32>,
+    /// Whether its user's limit lets it run.
+    may_run: bool,
+    /// By pool, whether it wanted anything at the last update.
+    wanting: [bool; POOLS],
+}
+
+struct Deficit {
+    settings: Settings,
+    /// Pool of slots by kind.
+    pool_of: [usize; 3],
+    jobs: BTreeMap<JobId, Entry>,
+    ledgers: [Ledger; POOLS],
+    /// The jobs leaf by leaf, in order of ranks. All deficits change on every update, but few
+    /// jobs overtake others; only those get new labels, and with them new keys.
+    lines: [Line; POOLS],
+    /// Jobs began to want tasks since the last update, which has not counted them.
+    unsettled: bool,
+    /// Deficits of the stage before a reload, for jobs that are yet to be told of.
+    brought: BTreeMap<JobId, [f64; POOLS]>,
+}
+
+impl Deficit {
+    fn new(config: &Config) -> Deficit {
+        let pool_of = |kind| pool(config, kind, false).expect("tasks take slots");
+        Deficit {
+            settings: config.deficit.clone(),
+            pool_of: Kind::ALL.map(pool_of),
+            jobs: BTreeMap::new(),
+            ledgers: Default::default(),
+            lines: Default::default(),
+            unsettled: false,
+            brought: BTreeMap::new(),
+        }
+    }
+
+    fn place_of(&self, job: &Job, kind: Kind) -> OrderKey {
+        // Of a job of another framework, the first container is its ApplicationMaster.
+        let am = job.facts.mapreduce || job.running_containers() == 0;
+        if kind == Kind::Other && am {
+            let priority = i64::from(job.facts.priority);
+            return OrderKey(AM - priority, job.facts.submitted_ms);
+        }
+        let pool = self.pool_of[kind as usize];
+        let account = self.ledgers[pool].account(job.facts.job);
+        let class = account.map_or(1, |account| account.class());
+        OrderKey(i64::from(class), self.lines[pool].label(job.facts.job.0))
+    }
+
+    fn may_start(&self, job: &Job, entry: &Entry, kind: Kind) -> bool {
+        let am = kind == Kind::Other && job.facts.mapreduce;
+        let full = entry
+            .max_tasks
+            .is_some_and(|max| !am && entry.tasks[kind as usize] >= max);
+        let early = kind == Kind::Reduce && !self.reduces_may_start(job, entry);
+        entry.may_run && !full && !early
+    }
+
+    /// FS-19: reduces wait until max(1, a part) of the maps are done, if so configured.
+    fn reduces_may_start(&self, job: &Job, entry: &Entry) -> bool {
+        let Some(part) = self.settings.slow_start else {
+            return true;
+        };
+        let map = Kind::Map as usize;
+        let known = || job.done[map] + entry.tasks[map] + job.pending_of(Kind::Map);
+        let maps = job.hints.tasks[map].unwrap_or_else(known);
+        maps == 0 || f64::from(job.done[map]) >= (part * f64::from(maps)).max(1.0)
+    }
+
+    /// Calls the job stale if the engine's answers for it are no longer ours.
+    fn recheck(&self, job: &Job, stale: &mut Stale) {
+        let Some(entry) = self.jobs.get(&job.facts.job) else {
+            return;
+        };
+        let differs = |kind: Kind| {
+            let (key, admitted) = (job.order_keys[kind as usize], job.admitted[kind as usize]);
+            key != self.place_of(job, kind) || admitted != self.may_start(job, entry, kind)
+        };
+        if Kind::ALL.into_iter().any(differs) {
+            stale.job(job.facts.job);
+        }
+    }
+
+    fn add(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
+        let id = job.facts.job;
+        let brought = self.brought.remove(&id).unwrap_or_default();
+        let entry = Entry {
+            leaf: job.leaf,
+            submitted_ms: job.facts.submitted_ms,
+            tasks: [0; 3],
+            max_tasks: self.max_tasks(job, world),
+            may_run: true,
+            wanting: [false; POOLS],
+        };
+        self.jobs.insert(id, entry);
+        for (ledger, deficit) in self.ledgers.iter_mut().zip(brought) {
+            ledger.open(id, deficit, world.now);
+        }
+        self.line_up(id, true);
+        self.limit_users(world, stale);
+        self.recheck(job, stale);
+    }
+
+    fn remove(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
+        let id = job.facts.job;
+        self.line_up(id, false);
+        for ledger in &mut self.ledgers {
+            ledger.close(id);
+        }
+        self.jobs.remove(&id);
+        self.limit_users(world, stale);
+    }
+
+    /// Puts a job into the lines, or takes it out.
+    fn line_up(&mut self, job: JobId, added: bool) {
+        for (line, ledger) in self.lines.iter_mut().zip(&self.ledgers) {
+            if added {
+                line.insert(job.0, |job| rank(&self.jobs, ledger, JobId(job)));
+            } else {
+                line.remove(job.0);
+            }
+        }
+    }
+
+    /// A job has another queue, priority, limit or attempt.
+    fn change(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
+        let id = job.facts.job;
+        let max_tasks = self.max_tasks(job, world);
+        let Some(entry) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        entry.max_tasks = max_tasks;
+        if entry.leaf != job.leaf {
+            self.line_up(id, false);
+            if let Some(entry) = self.jobs.get_mut(&id) {
+                entry.leaf = job.leaf;
+            }
+            self.line_up(id, true);
+        }
+        self.limit_users(world, stale);
+        self.recheck(job, stale);
+    }
+
+    fn max_tasks(&self, job: &Job, world: &World<'_>) -> Option<u32> {
+        let queue = world.cluster.queues.get(job.facts.queue);
+        let own = queue.and_then(|queue| queue.config.max_tasks_per_job);
+        own.or(self.settings.max_tasks_per_job)
+    }
+
+    /// The queue's limit is the engine's own; this adds that of users.
+    fn limit_users(&mut self, world: &World<'_>, stale: &mut Stale) {
+        let Some(max) = self.settings.user_max_jobs else {
+            return;
+        };
+        let jobs = world.cluster.jobs().filter(|job| job.runnable);
+        let candidates: Vec<Candidate> = jobs
+            .filter(|job| self.jobs.contains_key(&job.facts.job))
+            .map(|job| Candidate {
+                job: job.facts.job,
+                user: job.facts.user.0,
+                pool: job.facts.queue.0,
+                priority: job.facts.priority,
+                submitted_ms: job.facts.submitted_ms,
+            })
+            .collect();
+        let runs = runnable(&candidates, |_| Some(max), |_| None);
+        for (candidate, runs) in candidates.iter().zip(runs) {
+            let entry = self.jobs.get_mut(&candidate.job);
+            let entry = entry.expect("only known jobs are candidates");
+            if entry.may_run != runs {
+                entry.may_run = runs;
+                stale.job(candidate.job);
+            }
+        }
+    }
+
+    /// A job asks for something. If these are its first tasks of a kind, shares change.
+    fn asked(&mut self, job: &Job, kind: Kind, world: &World<'_>, stale: &mut Stale) {
+        if self.settings.slow_start.is_some() && kind == Kind::Map {
+            self.recheck(job, stale);
+        }
+        let pool = self.pool_of[kind as usize];
+        let entry = self.jobs.get(&job.facts.job);
+        let new = entry.is_some_and(|entry| !entry.wanting[pool]);
+        if !new || job.pending_of(kind) == 0 {
+            return;
+        }
+        if world.now - self.ledgers[pool].updated_ms() >= UPDATE_GAP_MS {
+            self.update(world, Some(job.facts.job), stale);
+        } else {
+            self.unsettled = true;
+        }
+    }
+
+    /// Brings deficits up to date and works out shares and ranks from here on. `newcomer` wants
+    /// its first tasks now: it had no part in the time since the last update.
+    fn update(&mut self, world: &World<'_>, newcomer: Option<JobId>, stale: &mut Stale) {
+        let (pools, members) = (self.pools(world), self.members(world));
+        let rules = self.settings.rules;
+        for pool in 0..POOLS {
+            let slots = f64::from(world.slots[pool]);
+            let ledger = &mut self.ledgers[pool];
+            if self.unsettled {
+                let earlier = members[pool].iter().copied();
+                let earlier: Vec<Member> = earlier.filter(|m| Some(m.job) != newcomer).collect();
+                ledger.refresh(slots, &pools[pool], &earlier, &rules);
+            }
+            ledger.update(world.now, slots, &pools[pool], &members[pool], &rules);
+        }
+        self.unsettled = false;
+        for (line, ledger) in self.lines.iter_mut().zip(&self.ledgers) {
+            line.resort(|job| rank(&self.jobs, ledger, JobId(job)));
+            // `recheck` finds them, and those whose class changed.
+            drop(line.take_moved());
+        }
+        for (pool, members) in members.iter().enumerate() {
+            for member in members {
+                let account = self.ledgers[pool].account(member.job);
+                let wants = member.waiting + account.map_or(0, |account| account.running) > 0;
+                if let Some(entry) = self.jobs.get_mut(&member.job) {
+                    entry.wanting[pool] = wants;
+                }
+            }
+        }
+        for job in world.cluster.jobs() {
+            self.recheck(job, stale);
+        }
+    }
+
+    /// The queues as pools, for each kind of slots. Parents come before children in both.
+    fn pools(&self, world: &World<'_>) -> [Vec<Pool>; POOLS] {
+        let [map, reduce, _] = self.pool_of;
+        let mut pools: [Vec<Pool>; POOLS] = Default::default();
+        for queue in world.cluster.queues.iter() {
+            let mut min = [0.0; POOLS];
+            min[map] += f64::from(queue.config.min_maps);
+            min[reduce] += f64::from(queue.config.min_reduces);
+            for (pools, min) in pools.iter_mut().zip(min) {
+                pools.push(Pool {
+                    parent: queue.parent.map(|parent| parent.index()),
+                    weight: queue.config.weight,
+                    min,
+                    max: f64::INFINITY,
+                    demand: 0.0,
+                });
+            }
+        }
+        pools
+    }
+
+    /// All jobs in order of submission, for each kind of slots.
+    fn members(&self, world: &World<'_>) -> [Vec<Member>; POOLS] {
+        let mut members: [Vec<Member>; POOLS] = Default::default();
+        for job in world.cluster.jobs() {
+            let Some(entry) = self.jobs.get(&job.facts.job) else {
+                continue;
+            };
+            let waiting = self.waiting(job, entry);
+            for (members, waiting) in members.iter_mut().zip(waiting) {
+                members.push(Member {
+                    job: job.facts.job,
+                    submitted_ms: job.facts.submitted_ms,
+                    pool: job.facts.queue.index(),
+                    priority: job.facts.priority,
+                    runnable: job.runnable && entry.may_run,
+                    waiting,
+                });
+            }
+        }
+        for members in &mut members {
+            members.sort_by_key(|member| (member.submitted_ms, member.job));
+        }
+        members
+    }
+
+    /// How many more tasks a job wants of each kind of slots, and may have: what its own limit
+    /// withholds is no demand, or its deficit would grow without end.
+    fn waiting(&self, job: &Job, entry: &Entry) -> [u32; POOLS] {
+        let mut by_kind = [0u32; 3];
+        for ask in job.pending().filter(|ask| !ask.facts.am) {
+            let kind = job.kind(ask.facts.priority) as usize;
+            by_kind[kind] = by_kind[kind].saturating_add(ask.facts.count);
+        }
+        if by_kind[Kind::Reduce as usize] > 0 && !self.reduces_may_start(job, entry) {
+            by_kind[Kind::Reduce as usize] = 0;
+        }
+        let mut waiting = [0u32; POOLS];
+        for (kind, tasks) in by_kind.into_iter().enumerate() {
+            let room = entry
+                .max_tasks
+                .map_or(u32::MAX, |max| max.saturating_sub(entry.tasks[kind]));
+            let pool = self.pool_of[kind];
+            waiting[pool] = waiting[pool].saturating_add(tasks.min(room));
+        }
+        waiting
+    }
+
+    /// A container of a job came or went.
+    fn count(&mut self, job: &Job, kind: Kind, am: bool, how: Count, now: Millis) {
+        let id = job.facts.job;
+        let Some(entry) = self.jobs.get_mut(&id).filter(|_| !am) else {
+            return;
+        };
+        let tasks = &mut entry.tasks[kind as usize];
+        let ledger = &mut self.ledgers[self.pool_of[kind as usize]];
+        match how {
+            Count::Started => {
+                *tasks += 1;
+                ledger.started(id);
+            }
+            Count::Ended => {
+                *tasks = tasks.saturating_sub(1);
+                ledger.ended(id, 1, now);
+            }
+            Count::Withdrawn => {
+                *tasks = tasks.saturating_sub(1);
+                ledger.withdrawn(id);
+            }
+        }
+    }
+}
+
+/// Where a job stands in the line: leaf by leaf, as only jobs of one leaf compete.
+fn rank(jobs: &BTreeMap<JobId, Entry>, ledger: &Ledger, job: JobId) -> (ShareNodeId, Rank) {
+    let entry = &jobs[&job];
+    let deficit = ledger.account(job).map_or(0.0, |account| account.deficit);
+    (entry.leaf, Rank::new(deficit, entry.submitted_ms, job))
+}
+
+/// What happened to a container.
+#[derive(Clone, Copy)]
+enum Count {
+    Started,
+    Ended,
+    Withdrawn,
+}
+
+impl Order for Deficit {
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
+        match self.jobs.get(&job.facts.job) {
+            Some(_) => self.place_of(job, kind),
+            None => OrderKey::default(),
+        }
+    }
+
+    fn admits(&self, job: &Job, kind: Kind) -> bool {
+        let entry = self.jobs.get(&job.facts.job);
+        entry.is_none_or(|entry| self.may_start(job, entry, kind))
+    }
+
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        let (job, kind, am, how) = match *change {
+            Change::JobAdded(job) => return self.add(job, world, stale),
+            Change::JobRemoved(job) => return self.remove(job, world, stale),
+            Change::JobChanged(job) => return self.change(job, world, stale),
+            Change::Asked { job, kind } => return self.asked(job, kind, world, stale),
+            Change::Tick => return self.update(world, None, stale),
+            Change::Started { job, kind, am, .. } => (job, kind, am, Count::Started),
+            Change::Withdrawn { job, kind, am, .. } => (job, kind, am, Count::Withdrawn),
+            Change::Ended {
+                job,
+                kind,
+                container,
+                ..
+            } => (job, kind, container.am, Count::Ended),
+            _ => return,
+        };
+        self.count(job, kind, am, how, world.now);
+        self.recheck(job, stale);
+    }
+
+    /// Per job and kind of slots: deficit in slot-milliseconds, share, guarantee, running tasks.
+    /// A deficit has no bound while a job is held back by the places that it insists on; here
+    /// it can be seen (FS-A7).
+    fn save(&self) -> Value {
+        let account = |pool: usize, job: JobId| {
+            let account = self.ledgers[pool].account(job).copied().unwrap_or_default();
+            json!({
+                "deficit": account.deficit,
+                "share": account.entitled.share,
+                "min": account.entitled.min,
+                "running": account.running,
+            })
+        };
+        let jobs = self.jobs.keys().map(|job| {
+            let accounts = (0..POOLS).map(|pool| account(pool, *job)).collect();
+            (job.0.to_string(), Value::Array(accounts))
+        });
+        json!({ "jobs": jobs.collect::<Map<_, _>>() })
+    }
+
+    fn load(&mut self, saved: &Value) {
+        let jobs = saved["jobs"].as_object().into_iter().flatten();
+        for (job, accounts) in jobs {
+            let Ok(job) = job.parse() else { continue };
+            let deficit = |pool: usize| accounts[pool]["deficit"].as_f64().unwrap_or(0.0);
+            let deficits = std::array::from_fn(deficit);
+            self.brought.insert(JobId(job), deficits);
+        }
+    }
+}

@@ -8,7 +8,6 @@
 pub mod aging;
 pub mod estimate;
 mod kill;
-mod line;
 pub mod round_robin;
 mod samples;
 mod saved;

@@ -20,8 +20,8 @@ pub(super) const ENTRY: ShareEntry = ShareEntry {
     },
 };
 
-struct Fair {
-    dominant: bool,
+pub(super) struct Fair {
+    pub(super) dominant: bool,
 }
 
 impl Share for Fair {
@@ -47,7 +47,12 @@ impl Share for Fair {
         } else {
             used
         };
-        ShareKey::new(1, usage / node.weight)
+        if node.weight > 0.0 {
+            ShareKey::new(1, usage / node.weight)
+        } else {
+            // Its minimum is all that it has a right to: after everybody else (FS-22).
+            ShareKey::new(2, usage)
+        }
     }
 
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {

@@ -6,6 +6,7 @@ use crate::case::input::Input;
 use heddle_core::order::deficit::hierarchy::Pool;
 use heddle_core::order::deficit::ledger::{Ledger, Member, Rules};
 use heddle_core::order::deficit::limits::{Candidate, runnable};
+use heddle_core::order::deficit::settings::BOOST;
 use heddle_core::order::deficit::weight::{Boost, PRIORITIES};
 use heddle_core::types::{JobId, Millis};
 use serde_json::{Map, Value, json};
@@ -13,12 +14,6 @@ use std::collections::BTreeMap;
 
 /// The pool, and the user, of a job that names none.
 const DEFAULT: &str = "default";
-
-/// The boost of the proposal: "until they have run for, say, 10 minutes".
-const BOOST: Boost = Boost {
-    factor: 3.0,
-    duration_ms: 600_000,
-};
 
 struct Job {
     pool: usize,
@@ -149,7 +144,7 @@ impl Cluster {
             running: 0,
             runnable: false,
         };
-        self.ledger.open(id);
+        self.ledger.open(id, 0.0, self.now);
         self.jobs.insert(id, job);
         self.update();
         Ok(())

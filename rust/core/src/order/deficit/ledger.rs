@@ -1,7 +1,7 @@
 //! The ledger of deficits of one kind of slots: who is owed how many slot-milliseconds, and who
 //! is next (FS-9 to FS-12, FS-17). Knows neither nodes nor tasks.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::entitlement::{Entitlement, Wish, entitle};
@@ -72,16 +72,21 @@ impl Account {
         let counted = f64::from(self.at_update) + f64::from(self.started);
         self.deficit += (self.entitled.share - counted) * elapsed_ms as f64;
     }
-
-    fn settle(&mut self, entitled: Entitlement) {
-        self.entitled = entitled;
-        (self.at_update, self.started) = (self.running, 0);
-    }
 }
 
-/// The larger deficit first, then the earlier submission, then the job id.
-pub fn by_deficit(a: (f64, Millis, JobId), b: (f64, Millis, JobId)) -> Ordering {
-    b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
+/// Where a job stands among those of its class; the smaller goes first: the larger deficit,
+/// then the earlier submission, then the smaller id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(Reverse<i64>, Millis, JobId);
+
+impl Rank {
+    /// The rank of a job with this deficit.
+    pub fn new(deficit: f64, submitted_ms: Millis, job: JobId) -> Rank {
+        // The bits of an `f64`, the negative ones turned over, order as `f64::total_cmp` does.
+        let bits = deficit.to_bits() as i64;
+        let ordered = bits ^ (((bits >> 63) as u64) >> 1) as i64;
+        Rank(Reverse(ordered), submitted_ms, job)
+    }
 }
 
 /// The accounts of all jobs for one kind of slots.
@@ -92,9 +97,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens an account with nothing owed.
-    pub fn open(&mut self, job: JobId) {
-        self.accounts.entry(job).or_default();
+    /// Opens an account, usually with nothing owed. Time begins with the first.
+    pub fn open(&mut self, job: JobId, deficit: f64, now: Millis) {
+        if self.accounts.is_empty() {
+            self.updated_ms = self.updated_ms.max(now);
+        }
+        let account = self.accounts.entry(job).or_default();
+        account.deficit = deficit;
     }
 
     /// Forgets a job.
@@ -164,11 +173,19 @@ impl Ledger {
         for account in self.accounts.values_mut() {
             account.advance(elapsed_ms);
         }
+        self.refresh(slots, pools, members, rules);
+        for account in self.accounts.values_mut() {
+            (account.at_update, account.started) = (account.running, 0);
+        }
+    }
+
+    /// Works out the shares anew as of the last update: jobs have come since, in no time.
+    pub fn refresh(&mut self, slots: f64, pools: &[Pool], members: &[Member], rules: &Rules) {
         let wish = |member: &Member| self.wish(member, rules);
         let wishes: Vec<Wish> = members.iter().map(wish).collect();
         let entitlements = entitle(slots, pools, &wishes, rules.cap_demand);
         for account in self.accounts.values_mut() {
-            account.settle(Entitlement::default());
+            account.entitled = Entitlement::default();
         }
         for (member, entitlement) in members.iter().zip(entitlements) {
             if let Some(account) = self.accounts.get_mut(&member.job) {
@@ -199,16 +216,12 @@ impl Ledger {
     /// The job among `waiting` (each with its submission) that the next free slot goes to: the
     /// needy before others, then the highest deficit.
     pub fn next(&self, waiting: impl Iterator<Item = (JobId, Millis)>) -> Option<JobId> {
-        let first = waiting
-            .filter_map(|(job, submitted_ms)| Some((self.account(job)?, job, submitted_ms)))
-            .min_by(|a, b| {
-                let place = |(account, job, submitted_ms): &(&Account, JobId, Millis)| {
-                    (account.deficit, *submitted_ms, *job)
-                };
-                let class = a.0.class().cmp(&b.0.class());
-                class.then_with(|| by_deficit(place(a), place(b)))
-            });
-        first.map(|(_, job, _)| job)
+        let place = |(job, submitted_ms)| {
+            let account = self.account(job)?;
+            let rank = Rank::new(account.deficit, submitted_ms, job);
+            Some(((account.class(), rank), job))
+        };
+        waiting.filter_map(place).min().map(|(_, job)| job)
     }
 }
 
@@ -243,7 +256,7 @@ mod tests {
 
     fn ledger(jobs: u32) -> Ledger {
         let mut ledger = Ledger::default();
-        (1..=jobs).for_each(|job| ledger.open(JobId(job)));
+        (1..=jobs).for_each(|job| ledger.open(JobId(job), 0.0, 0));
         ledger
     }
 
@@ -309,6 +322,15 @@ mod tests {
     }
 
     #[test]
+    fn time_begins_with_the_first_account_and_a_deficit_may_be_brought_along() {
+        let mut ledger = Ledger::default();
+        ledger.open(JobId(1), 70.0, 1_000_000);
+        ledger.started(JobId(1));
+        ledger.update(1_000_100, 4.0, &[POOL], &[member(1, 10)], &RULES);
+        assert_eq!(deficits(&ledger), [70.0 - 100.0]);
+    }
+
+    #[test]
     fn a_job_that_may_not_run_has_no_share_but_what_it_runs_counts() {
         let mut ledger = ledger(1);
         let held = Member {
@@ -319,6 +341,13 @@ mod tests {
         ledger.update(0, 4.0, &[POOL], &[held], &RULES);
         ledger.update(100, 4.0, &[POOL], &[held], &RULES);
         assert_eq!(deficits(&ledger), [-100.0]);
+    }
+
+    #[test]
+    fn ranks_order_as_deficits_do() {
+        let deficits = [f64::MAX, 1.5, 1.0, 0.25, 0.0, -0.25, -1.0, -1.5, f64::MIN];
+        let ranks = deficits.map(|deficit| Rank::new(deficit, 0, JobId(0)));
+        assert!(ranks.is_sorted() && ranks.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! the real cluster before they do in the virtual one stay in the latter to their virtual end,
 //! without a place in the order: the fair cluster does not know that they were favoured.
 
-use super::line::Line;
 use super::round_robin::{Want, in_turns, round_robin};
 use crate::cluster::Kind;
+use crate::order::line::Line;
 use crate::types::JobId;
 use std::collections::BTreeMap;
 

@@ -1,0 +1,70 @@
+//! The section `deficit` of the configuration.
+
+use super::ledger::Rules;
+use super::weight::Boost;
+use crate::config::{ConfigError, Section};
+
+/// What can be set of the original Fair Scheduler. Guarantees and weights are the queues'.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How jobs weigh against each other.
+    pub rules: Rules,
+    /// How many tasks of one kind a job may run at once, where its queue says nothing (FS-21).
+    pub max_tasks_per_job: Option<u32>,
+    /// How many jobs of one user may run at once (FS-19).
+    pub user_max_jobs: Option<u32>,
+    /// Which part of a job's maps must be done before its reduces start, 0 to 1; at least one
+    /// map. None: the job's ApplicationMaster sees to that itself, as MapReduce's does.
+    pub slow_start: Option<f64>,
+}
+
+/// The boost of the proposal: "until they have run for, say, 10 minutes" (FS-20).
+pub const BOOST: Boost = Boost {
+    factor: 3.0,
+    duration_ms: 600_000,
+};
+
+const COUNT_MAX: i64 = u32::MAX as i64;
+
+/// Reads the section; every key is optional.
+pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+    let mut settings = Settings {
+        rules: Rules {
+            cap_demand: true,
+            boost: None,
+            size_weight: false,
+        },
+        max_tasks_per_job: None,
+        user_max_jobs: None,
+        slow_start: None,
+    };
+    let Some(mut section) = root.section("deficit")? else {
+        return Ok(settings);
+    };
+    settings.rules.cap_demand = section.boolean("cap_demand")?.unwrap_or(true);
+    settings.rules.size_weight = section.boolean("size_weight")?.unwrap_or(false);
+    settings.rules.boost = read_boost(&mut section)?;
+    let mut count = |key: &'static str| {
+        let count = section.whole(key, 1, COUNT_MAX)?;
+        Ok(count.map(|count| count as u32))
+    };
+    settings.max_tasks_per_job = count("max_tasks_per_job")?;
+    settings.user_max_jobs = count("user_max_jobs")?;
+    settings.slow_start = section.number("slow_start", 0.0, 1.0)?;
+    section.finish()?;
+    Ok(settings)
+}
+
+fn read_boost(section: &mut Section<'_>) -> Result<Option<Boost>, ConfigError> {
+    let Some(mut boost) = section.section("new_job_boost")? else {
+        return Ok(None);
+    };
+    let read = Boost {
+        factor: boost.number("factor", 0.0, 1e6)?.unwrap_or(BOOST.factor),
+        duration_ms: boost
+            .whole("duration_ms", 0, COUNT_MAX)?
+            .unwrap_or(BOOST.duration_ms),
+    };
+    boost.finish()?;
+    Ok(Some(read))
+}

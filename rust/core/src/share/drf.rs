@@ -1,0 +1,257 @@
+//! Weighted dominant-resource fairness between queues, which are users unless configured
+//! otherwise (Ghodsi et al., NSDI 2011; the baseline and second host of X-14 and SW).
+//!
+//! The order of siblings is that of `fair` by dominant resource. Entitlements differ: a queue is
+//! entitled to its resource types in the proportion in which it wants them, so that dominant
+//! shares per weight are max-min fair (the paper's progressive filling, section 4.2).
+
+use super::fair::Fair;
+use super::{
+    Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill_exact,
+};
+use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+
+/// The line in the list of shares.
+pub(super) const ENTRY: ShareEntry = ShareEntry {
+    name: "drf",
+    summary: "queues (users) by weighted dominant-resource fairness, hierarchical",
+    build: |_config| Box::new(Drf),
+};
+
+struct Drf;
+
+impl Share for Drf {
+    fn layout(&self) -> Layout {
+        Layout::Queues
+    }
+
+    fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
+        Fair { dominant: true }.key(node, capacity)
+    }
+
+    fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
+        let root = tree.root_mut();
+        root.fair_share = root.max_share.component_min(capacity);
+        root.active_share = root.fair_share;
+        for parent in tree.ids() {
+            let children = tree.node(parent).children.clone();
+            let (fair, active) = (tree.node(parent).fair_share, tree.node(parent).active_share);
+            let fair = divide(tree, &children, &fair, capacity, 1.0);
+            let active = divide(tree, &children, &active, capacity, f64::INFINITY);
+            for (i, child) in children.into_iter().enumerate() {
+                let node = tree.node_mut(child);
+                (node.fair_share, node.active_share) = (fair[i], active[i]);
+            }
+        }
+    }
+}
+
+/// Shares out `total`, to nobody more than `most` times what it demands.
+fn divide(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    total: &Resource,
+    capacity: &Resource,
+    most: f64,
+) -> Vec<Resource> {
+    let party = |id: &ShareNodeId| {
+        let node = tree.node(*id);
+        Party::new(node, &node.max_share.component_min(total), capacity, most)
+    };
+    let parties: Vec<Party> = siblings.iter().map(party).collect();
+    let dominant = progressive_filling(total, &parties);
+    let amounts = |(party, dominant): (&Party, f64)| {
+        let mut share = Resource::ZERO;
+        for (i, amount) in share.0.iter_mut().enumerate() {
+            // The nudge keeps a share that is whole but for rounding from losing a unit.
+            *amount = (party.profile[i] * dominant * (1.0 + 1e-12)).floor() as i64;
+        }
+        share
+    };
+    parties.iter().zip(dominant).map(amounts).collect()
+}
+
+/// Who shares, in dominant shares of the whole cluster.
+struct Party {
+    weight: f64,
+    least: f64,
+    most: f64,
+    /// What it uses of each type per unit of dominant share.
+    profile: [f64; RESOURCE_TYPES_MAX],
+}
+
+impl Party {
+    /// `limit` is what it never exceeds: its demand is scaled down to that as a whole, since
+    /// one type is of no use to it without the others.
+    fn new(node: &ShareNode, limit: &Resource, capacity: &Resource, most: f64) -> Party {
+        let demand = &node.demand;
+        let dominant = demand.dominant_share(capacity);
+        let mut profile = [0.0; RESOURCE_TYPES_MAX];
+        let mut factor = if dominant > 0.0 { most } else { 0.0 };
+        for i in (0..RESOURCE_TYPES_MAX).filter(|i| dominant > 0.0 && demand[*i] > 0) {
+            profile[i] = demand[i] as f64 / dominant;
+            factor = factor.min(limit[i].max(0) as f64 / demand[i] as f64);
+        }
+        let most = dominant * factor;
+        let least = node
+            .min_share
+            .component_min(demand)
+            .dominant_share(capacity);
+        Party {
+            weight: node.weight,
+            least: least.clamp(0.0, most),
+            most,
+            profile,
+        }
+    }
+}
+
+/// Dominant shares: all grow alike by weight, between their bounds, until a type is used up;
+/// those that use it stop there, the others go on.
+fn progressive_filling(total: &Resource, parties: &[Party]) -> Vec<f64> {
+    let mut shares: Vec<Option<f64>> = vec![None; parties.len()];
+    // Every round stops all users of one type, so there are no more rounds than types.
+    for _ in 0..RESOURCE_TYPES_MAX {
+        let stops = (0..RESOURCE_TYPES_MAX).filter_map(|i| stop(total[i], i, parties, &shares));
+        let Some((_, stopped)) = stops.min_by(|a, b| a.0.total_cmp(&b.0)) else {
+            break;
+        };
+        for (party, share) in stopped {
+            shares[party] = Some(share);
+        }
+    }
+    let full = |(share, party): (Option<f64>, &Party)| share.unwrap_or(party.most);
+    shares.into_iter().zip(parties).map(full).collect()
+}
+
+/// The level at which type `i` is used up, and where its users that still grow stop then. None
+/// if there is enough of it for all that they want.
+fn stop(
+    total: i64,
+    i: usize,
+    parties: &[Party],
+    shares: &[Option<f64>],
+) -> Option<(f64, Vec<(usize, f64)>)> {
+    let mut left = total.max(0) as f64;
+    let mut growing = Vec::new();
+    let mut claims = Vec::new();
+    for (at, party) in parties.iter().enumerate() {
+        let used = party.profile[i];
+        match shares[at] {
+            Some(share) => left -= share * used,
+            None if used > 0.0 => {
+                growing.push(at);
+                claims.push(Claim {
+                    weight: party.weight * used,
+                    least: party.least * used,
+                    most: party.most * used,
+                });
+            }
+            None => {}
+        }
+    }
+    let wanted: f64 = claims.iter().map(|claim| claim.most).sum();
+    if wanted <= left * (1.0 + 1e-12) {
+        return None;
+    }
+    let amounts = waterfill_exact(left.max(0.0), &claims);
+    let stopped: Vec<(usize, f64)> = growing
+        .into_iter()
+        .zip(amounts)
+        .map(|(at, amount)| (at, amount / parties[at].profile[i]))
+        .collect();
+    let level = stopped
+        .iter()
+        .filter(|(at, _)| parties[*at].weight > 0.0)
+        .map(|(at, share)| share / parties[*at].weight)
+        .fold(f64::INFINITY, f64::min);
+    Some((level, stopped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::QueueConfig;
+    use crate::types::QueueId;
+
+    /// A root with a queue per weight, minimum and demand.
+    fn tree(queues: &[(f64, Resource, Resource)]) -> ShareTree {
+        let mut tree = ShareTree::default();
+        let root = tree.add(None, QueueId(0), &QueueConfig::new("root"));
+        for (weight, min_share, demand) in queues {
+            let mut config = QueueConfig::new("root.q");
+            (config.weight, config.min_share) = (*weight, *min_share);
+            let id = tree.add(Some(root), QueueId(1), &config);
+            tree.node_mut(id).demand = *demand;
+        }
+        tree
+    }
+
+    fn fair_shares(capacity: Resource, queues: &[(f64, Resource, Resource)]) -> Vec<Resource> {
+        let mut tree = tree(queues);
+        Drf.entitle(&mut tree, &capacity);
+        tree.ids()
+            .skip(1)
+            .map(|id| tree.node(id).fair_share)
+            .collect()
+    }
+
+    /// The paper's section 4.1: 18 GB and 9 CPUs; A's tasks take 4 GB and 1 CPU, B's 1 GB and 3.
+    /// A ends with 12 GB and 3 CPUs, B with 2 GB and 6: two thirds of its dominant type each.
+    #[test]
+    fn the_papers_example() {
+        let none = Resource::ZERO;
+        let shares = fair_shares(
+            Resource::new(18, 9),
+            &[
+                (1.0, none, Resource::new(400, 100)),
+                (1.0, none, Resource::new(100, 300)),
+            ],
+        );
+        assert_eq!(shares, [Resource::new(12, 3), Resource::new(2, 6)]);
+    }
+
+    #[test]
+    fn who_does_not_use_what_is_gone_goes_on_growing() {
+        // Two live on memory only and get half each; the third uses CPUs only, all of them.
+        let none = Resource::ZERO;
+        let shares = fair_shares(
+            Resource::new(100, 100),
+            &[
+                (1.0, none, Resource::new(500, 0)),
+                (1.0, none, Resource::new(500, 0)),
+                (1.0, none, Resource::new(0, 500)),
+            ],
+        );
+        let expected = [(50, 0), (50, 0), (0, 100)];
+        assert_eq!(shares, expected.map(|(mb, cpus)| Resource::new(mb, cpus)));
+    }
+
+    #[test]
+    fn weights_minimums_and_demands_hold() {
+        let none = Resource::ZERO;
+        let all = Resource::new(1_000, 1_000);
+        // 3 to 1.
+        let shares = fair_shares(Resource::new(80, 80), &[(3.0, none, all), (1.0, none, all)]);
+        assert_eq!(shares, [Resource::new(60, 60), Resource::new(20, 20)]);
+        // The second has a minimum of 50, the third wants 6; the first takes the 24 left.
+        let shares = fair_shares(
+            Resource::new(80, 80),
+            &[
+                (1.0, none, all),
+                (1.0, Resource::new(50, 50), all),
+                (1.0, none, Resource::new(6, 6)),
+            ],
+        );
+        assert_eq!(
+            shares,
+            [24, 50, 6].map(|amount| Resource::new(amount, amount))
+        );
+        // Without weight there is the minimum only.
+        let shares = fair_shares(
+            Resource::new(80, 80),
+            &[(0.0, Resource::new(5, 5), all), (1.0, none, all)],
+        );
+        assert_eq!(shares, [5, 75].map(|amount| Resource::new(amount, amount)));
+    }
+}

@@ -207,7 +207,8 @@ fn sizes_are_learnt_from_samples() {
     assert!((size - 10.0 * 380_000.0 / 27.0).abs() < 1e-6, "{size}");
 }
 
-/// Job 1 needs 40 * 10 s: 100 s alone. Small jobs of 40 s in all come every 10 s and could use every
+/// Job 1 needs 40 * 10 s: 100 s alone. Small jobs of 40 s in all come every 10 s and could use
+/// every
 /// slot for ever: by size alone job 1 would have to wait for the last. In a fair cluster all jobs
 /// together never have more than 440 s left, small ones 20 s on average; so there are less than
 /// 22 of those, job 1 has more than 4 / 23 slots, and less than 40 s left after 2,100 s. Then it is

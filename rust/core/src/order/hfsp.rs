@@ -47,8 +47,8 @@ const OTHERS: i64 = 3;
 /// until the next tick. Virtual time is exact either way; only its effect may wait.
 const AT_EVERY_EVENT: usize = 32;
 
-/// How many jobs are nominated for their sample tasks at once. More can be in want of samples; those
-/// further back get theirs when their turn comes.
+/// How many jobs are nominated for their sample tasks at once. More can be in want of samples;
+/// those further back get theirs when their turn comes.
 const NOMINEES: usize = 16;
 
 /// One pool of slots and its virtual cluster (HF-11).
@@ -370,7 +370,7 @@ impl Order for Hfsp {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
         match *change {
             Change::JobAdded(job) | Change::JobChanged(job) => {
-                for kind in [Kind::Map, Kind::Reduce, Kind::Other] {
+                for kind in Kind::ALL {
                     self.refresh(job, kind, world, stale);
                 }
             }
@@ -423,8 +423,7 @@ impl Order for Hfsp {
                 ..
             } => {
                 let (id, delta_ms) = (phase_id(job, Kind::Reduce), self.settings.delta_ms);
-                let told =
-                    |samples: &mut SampleSet| samples.progress(container, delta_ms, world.now);
+                let told = |set: &mut SampleSet| set.progress(container, delta_ms, world.now);
                 if self.sample(id, told) == Some(true) {
                     self.learn(job, id);
                 }

@@ -14,7 +14,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Compares the engine's books with Java's: containers, resources and pending counts of every job,
- * containers and resources of every node. When they differ twice in a row, the engine is declared lost.
+ * containers and resources of every node. When they differ twice in a row, the engine is
+ * declared lost.
  *
  * <p>Called with the scheduler's write lock held.
  */

@@ -75,7 +75,7 @@ final class BenchOptions {
     options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
         + "heddle; default " + ALL));
     options.addOption(valued("workloads", "LIST", "names, or families of names: steady, "
-        + "mapreduce, churn, fit, full, large; default all"));
+        + "mapreduce, churn, fit, limited, full, large; default all"));
     options.addOption(valued("rounds", "N", "measured rounds of each; default 3, quick 1"));
     options.addOption(valued("seed", "N", "seed of every random choice; default 1"));
     options.addOption(valued("clock", "CLOCK", "wall (default), or cpu: the calling thread's CPU "

@@ -57,11 +57,14 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 public final class BookkeepingScheduler
     extends AbstractYarnScheduler<BookkeepingAttempt, FiCaSchedulerNode> {
   static final String QUEUES = "heddle.bench.stub.queues";
+  /** From this much on it places nothing; none if not set. */
+  static final String LIMIT_MB = "heddle.bench.stub.limit-mb";
 
   private final ResourceCalculator calculator = new DefaultResourceCalculator();
   private final ArrayDeque<BookkeepingAttempt> ready = new ArrayDeque<>();
   private final ConcurrentHashMap<String, BookkeepingQueue> queues = new ConcurrentHashMap<>();
   private BookkeepingQueue root;
+  private long limitMb;
   private RMContext rmContextOfOurs;
 
   /** Made by name, as the ResourceManager makes a scheduler. */
@@ -80,6 +83,7 @@ public final class BookkeepingScheduler
     applications = new ConcurrentHashMap<>();
     minimumAllocation = super.getMinimumAllocation();
     initMaximumResourceCapability(super.getMaximumAllocation());
+    limitMb = conf.getLong(LIMIT_MB, Long.MAX_VALUE);
     root = new BookkeepingQueue("root", null, conf);
     for (int q = 0; q < conf.getInt(QUEUES, 1); q++) {
       String path = "root." + Shape.queueName(q);
@@ -168,7 +172,7 @@ public final class BookkeepingScheduler
     super.nodeUpdate(rmNode);
     FiCaSchedulerNode node = nodeTracker.getNode(rmNode.getNodeID());
     BookkeepingAttempt head;
-    while ((head = ready.peekFirst()) != null) {
+    while ((head = ready.peekFirst()) != null && root.getMetrics().getAllocatedMB() < limitMb) {
       BookkeepingAttempt.Outcome outcome = head.serve(node);
       if (outcome == BookkeepingAttempt.Outcome.NO_ROOM) {
         break;

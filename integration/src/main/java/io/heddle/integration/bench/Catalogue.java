@@ -18,7 +18,10 @@ final class Catalogue {
     list.add(new SteadyWorkload(5_000, 80_000));
     list.add(new MapReduceWorkload(500, 20, 16, 300, 1_100));
     list.add(new ChurnWorkload(2_500, 64));
-    addWaiting(list, 20_000, 10, 100, 1_000, 5_000);
+    addWaiting(list, Room.FIT, 20_000, 10, 100, 1_000, 5_000);
+    addWaiting(list, Room.LIMITED, 20_000, 10, 100, 1_000, 5_000);
+    addWaiting(list, Room.FULL, 20_000, 10, 1_000, 5_000);
+    addWaiting(list, Room.LARGE, 20_000, 10, 1_000, 5_000);
     return list;
   }
 
@@ -27,15 +30,16 @@ final class Catalogue {
     list.add(new SteadyWorkload(100, 10_000));
     list.add(new MapReduceWorkload(200, 20, 16, 60, 260));
     list.add(new ChurnWorkload(400, 64));
-    addWaiting(list, 5_000, 10, 1_000);
+    for (Room room : Room.values()) {
+      addWaiting(list, room, 5_000, 10, 1_000);
+    }
     return list;
   }
 
-  private static void addWaiting(List<Workload> list, int containers, int... applications) {
-    for (Room room : Room.values()) {
-      for (int count : applications) {
-        list.add(new WaitingWorkload(room, count, containers));
-      }
+  private static void addWaiting(
+      List<Workload> list, Room room, int containers, int... applications) {
+    for (int count : applications) {
+      list.add(new WaitingWorkload(room, count, containers));
     }
   }
 

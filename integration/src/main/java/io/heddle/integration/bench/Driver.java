@@ -182,6 +182,13 @@ final class Driver implements AutoCloseable {
     return !done.getAsBoolean();
   }
 
+  /** One heartbeat of every AM and none of any node. */
+  void beatMasters() {
+    for (ApplicationMaster master : new ArrayList<>(masters)) {
+      beat(master);
+    }
+  }
+
   private void pace(long began) {
     // An asynchronous scheduler places in its own time; without a pause it would only fall behind.
     int leastMs = kind.asynchronous() ? Math.max(shape.roundMs, 20) : shape.roundMs;

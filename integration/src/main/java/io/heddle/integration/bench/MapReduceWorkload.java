@@ -49,7 +49,8 @@ final class MapReduceWorkload implements Workload {
 
   @Override
   public Shape shape() {
-    return new Shape(nodes, nodes / NODES_PER_RACK, NODE_MEMORY_MB, Shape.QUEUES, ROUND_MS, true);
+    return new Shape(nodes, nodes / NODES_PER_RACK, NODE_MEMORY_MB, Shape.QUEUES, ROUND_MS, true,
+        100);
   }
 
   @Override

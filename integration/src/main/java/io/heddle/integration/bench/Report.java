@@ -114,7 +114,7 @@ final class Report {
 
   /** One heartbeat where nothing fits must cost the same however many wait. */
   private void printFlatness() {
-    for (String state : new String[] {"full", "large"}) {
+    for (String state : new String[] {"full", "large", "limited"}) {
       List<Workload> series = new ArrayList<>();
       for (Workload workload : results.workloads()) {
         if (workload.name().startsWith(state + "-")) {

@@ -26,6 +26,10 @@ enum SchedulerKind {
     @Override
     void configure(Configuration conf, Shape shape, Path folder) {
       conf.setInt(BookkeepingScheduler.QUEUES, shape.queues);
+      if (shape.isLimited()) {
+        // It knows no queues: what they may use together is the limit.
+        conf.setLong(BookkeepingScheduler.LIMIT_MB, shape.queueLimitMb() * shape.queues);
+      }
     }
   },
 
@@ -40,7 +44,12 @@ enum SchedulerKind {
       StringBuilder xml = new StringBuilder("<?xml version=\"1.0\"?>\n<allocations>\n");
       xml.append("<queue name=\"root\">\n");
       for (int q = 0; q < shape.queues; q++) {
-        xml.append("<queue name=\"").append(Shape.queueName(q)).append("\"/>\n");
+        xml.append("<queue name=\"").append(Shape.queueName(q)).append("\">");
+        if (shape.isLimited()) {
+          xml.append("<maxResources>").append(shape.queueLimitMb())
+              .append(" mb, 1000000 vcores</maxResources>");
+        }
+        xml.append("</queue>\n");
       }
       xml.append("</queue>\n<queueMaxAMShareDefault>-1.0</queueMaxAMShareDefault>\n")
           .append("<queuePlacementPolicy><rule name=\"specified\" create=\"false\"/>")
@@ -106,7 +115,11 @@ enum SchedulerKind {
       root.put("heartbeat_fill", 1.0);
       ArrayNode queues = root.putArray("queues");
       for (int q = 0; q < shape.queues; q++) {
-        queues.addObject().put("path", "root." + Shape.queueName(q)).put("max_am_share", 1.0);
+        ObjectNode queue = queues.addObject().put("path", "root." + Shape.queueName(q));
+        queue.put("max_am_share", 1.0);
+        if (shape.isLimited()) {
+          queue.putObject("max_share").put("memory-mb", shape.queueLimitMb());
+        }
       }
       root.putArray("placement").addObject().put("rule", "specified").put("create", false);
       Path file = folder.resolve("heddle.json");
@@ -170,13 +183,19 @@ enum SchedulerKind {
     for (int q = 0; q < shape.queues; q++) {
       names.add(Shape.queueName(q));
     }
+    // The parts of its queues must add up to the whole: what nobody may use is a queue as well.
+    if (shape.isLimited()) {
+      names.add("rest");
+      conf.setFloat(CAPACITY_PREFIX + "root.rest.capacity", 100f - shape.limitPercent);
+    }
     conf.set(CAPACITY_PREFIX + "root.queues", names.toString());
+    float part = (float) shape.limitPercent / shape.queues;
     for (int q = 0; q < shape.queues; q++) {
       String queue = CAPACITY_PREFIX + "root." + Shape.queueName(q);
-      conf.setFloat(queue + ".capacity", 100f / shape.queues);
-      conf.setFloat(queue + ".maximum-capacity", 100f);
+      conf.setFloat(queue + ".capacity", part);
+      conf.setFloat(queue + ".maximum-capacity", shape.isLimited() ? part : 100f);
       // One user per queue: without this it could not use more than the queue's own capacity.
-      conf.setFloat(queue + ".user-limit-factor", shape.queues);
+      conf.setFloat(queue + ".user-limit-factor", shape.isLimited() ? 1 : shape.queues);
     }
     conf.setInt(CAPACITY_PREFIX + "maximum-applications", 1_000_000);
     conf.setFloat(CAPACITY_PREFIX + "maximum-am-resource-percent", 1.0f);

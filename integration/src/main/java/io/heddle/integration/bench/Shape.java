@@ -18,19 +18,39 @@ final class Shape {
   final int roundMs;
   /** Whether schedulers wait for locality: one round for the node, one more for the rack. */
   final boolean localityDelay;
+  /** What all queues together may use, in percent of the cluster, each the same; 100 = no limit. */
+  final int limitPercent;
 
-  Shape(int nodes, int racks, int nodeMemoryMb, int queues, int roundMs, boolean localityDelay) {
+  Shape(int nodes, int racks, int nodeMemoryMb, int queues, int roundMs, boolean localityDelay,
+      int limitPercent) {
     this.nodes = nodes;
     this.racks = racks;
     this.nodeMemoryMb = nodeMemoryMb;
     this.queues = queues;
     this.roundMs = roundMs;
     this.localityDelay = localityDelay;
+    this.limitPercent = limitPercent;
   }
 
   /** A cluster whose asks name no place. */
   static Shape anywhere(int nodes, int nodeMemoryMb) {
-    return new Shape(nodes, Math.max(2, nodes / 25), nodeMemoryMb, QUEUES, 0, false);
+    return limited(nodes, nodeMemoryMb, 100);
+  }
+
+  /** The same with queues that may not use all of it. */
+  static Shape limited(int nodes, int nodeMemoryMb, int limitPercent) {
+    return new Shape(
+        nodes, Math.max(2, nodes / 25), nodeMemoryMb, QUEUES, 0, false, limitPercent);
+  }
+
+  /** Whether queues have a limit of their own. */
+  boolean isLimited() {
+    return limitPercent < 100;
+  }
+
+  /** What one queue may use at the most. */
+  long queueLimitMb() {
+    return (long) nodes * nodeMemoryMb / 100 * limitPercent / queues;
   }
 
   /** Queues of every workload; the applications are dealt to them in turn. */

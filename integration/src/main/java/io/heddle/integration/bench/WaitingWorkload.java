@@ -1,13 +1,18 @@
 /*
- * Many applications with pending asks, and only their number varies. Three states of the cluster:
+ * Many applications with pending asks, and only their number varies. Four states of the cluster:
  *
- *   fit    there is room, or soon will be: a fixed number of containers, dealt to all
- *   full   no node has anything free
- *   large  every node has something free, but less than anybody asks for
+ *   fit      there is room, or soon will be: a fixed number of containers, dealt to all
+ *   full     no node has anything free
+ *   large    every node has something free, but less than anybody asks for
+ *   limited  nodes have room for what is asked for, but every queue is at its limit, so that no
+ *            scheduler can reserve a node and leave it at that
  *
- * In the last two nothing can be placed and a heartbeat is all that happens; their measurement runs
+ * In all but the first nothing can be placed and a heartbeat is all that happens; their measurement runs
  * for a stretch of time, since every heartbeat is like the one before. It begins after a round
  * in which schedulers that reserve nodes have made their reservations.
+ *
+ * Applications are submitted in groups, each when the one before has its AMs: some schedulers need
+ * milliseconds per heartbeat while thousands wait, which would be most of the time of the bench.
  */
 package io.heddle.integration.bench;
 
@@ -18,7 +23,7 @@ import java.util.Locale;
 /** N applications wait. */
 final class WaitingWorkload implements Workload {
   /** What the cluster can give. */
-  enum Room { FIT, FULL, LARGE }
+  enum Room { FIT, FULL, LARGE, LIMITED }
 
   private static final int NODES = 250;
   private static final int LEAST_HEARTBEATS = 100;
@@ -26,6 +31,10 @@ final class WaitingWorkload implements Workload {
   private static final long STRETCH_NANOS = 400_000_000L;
   /** More than half a node: at most one of these fits where there is no AM. */
   private static final int HALF_NODE_MB = 17 * 1024;
+  private static final int TASK_MB = 4096;
+  /** As much as 5,000 AMs and some more: four nodes of five have all their room. */
+  private static final int LIMIT_PERCENT = 20;
+  private static final int GROUP = 250;
 
   private final Room room;
   private final int applications;
@@ -50,6 +59,8 @@ final class WaitingWorkload implements Workload {
         return waiting + "which fit";
       case FULL:
         return waiting + "every node full";
+      case LIMITED:
+        return waiting + "every queue at its limit";
       default:
         return waiting + "each larger than any free space";
     }
@@ -66,8 +77,14 @@ final class WaitingWorkload implements Workload {
   }
 
   @Override
+  public int mostRounds() {
+    return applications < 5_000 ? Integer.MAX_VALUE : 2;
+  }
+
+  @Override
   public Shape shape() {
-    return Shape.anywhere(NODES, (room == Room.FIT ? 128 : 32) * 1024);
+    int nodeMb = (room == Room.FIT || room == Room.LIMITED ? 128 : 32) * 1024;
+    return Shape.limited(NODES, nodeMb, room == Room.LIMITED ? LIMIT_PERCENT : 100);
   }
 
   @Override
@@ -76,15 +93,17 @@ final class WaitingWorkload implements Workload {
     for (int a = 0; a < applications; a++) {
       waiting.add(waiting(driver.seed, a, warmUp ? quota / 2 : quota));
       driver.submit(waiting.get(a));
+      if (a % GROUP == GROUP - 1 || a == applications - 1) {
+        driver.roundsUntil("every AM placed", 200, driver::allRunning);
+      }
     }
-    driver.roundsUntil("every AM placed", 200, driver::allRunning);
     return room == Room.FIT ? drain(driver, waiting) : standStill(driver, waiting, warmUp);
   }
 
   private TaskMaster waiting(long seed, int index, int containers) {
     int tasks = room == Room.FIT ? Math.max(1, containers / applications) : 10;
     // Three sizes in turn, all above what LARGE leaves free.
-    int sizeMb = room == Room.LARGE ? (20 + index % 3 * 4) * 1024 : 4096;
+    int sizeMb = room == Room.LARGE ? (20 + index % 3 * 4) * 1024 : TASK_MB;
     return new TaskMaster(index, seed, new int[] {sizeMb}, new int[] {tasks}, 1, 3, false).held();
   }
 
@@ -98,10 +117,18 @@ final class WaitingWorkload implements Workload {
   }
 
   private Measurement standStill(Driver driver, List<TaskMaster> waiting, boolean warmUp) {
-    fill(driver);
+    if (room == Room.LIMITED) {
+      fillQueues(driver);
+    } else {
+      fillNodes(driver);
+    }
     waiting.forEach(TaskMaster::release);
-    int[] settle = {2 * NODES};
-    driver.roundsUntil("settled", 3, () -> settle[0]-- == 0);
+    driver.beatMasters();
+    if (room != Room.LIMITED) {
+      // Nodes are reserved in these rounds; at its limit no queue reserves any.
+      int[] settle = {NODES};
+      driver.roundsUntil("settled", 3, () -> settle[0]-- == 0);
+    }
 
     driver.startMeasuring();
     long stretch = warmUp ? STRETCH_NANOS / 2 : STRETCH_NANOS;
@@ -118,13 +145,34 @@ final class WaitingWorkload implements Workload {
   }
 
   /** One more application takes the room: all of it, or the better half of every node. */
-  private void fill(Driver driver) {
+  private void fillNodes(Driver driver) {
     int sizeMb = room == Room.FULL ? 1024 : HALF_NODE_MB;
     int count = driver.roomFor(sizeMb, room == Room.FULL ? Integer.MAX_VALUE : 1);
-    TaskMaster filler = new TaskMaster(applications, driver.seed, new int[] {sizeMb},
-        new int[] {count - (room == Room.FULL ? 1 : 0)}, BenchNode.FOREVER, BenchNode.FOREVER,
-        false);
-    driver.submit(filler);
+    driver.submit(filler(driver, 0, sizeMb, count - (room == Room.FULL ? 1 : 0)));
     driver.roundsUntil("filled", 200, () -> driver.roomFor(sizeMb, 1) == 0);
+  }
+
+  /** One more application in every queue takes what the queue may have, and would take more. */
+  private void fillQueues(Driver driver) {
+    int tasks = (int) (driver.shape.queueLimitMb() / TASK_MB);
+    for (int q = 0; q < driver.shape.queues; q++) {
+      driver.submit(filler(driver, q, TASK_MB, tasks));
+    }
+    driver.roundsUntil("every AM placed", 200, driver::allRunning);
+    long[] started = {-1};
+    int[] quiet = {0};
+    driver.roundsUntil("every queue at its limit", 200, () -> {
+      quiet[0] = driver.containersSinceStart() == started[0] ? quiet[0] + 1 : 0;
+      started[0] = driver.containersSinceStart();
+      return quiet[0] > 2 * NODES;
+    });
+    if (driver.roomFor(TASK_MB, 1) < NODES / 2) {
+      throw new Violation("the nodes are full where only the queues should be");
+    }
+  }
+
+  private TaskMaster filler(Driver driver, int number, int sizeMb, int tasks) {
+    return new TaskMaster(applications + number, driver.seed, new int[] {sizeMb},
+        new int[] {tasks}, BenchNode.FOREVER, BenchNode.FOREVER, false);
   }
 }

@@ -27,6 +27,11 @@ interface Workload {
     return 0;
   }
 
+  /** As many rounds are measured at the most, however many were asked for. */
+  default int mostRounds() {
+    return Integer.MAX_VALUE;
+  }
+
   Shape shape();
 
   /**

@@ -25,11 +25,6 @@ public final class Node {
     return Topology.HOSTS.get(index);
   }
 
-  /** Whether it has been started and not stopped since. */
-  public synchronized boolean isRunning() {
-    return nodeManager != null;
-  }
-
   /** The NodeManager itself, null while it is stopped. */
   public synchronized NodeManager nodeManager() {
     return nodeManager;

@@ -23,9 +23,12 @@ use crate::types::{AskId, JobId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A pending ask as the indexes hold it. Its order is the order of service inside a leaf: by
-/// the order stage's key, then by job, then the more urgent request priority first.
+/// the place stage's window, then by the order stage's key, then by job, then the more urgent
+/// request priority first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
+    /// The job's window; 0 unless the place stage has windows.
+    pub window: u32,
     /// The job's place in the leaf's order.
     pub order: OrderKey,
     /// The job.
@@ -38,6 +41,7 @@ pub struct Entry {
 
 impl Entry {
     pub(crate) const FIRST: Entry = Entry {
+        window: 0,
         order: OrderKey::FIRST,
         job: JobId(0),
         priority: i32::MIN,

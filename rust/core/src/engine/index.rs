@@ -10,6 +10,7 @@ use crate::types::{AskId, JobId, Locality, PlaceId};
 /// The ask's key in the indexes. Changes only while the ask is out of them.
 pub(super) fn entry(job: &Job, ask: &Ask) -> Entry {
     Entry {
+        window: job.window,
         order: job.order_keys[job.kind(ask.facts.priority) as usize],
         job: job.facts.job,
         priority: ask.facts.priority,

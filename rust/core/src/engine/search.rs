@@ -156,19 +156,22 @@ impl Search<'_> {
                 Near::Rack => facts.rack,
             };
             let asks = self.backlog.places.asks(place, leaf, *shape);
-            let inside = asks.filter(|entry| self.is_in(entry, window, kind, step.class));
+            // They stand in order of windows: those of later ones need not be looked at.
+            let inside = asks.skip_while(|entry| entry.window < window);
+            let inside = inside.take_while(|entry| entry.window == window);
+            let inside = inside.filter(|entry| self.is_in(entry, kind, step.class));
             self.better(inside, *shape, &mut best);
         }
         best.map(|(entry, shape)| pick_of(&entry, shape))
     }
 
-    /// Whether an ask stands in a window and in a class for this rack.
-    fn is_in(&self, entry: &Entry, window: u32, kind: Kind, class: u8) -> bool {
+    /// Whether an ask stands in a class for this rack.
+    fn is_in(&self, entry: &Entry, kind: Kind, class: u8) -> bool {
         let job = self.cluster.job(entry.job);
         let job = job.expect("indexed asks have a job");
         let racks = [self.node.facts.rack, PlaceId::ANY];
         let here = |tag: &Tag| tag.class == class && racks.contains(&tag.rack);
-        job.window == window && job.tags[kind as usize].iter().any(here)
+        job.tags[kind as usize].iter().any(here)
     }
 
     /// The first ask of some kinds in the order of keys.

@@ -190,11 +190,8 @@ impl Order for ReverseAdaptive {
             Change::JobAdded(_) | Change::JobChanged(_) | Change::Nodes | Change::Reloaded => {
                 self.due = true;
             }
-            Change::Progress { .. }
-            | Change::Blocks { .. }
-            | Change::Traffic { .. }
-            | Change::PassedOver { .. }
-            | Change::Settling => {}
+            // Nothing else is about slots, tasks or goals.
+            _ => {}
         }
     }
 

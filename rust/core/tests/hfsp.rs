@@ -4,9 +4,10 @@
 mod common;
 
 use common::{Host, host_of, plain_ask, rack_place};
-use heddle_core::Resource;
 use heddle_core::event::*;
+use heddle_core::order::hfsp::{Late, Settings};
 use heddle_core::types::*;
+use heddle_core::{Resource, Setup};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -165,6 +166,36 @@ impl Cluster {
     }
 }
 
+/// HF-26, HF-32 and the preset; what can be wrong in the section is told by its key.
+#[test]
+fn the_settings_are_the_papers_unless_told_otherwise() {
+    let read = |config: Value| Setup::with_config(&config).map(|setup| setup.config);
+    let config = read(json!({"policy": "hfsp"})).expect("a good configuration");
+    let expected = Settings {
+        samples: 5,
+        delta_ms: 10_000,
+        xi: 1.0,
+        training_percent: 100,
+        default_task_ms: 60_000,
+        late: Late::Fifo,
+        weigh_priorities: false,
+        slow_start_percent: None,
+        kill: false,
+    };
+    assert_eq!(config.hfsp, expected);
+    let composition = config.composition;
+    let stages = [composition.share, composition.order, composition.place];
+    assert_eq!(stages, ["single", "hfsp", "delay"]);
+    for (key, value) in [
+        ("xi", json!(0.5)),
+        ("late", json!("lifo")),
+        ("sample", json!(5)),
+    ] {
+        let error = read(json!({"hfsp": {key: value}})).expect_err("no good value");
+        assert_eq!(error.key, format!("hfsp.{key}"));
+    }
+}
+
 /// HF-1, HF-13: 8 slots. Job 1 of 80 maps of 10 s holds all of them when job 2 of 4 maps comes at
 /// 13 s. Nothing is killed: job 2 gets the slots that become free at 20 s and ends at 30 s, when
 /// job 1 has had 8 + 8 + 4 of its maps. 800 + 40 slot-seconds on 8 slots are over at 110 s, as
@@ -208,12 +239,11 @@ fn sizes_are_learnt_from_samples() {
 }
 
 /// Job 1 needs 40 * 10 s: 100 s alone. Small jobs of 40 s in all come every 10 s and could use
-/// every
-/// slot for ever: by size alone job 1 would have to wait for the last. In a fair cluster all jobs
-/// together never have more than 440 s left, small ones 20 s on average; so there are less than
-/// 22 of those, job 1 has more than 4 / 23 slots, and less than 40 s left after 2,100 s. Then it is
-/// its turn. Jobs that are no more than their samples would pass it by for ever with t = 100 (HF-27
-/// wants them run at once): the percentage is what bounds those.
+/// every slot for ever: by size alone job 1 would have to wait for the last. In a fair cluster all
+/// jobs together never have more than 440 s left, small ones 20 s on average; so there are less
+/// than 22 of those, job 1 has more than 4 / 23 slots, and less than 40 s left after 2,100 s. Then
+/// it is its turn. Jobs that are no more than their samples would pass it by for ever with
+/// t = 100 (HF-27 wants them run at once): the percentage is what bounds those.
 #[test]
 fn a_big_job_is_not_starved_by_small_ones() {
     for (percent, tasks, seconds) in [(100, 8, 5), (50, 4, 10)] {

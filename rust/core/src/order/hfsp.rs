@@ -318,6 +318,14 @@ impl Hfsp {
         }
     }
 
+    fn progressed(&mut self, job: &Job, reduce: &Container, now: Millis) {
+        let (id, delta_ms) = (phase_id(job, Kind::Reduce), self.settings.delta_ms);
+        let told = |samples: &mut SampleSet| samples.progress(reduce, delta_ms, now);
+        if self.sample(id, told) == Some(true) {
+            self.learn(job, id);
+        }
+    }
+
     fn removed(&mut self, job: &Job) {
         for kind in Kind::ALL {
             let id = phase_id(job, kind);
@@ -421,13 +429,7 @@ impl Order for Hfsp {
                 kind: Kind::Reduce,
                 container,
                 ..
-            } => {
-                let (id, delta_ms) = (phase_id(job, Kind::Reduce), self.settings.delta_ms);
-                let told = |set: &mut SampleSet| set.progress(container, delta_ms, world.now);
-                if self.sample(id, told) == Some(true) {
-                    self.learn(job, id);
-                }
-            }
+            } => self.progressed(job, container, world.now),
             Change::Nodes | Change::Tick => self.catch_up(world),
             _ => {}
         }

@@ -177,10 +177,9 @@ mod tests {
         assert!(set.complete().is_none());
     }
 
-    /// HF-30: started at 0, function from 4 s on, delta 10 s: at 13 s too early; at 14 s no
-    /// progress
-    /// yet; at 16 s 12 s are a quarter: 48 s of execution, 4 s of shuffle. The true end at 40 s
-    /// replaces it: 36 s.
+    /// HF-30: started at 0, function from 4 s on, delta 10 s: at 13 s too early; at 14 s without
+    /// progress; at 16 s 12 s are a quarter: 48 s of execution, 4 s of shuffle. The true end at
+    /// 40 s replaces it: 36 s.
     #[test]
     fn a_long_reduce_is_extrapolated_from_its_progress() {
         let mut set = SampleSet::new(1);

@@ -1,4 +1,4 @@
-//! Tests of the virtual cluster's ageing, against the paper's example and hand calculation.
+//! Ageing by hand, and its properties.
 
 use super::*;
 use proptest::prelude::*;

@@ -7,7 +7,8 @@
  *   limited  nodes have room for what is asked for, but every queue is at its limit, so that no
  *            scheduler can reserve a node and leave it at that
  *
- * In all but the first nothing can be placed and a heartbeat is all that happens; their measurement runs
+ * In all but the first nothing can be placed and a heartbeat is all that happens; their
+ * measurement runs
  * for a stretch of time, since every heartbeat is like the one before. It begins after a round
  * in which schedulers that reserve nodes have made their reservations.
  *

@@ -32,6 +32,26 @@ pub const BASELINES: &[Baseline] = &[
         },
     },
     Baseline {
+        name: "drf",
+        summary: "dominant shares between users, tasks anywhere at once",
+        config: || stages("drf", "fifo", "local-first"),
+    },
+    Baseline {
+        name: "fair-jobs",
+        summary: "deficits of jobs in one line, with delay scheduling (FAIR of HFSP's runs)",
+        config: || stages("single", "deficit", "delay"),
+    },
+    Baseline {
+        name: "adaptive",
+        summary: "slots by completion goal, blind to the foreign load to come (Adaptive of \
+                  Reverse-Adaptive's runs)",
+        config: || {
+            let mut config = stages("single", "reverse-adaptive", "local-first");
+            config["reverse_adaptive"] = json!({"variant": "adaptive"});
+            config
+        },
+    },
+    Baseline {
         name: "capacity",
         summary: "an emulation of two Capacity queues: guaranteed parts by weight, what is idle \
                   goes to the other, taken back after 60 minutes, jobs by arrival",

@@ -47,6 +47,17 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
             requests: boost.collect(),
         }
     };
+    // The next job of an endless stream waits before the last one has ended. With one at a time,
+    // each of the cluster's size and all tasks of one length, users would take turns with whole
+    // waves whatever their shares: who has two thirds still needs two waves.
+    let streams = |user: &PiUser| {
+        let first = stream(user);
+        let next = user.jobs.is_none().then(|| Stream {
+            requests: Default::default(),
+            ..first.clone()
+        });
+        std::iter::once(first).chain(next)
+    };
     let queue = |user: &PiUser| {
         json!({
             "path": format!("root.{}", user.name),
@@ -58,7 +69,7 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
     Workload {
         name: format!("pi-{}", users.len()),
         hardware,
-        streams: users.iter().map(stream).collect(),
+        streams: users.iter().flat_map(streams).collect(),
         config: json!({"queues": users.iter().map(queue).collect::<Vec<Value>>()}),
         ..Workload::default()
     }

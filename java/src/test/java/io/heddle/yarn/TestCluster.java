@@ -86,6 +86,9 @@ final class TestCluster implements AutoCloseable {
         LetterRacks.class, org.apache.hadoop.net.DNSToSwitchMapping.class);
     RackResolver.init(conf);
     conf.set(YarnConfiguration.RM_SCHEDULER, HeddleScheduler.class.getName());
+    // By default one folder of /tmp for all: two test runs at once would step on each other.
+    conf.set("yarn.node-attribute.fs-store.root-dir",
+        new File(System.getProperty("java.io.tmpdir"), "node-attribute").toURI().toString());
     conf.setLong(HeddleScheduler.TICK_PROPERTY, 3_600_000);
     conf.setLong(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_SCHEDULING_WAIT_MS, 0);
     conf.set(ConfigFile.FILE_PROPERTY, write(heddleJson).getPath());

@@ -39,6 +39,10 @@ final class ClusterConfiguration {
   static YarnConfiguration create(File workFolder, String schedulerClass) {
     YarnConfiguration conf = new YarnConfiguration();
     conf.set("hadoop.tmp.dir", new File(workFolder, "tmp").getPath());
+    // By default one folder of /tmp for all: two clusters at once would step on each other.
+    conf.set(
+        "yarn.node-attribute.fs-store.root-dir",
+        new File(workFolder, "node-attribute").toURI().toString());
     conf.set(YarnConfiguration.RM_SCHEDULER, schedulerClass);
     topology(conf);
     hdfs(conf, workFolder);

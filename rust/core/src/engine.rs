@@ -6,6 +6,7 @@
 //! unknown is ignored and counted: hosts lose races, and a wrong book is found by the audit.
 
 mod apply;
+mod bounds;
 mod containers;
 mod control;
 mod heartbeat;
@@ -136,7 +137,7 @@ impl Engine {
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
     ) {
-        self.now = self.now.max(now);
+        self.now = self.now.max(bounds::time(now));
         self.cut = false;
         self.fire_timers();
         for event in events {

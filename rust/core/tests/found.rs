@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Grant, Host, host_of, plain_ask, rack_place, row};
-use heddle_core::event::{AskFacts, Event, NodeFacts, Refusal};
+use heddle_core::event::{AskFacts, Event, JobFacts, NodeFacts, Refusal};
 use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, NodeId, PartitionId};
+use heddle_core::types::{AskId, JobId, Millis, NodeId, PartitionId, PlaceId, UserId};
 use serde_json::{Value, json};
 
 fn local_first() -> Value {
@@ -237,4 +237,51 @@ fn all_who_wait_for_a_rack_wait_at_once_and_not_one_after_the_other() {
     }
     let running: Vec<usize> = (1..=5).map(|job| host.running(job)).collect();
     assert_eq!(running, [1; 5], "all have waited for three seconds");
+}
+
+/// By the flipped bits of the C tests: the age of a job was now less its submission.
+#[test]
+fn a_job_of_any_submission_time_runs() {
+    let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
+    let node = host.node(0, 65_536, 64);
+    let queue = host.queue("u", None);
+    for (job, submitted_ms) in [(1, Millis::MIN), (2, Millis::MAX)] {
+        host.step(&[Event::JobAdded(JobFacts {
+            job: JobId(job),
+            queue,
+            user: UserId(0),
+            priority: 0,
+            mapreduce: true,
+            unmanaged_am: false,
+            submitted_ms,
+        })]);
+        host.ask(job, 0, 1, 1024);
+    }
+    host.tick();
+    assert_eq!(host.beat(node).len(), 2);
+}
+
+/// It made a table of four thousand million racks.
+#[test]
+fn a_node_does_not_move_to_a_rack_out_of_range() {
+    let mut host = Host::new(local_first());
+    let node = host.node(0, 4096, 4);
+    let facts = host
+        .engine
+        .cluster()
+        .node(NodeId(node))
+        .expect("it is there")
+        .facts;
+    let moved = NodeFacts {
+        rack: PlaceId(u32::MAX),
+        ..facts
+    };
+    host.step(&[Event::NodeChanged(moved)]);
+    let after = host
+        .engine
+        .cluster()
+        .node(NodeId(node))
+        .expect("it is there")
+        .facts;
+    assert_eq!((after.rack, host.engine.ignored()), (facts.rack, 1));
 }

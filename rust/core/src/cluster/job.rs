@@ -15,6 +15,10 @@ const PRIORITY_REDUCE: i32 = 10;
 const PRIORITY_OPPORTUNISTIC_MAP: i32 = 19;
 const PRIORITY_MAP: i32 = 20;
 
+/// A job that asks for more counts as one that asks for this many: what policies add to it, such
+/// as what runs, must not overflow.
+const PENDING_MAX: u32 = 1 << 30;
+
 /// What a container does, as far as its request priority tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -225,7 +229,8 @@ impl Job {
     pub fn pending_of(&self, kind: Kind) -> u32 {
         self.pending()
             .filter(|ask| !ask.facts.am && self.kind(ask.facts.priority) == kind)
-            .fold(0, |sum, ask| sum.saturating_add(ask.facts.count))
+            .fold(0u32, |sum, ask| sum.saturating_add(ask.facts.count))
+            .min(PENDING_MAX)
     }
 
     /// All containers, grants in flight included.

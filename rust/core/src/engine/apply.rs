@@ -1,6 +1,6 @@
 //! Events, one by one: each is checked against the model and then applied to it.
 
-use super::{Engine, ID_MAX};
+use super::{Engine, ID_MAX, bounds};
 use crate::backlog::ShapeSize;
 use crate::change::{Change, pool};
 use crate::cluster::{Ask, Container, Job, Row, Standing};
@@ -16,19 +16,19 @@ impl Engine {
         decisions: &mut Vec<Decision>,
     ) {
         match event {
-            Event::NodeAdded(facts) => self.add_node(facts),
-            Event::NodeChanged(facts) => self.change_node(facts),
+            Event::NodeAdded(facts) => self.add_node(&bounds::node(facts)),
+            Event::NodeChanged(facts) => self.change_node(&bounds::node(facts)),
             Event::NodeRemoved(node) => self.remove_node(*node),
             Event::Heartbeat { node, free } => {
-                self.heartbeat(*node, *free, decisions_max, decisions);
+                self.heartbeat(*node, bounds::free(free), decisions_max, decisions);
             }
-            Event::JobAdded(facts) => self.add_job(facts),
+            Event::JobAdded(facts) => self.add_job(&bounds::job(facts)),
             Event::JobRemoved(job) => self.remove_job(*job),
             Event::JobMoved { job, queue } => self.move_job(*job, *queue),
             Event::JobPriority { job, priority } => self.set_priority(*job, *priority),
             Event::JobReset(job) => self.reset_job(*job),
             Event::Blacklist { job, place, added } => self.blacklist(*job, *place, *added),
-            Event::Ask(facts) => self.ask(facts),
+            Event::Ask(facts) => self.ask(&bounds::ask(facts)),
             Event::AskRow {
                 job,
                 ask,
@@ -41,18 +41,20 @@ impl Engine {
                     *ask,
                     *place,
                     Row {
-                        count: *count,
+                        count: bounds::count(*count),
                         relax: *relax,
                     },
                 );
             }
-            Event::ContainerAdded(facts) => self.add_container(facts),
+            Event::ContainerAdded(facts) => self.add_container(&bounds::container(facts)),
             Event::ContainerCompleted { job, key, exit } => self.complete(*job, *key, *exit == 0),
-            Event::ContainerResized { job, key, resource } => self.resize(*job, *key, resource),
+            Event::ContainerResized { job, key, resource } => {
+                self.resize(*job, *key, &bounds::amount(resource))
+            }
             Event::Ack { job, seq, key } => self.ack(*job, *seq, *key),
             Event::Nack { job, seq, refusal } => self.nack(*job, *seq, *refusal),
-            Event::JobHints { job, hints } => self.hints(*job, *hints),
-            Event::Task { job, key, facts } => self.note_task(*job, *key, *facts),
+            Event::JobHints { job, hints } => self.hints(*job, bounds::hints(hints)),
+            Event::Task { job, key, facts } => self.note_task(*job, *key, bounds::task(facts)),
             Event::InputBlocks { .. } | Event::RackTraffic { .. } | Event::NodeLoad { .. } => {
                 self.pass_on(event);
             }
@@ -73,8 +75,8 @@ impl Engine {
             } => Some(Change::Blocks {
                 job: cluster.job(job)?,
                 racks,
-                blocks,
-                bytes,
+                blocks: bounds::count(blocks),
+                bytes: bounds::bytes(bytes),
             }),
             Event::RackTraffic {
                 rack,
@@ -83,16 +85,16 @@ impl Engine {
                 bandwidth_bytes_per_s,
             } => Some(Change::Traffic {
                 rack,
-                up_bytes_per_s,
-                down_bytes_per_s,
-                bandwidth_bytes_per_s,
+                up_bytes_per_s: bounds::bytes(up_bytes_per_s),
+                down_bytes_per_s: bounds::bytes(down_bytes_per_s),
+                bandwidth_bytes_per_s: bounds::bytes(bandwidth_bytes_per_s),
             }),
             Event::NodeLoad {
                 node,
                 foreign_per_mille,
             } => cluster.node(node).map(|_| Change::Load {
                 node,
-                foreign_per_mille,
+                foreign_per_mille: foreign_per_mille.min(bounds::PER_MILLE),
             }),
             _ => None,
         });
@@ -106,7 +108,7 @@ impl Engine {
     }
 
     fn add_node(&mut self, facts: &NodeFacts) {
-        if facts.node.0 >= ID_MAX || facts.host.0 >= ID_MAX || facts.rack.0 >= ID_MAX {
+        if !in_range(facts) {
             return self.ignore("id out of range", facts);
         }
         let facts = *facts;
@@ -124,8 +126,8 @@ impl Engine {
     }
 
     fn change_node(&mut self, facts: &NodeFacts) {
-        if self.cluster.node(facts.node).is_none() {
-            return self.ignore("unknown node", facts);
+        if self.cluster.node(facts.node).is_none() || !in_range(facts) {
+            return self.ignore("unknown node, or id out of range", facts);
         }
         let facts = *facts;
         if self.cluster.is_rack(facts.rack) {
@@ -476,4 +478,10 @@ impl Engine {
         self.set_row(job, ask, place, row);
         self.settle_level(job, ask, floor);
     }
+}
+
+/// Whether tables by a node's ids stay small.
+fn in_range(facts: &NodeFacts) -> bool {
+    let ids = [facts.node.0, facts.host.0, facts.rack.0];
+    ids.into_iter().all(|id| id < ID_MAX)
 }

@@ -1,7 +1,7 @@
 //! The control plane: requests and replies as JSON, a few per second at the most. Reports,
 //! placement of submissions, reload, and the audit that hosts compare with their own books.
 
-use super::{Engine, build};
+use super::{Engine, bounds, build};
 use crate::change::World;
 use crate::cluster::Queue;
 use crate::config::{Config, Section, unknown};
@@ -31,7 +31,7 @@ impl Engine {
     /// # Errors
     /// What is wrong with the request or with what it asks for; nothing has changed then.
     pub fn request(&mut self, now: Millis, request: &Value) -> Result<Value, RequestError> {
-        self.now = self.now.max(now);
+        self.now = self.now.max(bounds::time(now));
         let mut section = Section::new("", request).map_err(refused)?;
         let op = section.text("op").map_err(refused)?.unwrap_or("");
         match op {

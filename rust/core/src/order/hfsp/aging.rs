@@ -18,6 +18,14 @@ const NOTHING: f64 = 1e-9;
 /// virtual cluster that is slower than the real one must not remember everything.
 const GHOSTS_MAX: usize = 1_024;
 
+/// How finely `advance` divides the time that it covers: one step may be no shorter than that part
+/// of it. Exact ageing has a step for every virtual task that ends, so a clock that jumps ahead,
+/// or thousands of jobs of tiny tasks, would keep it busy without end.
+const STEPS_MAX: f64 = 1e6;
+/// The same in the engine, which covers a second at a time with thousands of phases: a slot may
+/// stand idle virtually for a sixteenth of that.
+const COARSE_STEPS_MAX: f64 = 16.0;
+
 /// All tasks of one kind of a job, which HFSP treats as a job of its own (HF-11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PhaseId {
@@ -82,6 +90,8 @@ pub struct Aging {
     slots: u32,
     /// Whether phases take turns if there are more of them than slots.
     turns: bool,
+    /// How many steps one `advance` takes at the most.
+    steps_max: f64,
     /// By number; the numbers of those that left are used again.
     phases: Vec<Phase>,
     unused: Vec<u32>,
@@ -100,16 +110,18 @@ impl Aging {
         Aging {
             now,
             slots,
+            steps_max: STEPS_MAX,
             ..Aging::default()
         }
     }
 
-    /// The same, but while there are more phases than slots they take turns, each having its fair
-    /// part of the time. Whole slots would leave nothing to the phases that want most, which would
-    /// then not age at all, and could be passed by for ever (HF-1).
+    /// The engine's, with coarser steps. While there are more phases than slots they take turns,
+    /// each having its fair part of the time: whole slots would leave nothing to the phases that
+    /// want most, which would then not age at all, and could be passed by for ever (HF-1).
     pub fn taking_turns(now: f64, slots: u32) -> Aging {
         Aging {
             turns: true,
+            steps_max: COARSE_STEPS_MAX,
             ..Aging::new(now, slots)
         }
     }
@@ -270,17 +282,16 @@ impl Aging {
 
     /// Goes on to time `to`. Slots are dealt out anew after every change from outside, and
     /// whenever one would stand idle because a virtual task ends and its phase has no other
-    /// (HF-20). So it makes no difference in how many calls a time is covered.
+    /// (HF-20). So it makes no difference in how many calls a time is covered, as long as steps
+    /// are not too many.
     pub fn advance(&mut self, to: f64) {
+        let least = (to - self.now) / self.steps_max;
         while self.now < to {
             self.deal();
             let busy = self.phases.iter().filter_map(Phase::busy);
-            let step = busy.fold(to - self.now, f64::min);
-            self.run(if step < to - self.now {
-                self.now + step
-            } else {
-                to
-            });
+            let next = self.now + busy.fold(to - self.now, f64::min).max(least);
+            // A step too short to move the clock would be taken for ever.
+            self.run(if next > self.now { next.min(to) } else { to });
         }
         self.settle();
     }

@@ -130,6 +130,25 @@ fn more_jobs_than_slots_take_turns() {
 /// A job that was favoured keeps its virtual slots to its virtual end: the others age as
 /// in the fair cluster, not faster.
 #[test]
+fn a_clock_that_jumps_ahead_ends_what_there_is_in_a_bounded_number_of_steps() {
+    // A step for each task would be a million million of them.
+    let mut aging = Aging::taking_turns(0.0, 2);
+    for job in 0..3 {
+        aging.add(phase(job), u32::MAX, 1e12 + f64::from(job), 1.0);
+    }
+    aging.advance(1e9);
+    let left: f64 = (0..3).map(|job| left(&aging, job)).sum();
+    let worked = 3e12 + 3.0 - left;
+    assert!(
+        (worked - 2e9).abs() < 2e9 / 16.0,
+        "{worked} of two slots for 1e9"
+    );
+    aging.advance(1e15);
+    assert_eq!(order(&aging), [0, 1, 2]);
+    assert!((0..3).all(|job| aging.left(phase(job)) == Some(0.0)));
+}
+
+#[test]
 fn a_favoured_job_goes_on_virtually() {
     let mut aging = Aging::new(0.0, 2);
     aging.add(phase(1), 10, 100.0, 1.0);

@@ -1,0 +1,119 @@
+//! What events claim, brought into the range in which the engine and its policies reckon. No
+//! judgement here: an event that names something unknown is ignored elsewhere.
+//!
+//! A host's clock may be wrong, and users' claims are whatever they wrote. Bounding them once,
+//! at the door, is what lets every policy subtract two times or add two counts without a thought
+//! of overflow; an event out of range still counts, as the nearest that is in range, since a job
+//! whose clock is wrong must run all the same.
+
+use crate::event::{AskFacts, ContainerFacts, JobFacts, JobHints, NodeFacts, TaskFacts};
+use crate::resource::Resource;
+use crate::types::Millis;
+
+/// The last moment, some 278 years after the clock's beginning: `ShareKey::by_arrival` packs
+/// times into as many bits.
+const TIME_MAX_MS: Millis = (1 << 43) - 1;
+/// More containers than any cluster starts for one ask; 4,000 asks of as many still add up
+/// within a `u32`.
+const COUNT_MAX: u32 = 1 << 20;
+/// Eight pebibytes: larger than any job's input, and still exact as `f64`.
+const BYTES_MAX: u64 = 1 << 53;
+/// More of anything than a node has, be it in bytes; 32,000 nodes of as much still add up exactly.
+const AMOUNT_MAX: i64 = 1 << 48;
+/// All of a node, or of a task.
+pub(super) const PER_MILLE: u32 = 1_000;
+/// A job that writes a million bytes for each it reads is a fault of its profile.
+const SHUFFLE_PER_MILLE_MAX: u32 = 1_000_000_000;
+
+pub(super) fn time(at: Millis) -> Millis {
+    at.clamp(0, TIME_MAX_MS)
+}
+
+pub(super) fn count(count: u32) -> u32 {
+    count.min(COUNT_MAX)
+}
+
+pub(super) fn bytes(bytes: u64) -> u64 {
+    bytes.min(BYTES_MAX)
+}
+
+/// What a container or a node has: never less than nothing.
+pub(super) fn amount(resource: &Resource) -> Resource {
+    Resource(resource.0.map(|amount| amount.clamp(0, AMOUNT_MAX)))
+}
+
+/// What is free of a node: less than nothing if it is overcommitted.
+pub(super) fn free(resource: &Resource) -> Resource {
+    let bounded = |amount: i64| amount.clamp(-AMOUNT_MAX, AMOUNT_MAX);
+    Resource(resource.0.map(bounded))
+}
+
+pub(super) fn node(facts: &NodeFacts) -> NodeFacts {
+    NodeFacts {
+        capacity: amount(&facts.capacity),
+        free: free(&facts.free),
+        ..*facts
+    }
+}
+
+pub(super) fn job(facts: &JobFacts) -> JobFacts {
+    JobFacts {
+        submitted_ms: time(facts.submitted_ms),
+        ..*facts
+    }
+}
+
+pub(super) fn ask(facts: &AskFacts) -> AskFacts {
+    AskFacts {
+        count: count(facts.count),
+        // Not from zero up: an ask for less than nothing is a fault that the engine refuses.
+        resource: free(&facts.resource),
+        ..*facts
+    }
+}
+
+pub(super) fn container(facts: &ContainerFacts) -> ContainerFacts {
+    ContainerFacts {
+        started_ms: time(facts.started_ms),
+        resource: amount(&facts.resource),
+        ..*facts
+    }
+}
+
+pub(super) fn hints(hints: &JobHints) -> JobHints {
+    JobHints {
+        tasks: hints.tasks.map(|tasks| tasks.map(count)),
+        input_bytes: hints.input_bytes.map(bytes),
+        shuffle_per_mille: hints
+            .shuffle_per_mille
+            .map(|ratio| ratio.min(SHUFFLE_PER_MILLE_MAX)),
+        deadline_ms: hints.deadline_ms.map(time),
+        task_ms: hints.task_ms.map(|length| length.map(time)),
+        signature: hints.signature,
+    }
+}
+
+pub(super) fn task(facts: &TaskFacts) -> TaskFacts {
+    TaskFacts {
+        progress_per_mille: facts.progress_per_mille.min(PER_MILLE),
+        input_bytes: bytes(facts.input_bytes),
+        output_bytes: bytes(facts.output_bytes),
+        executing_since_ms: facts.executing_since_ms.map(time),
+        committing: facts.committing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_are_such_that_sums_and_differences_exist() {
+        assert!(COUNT_MAX.checked_mul(4_000).is_some());
+        assert!(AMOUNT_MAX.checked_mul(32_000).is_some());
+        assert!(TIME_MAX_MS.checked_mul(1_000_000).is_some());
+        assert_eq!(BYTES_MAX as f64 as u64, BYTES_MAX);
+        assert_eq!(time(Millis::MIN), 0);
+        assert_eq!(time(Millis::MAX), TIME_MAX_MS);
+    }
+}

@@ -10,6 +10,9 @@ STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
 # How many JVM test steps run at a time: a mini cluster spends about half of its time waiting, for
 # heartbeats and expiries that no processor makes shorter.
 LANES=${HEDDLE_TEST_LANES:-2}
+# These JVMs live for minutes: the optimising compiler and a parallel collector would take a
+# seventh of the time for themselves (measured with MapReduceTest).
+TEST_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xcheck:jni '-ea:io.heddle...')
 
 total_passed=0
 total_failed=0
@@ -113,7 +116,7 @@ run_junit() {
     fi
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}") \
         timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
-        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" -Xcheck:jni -ea:io.heddle... \
+        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${TEST_JVM_OPTIONS[@]}" \
         "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
         org.junit.runner.JUnitCore "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1

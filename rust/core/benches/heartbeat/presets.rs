@@ -4,8 +4,9 @@
 //! The cluster is full: every node has 8 slots and at each report 4 of its containers have ended,
 //! so that each heartbeat grants 4. Half a second passes in 1,000 heartbeats, then comes a tick.
 //! A job is of MapReduce, with maps by host and rack, then reduces, and all the hints there are;
-//! when nothing of it is pending any more another comes in its place. So the jobs that wait are always
-//! as many, and the containers and arrivals are the same whatever the policy and the number.
+//! when nothing of it is pending any more another comes in its place. So the jobs that wait are
+//! always as many, and the containers are the same whatever the policy, save those that delay
+//! scheduling holds back: with few jobs most nodes hold data of none, and wait.
 
 use super::common::{host_of, plain_ask, rack_place, row};
 use heddle_core::config::PRESETS;

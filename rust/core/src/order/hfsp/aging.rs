@@ -277,7 +277,8 @@ impl Aging {
             let busy = self.phases.iter().filter_map(Phase::busy);
             let step = busy.fold(to - self.now, f64::min);
             self.run(if step < to - self.now {
-                self.now + step
+                // Late on the clock a step may be too short to move it; it must go on all the same.
+                (self.now + step).max(self.now.next_up())
             } else {
                 to
             });

@@ -2,15 +2,20 @@
 //! see where the time of `./x bench` goes, and that a heartbeat's cost does not grow with the
 //! number of waiting jobs. Prints; asserts nothing, as machines are shared.
 //!
-//! `cargo bench -p heddle-core --bench heartbeat`
+//! `cargo bench -p heddle-core --bench heartbeat [-- PRESET...]`: every preset with 10 and with
+//! 5,000 jobs, ticks included (`heartbeat/presets.rs`), then, unless presets are named, the default
+//! one in situations of its own.
 
 // Measuring is what a clock is for.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "heartbeat/presets.rs"]
+mod presets;
 
 use common::{host_of, plain_ask, rack_place};
+use heddle_core::config::PRESETS;
 use heddle_core::event::{Event, JobFacts, NodeFacts};
 use heddle_core::types::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
@@ -31,11 +36,7 @@ struct Bench {
 
 impl Bench {
     fn new(jobs: u32, asks_mb: i64, rows: u32) -> Bench {
-        Bench::of("fair", jobs, asks_mb, rows)
-    }
-
-    fn of(policy: &str, jobs: u32, asks_mb: i64, rows: u32) -> Bench {
-        let config = json!({"policy": policy, "heartbeat_fill": 1.0});
+        let config = json!({"policy": "fair", "heartbeat_fill": 1.0});
         let setup = Setup::with_config(&config).expect("good");
         let mut bench = Bench {
             engine: Engine::new(setup).expect("good"),
@@ -135,53 +136,6 @@ impl Bench {
 }
 
 impl Bench {
-    /// As `run`, with a tick every thousand heartbeats (two reports a second of each node), on
-    /// which orders that share time move their jobs. The two are timed apart.
-    fn run_ticked(&mut self, name: &str, room: Resource) {
-        const TICKS: u32 = 50;
-        let mut done: VecDeque<(JobId, u64)> = VecDeque::new();
-        let (mut ticks_ns, mut beats_ns) = (0, 0);
-        for i in 0..TICKS * 1_000 {
-            if i % 1_000 == 0 {
-                self.now += 500;
-                self.events.push(Event::Tick);
-                let started = Instant::now();
-                self.step();
-                ticks_ns += started.elapsed().as_nanos();
-            }
-            // Containers live for about 2,000 heartbeats.
-            while done.len() > 8_000 {
-                let (job, key) = done.pop_front().expect("many are live");
-                self.events
-                    .push(Event::ContainerCompleted { job, key, exit: 0 });
-            }
-            self.events.push(Event::Heartbeat {
-                node: NodeId(i % NODES),
-                free: room,
-            });
-            let started = Instant::now();
-            self.step();
-            beats_ns += started.elapsed().as_nanos();
-            for decision in &self.decisions {
-                if let Decision::Grant { job, seq, .. } = decision {
-                    let key = self.next_key;
-                    self.events.push(Event::Ack {
-                        job: *job,
-                        seq: *seq,
-                        key,
-                    });
-                    done.push_back((*job, key));
-                    self.next_key += 1;
-                }
-            }
-        }
-        println!(
-            "{name:<46} {:>8.0} ns/heartbeat {:>8.0} us/tick",
-            beats_ns as f64 / f64::from(TICKS * 1_000),
-            ticks_ns as f64 / f64::from(TICKS) / 1_000.0,
-        );
-    }
-
     /// Many containers live, each replaced by an ask for one more: the books are large and asks
     /// come and go, as in a busy cluster.
     fn run_steady(&mut self, jobs: u32, per_node: u32) {
@@ -233,16 +187,25 @@ impl Bench {
 }
 
 fn main() {
+    // cargo adds `--bench`.
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let chosen: Vec<String> = chosen.into_iter().filter(|arg| arg != "--bench").collect();
+    let known = |name: &String| PRESETS.iter().any(|preset| preset.name == name);
+    if let Some(wrong) = chosen.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        eprintln!("no preset is called {wrong}; expected {}", names.join(", "));
+        std::process::exit(2);
+    }
+    presets::run(&chosen);
+    if chosen.is_empty() {
+        fair_apart();
+    }
+}
+
+/// The default policy in situations that are kept apart, without ticks.
+fn fair_apart() {
     Bench::new(100, 1024, 0).run_steady(100, 30);
     Bench::new(100, 1024, 0).run_steady(100, 3);
-    for policy in ["fair", "fair-original", "fifo"] {
-        for jobs in [10, 5_000] {
-            Bench::of(policy, jobs, 1024, 0).run_ticked(
-                &format!("{policy}, {jobs} jobs, 4 containers, ticks"),
-                Resource::new(4096, 4),
-            );
-        }
-    }
     for jobs in [10, 100, 1_000, 5_000] {
         Bench::new(jobs, 1024, 0).run(&format!("{jobs} jobs, nodes full"), Resource::ZERO);
         Bench::new(jobs, 8192, 0).run(

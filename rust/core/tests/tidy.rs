@@ -235,3 +235,13 @@ fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
         );
     }
 }
+
+#[test]
+fn every_preset_can_be_chosen_in_the_bench() {
+    let file = "integration/src/main/java/io/heddle/integration/bench/HeddlePolicy.java";
+    let text = fs::read_to_string(root().join(file)).expect("the bench has policies");
+    for preset in heddle_core::config::PRESETS {
+        let constant = format!("(\"{}\", ", preset.name);
+        assert!(text.contains(&constant), "{file} lacks {}", preset.name);
+    }
+}

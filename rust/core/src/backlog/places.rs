@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The asks that name one host or rack.
 #[derive(Debug, Default)]
 struct Place {
-    asks: BTreeSet<(ShareNodeId, ShapeId, Entry)>,
+    /// In order of service. Each set is small, as most of the moving about is in here.
+    asks: BTreeMap<(ShareNodeId, ShapeId), BTreeSet<Entry>>,
     /// How many of them are at or below a node of the tree of shares.
     below: BTreeMap<ShareNodeId, u32>,
 }
@@ -33,7 +34,7 @@ impl PlaceIndex {
             self.places.resize_with(place.index() + 1, Place::default);
         }
         let place = &mut self.places[place.index()];
-        if place.asks.insert((leaf, shape, entry)) {
+        if place.asks.entry((leaf, shape)).or_default().insert(entry) {
             for at in tree.path_up(leaf) {
                 *place.below.entry(at).or_insert(0) += 1;
             }
@@ -52,7 +53,13 @@ impl PlaceIndex {
         let Some(place) = self.places.get_mut(place.index()) else {
             return;
         };
-        if place.asks.remove(&(leaf, shape, entry)) {
+        let Some(asks) = place.asks.get_mut(&(leaf, shape)) else {
+            return;
+        };
+        if asks.remove(&entry) {
+            if asks.is_empty() {
+                place.asks.remove(&(leaf, shape));
+            }
             for at in tree.path_up(leaf) {
                 if let Some(count) = place.below.get_mut(&at) {
                     *count -= 1;
@@ -61,6 +68,23 @@ impl PlaceIndex {
                     }
                 }
             }
+        }
+    }
+
+    /// Moves an ask of a place in the order of service, if it is there.
+    pub fn rekey(
+        &mut self,
+        place: PlaceId,
+        (leaf, shape): (ShareNodeId, ShapeId),
+        before: Entry,
+        after: Entry,
+    ) {
+        let place = self.places.get_mut(place.index());
+        let asks = place.and_then(|place| place.asks.get_mut(&(leaf, shape)));
+        if let Some(asks) = asks
+            && asks.remove(&before)
+        {
+            asks.insert(after);
         }
     }
 
@@ -78,25 +102,18 @@ impl PlaceIndex {
         leaf: ShareNodeId,
         shape: ShapeId,
     ) -> impl Iterator<Item = &Entry> {
-        self.places
-            .get(place.index())
-            .into_iter()
-            .flat_map(move |place| {
-                place
-                    .asks
-                    .range((leaf, shape, Entry::FIRST)..)
-                    .take_while(move |(at, of, _)| *at == leaf && *of == shape)
-                    .map(|(_, _, entry)| entry)
-            })
+        let place = self.places.get(place.index());
+        let asks = place.and_then(|place| place.asks.get(&(leaf, shape)));
+        asks.into_iter().flatten()
     }
 
     /// Every indexed (place, leaf, shape, entry); for the invariants.
     pub fn all(&self) -> impl Iterator<Item = (PlaceId, ShareNodeId, ShapeId, Entry)> {
         self.places.iter().enumerate().flat_map(|(i, place)| {
-            place
-                .asks
-                .iter()
-                .map(move |(leaf, shape, entry)| (PlaceId(i as u32), *leaf, *shape, *entry))
+            place.asks.iter().flat_map(move |((leaf, shape), asks)| {
+                let place = PlaceId(i as u32);
+                asks.iter().map(move |entry| (place, *leaf, *shape, *entry))
+            })
         })
     }
 }

@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Puts an ask into, or takes it out of, all indexes, as its standing says.
-    pub(super) fn list_everywhere(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
+    fn list_everywhere(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
         let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
@@ -104,6 +104,32 @@ impl Engine {
                 places.remove(&self.tree, *place, leaf, shape, entry);
             }
         }
+    }
+
+    /// Gives an ask that stands in the backlog the key that its job has now. `before` is the one
+    /// that it had, under which `unlist` took it from its leaf.
+    pub(super) fn relist(&mut self, job_id: JobId, ask_id: AskId, before: Entry) {
+        let job = self.cluster.job(job_id).expect("the caller found it");
+        let ask = job.ask(ask_id).expect("the caller found it");
+        list(&mut self.backlog, &self.tree, job, ask, true);
+        let (at, after) = ((job.leaf, ask.shape), entry(job, ask));
+        if before == after {
+            return;
+        }
+        for (place, row) in &ask.rows {
+            if is_indexed(&self.cluster, ask, *place, *row) {
+                self.backlog.places.rekey(*place, at, before, after);
+            }
+        }
+    }
+
+    /// Takes an ask from its leaf and classes, but not from its places, of which there may be
+    /// thousands; its key there.
+    pub(super) fn unlist(&mut self, job_id: JobId, ask_id: AskId) -> Entry {
+        let job = self.cluster.job(job_id).expect("the caller found it");
+        let ask = job.ask(ask_id).expect("the caller found it");
+        list(&mut self.backlog, &self.tree, job, ask, false);
+        entry(job, ask)
     }
 
     /// Takes an ask out of the backlog: nothing is pending, or its key is about to change.

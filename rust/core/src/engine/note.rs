@@ -94,14 +94,16 @@ impl Engine {
             let ask = job.ask(*ask);
             ask.is_some_and(|ask| ask.standing != Standing::Out)
         };
-        let standing: Vec<AskId> = self.ask_ids(id).filter(stands).collect();
-        for ask in standing.iter().filter(|_| moved) {
-            self.list_everywhere(id, *ask, false);
-        }
+        let standing = self.ask_ids(id).filter(|ask| moved && stands(ask));
+        let standing: Vec<AskId> = standing.collect();
+        let unlisted: Vec<_> = standing
+            .into_iter()
+            .map(|ask| (ask, self.unlist(id, ask)))
+            .collect();
         let job = self.cluster.job_mut(id).expect("it was found above");
         (job.order_keys, job.tags, job.window, job.admitted) = (keys, tags, window, admitted);
-        for ask in standing.iter().filter(|_| moved) {
-            self.list_everywhere(id, *ask, true);
+        for (ask, before) in unlisted {
+            self.relist(id, ask, before);
         }
         for ask in self.ask_ids(id) {
             let job = self.cluster.job(id).expect("it was found above");

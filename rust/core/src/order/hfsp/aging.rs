@@ -290,8 +290,8 @@ impl Aging {
             self.deal();
             let busy = self.phases.iter().filter_map(Phase::busy);
             let next = self.now + busy.fold(to - self.now, f64::min).max(least);
-            // A step too short to move the clock would be taken for ever.
-            self.run(if next > self.now { next.min(to) } else { to });
+            // Late on the clock a step may be too short to move it; it must go on all the same.
+            self.run(next.max(self.now.next_up()).min(to));
         }
         self.settle();
     }

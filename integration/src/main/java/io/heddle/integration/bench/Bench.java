@@ -102,6 +102,7 @@ public final class Bench {
       progress(workload, results, start);
     }
     out.println();
+    out.println("Heddle's policy: " + options.policy.label);
     List<String> missed = new Report(results, options.schedulers, out).print();
     double seconds = (System.nanoTime() - start) / 1e9;
     if (options.out != null) {
@@ -121,8 +122,8 @@ public final class Bench {
       throws Exception {
     Path folder = Files.createTempDirectory("heddle-bench");
     Shape shape = workload.shape();
-    try (Driver driver = new Driver(kind, new RmHarness(kind, shape, folder), shape, options.seed,
-        options.cpuClock)) {
+    RmHarness harness = new RmHarness(kind, shape, options.policy, folder);
+    try (Driver driver = new Driver(kind, harness, shape, options.seed, options.cpuClock)) {
       return workload.run(driver, warmUp);
     } finally {
       delete(folder);

@@ -24,6 +24,8 @@ final class BenchOptions {
   final boolean help;
   final boolean quick;
   final List<SchedulerKind> schedulers = new ArrayList<>();
+  /** What Heddle decides by. */
+  final HeddlePolicy policy;
   final List<Workload> workloads;
   final int rounds;
   final long seed;
@@ -39,7 +41,9 @@ final class BenchOptions {
     for (String label : line.getOptionValue("schedulers", ALL).split(",")) {
       schedulers.add(SchedulerKind.byLabel(label.trim()));
     }
-    workloads = Catalogue.select(quick, line.getOptionValue("workloads"));
+    policy = HeddlePolicy.byLabel(
+        line.getOptionValue("policy", HeddlePolicy.FAIR_FIFO.label).trim());
+    workloads = workloads(line);
     rounds = number(line, "rounds", quick ? 1 : 3, 1);
     seed = number(line, "seed", 1, 0);
     String clock = line.getOptionValue("clock", "wall");
@@ -49,6 +53,25 @@ final class BenchOptions {
     cpuClock = clock.equals("cpu");
     out = line.hasOption("out") ? Paths.get(line.getOptionValue("out")) : null;
     commandLine = "./x bench" + (args.length == 0 ? "" : " " + String.join(" ", args));
+  }
+
+  /** Those asked for; of all, those that the policy can be measured in. */
+  private List<Workload> workloads(CommandLine line) throws ParseException {
+    String names = line.getOptionValue("workloads");
+    List<Workload> chosen = Catalogue.select(quick, names);
+    boolean limitless = schedulers.contains(SchedulerKind.HEDDLE) && !policy.keepsQueues;
+    List<Workload> limited = new ArrayList<>();
+    for (Workload workload : chosen) {
+      if (limitless && workload.shape().isLimited()) {
+        limited.add(workload);
+      }
+    }
+    if (names != null && !limited.isEmpty()) {
+      throw new ParseException("--workloads: " + limited.get(0).name() + " is about limits of "
+          + "queues, and policy " + policy.label + " has one line for all jobs; leave it out");
+    }
+    chosen.removeAll(limited);
+    return chosen;
   }
 
   private static int number(CommandLine line, String name, int otherwise, int least)
@@ -74,6 +97,10 @@ final class BenchOptions {
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
     options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
         + "heddle; default " + ALL));
+    options.addOption(valued("policy", "NAME", "Heddle's policy, of " + HeddlePolicy.labels()
+        + "; default " + HeddlePolicy.FAIR_FIFO.label + ", which is fair between queues and first "
+        + "come first served inside. A policy with one line for all jobs runs no workload of the "
+        + "family limited"));
     options.addOption(valued("workloads", "LIST", "names, or families of names: steady, "
         + "mapreduce, churn, fit, limited, full, large; default all"));
     options.addOption(valued("rounds", "N", "measured rounds of each; default 3, quick 1"));

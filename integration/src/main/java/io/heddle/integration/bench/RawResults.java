@@ -31,6 +31,7 @@ final class RawResults {
         .format(DateTimeFormatter.ISO_OFFSET_DATE_TIME));
     root.put("command", options.commandLine);
     root.put("seconds", Math.round(seconds));
+    root.put("policy", options.policy.label);
     root.put("seed", options.seed);
     root.put("clock", options.cpuClock ? "cpu" : "wall");
     root.put("hadoop", VersionInfo.getVersion());
@@ -46,15 +47,16 @@ final class RawResults {
       for (SchedulerKind kind : options.schedulers) {
         int round = 0;
         for (Measurement measurement : results.rounds(workload, kind)) {
-          describe(runs.addObject(), workload, kind, ++round, measurement);
+          ObjectNode run = runs.addObject();
+          run.put("workload", workload.name()).put("scheduler", kind.label);
+          run.put("policy", kind == SchedulerKind.HEDDLE ? options.policy.label : "");
+          describe(run.put("round", ++round), measurement);
         }
       }
     }
   }
 
-  private static void describe(ObjectNode run, Workload workload, SchedulerKind kind, int round,
-      Measurement m) {
-    run.put("workload", workload.name()).put("scheduler", kind.label).put("round", round);
+  private static void describe(ObjectNode run, Measurement m) {
     run.put("heartbeats", m.heartbeats).put("heartbeat_ns", m.heartbeatNanos);
     run.put("heartbeat_p50_us", m.quantileMicros(0.50));
     run.put("heartbeat_p99_us", m.quantileMicros(0.99));

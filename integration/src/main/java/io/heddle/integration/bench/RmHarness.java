@@ -34,12 +34,12 @@ final class RmHarness implements AutoCloseable {
   private final RMContainerTokenSecretManager containerTokens;
   private final RMNodeLabelsManager labels;
 
-  RmHarness(SchedulerKind kind, Shape shape, Path folder) throws Exception {
+  RmHarness(SchedulerKind kind, Shape shape, HeddlePolicy policy, Path folder) throws Exception {
     resetStatics();
     conf = SchedulerKind.common();
     // The largest and smallest container are statics of the JVM too, read from the first conf.
     ResourceUtils.resetResourceTypes(conf);
-    kind.configure(conf, shape, folder);
+    kind.configure(conf, shape, policy, folder);
     containerTokens = new RMContainerTokenSecretManager(conf);
     containerTokens.start();
     nmTokens = new NMTokenSecretManagerInRM(conf);

@@ -24,7 +24,7 @@ enum SchedulerKind {
   /** YARN's books and nothing else: the floor that no scheduler in Java's place can go below. */
   STUB("stub", BookkeepingScheduler.class.getName()) {
     @Override
-    void configure(Configuration conf, Shape shape, Path folder) {
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder) {
       conf.setInt(BookkeepingScheduler.QUEUES, shape.queues);
       if (shape.isLimited()) {
         // It knows no queues: what they may use together is the limit.
@@ -40,7 +40,8 @@ enum SchedulerKind {
   FAIR("fair",
       "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler") {
     @Override
-    void configure(Configuration conf, Shape shape, Path folder) throws IOException {
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
       StringBuilder xml = new StringBuilder("<?xml version=\"1.0\"?>\n<allocations>\n");
       xml.append("<queue name=\"root\">\n");
       for (int q = 0; q < shape.queues; q++) {
@@ -76,7 +77,7 @@ enum SchedulerKind {
    */
   CAPACITY("capacity", SchedulerKind.CAPACITY_CLASS) {
     @Override
-    void configure(Configuration conf, Shape shape, Path folder) {
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder) {
       capacity(conf, shape);
       conf.setBoolean(CAPACITY_PREFIX + "schedule-asynchronously.enable", false);
     }
@@ -88,7 +89,7 @@ enum SchedulerKind {
    */
   CAPACITY_ASYNC("capacity-async", SchedulerKind.CAPACITY_CLASS) {
     @Override
-    void configure(Configuration conf, Shape shape, Path folder) {
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder) {
       capacity(conf, shape);
       conf.setBoolean(CAPACITY_PREFIX + "schedule-asynchronously.enable", true);
     }
@@ -99,15 +100,17 @@ enum SchedulerKind {
     }
   },
 
-  /** Heddle: fair between queues, first come first served inside, a heartbeat may fill the node. */
+  /**
+   * Heddle with a policy of its own; a heartbeat may fill the node. Its tick's thread sleeps as the
+   * others' update threads do: the driver's update() is the tick, so policies that need it have it.
+   */
   HEDDLE("heddle", "io.heddle.yarn.HeddleScheduler") {
     @Override
-    void configure(Configuration conf, Shape shape, Path folder) throws IOException {
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
       ObjectMapper json = new ObjectMapper();
       ObjectNode root = json.createObjectNode();
-      ObjectNode policy = root.putObject("policy");
-      policy.put("share", "fair").put("order", "fifo");
-      policy.put("place", shape.localityDelay ? "delay" : "local-first");
+      policy.choose(root, shape);
       if (shape.localityDelay) {
         root.putObject("delay").put("node_wait_ms", shape.roundMs)
             .put("rack_wait_ms", shape.roundMs);
@@ -117,6 +120,7 @@ enum SchedulerKind {
       for (int q = 0; q < shape.queues; q++) {
         ObjectNode queue = queues.addObject().put("path", "root." + Shape.queueName(q));
         queue.put("max_am_share", 1.0);
+        policy.equip(queue);
         if (shape.isLimited()) {
           queue.putObject("max_share").put("memory-mb", shape.queueLimitMb());
         }
@@ -141,8 +145,13 @@ enum SchedulerKind {
     this.className = className;
   }
 
-  /** Writes this scheduler's own settings into {@code conf}, its files into {@code folder}. */
-  abstract void configure(Configuration conf, Shape shape, Path folder) throws IOException;
+  /**
+   * Writes this scheduler's own settings into {@code conf}, its files into {@code folder}.
+   *
+   * @param policy what Heddle decides by
+   */
+  abstract void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+      throws IOException;
 
   /** Whether containers are placed outside {@code handle(NODE_UPDATE)}. */
   boolean asynchronous() {

@@ -1,0 +1,108 @@
+package io.heddle.integration.bench;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.util.Collections;
+import java.util.List;
+import org.apache.commons.cli.ParseException;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+
+/** The bench's choice of a policy. What a policy costs is no test's business. */
+public class BenchTest {
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
+  private static BenchOptions parse(String... arguments) throws ParseException {
+    return BenchOptions.parse(arguments);
+  }
+
+  private static String refusal(String... arguments) {
+    return assertThrows(ParseException.class, () -> BenchOptions.parse(arguments)).getMessage();
+  }
+
+  private static boolean limits(BenchOptions options) {
+    return options.workloads.stream().anyMatch(workload -> workload.shape().isLimited());
+  }
+
+  @Test
+  public void thePolicyIsWhatTheGoalsWereSetForUnlessTold() throws Exception {
+    assertEquals(HeddlePolicy.FAIR_FIFO, parse().policy);
+    assertEquals(HeddlePolicy.HFSP, parse("--policy", "hfsp").policy);
+    assertEquals(HeddlePolicy.FAIR, parse("--policy=fair").policy);
+  }
+
+  @Test
+  public void anUnknownPolicyIsRefusedWithTheKnownOnes() {
+    String said = refusal("--policy", "fare");
+    assertTrue(said, said.contains("--policy") && said.contains("'fare'"));
+    for (HeddlePolicy policy : HeddlePolicy.values()) {
+      assertTrue(said, said.contains(policy.label));
+    }
+  }
+
+  @Test
+  public void limitsOfQueuesAreMeasuredOnlyWithQueues() throws Exception {
+    assertTrue(limits(parse("--policy", "dynamic-priority")));
+    assertFalse(limits(parse("--policy", "hfsp")));
+    String said = refusal("--policy", "hfsp", "--workloads", "full,limited-10");
+    assertTrue(said, said.contains("limited-10") && said.contains("hfsp"));
+    assertTrue("stock schedulers have queues", limits(parse("--policy", "hfsp", "--schedulers",
+        "fair,capacity", "--workloads", "limited-10")));
+  }
+
+  @Test
+  public void helpNamesThePolicies() {
+    StringWriter text = new StringWriter();
+    BenchOptions.printHelp(new PrintWriter(text));
+    String words = text.toString().replaceAll("\\s+", " ");
+    assertTrue(words, words.contains(HeddlePolicy.labels()));
+  }
+
+  @Test
+  public void everyPolicyRunsJobsAndLimitsAsItSays() throws Exception {
+    for (HeddlePolicy policy : HeddlePolicy.values()) {
+      Measurement measurement = run(policy, new ChurnWorkload(60, 16));
+      assertTrue(policy.label, measurement.containers > 60);
+      if (policy.keepsQueues) {
+        // A violation if more runs than the limits allow.
+        run(policy, new WaitingWorkload(WaitingWorkload.Room.LIMITED, 10, 0));
+      }
+    }
+  }
+
+  @Test
+  public void resultsNameThePolicy() throws Exception {
+    BenchOptions options = parse("--policy", "fifo", "--schedulers", "heddle");
+    Workload workload = new ChurnWorkload(10, 4);
+    Results results = new Results();
+    results.add(workload, SchedulerKind.HEDDLE, run(options.policy, workload));
+    ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
+    Path json = new RawResults(options, results, Collections.emptyList(), now, 1)
+        .write(folder.getRoot().toPath(), now);
+    String text = new String(Files.readAllBytes(json), "UTF-8");
+    assertTrue(text, text.contains("\"policy\" : \"fifo\""));
+    Path csv = json.resolveSibling(json.getFileName().toString().replace(".json", ".csv"));
+    List<String> lines = Files.readAllLines(csv);
+    assertTrue(lines.get(0), lines.get(0).startsWith("workload,scheduler,policy,round,"));
+    assertTrue(lines.get(1), lines.get(1).startsWith("churn,heddle,fifo,1,"));
+  }
+
+  private Measurement run(HeddlePolicy policy, Workload workload) throws Exception {
+    SchedulerKind kind = SchedulerKind.HEDDLE;
+    RmHarness harness =
+        new RmHarness(kind, workload.shape(), policy, folder.newFolder().toPath());
+    try (Driver driver = new Driver(kind, harness, workload.shape(), 1, false)) {
+      return workload.run(driver, false);
+    }
+  }
+}

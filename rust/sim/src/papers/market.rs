@@ -198,15 +198,12 @@ pub(super) fn levels() -> Checked<Table> {
         (4..=6).contains(&better),
     );
     table.note(
-        "User 1's quotas are 2 of the 120 map slots and 1 of the 30 reduce slots (DP-16). What",
+        "Maps and reduces together. Of the map slots in use user 1 holds 0.017, its quota of",
     );
     table.note(
-        "it holds beyond them others do not use: the second pass hands that to the oldest job",
+        "2 of 120. The rest is reduces, 2.8 slots where its quota is 1 of 30: what others leave",
     );
-    table.note(
-        "(DP-10, DP-21), as it must, and the oldest is mostly the lowest bidder's. It is free",
-    );
-    table.note("and may be reclaimed, so it is no share; in the paper user 1 fell short instead.");
+    table.note("of theirs goes to the oldest job (DP-10, DP-21). Without reclaims it holds 7.");
     Ok(table)
 }
 
@@ -280,9 +277,7 @@ pub(super) fn boosts() -> Checked<Table> {
     );
     table.note("3 is what shares predict: 4/13 of the slots against 1/10.");
     table.note("Means over 5 seeds; maps take 60 s +-30 %. With maps of exactly 60 s, the time");
-    table.note(
-        "between two reclaims, they cost +7.3 %: all tasks keep step with the reclaims. Whether",
-    );
-    table.note("the least progressed or the latest task goes makes no difference here.");
+    table.note("between two reclaims, they cost +7.3 %: all tasks keep step with the reclaims.");
+    table.note("There, whether the least progressed or the latest task goes made no difference.");
     Ok(table)
 }

@@ -251,3 +251,40 @@ fn a_load_of_others_takes_slots_and_gives_them_back() {
     assert!((22_000..24_500).contains(&took[0]), "{took:?}");
     assert!((11_000..12_500).contains(&took[1]), "{took:?}");
 }
+
+/// Figure 5 of ShuffleWatcher: two jobs of one user whose input is replicated on both racks.
+/// Earlier schedulers run half of each job on each rack, and half of the shuffle crosses; SAMP
+/// gives each job a rack of its own, and nothing has to.
+#[test]
+fn shuffle_watcher_gives_each_of_two_jobs_a_rack_where_its_baseline_spreads_both() {
+    let hardware = small();
+    assert_eq!(
+        hardware.racks, 2,
+        "with two racks, HDFS puts every block on both"
+    );
+    let job = || JobPlan {
+        user: "ann".to_string(),
+        class: "heavy".to_string(),
+        // 4 reduce slots: a rack's free slot nearly always finds reduces of both jobs waiting.
+        tasks: [160, 32],
+        input_bytes: 160 * hardware.block_bytes,
+        shuffle_bytes: 320 * hardware.block_bytes,
+        profiled: true,
+        ..JobPlan::default()
+    };
+    let under = |place: &str| {
+        let stages = json!({"share": "fair", "order": "fifo", "place": place});
+        run(
+            jobs(hardware, vec![job(), job()]),
+            checked(json!({"policy": stages})),
+        )
+    };
+    let (fair, watcher) = (under("local-first"), under("shuffle-watcher"));
+    assert_ne!(fair.digest, watcher.digest);
+    let shuffled = 2.0 * job().shuffle_bytes as f64;
+    let part = |results: &Results| results.crossed()[1] / shuffled;
+    let (before, after) = (part(&fair), part(&watcher));
+    assert!((0.4..0.6).contains(&before), "half crosses: {before}");
+    // Not 0: no slot waits (SW-8), so each job's first and last tasks run wherever one is free.
+    assert!(after < 0.5 * before, "{after} against {before}");
+}

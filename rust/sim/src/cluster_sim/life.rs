@@ -12,6 +12,13 @@ use heddle_core::types::{JobId, Millis, NodeId, PlaceId, QueueId, UserId};
 use serde_json::json;
 use std::collections::BTreeMap;
 
+/// What tells runs of one program apart from others: a hash of its name (FNV-1a), the same in
+/// every run of the simulator.
+fn signature(program: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    program.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
 impl ClusterSim {
     pub(super) fn submit_planned(&mut self, i: usize) -> Checked {
         self.submissions_left -= 1;
@@ -94,7 +101,7 @@ impl ClusterSim {
                 .map(|ratio| ratio as u32),
             deadline_ms: plan.goal_ms.map(|goal_ms| self.now + goal_ms),
             task_ms: lengths.map(|ms| plan.profiled.then_some(ms + overhead_ms)),
-            signature: None,
+            signature: (!plan.class.is_empty()).then(|| signature(&plan.class)),
         }
     }
 
@@ -262,5 +269,28 @@ impl ClusterSim {
         }
         self.results.jobs.push(job.record);
         job.stream
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_sim::{Options, Workload};
+
+    #[test]
+    fn the_engine_is_told_which_jobs_are_runs_of_one_program() {
+        let options = Options::new("test", json!({}));
+        let sim = ClusterSim::new(Workload::default(), options).expect("nothing is wrong");
+        let of = |class: &str| {
+            let class = class.to_string();
+            let plan = JobPlan {
+                class,
+                ..JobPlan::default()
+            };
+            sim.hints(&plan).signature
+        };
+        assert_eq!(of("grep"), of("grep"));
+        assert_ne!(of("grep"), of("sort"));
+        assert_eq!(of(""), None);
     }
 }

@@ -29,7 +29,8 @@ pub struct JobPlan {
     pub submit_ms: Millis,
     /// Who submits it; the queue is the user's.
     pub user: String,
-    /// What sort of job it is, for reports.
+    /// What sort of job it is, for reports; the engine takes jobs of one class for runs of one
+    /// program, if it is not empty.
     pub class: String,
     /// YARN's application priority.
     pub priority: i32,

@@ -2,10 +2,10 @@
 //! The machines are those of the paper's Table 2, a slot per core (DP-50); a map takes 60 s,
 //! which the paper does not say.
 
-use super::{Table, change, percent, simulate};
+use super::{Table, change, percent, simulate, simulate_with};
 use crate::cluster_sim::metrics::mean;
 use crate::cluster_sim::workload::{PiUser, pi_streams};
-use crate::cluster_sim::{Hardware, Results};
+use crate::cluster_sim::{Hardware, JobRecord, Options, Results, Workload};
 use crate::failure::Checked;
 use serde_json::{Value, json};
 
@@ -197,7 +197,39 @@ pub(super) fn levels() -> Checked<Table> {
         format!("{better} of 10"),
         (4..=6).contains(&better),
     );
+    table.note(
+        "Maps and reduces together. Of the map slots in use user 1 holds 0.017, its quota of",
+    );
+    table.note(
+        "2 of 120. The rest is reduces, 2.8 slots where its quota is 1 of 30: what others leave",
+    );
+    table.note("of theirs goes to the oldest job (DP-10, DP-21). Without reclaims it holds 7.");
     Ok(table)
+}
+
+/// Runs over which DP-60's means are taken.
+const SEEDS: u64 = 5;
+
+/// Maps that take 60 s give or take 30 %. With maps of exactly the time between two reclaims all
+/// slots fall free together and every reclaim finds all tasks at one point of their course, as
+/// would not happen on machines.
+fn uneven(workload: &Workload, name: &str, reclaim: bool) -> Checked<Vec<Results>> {
+    let run = |seed| {
+        let mut options = Options::new(name, bidding(reclaim));
+        options.seed = seed;
+        options.trouble.jitter_per_mille = 300;
+        simulate_with(workload, options)
+    };
+    (1..=SEEDS).map(run).collect()
+}
+
+/// The mean time of the jobs that `chosen` admits, over all runs.
+fn time_s(runs: &[Results], chosen: impl Fn(&JobRecord) -> bool) -> f64 {
+    let times: Vec<f64> = runs
+        .iter()
+        .flat_map(|run| run.sojourns_s(&chosen))
+        .collect();
+    mean(&times)
 }
 
 /// DP-60: 10 users with 10 jobs each, user n's rate is fourfold for job n.
@@ -211,21 +243,14 @@ pub(super) fn boosts() -> Checked<Table> {
         })
         .collect();
     let workload = pi_streams(small(), &users, MAP_MS);
-    let plain = PiUser::unboosted(&users);
-    let plain = simulate(
-        &pi_streams(small(), &plain, MAP_MS),
-        "no boosts",
-        bidding(false),
-    )?;
+    let boosted = |job: &JobRecord| {
+        let n: u32 = job.user.trim_start_matches("user").parse().unwrap_or(0);
+        job.number == Some(n - 1)
+    };
     let mut means = Vec::new();
     for (reclaim, name) in [(true, "with reclaims"), (false, "without")] {
-        let results = simulate(&workload, name, bidding(reclaim))?;
-        let boosted = |user: &str, number: Option<u32>| {
-            let n: u32 = user.trim_start_matches("user").parse().unwrap_or(0);
-            number == Some(n - 1)
-        };
-        let fast = mean(&results.sojourns_s(|job| boosted(&job.user, job.number)));
-        let slow = mean(&results.sojourns_s(|job| !boosted(&job.user, job.number)));
+        let runs = uneven(&workload, name, reclaim)?;
+        let (fast, slow) = (time_s(&runs, boosted), time_s(&runs, |job| !boosted(job)));
         let ratio = slow / fast;
         table.row(
             &format!("others' time over a boosted job's, {name}"),
@@ -233,7 +258,7 @@ pub(super) fn boosts() -> Checked<Table> {
             format!("{ratio:.2} ({slow:.0} / {fast:.0})"),
             (2.3..4.0).contains(&ratio),
         );
-        means.push(results.mean_sojourn_s());
+        means.push(time_s(&runs, |_| true));
     }
     let overhead = change(means[0], means[1]);
     table.row(
@@ -242,12 +267,17 @@ pub(super) fn boosts() -> Checked<Table> {
         percent(overhead),
         overhead < 2.6,
     );
+    let plain = pi_streams(small(), &PiUser::unboosted(&users), MAP_MS);
+    let plain = uneven(&plain, "no boosts", false)?;
     table.row(
         "mean time without any boost, s",
         "-",
-        format!("{:.0}", plain.mean_sojourn_s()),
+        format!("{:.0}", time_s(&plain, |_| true)),
         None,
     );
     table.note("3 is what shares predict: 4/13 of the slots against 1/10.");
+    table.note("Means over 5 seeds; maps take 60 s +-30 %. With maps of exactly 60 s, the time");
+    table.note("between two reclaims, they cost +7.3 %: all tasks keep step with the reclaims.");
+    table.note("There, whether the least progressed or the latest task goes made no difference.");
     Ok(table)
 }

@@ -63,25 +63,44 @@ impl Line {
         }
     }
 
-    /// Restores the order after ranks have changed, moving as few items as can be.
-    pub(super) fn resort<R: Ord>(&mut self, rank: impl Fn(u32) -> R) {
+    /// Restores the order after ranks have changed, moving as few items as can be, and no more
+    /// than `moves_max`: beyond, those that leave or reach a place nearest to the front are moved,
+    /// as they are served next, and the others stand where they stood until a later call.
+    pub(super) fn resort<R: Ord>(&mut self, moves_max: usize, rank: impl Fn(u32) -> R) {
         let ranks: Vec<R> = self.order.iter().map(|item| rank(*item)).collect();
         if ranks.is_sorted() {
             return;
         }
         let stays = longest_rising(&ranks);
-        let order = std::mem::take(&mut self.order);
-        let mut movers = Vec::new();
-        for (item, stays) in order.into_iter().zip(stays) {
-            if stays {
-                self.order.push(item);
-            } else {
-                movers.push(item);
+        // Positions in the old order, as they follow each other in the new one.
+        let mut by_rank: Vec<usize> = (0..ranks.len()).collect();
+        by_rank.sort_by(|a, b| ranks[*a].cmp(&ranks[*b]));
+        let moves = chosen(&by_rank, &stays, moves_max);
+        let items = self.order.clone();
+        let mut at = 0;
+        self.order.retain(|_| {
+            at += 1;
+            !moves[at - 1]
+        });
+        let mut before = None;
+        for at in by_rank {
+            if moves[at] {
+                self.insert_after(before, items[at]);
+            } else if !stays[at] {
+                continue;
             }
+            before = Some(items[at]);
         }
-        for item in movers {
-            self.insert(item, &rank);
-        }
+    }
+
+    fn insert_after(&mut self, before: Option<u32>, item: u32) {
+        let at = before.map_or(0, |before| {
+            let label = self.label(before);
+            let after = |i: &u32| self.labels[*i as usize] <= label;
+            self.order.partition_point(after)
+        });
+        self.order.insert(at, item);
+        self.set_label(at);
     }
 
     fn set_label(&mut self, at: usize) {
@@ -143,6 +162,23 @@ fn midpoint(a: i64, b: i64) -> i64 {
     ((i128::from(a) + i128::from(b)).div_euclid(2)) as i64
 }
 
+/// Which positions are to move: those that do not stay, or as many of them as may, chosen by how
+/// near to the front they leave a place or get one.
+fn chosen(by_rank: &[usize], stays: &[bool], moves_max: usize) -> Vec<bool> {
+    let nearest = by_rank
+        .iter()
+        .enumerate()
+        .map(|(to, at)| (to.min(*at), *at));
+    let mut movers: Vec<(usize, usize)> = nearest.filter(|(_, at)| !stays[*at]).collect();
+    if movers.len() > moves_max {
+        movers.select_nth_unstable(moves_max);
+        movers.truncate(moves_max);
+    }
+    let mut moves = vec![false; stays.len()];
+    movers.into_iter().for_each(|(_, at)| moves[at] = true);
+    moves
+}
+
 /// Which elements belong to one longest strictly rising subsequence. O(n log n).
 fn longest_rising<R: Ord>(ranks: &[R]) -> Vec<bool> {
     // The end of the best subsequence of each length, and each element's predecessor in its own.
@@ -188,10 +224,10 @@ mod tests {
         }
         line.take_moved();
         ranks[3] = 99;
-        line.resort(|i| ranks[i as usize]);
+        line.resort(usize::MAX, |i| ranks[i as usize]);
         assert_eq!(line.take_moved(), [3]);
         assert_eq!(line.order().last(), Some(&3));
-        line.resort(|i| ranks[i as usize]);
+        line.resort(usize::MAX, |i| ranks[i as usize]);
         assert!(line.take_moved().is_empty());
     }
 
@@ -210,7 +246,48 @@ mod tests {
         assert!(moved < 4_000 * 12, "{moved} moves for 4,000 insertions");
     }
 
+    /// Of 300 items a third change places with each other: with 40 moves the front is right at
+    /// once, and the rest in the end.
+    #[test]
+    fn few_moves_set_the_front_right_first() {
+        let mut line = Line::default();
+        let before: Vec<u32> = (0..300).collect();
+        for item in 0..300 {
+            line.insert(item, |i| before[i as usize]);
+        }
+        line.take_moved();
+        let mirrored = |i: u32| if i % 3 == 0 { 297 - i } else { i };
+        let mut right: Vec<u32> = (0..300).collect();
+        right.sort_by_key(|i| mirrored(*i));
+        line.resort(40, mirrored);
+        assert_eq!(line.take_moved().len(), 40);
+        assert_eq!(line.order()[..40], right[..40]);
+        assert_ne!(line.order(), right);
+        (0..2).for_each(|_| line.resort(40, mirrored));
+        assert_eq!(line.order(), right);
+    }
+
     proptest! {
+        #[test]
+        fn limited_moves_keep_labels_in_order_and_come_to_an_end(
+            first in prop::collection::vec(0u32..50, 2..80),
+            second in prop::collection::vec(0u32..50, 80),
+            moves_max in 1usize..20,
+        ) {
+            let mut line = Line::default();
+            let items = first.len() as u32;
+            for item in 0..items {
+                line.insert(item, |i| (first[i as usize], i));
+            }
+            for _ in 0..items {
+                line.take_moved();
+                line.resort(moves_max, |i| (second[i as usize], i));
+                let label = |item: &u32| line.label(*item);
+                prop_assert!(line.order.windows(2).all(|p| label(&p[0]) < label(&p[1])));
+            }
+            check(&line, &second);
+        }
+
         #[test]
         fn stays_in_order_whatever_happens(
             ops in prop::collection::vec((0u8..4, 0u32..60, 0u32..1_000), 1..200),
@@ -227,11 +304,11 @@ mod tests {
                     }
                     1 => {
                         ranks[at] = rank;
-                        line.resort(|i| (ranks[i as usize], i));
+                        line.resort(usize::MAX, |i| (ranks[i as usize], i));
                     }
                     2 => {
                         ranks.iter_mut().for_each(|r| *r = r.wrapping_mul(rank | 1) % 1_000);
-                        line.resort(|i| (ranks[i as usize], i));
+                        line.resort(usize::MAX, |i| (ranks[i as usize], i));
                     }
                     _ if !inside[at] => {
                         ranks[at] = rank;

@@ -363,7 +363,7 @@ impl Aging {
 
     fn settle(&mut self) {
         let phases = &self.phases;
-        self.line.resort(|i| phases[i as usize].rank());
+        self.line.resort(usize::MAX, |i| phases[i as usize].rank());
     }
 
     fn next_end(&mut self) -> u64 {

@@ -256,7 +256,7 @@ mod tests {
             line.insert(item, |i| before[i as usize]);
         }
         line.take_moved();
-        let mirrored = |i: u32| if i % 3 == 0 { 297 - i } else { i };
+        let mirrored = |i: u32| if i.is_multiple_of(3) { 297 - i } else { i };
         let mut right: Vec<u32> = (0..300).collect();
         right.sort_by_key(|i| mirrored(*i));
         line.resort(40, mirrored);

@@ -7,12 +7,13 @@ TEST_PARTS=(scripts rust java native integration readme)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
 STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
-# How many JVM test steps run at a time: a mini cluster spends about half of its time waiting, for
+# How many steps run at a time, of those that may: a mini cluster waits for much of its time, for
 # heartbeats and expiries that no processor makes shorter.
 LANES=${HEDDLE_TEST_LANES:-2}
-# These JVMs live for minutes: the optimising compiler and a parallel collector would take a
-# seventh of the time for themselves (measured with MapReduceTest).
-TEST_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xcheck:jni '-ea:io.heddle...')
+# A mini cluster lives for minutes: the optimising compiler and a parallel collector would take a
+# seventh of its time for themselves (measured with MapReduceTest). The shim's own tests repeat much:
+# with these options they take twice as long.
+CLUSTER_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 
 total_passed=0
 total_failed=0
@@ -105,7 +106,7 @@ test_classes() {
 # run_junit PROJECT HADOOP NAME CLASS...: one JVM, in a folder of its own: mini clusters write a
 # `target` into the current one. A JVM that hangs prints its threads (SIGQUIT) before it is ended.
 run_junit() {
-    local project=$1 hadoop=$2 name=$3 folder outputs code=0
+    local project=$1 hadoop=$2 name=$3 folder outputs options=() code=0
     shift 3
     folder=build/run/$name
     rm -rf "$folder"
@@ -113,10 +114,12 @@ run_junit() {
     mapfile -t outputs < <(outputs_of "$project" test)
     if [ "$project" = integration ]; then
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
+        options=("${CLUSTER_JVM_OPTIONS[@]}")
     fi
     CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}") \
         timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
-        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${TEST_JVM_OPTIONS[@]}" \
+        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${options[@]}" \
+        -Xcheck:jni -ea:io.heddle... \
         "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
         org.junit.runner.JUnitCore "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1
@@ -125,9 +128,9 @@ run_junit() {
     return $code
 }
 
-# junit_steps LINES: lines TITLE<tab>PROJECT<tab>HADOOP<tab>NAME<tab>CLASS..., each run as
-# a step, LANES at a time. A step in a lane is a subshell: what it counted comes back through a file.
-junit_steps() {
+# steps_in_lanes LINES: lines of test_step's arguments, separated by tabs, run LANES at a time. A
+# step in a lane is a subshell: what it counted comes back through a file.
+steps_in_lanes() {
     mkdir -p "$LOGS"
     local line running=0 names=() name counts
     # A shell makes its background commands deaf to Ctrl-C; they belong to it all the same.
@@ -137,11 +140,11 @@ junit_steps() {
             wait -n || true
             running=$((running - 1))
         fi
-        name=$(cut -f 4 <<<"$line")
+        name=$(cut -f 2 <<<"$line")
         names+=("$name")
         # What counts if the lane dies before it can say more.
         printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
-        junit_lane "$line" "$LOGS/$name.counts" &
+        step_in_lane "$line" "$LOGS/$name.counts" &
         running=$((running + 1))
     done <<<"$1"
     wait
@@ -154,12 +157,12 @@ junit_steps() {
     done
 }
 
-# junit_lane LINE FILE: one step; leaves "PASSED FAILED" and its line of the summary in FILE.
-junit_lane() {
+# step_in_lane LINE FILE: one step; leaves "PASSED FAILED" and its line of the summary in FILE.
+step_in_lane() {
     local fields
     IFS=$'\t' read -r -a fields <<<"$1"
     total_passed=0 total_failed=0 summary=()
-    test_step "${fields[0]}" "${fields[3]}" count_junit run_junit "${fields[@]:1}"
+    test_step "${fields[@]}"
     printf '%s %s\n%s\n' "$total_passed" "$total_failed" "${summary[0]}" >"$2"
 }
 
@@ -185,14 +188,15 @@ part_rust() {
 }
 
 part_java() {
-    local class=$1 hadoop classes
+    local class=$1 hadoop classes name
     shift
     [ "$class" ] || test_step 'java: compiles against every Hadoop' link-check count_link_check \
         run_gradle -x nativeLibrary --continue linkCheck
     mapfile -t classes < <(test_classes java "$class")
     [ ${#classes[@]} -gt 0 ] || return 0
-    junit_steps "$(for hadoop in "$@"; do
-        printf '%s\t' "java: Hadoop $hadoop" java "$hadoop" "java-$hadoop"
+    steps_in_lanes "$(for hadoop in "$@"; do
+        name=java-$hadoop
+        printf '%s\t' "java: Hadoop $hadoop" "$name" count_junit run_junit java "$hadoop" "$name"
         (
             IFS=$'\t'
             printf '%s\n' "${classes[*]}"
@@ -210,12 +214,13 @@ part_native() {
 }
 
 part_integration() {
-    local class=$1 hadoop name
+    local class=$1 hadoop name step
     shift
-    junit_steps "$(for hadoop in "$@"; do
+    steps_in_lanes "$(for hadoop in "$@"; do
         while read -r name; do
-            printf '%s\t%s\t%s\t%s\t%s\n' "${name##*.}: Hadoop $hadoop" integration "$hadoop" \
-                "${name##*.}-$hadoop" "$name"
+            step=${name##*.}
+            printf '%s\t' "$step: Hadoop $hadoop" "$step-$hadoop" count_junit run_junit
+            printf '%s\t%s\t%s\t%s\n' integration "$hadoop" "$step-$hadoop" "$name"
         done < <(test_classes integration "$class")
     done)"
 }
@@ -231,14 +236,15 @@ readme_commands() {
 part_readme() {
     local command words
     [ -f README.md ] || return 0
-    while read -r command; do
+    steps_in_lanes "$(while read -r command; do
         case $command in
             './x build' | './x test' | './x test '*) continue ;;
             './x bench'*) command="$command --quick" ;;
         esac
         read -r -a words <<<"$command"
-        test_step "README: $command" "readme-${words[1]}" count_exit_code bounded "${words[@]}"
-    done < <(readme_commands)
+        printf '%s\t' "README: $command" "readme-${words[1]}" count_exit_code bounded
+        tr ' ' '\t' <<<"${words[*]}"
+    done < <(readme_commands))"
 }
 
 # run_tests CLASS 'VERSION...' PART...

@@ -209,6 +209,8 @@ impl ClusterSim {
         result.map_err(|failure| self.link.explain(failure))?;
         self.sample();
         self.results.ended_ms = self.now;
+        let stages = self.link.request(self.now, json!({"op": "stages"}))?;
+        self.results.stages = stages.unwrap_or_default();
         self.results.digest = self.link.digest;
         self.results.events = self.link.events;
         for id in std::mem::take(&mut self.active) {

@@ -9,6 +9,7 @@ mod job;
 mod memory;
 pub mod nass;
 pub mod netsat;
+mod placed;
 pub mod samp;
 pub mod sarp;
 mod settings;
@@ -24,6 +25,7 @@ use crate::types::{JobId, Locality, Millis, NodeId, PlaceId};
 use job::{JobState, Preferred, tasks};
 use memory::Memory;
 use netsat::{NetSat, Rate};
+use placed::Placed;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use traffic::PerRack;
@@ -56,6 +58,7 @@ struct ShuffleWatcher {
     steps: [[Vec<Step>; 2]; 2],
     /// What was known of jobs before a reload.
     saved: BTreeMap<JobId, JobState>,
+    placed: Placed,
 }
 
 impl ShuffleWatcher {
@@ -72,6 +75,7 @@ impl ShuffleWatcher {
             patience: BTreeMap::new(),
             steps: [false, true].map(steps),
             saved: BTreeMap::new(),
+            placed: Placed::default(),
         }
     }
 
@@ -225,8 +229,14 @@ impl ShuffleWatcher {
             return;
         };
         let unmet = state.unmet.binary_search(&rack).is_ok();
+        let local = near <= Locality::RackLocal;
+        let suits = match kind {
+            Kind::Reduce => unmet,
+            _ => state.prefers(rack),
+        };
+        self.placed.count(kind, suits, local);
         let well_placed = match kind {
-            Kind::Map => near <= Locality::RackLocal || state.prefers(rack),
+            Kind::Map => local || suits,
             Kind::Reduce if saturated => !state.heavy || unmet,
             Kind::Reduce => state.heavy,
             Kind::Other => false,
@@ -426,6 +436,7 @@ impl Place for ShuffleWatcher {
             "ratios": self.memory.save(),
             "saturated_racks": self.netsat.racks(),
             "jobs": self.jobs,
+            "placed": self.placed,
         })
     }
 
@@ -434,5 +445,6 @@ impl Place for ShuffleWatcher {
         self.memory.load(&saved["ratios"]);
         let jobs = saved["jobs"].clone();
         self.saved = serde_json::from_value(jobs).unwrap_or_default();
+        self.placed = serde_json::from_value(saved["placed"].clone()).unwrap_or_default();
     }
 }

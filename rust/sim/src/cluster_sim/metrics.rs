@@ -98,6 +98,8 @@ pub struct Results {
     pub digest: u64,
     /// Events that the engine was given.
     pub events: u64,
+    /// What the stages keep at the end, as the engine's `stages` request answers.
+    pub stages: Value,
 }
 
 impl Results {

@@ -131,6 +131,7 @@ run_junit() {
 # steps_in_lanes LINES: lines of test_step's arguments, separated by tabs, run LANES at a time. A
 # step in a lane is a subshell: what it counted comes back through a file.
 steps_in_lanes() {
+    [ "$1" ] || return 0
     mkdir -p "$LOGS"
     local line running=0 names=() name counts
     # A shell makes its background commands deaf to Ctrl-C; they belong to it all the same.

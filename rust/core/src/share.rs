@@ -16,7 +16,7 @@ pub use waterfill::{Claim, waterfill, waterfill_exact};
 use crate::change::{Change, Stale, World};
 use crate::config::Config;
 use crate::resource::Resource;
-use crate::types::{ContainerKey, JobId, Millis};
+use crate::types::{ContainerKey, JobId, Millis, TIME_MAX_MS};
 use serde_json::Value;
 
 /// A child's place among its siblings; the smaller is served first. Ties go to the smaller id.
@@ -40,7 +40,7 @@ impl ShareKey {
 
     /// A key by the time of an arrival, then the job (ids have 20 bits, times up to 43).
     pub fn by_arrival(class: u8, (submitted_ms, job): (Millis, JobId)) -> ShareKey {
-        let submitted_ms = submitted_ms.clamp(0, (1 << 43) - 1) as u64;
+        let submitted_ms = submitted_ms.clamp(0, TIME_MAX_MS) as u64;
         ShareKey {
             class,
             ratio: submitted_ms << 20 | u64::from(job.0),

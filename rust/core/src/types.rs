@@ -69,6 +69,10 @@ pub type ContainerKey = u64;
 /// Milliseconds of one monotonic clock of the caller's. The engine never reads a clock.
 pub type Millis = i64;
 
+/// The last moment that the engine knows, some 278 years after the clock's beginning: keys of the
+/// order of service have 43 bits for a time.
+pub const TIME_MAX_MS: Millis = (1 << 43) - 1;
+
 /// How near a container runs to the place that was asked for. Lower is nearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Locality {

@@ -266,22 +266,18 @@ fn a_job_of_any_submission_time_runs() {
 fn a_node_does_not_move_to_a_rack_out_of_range() {
     let mut host = Host::new(local_first());
     let node = host.node(0, 4096, 4);
-    let facts = host
-        .engine
-        .cluster()
-        .node(NodeId(node))
-        .expect("it is there")
-        .facts;
+    let facts_of = |host: &Host| {
+        let node = host.engine.cluster().node(NodeId(node));
+        node.expect("it is there").facts
+    };
+    let facts = facts_of(&host);
     let moved = NodeFacts {
         rack: PlaceId(u32::MAX),
         ..facts
     };
     host.step(&[Event::NodeChanged(moved)]);
-    let after = host
-        .engine
-        .cluster()
-        .node(NodeId(node))
-        .expect("it is there")
-        .facts;
-    assert_eq!((after.rack, host.engine.ignored()), (facts.rack, 1));
+    assert_eq!(
+        (facts_of(&host).rack, host.engine.ignored()),
+        (facts.rack, 1)
+    );
 }

@@ -59,7 +59,7 @@ impl Link {
         let engine = engine(setup.clone(), &mut tamper)?;
         Ok(Link {
             engine,
-            digest: 0xcbf2_9ce4_8422_2325,
+            digest: FNV_EMPTY,
             events: 0,
             record: record.then(|| vec![Passage::Open(setup)]),
             tamper,
@@ -200,8 +200,14 @@ pub fn digest(before: u64, decision: &Decision) -> u64 {
             fields
         }
     };
-    let bytes = fields.into_iter().flat_map(u64::to_le_bytes);
-    bytes.fold(before, |digest, byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    fnv(before, fields.into_iter().flat_map(u64::to_le_bytes))
+}
+
+/// The hash of nothing (FNV-1a).
+pub const FNV_EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash of what `before` is the hash of and then `bytes`: the same in every run.
+pub fn fnv(before: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.into_iter().fold(before, mix)
 }

@@ -94,7 +94,7 @@ impl Engine {
                 foreign_per_mille,
             } => cluster.node(node).map(|_| Change::Load {
                 node,
-                foreign_per_mille: foreign_per_mille.min(bounds::PER_MILLE),
+                foreign_per_mille: bounds::per_mille(foreign_per_mille),
             }),
             _ => None,
         });

@@ -8,11 +8,8 @@
 
 use crate::event::{AskFacts, ContainerFacts, JobFacts, JobHints, NodeFacts, TaskFacts};
 use crate::resource::Resource;
-use crate::types::Millis;
+use crate::types::{Millis, TIME_MAX_MS};
 
-/// The last moment, some 278 years after the clock's beginning: `ShareKey::by_arrival` packs
-/// times into as many bits.
-const TIME_MAX_MS: Millis = (1 << 43) - 1;
 /// More containers than any cluster starts for one ask; 4,000 asks of as many still add up
 /// within a `u32`.
 const COUNT_MAX: u32 = 1 << 20;
@@ -21,7 +18,7 @@ const BYTES_MAX: u64 = 1 << 53;
 /// More of anything than a node has, be it in bytes; 32,000 nodes of as much still add up exactly.
 const AMOUNT_MAX: i64 = 1 << 48;
 /// All of a node, or of a task.
-pub(super) const PER_MILLE: u32 = 1_000;
+const PER_MILLE: u32 = 1_000;
 /// A job that writes a million bytes for each it reads is a fault of its profile.
 const SHUFFLE_PER_MILLE_MAX: u32 = 1_000_000_000;
 
@@ -35,6 +32,10 @@ pub(super) fn count(count: u32) -> u32 {
 
 pub(super) fn bytes(bytes: u64) -> u64 {
     bytes.min(BYTES_MAX)
+}
+
+pub(super) fn per_mille(part: u32) -> u32 {
+    part.min(PER_MILLE)
 }
 
 /// What a container or a node has: never less than nothing.
@@ -95,7 +96,7 @@ pub(super) fn hints(hints: &JobHints) -> JobHints {
 
 pub(super) fn task(facts: &TaskFacts) -> TaskFacts {
     TaskFacts {
-        progress_per_mille: facts.progress_per_mille.min(PER_MILLE),
+        progress_per_mille: per_mille(facts.progress_per_mille),
         input_bytes: bytes(facts.input_bytes),
         output_bytes: bytes(facts.output_bytes),
         executing_since_ms: facts.executing_since_ms.map(time),

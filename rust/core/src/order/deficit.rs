@@ -333,11 +333,7 @@ impl Deficit {
     /// How many more tasks a job wants of each kind of slots, and may have: what its own limit
     /// withholds is no demand, or its deficit would grow without end.
     fn waiting(&self, job: &Job, entry: &Entry) -> [u32; POOLS] {
-        let mut by_kind = [0u32; 3];
-        for ask in job.pending().filter(|ask| !ask.facts.am) {
-            let kind = job.kind(ask.facts.priority) as usize;
-            by_kind[kind] = by_kind[kind].saturating_add(ask.facts.count);
-        }
+        let mut by_kind = Kind::ALL.map(|kind| job.pending_of(kind));
         if by_kind[Kind::Reduce as usize] > 0 && !self.reduces_may_start(job, entry) {
             by_kind[Kind::Reduce as usize] = 0;
         }

@@ -54,13 +54,17 @@ impl Line {
 
     /// Takes an item out.
     pub(super) fn remove(&mut self, item: u32) {
-        let label = self.label(item);
-        let at = self
-            .order
-            .partition_point(|i| self.labels[*i as usize] < label);
+        let at = self.position(item);
         if self.order.get(at) == Some(&item) {
             self.order.remove(at);
         }
+    }
+
+    /// Where an item stands, if it is in the line.
+    fn position(&self, item: u32) -> usize {
+        let label = self.label(item);
+        self.order
+            .partition_point(|other| self.label(*other) < label)
     }
 
     /// Restores the order after ranks have changed, moving as few items as can be, and no more
@@ -76,12 +80,9 @@ impl Line {
         let mut by_rank: Vec<usize> = (0..ranks.len()).collect();
         by_rank.sort_by(|a, b| ranks[*a].cmp(&ranks[*b]));
         let moves = chosen(&by_rank, &stays, moves_max);
-        let items = self.order.clone();
-        let mut at = 0;
-        self.order.retain(|_| {
-            at += 1;
-            !moves[at - 1]
-        });
+        let items = std::mem::take(&mut self.order);
+        let others = items.iter().zip(&moves).filter(|(_, moves)| !**moves);
+        self.order = others.map(|(item, _)| *item).collect();
         let mut before = None;
         for at in by_rank {
             if moves[at] {
@@ -94,11 +95,7 @@ impl Line {
     }
 
     fn insert_after(&mut self, before: Option<u32>, item: u32) {
-        let at = before.map_or(0, |before| {
-            let label = self.label(before);
-            let after = |i: &u32| self.labels[*i as usize] <= label;
-            self.order.partition_point(after)
-        });
+        let at = before.map_or(0, |before| self.position(before) + 1);
         self.order.insert(at, item);
         self.set_label(at);
     }

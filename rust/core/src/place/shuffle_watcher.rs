@@ -58,6 +58,7 @@ struct ShuffleWatcher {
     steps: [[Vec<Step>; 2]; 2],
     /// What was known of jobs before a reload.
     saved: BTreeMap<JobId, JobState>,
+    /// How well tasks were placed so far, for reports.
     placed: Placed,
 }
 

@@ -7,16 +7,15 @@ use super::job::{ATTEMPTS_MAX, MAP, REDUCE, RunningJob};
 use super::metrics::JobRecord;
 use super::workload::JobPlan;
 use crate::failure::{Check, Checked, Failure};
+use crate::link::{FNV_EMPTY, fnv};
 use heddle_core::event::{Event, JobFacts, JobHints};
 use heddle_core::types::{JobId, Millis, NodeId, PlaceId, QueueId, UserId};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What tells runs of one program apart from others: a hash of its name (FNV-1a), the same in
-/// every run of the simulator.
+/// What tells runs of one program apart from others: a hash of its name.
 fn signature(program: &str) -> u64 {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    program.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+    fnv(FNV_EMPTY, program.bytes())
 }
 
 impl ClusterSim {

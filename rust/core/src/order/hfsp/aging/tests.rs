@@ -127,8 +127,6 @@ fn more_jobs_than_slots_take_turns() {
     assert_eq!(lefts(Aging::taking_turns(0.0, 2)), [86.0, 56.0, 26.0]);
 }
 
-/// A job that was favoured keeps its virtual slots to its virtual end: the others age as
-/// in the fair cluster, not faster.
 #[test]
 fn a_clock_that_jumps_ahead_ends_what_there_is_in_a_bounded_number_of_steps() {
     // A step for each task would be a million million of them.
@@ -148,6 +146,8 @@ fn a_clock_that_jumps_ahead_ends_what_there_is_in_a_bounded_number_of_steps() {
     assert!((0..3).all(|job| aging.left(phase(job)) == Some(0.0)));
 }
 
+/// A job that was favoured keeps its virtual slots to its virtual end: the others age as
+/// in the fair cluster, not faster.
 #[test]
 fn a_favoured_job_goes_on_virtually() {
     let mut aging = Aging::new(0.0, 2);

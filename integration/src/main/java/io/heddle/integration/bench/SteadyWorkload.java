@@ -48,8 +48,7 @@ final class SteadyWorkload implements Workload {
       driver.submit(new TaskMaster(a, driver.seed, SIZES_MB, new int[] {tasks, tasks, tasks}, 2, 8,
           true));
     }
-    // The bound is for a scheduler that never does it: an asynchronous one takes its own time.
-    driver.roundsUntil("every AM placed", 1_000, driver::allRunning);
+    driver.roundsUntil("every AM placed", 50, driver::allRunning);
     int[] fill = {nodes * 3};
     driver.roundsUntil("filled", 5, () -> fill[0]-- == 0);
 

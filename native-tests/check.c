@@ -182,6 +182,35 @@ static void put_everything_of_job(frame *f) {
   put_plain(f, HEDDLE_JOB_RESET, 2);
 }
 
+static void put_everything_known(frame *f) {
+  heddle_job_hints hints = {
+      .header = {HEDDLE_JOB_HINTS, sizeof hints, 2},
+      .known = HEDDLE_HINT_MAPS | HEDDLE_HINT_DEADLINE_MS | HEDDLE_HINT_SIGNATURE,
+      .maps = 40,
+      .deadline_ms = 90000,
+      .signature = 77};
+  frame_put(f, &hints, sizeof hints);
+  heddle_input_blocks blocks = {.header = {HEDDLE_INPUT_BLOCKS, sizeof blocks, 2},
+                                .racks = {1, 2, 0},
+                                .blocks = 40,
+                                .bytes = 40u << 20};
+  frame_put(f, &blocks, sizeof blocks);
+  heddle_task task = {.header = {HEDDLE_TASK, sizeof task, 2},
+                      .key = 77,
+                      .progress_per_mille = 500,
+                      .flags = HEDDLE_TASK_EXECUTING,
+                      .input_bytes = 1u << 20,
+                      .executing_since_ms = 1000};
+  frame_put(f, &task, sizeof task);
+  heddle_rack_traffic traffic = {.header = {HEDDLE_RACK_TRAFFIC, sizeof traffic, 2},
+                                 .up_bytes_per_s = 1000,
+                                 .bandwidth_bytes_per_s = 125000000};
+  frame_put(f, &traffic, sizeof traffic);
+  heddle_node_load load = {
+      .header = {HEDDLE_NODE_LOAD, sizeof load, 3}, .foreign_per_mille = 250};
+  frame_put(f, &load, sizeof load);
+}
+
 static void put_everything_of_container(frame *f) {
   heddle_container_added added = {.header = {HEDDLE_CONTAINER_ADDED, sizeof added, 2},
                                   .node = 3,
@@ -190,6 +219,7 @@ static void put_everything_of_container(frame *f) {
                                   .started_ms = 1000,
                                   .resource = {1024, 1}};
   frame_put(f, &added, sizeof added);
+  put_everything_known(f);
   heddle_container_resized resized = {
       .header = {HEDDLE_CONTAINER_RESIZED, sizeof resized, 2}, .key = 77, .resource = {2048, 1}};
   frame_put(f, &resized, sizeof resized);

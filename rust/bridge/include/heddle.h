@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 // Version of the frame layout and of the C functions; raised with every incompatible change.
-#define HEDDLE_ABI_VERSION 1
+#define HEDDLE_ABI_VERSION 2
 
 // How many resource types a resource vector has room for; unused ones are 0.
 #define HEDDLE_RESOURCE_TYPES 8
@@ -86,6 +86,21 @@
 // Kind of `JobReset`.
 #define HEDDLE_JOB_RESET 19
 
+// Kind of `JobHints`.
+#define HEDDLE_JOB_HINTS 20
+
+// Kind of `InputBlocks`.
+#define HEDDLE_INPUT_BLOCKS 21
+
+// Kind of `Task`.
+#define HEDDLE_TASK 22
+
+// Kind of `RackTraffic`.
+#define HEDDLE_RACK_TRAFFIC 23
+
+// Kind of `NodeLoad`.
+#define HEDDLE_NODE_LOAD 24
+
 // Kind of `Grant` (output frame).
 #define HEDDLE_GRANT 1
 
@@ -118,6 +133,36 @@
 
 // Flag of a container: it is the job's application master.
 #define HEDDLE_CONTAINER_AM 2
+
+// Flag of hints: `maps` is known.
+#define HEDDLE_HINT_MAPS 1
+
+// Flag of hints: `reduces` is known.
+#define HEDDLE_HINT_REDUCES 2
+
+// Flag of hints: `input_bytes` is known.
+#define HEDDLE_HINT_INPUT_BYTES 4
+
+// Flag of hints: `shuffle_per_mille` is known.
+#define HEDDLE_HINT_SHUFFLE_PER_MILLE 8
+
+// Flag of hints: `deadline_ms` is known.
+#define HEDDLE_HINT_DEADLINE_MS 16
+
+// Flag of hints: `map_ms` is known.
+#define HEDDLE_HINT_MAP_MS 32
+
+// Flag of hints: `reduce_ms` is known.
+#define HEDDLE_HINT_REDUCE_MS 64
+
+// Flag of hints: `signature` is known.
+#define HEDDLE_HINT_SIGNATURE 128
+
+// Flag of a task: it is a reduce that has begun to execute, at `executing_since_ms`.
+#define HEDDLE_TASK_EXECUTING 1
+
+// Flag of a task: it commits its output and should not be stopped now.
+#define HEDDLE_TASK_COMMITTING 2
 
 // Flag of an output frame: no ask is pending anywhere.
 #define HEDDLE_OUTPUT_IDLE 1
@@ -479,6 +524,84 @@ typedef struct heddle_job_reset {
   struct heddle_record_header header;
 } heddle_job_reset;
 
+// What is known of a job beyond its asks; replaces what was known. A field whose bit in `known` is
+// not set is 0.
+typedef struct heddle_job_hints {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // Which of the following are known, by the `HINT_` constants.
+  uint32_t known;
+  // How many maps it has in all.
+  uint32_t maps;
+  // How many reduces it has in all.
+  uint32_t reduces;
+  // Bytes shuffled per 1,000 bytes of map input.
+  uint32_t shuffle_per_mille;
+  // Bytes that its maps read.
+  uint64_t input_bytes;
+  // When it should have ended, on the clock of `now_ms`.
+  int64_t deadline_ms;
+  // Mean length of a map.
+  int64_t map_ms;
+  // Mean length of a reduce.
+  int64_t reduce_ms;
+  // What runs of one program on like data have in common.
+  uint64_t signature;
+} heddle_job_hints;
+
+// Blocks of a job's input whose replicas are on the same racks; adds to what is known. One record
+// for each set of racks.
+typedef struct heddle_input_blocks {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // The places of the racks; 0 for none.
+  uint32_t racks[3];
+  // How many blocks.
+  uint32_t blocks;
+  // How long they are together.
+  uint64_t bytes;
+} heddle_input_blocks;
+
+// How far a running task is.
+typedef struct heddle_task {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // Key of its container.
+  uint64_t key;
+  // 0 to 1,000; of a reduce that of its execution, after the shuffle.
+  uint32_t progress_per_mille;
+  // `TASK_EXECUTING`, `TASK_COMMITTING`.
+  uint32_t flags;
+  // Bytes that it has read.
+  uint64_t input_bytes;
+  // Bytes that it has written.
+  uint64_t output_bytes;
+  // When the reduce function began, on the clock of `now_ms`; 0 without the flag.
+  int64_t executing_since_ms;
+} heddle_task;
+
+// Traffic between a rack and the others, mean over the last period (`id` is the rack's place).
+typedef struct heddle_rack_traffic {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // Out of the rack.
+  uint64_t up_bytes_per_s;
+  // Into the rack.
+  uint64_t down_bytes_per_s;
+  // What its link carries in either direction.
+  uint64_t bandwidth_bytes_per_s;
+} heddle_rack_traffic;
+
+// How much of a node a workload that is not YARN's uses now (`id` is the node).
+typedef struct heddle_node_load {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // 0 to 1,000.
+  uint32_t foreign_per_mille;
+  // 0.
+  uint32_t pad;
+} heddle_node_load;
+
 // One container of an ask may start on a node. To be answered by one [`Ack`] or [`Nack`], in
 // order of `seq`.
 typedef struct heddle_grant {
@@ -716,6 +839,39 @@ _Static_assert(sizeof(heddle_fault) == 8, "layout of heddle_fault");
 _Static_assert(offsetof(heddle_fault, header) == 0, "layout of heddle_fault");
 _Static_assert(sizeof(heddle_job_reset) == 8, "layout of heddle_job_reset");
 _Static_assert(offsetof(heddle_job_reset, header) == 0, "layout of heddle_job_reset");
+_Static_assert(sizeof(heddle_job_hints) == 64, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, header) == 0, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, known) == 8, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, maps) == 12, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, reduces) == 16, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, shuffle_per_mille) == 20, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, input_bytes) == 24, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, deadline_ms) == 32, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, map_ms) == 40, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, reduce_ms) == 48, "layout of heddle_job_hints");
+_Static_assert(offsetof(heddle_job_hints, signature) == 56, "layout of heddle_job_hints");
+_Static_assert(sizeof(heddle_input_blocks) == 32, "layout of heddle_input_blocks");
+_Static_assert(offsetof(heddle_input_blocks, header) == 0, "layout of heddle_input_blocks");
+_Static_assert(offsetof(heddle_input_blocks, racks) == 8, "layout of heddle_input_blocks");
+_Static_assert(offsetof(heddle_input_blocks, blocks) == 20, "layout of heddle_input_blocks");
+_Static_assert(offsetof(heddle_input_blocks, bytes) == 24, "layout of heddle_input_blocks");
+_Static_assert(sizeof(heddle_task) == 48, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, header) == 0, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, key) == 8, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, progress_per_mille) == 16, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, flags) == 20, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, input_bytes) == 24, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, output_bytes) == 32, "layout of heddle_task");
+_Static_assert(offsetof(heddle_task, executing_since_ms) == 40, "layout of heddle_task");
+_Static_assert(sizeof(heddle_rack_traffic) == 32, "layout of heddle_rack_traffic");
+_Static_assert(offsetof(heddle_rack_traffic, header) == 0, "layout of heddle_rack_traffic");
+_Static_assert(offsetof(heddle_rack_traffic, up_bytes_per_s) == 8, "layout of heddle_rack_traffic");
+_Static_assert(offsetof(heddle_rack_traffic, down_bytes_per_s) == 16, "layout of heddle_rack_traffic");
+_Static_assert(offsetof(heddle_rack_traffic, bandwidth_bytes_per_s) == 24, "layout of heddle_rack_traffic");
+_Static_assert(sizeof(heddle_node_load) == 16, "layout of heddle_node_load");
+_Static_assert(offsetof(heddle_node_load, header) == 0, "layout of heddle_node_load");
+_Static_assert(offsetof(heddle_node_load, foreign_per_mille) == 8, "layout of heddle_node_load");
+_Static_assert(offsetof(heddle_node_load, pad) == 12, "layout of heddle_node_load");
 _Static_assert(sizeof(heddle_grant) == 32, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, header) == 0, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, ask) == 8, "layout of heddle_grant");

@@ -13,6 +13,8 @@ use heddle_core::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, 
 use crate::constant::*;
 use crate::record::{self, InputHeader, OutputHeader, RecordHeader};
 
+mod facts;
+
 const INPUT_HEADER_BYTES: usize = size_of::<InputHeader>();
 
 /// Writes input frames into a buffer that it reuses.
@@ -23,9 +25,6 @@ pub struct FrameWriter {
 
 impl FrameWriter {
     /// Makes a frame of `events` and returns it.
-    ///
-    /// # Panics
-    /// For an event that frames cannot carry: what is known of jobs and links beyond asks.
     pub fn frame(
         &mut self,
         now_ms: i64,
@@ -73,13 +72,18 @@ impl FrameWriter {
             }
             Event::Nack { job, seq, refusal } => self.nack(job, seq, refusal),
             Event::Tick => self.plain(TICK, 0),
-            Event::JobHints { .. }
-            | Event::InputBlocks { .. }
-            | Event::Task { .. }
-            | Event::RackTraffic { .. }
-            | Event::NodeLoad { .. } => {
-                panic!("what is known of jobs and links has no record in frames: {event:?}")
-            }
+            Event::JobHints { job, ref hints } => self.hints(job, hints),
+            Event::InputBlocks { .. } => self.blocks(event),
+            Event::Task {
+                job,
+                key,
+                ref facts,
+            } => self.task(job, key, facts),
+            Event::RackTraffic { .. } => self.traffic(event),
+            Event::NodeLoad {
+                node,
+                foreign_per_mille,
+            } => self.load(node, foreign_per_mille),
             Event::Fault(code) => self.plain(FAULT, code),
         }
     }

@@ -4,7 +4,7 @@
 //! constant that is missing in [`CONSTANTS`] fails `tests/generated.rs`.
 
 /// Version of the frame layout and of the C functions; raised with every incompatible change.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 /// How many resource types a resource vector has room for; unused ones are 0.
 pub const RESOURCE_TYPES: usize = 8;
 /// Every record begins at a multiple of this many bytes, counted from the start of the frame.
@@ -52,6 +52,16 @@ pub const TICK: u16 = 17;
 pub const FAULT: u16 = 18;
 /// Kind of `JobReset`.
 pub const JOB_RESET: u16 = 19;
+/// Kind of `JobHints`.
+pub const JOB_HINTS: u16 = 20;
+/// Kind of `InputBlocks`.
+pub const INPUT_BLOCKS: u16 = 21;
+/// Kind of `Task`.
+pub const TASK: u16 = 22;
+/// Kind of `RackTraffic`.
+pub const RACK_TRAFFIC: u16 = 23;
+/// Kind of `NodeLoad`.
+pub const NODE_LOAD: u16 = 24;
 
 /// Kind of `Grant` (output frame).
 pub const GRANT: u16 = 1;
@@ -76,6 +86,26 @@ pub const ASK_AM: u32 = 2;
 pub const ASK_CONTAINER_UPDATE: u32 = 4;
 /// Flag of a container: it is the job's application master.
 pub const CONTAINER_AM: u32 = 2;
+/// Flag of hints: `maps` is known.
+pub const HINT_MAPS: u32 = 1;
+/// Flag of hints: `reduces` is known.
+pub const HINT_REDUCES: u32 = 2;
+/// Flag of hints: `input_bytes` is known.
+pub const HINT_INPUT_BYTES: u32 = 4;
+/// Flag of hints: `shuffle_per_mille` is known.
+pub const HINT_SHUFFLE_PER_MILLE: u32 = 8;
+/// Flag of hints: `deadline_ms` is known.
+pub const HINT_DEADLINE_MS: u32 = 16;
+/// Flag of hints: `map_ms` is known.
+pub const HINT_MAP_MS: u32 = 32;
+/// Flag of hints: `reduce_ms` is known.
+pub const HINT_REDUCE_MS: u32 = 64;
+/// Flag of hints: `signature` is known.
+pub const HINT_SIGNATURE: u32 = 128;
+/// Flag of a task: it is a reduce that has begun to execute, at `executing_since_ms`.
+pub const TASK_EXECUTING: u32 = 1;
+/// Flag of a task: it commits its output and should not be stopped now.
+pub const TASK_COMMITTING: u32 = 2;
 /// Flag of an output frame: no ask is pending anywhere.
 pub const OUTPUT_IDLE: u32 = 1;
 /// Flag of an output frame: decisions were cut at the caller's bound; another call goes on.
@@ -159,7 +189,10 @@ pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
     "Codes": OK, BAD_HANDLE, BAD_FRAME, SHORT_BUFFER, BAD_CONFIG, BAD_REQUEST, ENGINE_FAILED,
         PANIC, BAD_VERSION;
     "Flags": NODE_SCHEDULABLE, JOB_MAPREDUCE, JOB_UNMANAGED_AM, ASK_RELAX_LOCALITY, ASK_AM,
-        ASK_CONTAINER_UPDATE, CONTAINER_AM, OUTPUT_IDLE, OUTPUT_MORE;
+        ASK_CONTAINER_UPDATE, CONTAINER_AM, TASK_EXECUTING, TASK_COMMITTING, OUTPUT_IDLE,
+        OUTPUT_MORE;
+    "Which hints are known": HINT_MAPS, HINT_REDUCES, HINT_INPUT_BYTES, HINT_SHUFFLE_PER_MILLE,
+        HINT_DEADLINE_MS, HINT_MAP_MS, HINT_REDUCE_MS, HINT_SIGNATURE;
     "Localities of a grant": LOCALITY_NODE, LOCALITY_RACK, LOCALITY_OFF_SWITCH;
     "Reasons of a NACK": REASON_STALE_JOB, REASON_STALE_NODE, REASON_ASK_GONE, REASON_NO_FIT,
         REASON_BLACKLISTED, REASON_CONSTRAINT, REASON_TOKEN, REASON_OTHER;

@@ -14,6 +14,8 @@ use crate::constant::*;
 use crate::error::{BridgeError, FrameFault};
 use crate::record::{self, InputHeader, OutputHeader, RecordHeader, ResourceVector};
 
+mod facts;
+
 /// Size of the smallest record, which bounds how many a frame can hold.
 const RECORD_BYTES_MIN: usize = size_of::<RecordHeader>();
 const INPUT_HEADER_BYTES: usize = size_of::<InputHeader>();
@@ -199,9 +201,7 @@ fn decode_container_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, Br
             let refusal = refusal(at, reason)?;
             Event::Nack { job, seq, refusal }
         }
-        // `record_at` has found the kind in the layout table, and a test sends every kind of it
-        // through here.
-        kind => return Err(at.fault(0, "a kind that is decoded".to_owned(), kind)),
+        _ => return facts::decode(at, job.0, bytes),
     })
 }
 
@@ -304,6 +304,23 @@ impl At {
             return Err(self.fault(self.offset_of(field), expected, format!("{amount:?}")));
         }
         Ok(Resource(amount))
+    }
+
+    /// An optional field: what it holds if it is known, else it must be 0.
+    fn optional<T: Copy + Default + PartialEq + ToString>(
+        self,
+        field: &str,
+        value: T,
+        known: bool,
+    ) -> Result<Option<T>, BridgeError> {
+        if known {
+            return Ok(Some(value));
+        }
+        if value != T::default() {
+            let expected = format!("0 in {field}, which is said not to be known");
+            return Err(self.fault(self.offset_of(field), expected, value));
+        }
+        Ok(None)
     }
 
     fn offset_of(self, field: &str) -> usize {

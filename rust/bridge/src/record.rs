@@ -1,5 +1,6 @@
 //! The records of input and output frames: the one source of their layout.
 //!
+//! What hosts know of jobs, links and nodes beyond YARN's books is in `record/facts.rs`.
 //! Every record is a `#[repr(C)]` struct without padding, little-endian, whose size is a multiple
 //! of 8. `FrameLayout.java` (for the Java shim) and `include/heddle.h` (for C) are generated from
 //! this file and `constant.rs` by `tests/generated.rs`, which also fails when one of them is stale.
@@ -9,6 +10,10 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::constant::*;
+
+mod facts;
+
+pub use facts::{InputBlocks, JobHints, NodeLoad, RackTraffic, Task};
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("frames are little-endian and are read in place: this target is not");
@@ -483,6 +488,19 @@ layouts! {
     "TICK" TICK, Tick, 8 { header: RecordHeader }
     "FAULT" FAULT, Fault, 8 { header: RecordHeader }
     "JOB_RESET" JOB_RESET, JobReset, 8 { header: RecordHeader }
+    "JOB_HINTS" JOB_HINTS, JobHints, 64 {
+        header: RecordHeader, known: u32, maps: u32, reduces: u32, shuffle_per_mille: u32,
+        input_bytes: u64, deadline_ms: i64, map_ms: i64, reduce_ms: i64, signature: u64 }
+    "INPUT_BLOCKS" INPUT_BLOCKS, InputBlocks, 32 {
+        header: RecordHeader, racks: [u32; 3], blocks: u32, bytes: u64 }
+    "TASK" TASK, Task, 48 {
+        header: RecordHeader, key: u64, progress_per_mille: u32, flags: u32, input_bytes: u64,
+        output_bytes: u64, executing_since_ms: i64 }
+    "RACK_TRAFFIC" RACK_TRAFFIC, RackTraffic, 32 {
+        header: RecordHeader, up_bytes_per_s: u64, down_bytes_per_s: u64,
+        bandwidth_bytes_per_s: u64 }
+    "NODE_LOAD" NODE_LOAD, NodeLoad, 16 {
+        header: RecordHeader, foreign_per_mille: u32, pad: u32 }
 }
 
 layouts! {

@@ -7,7 +7,8 @@ use heddle::error::BridgeError;
 use heddle::frame::{self, Logs, Summary};
 use heddle::record::{self, INPUT_RECORDS};
 use heddle_core::event::{
-    AskFacts, ContainerFacts, Decision, Event, EvictReason, JobFacts, NodeFacts, Refusal,
+    AskFacts, ContainerFacts, Decision, Event, EvictReason, JobFacts, JobHints, NodeFacts, Refusal,
+    TaskFacts,
 };
 use heddle_core::resource::Resource;
 use heddle_core::types::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId};
@@ -113,7 +114,85 @@ fn refusal() -> impl Strategy<Value = Refusal> {
     ])
 }
 
+fn hints() -> impl Strategy<Value = JobHints> {
+    (
+        any::<[Option<u32>; 2]>(),
+        any::<Option<u64>>(),
+        any::<Option<u32>>(),
+        any::<[Option<i64>; 3]>(),
+        any::<Option<u64>>(),
+    )
+        .prop_map(
+            |(tasks, input_bytes, shuffle_per_mille, times, signature)| JobHints {
+                tasks,
+                input_bytes,
+                shuffle_per_mille,
+                deadline_ms: times[0],
+                task_ms: [times[1], times[2]],
+                signature,
+            },
+        )
+}
+
+fn task_facts() -> impl Strategy<Value = TaskFacts> {
+    (
+        any::<u32>(),
+        any::<[u64; 2]>(),
+        any::<Option<i64>>(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(progress, [input_bytes, output_bytes], since_ms, committing)| TaskFacts {
+                progress_per_mille: progress,
+                input_bytes,
+                output_bytes,
+                executing_since_ms: since_ms,
+                committing,
+            },
+        )
+}
+
+/// What is known beyond YARN's books.
+fn known() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        (any::<u32>(), hints()).prop_map(|(job, hints)| Event::JobHints {
+            job: JobId(job),
+            hints
+        }),
+        (any::<u32>(), any::<[u32; 3]>(), any::<u32>(), any::<u64>()).prop_map(
+            |(job, racks, blocks, bytes)| Event::InputBlocks {
+                job: JobId(job),
+                racks: racks.map(PlaceId),
+                blocks,
+                bytes
+            }
+        ),
+        (any::<u32>(), any::<u64>(), task_facts()).prop_map(|(job, key, facts)| Event::Task {
+            job: JobId(job),
+            key,
+            facts
+        }),
+        (any::<u32>(), any::<[u64; 3]>()).prop_map(|(rack, [up, down, bandwidth])| {
+            Event::RackTraffic {
+                rack: PlaceId(rack),
+                up_bytes_per_s: up,
+                down_bytes_per_s: down,
+                bandwidth_bytes_per_s: bandwidth,
+            }
+        }),
+        any::<[u32; 2]>().prop_map(|[node, foreign_per_mille]| Event::NodeLoad {
+            node: NodeId(node),
+            foreign_per_mille
+        }),
+    ]
+}
+
 fn event() -> impl Strategy<Value = Event> {
+    // So that no kind is rarer than the others.
+    prop_oneof![19 => of_the_books(), 5 => known()]
+}
+
+fn of_the_books() -> impl Strategy<Value = Event> {
     let job = || any::<u32>().prop_map(JobId);
     let place = || any::<u32>().prop_map(PlaceId);
     prop_oneof![
@@ -280,7 +359,7 @@ proptest! {
     /// Behind a header that is right, so that the records are what is random.
     #[test]
     fn random_records_are_refused_or_decoded_but_never_panic(
-        records in prop::collection::vec((0_u16..24, 0_u16..160, any::<[u8; 160]>()), 0..8),
+        records in prop::collection::vec((0_u16..30, 0_u16..160, any::<[u8; 160]>()), 0..8),
     ) {
         let mut frame = written(&[]);
         for (kind, size, body) in &records {
@@ -352,12 +431,12 @@ fn every_truncation_is_refused() {
 #[test]
 fn another_version_is_told_apart_before_anything_else() {
     let mut frame = written(&[Event::Tick]);
-    frame[..4].copy_from_slice(&2_u32.to_le_bytes());
-    assert_eq!(refused(&frame), BridgeError::BadVersion { got: 2 });
-    assert_eq!(refused(&frame[..5]), BridgeError::BadVersion { got: 2 });
+    frame[..4].copy_from_slice(&3_u32.to_le_bytes());
+    assert_eq!(refused(&frame), BridgeError::BadVersion { got: 3 });
+    assert_eq!(refused(&frame[..5]), BridgeError::BadVersion { got: 3 });
     let text = refused(&frame).to_string();
     assert!(
-        text.contains("version 2") && text.contains("has 1"),
+        text.contains("version 3") && text.contains("has 2"),
         "{text}"
     );
 }
@@ -406,11 +485,11 @@ fn a_fault_says_where_and_what() {
         ),
         (
             with(second, &[0]),
-            ["offset 40,", "RECORD", "kind from 1 to 19", "kind 0"],
+            ["offset 40,", "RECORD", "kind from 1 to 24", "kind 0"],
         ),
         (
-            with(second, &[20]),
-            ["offset 40,", "RECORD", "kind from 1 to 19", "kind 20"],
+            with(second, &[25]),
+            ["offset 40,", "RECORD", "kind from 1 to 24", "kind 25"],
         ),
         (
             with(second + 2, &[71]),
@@ -451,7 +530,21 @@ fn fields_out_of_range_are_refused() {
         place: PlaceId(1),
         added: true,
     };
+    let (job, key) = (JobId(1), 1);
+    let nothing = JobHints::default();
+    let hints = Event::JobHints {
+        job,
+        hints: nothing,
+    };
+    let facts = TaskFacts::default();
+    let task = Event::Task { job, key, facts };
     for (event, field_offset, value, expected) in [
+        (hints, 8, 0x100, "no bits of known outside of 0xff"),
+        (hints, 12, 7, "0 in maps, which is said not to be known"),
+        (hints, 28 + 4, 1, "0 in deadline_ms, which is said"),
+        (hints, 56, 1, "0 in signature, which is said"),
+        (task, 20, 4, "no bits of flags outside of 0x3"),
+        (task, 40, 9, "0 in executing_since_ms, which is said"),
         (ask, 24, 8_u32, "no bits of flags outside of 0x7"),
         (ask, 32 + 4, 0x8000_0000, "no negative amount in resource"),
         (nack, 8, 0, "a reason from 1 to 8"),

@@ -152,9 +152,10 @@ fn heddle_h() -> String {
         .with_config(config)
         .with_src(bridge.join("src/constant.rs"))
         .with_src(bridge.join("src/record.rs"))
+        .with_src(bridge.join("src/record/facts.rs"))
         .with_src(bridge.join("src/c_abi.rs"))
         .generate()
-        .expect("cbindgen understands the three files")
+        .expect("cbindgen understands the four files")
         .write(&mut header);
     String::from_utf8(header).expect("cbindgen writes text")
 }

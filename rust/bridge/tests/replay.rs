@@ -157,7 +157,7 @@ fn a_journal_that_was_cut_short_replays_up_to_the_cut() {
 fn what_is_no_journal_is_refused_with_its_place() {
     let refused = |bytes: &[u8]| Reader::new(bytes).and_then(replay).unwrap_err().to_string();
     let mut header = b"HEDDLEJ\n".to_vec();
-    header.extend([1, 0, 0, 0, 1, 0, 0, 0]);
+    header.extend([1, 0, 0, 0, 2, 0, 0, 0]);
     let entry = |kind: u32, length: u32| {
         let mut bytes = header.clone();
         bytes.extend(kind.to_le_bytes());
@@ -172,7 +172,7 @@ fn what_is_no_journal_is_refused_with_its_place() {
     assert!(refused(&newer).contains("offset 8: expected journal version 1, got 2"));
     newer[8] = 1;
     newer[12] = 9;
-    assert!(refused(&newer).contains("offset 12: expected ABI version 1, got 9"));
+    assert!(refused(&newer).contains("offset 12: expected ABI version 2, got 9"));
     assert!(refused(&entry(9, 2)).contains("offset 16: expected an entry of kind 1 to 4, got 9"));
     assert!(refused(&entry(1, u32::MAX)).contains("offset 20: expected at most"));
     assert!(refused(&entry(2, 2)).contains("offset 16: expected a setup"));

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Grant, Host, host_of, plain_ask, rack_place, row};
 use heddle_core::Resource;
-use heddle_core::event::{AskFacts, Event, NodeFacts, Refusal};
+use heddle_core::event::{AskFacts, Event, JobHints, NodeFacts, Refusal};
 use heddle_core::types::Locality::{NodeLocal, OffSwitch, RackLocal};
 use heddle_core::types::*;
 use serde_json::json;
@@ -397,6 +397,32 @@ fn a_reload_changes_weights_at_once_and_a_bad_one_changes_nothing() {
 }
 
 #[test]
+fn a_job_can_be_asked_for_and_says_what_is_known_of_it() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 4096, 4);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask(1, 0, 3, 1024);
+    assert_eq!(host.beat(node).len(), 3);
+    let hints = JobHints {
+        tasks: [Some(3), None],
+        deadline_ms: Some(-5),
+        input_bytes: Some(u64::MAX),
+        ..JobHints::default()
+    };
+    let job = JobId(1);
+    host.step(&[Event::JobHints { job, hints }]);
+    let reply = host.request(json!({"op": "job", "job": 1}));
+    assert_eq!(reply["queue"], "root.alice");
+    assert_eq!(reply["used"]["memory-mb"], 3 * 1024);
+    assert_eq!(reply["hints"]["maps"], 3);
+    assert_eq!(reply["hints"]["reduces"], json!(null));
+    // As bounded at the door: no time before 0, and what is still exact as a float.
+    assert_eq!(reply["hints"]["deadline_ms"], 0);
+    assert_eq!(reply["hints"]["input_bytes"], 1_u64 << 53);
+}
+
+#[test]
 fn requests_that_make_no_sense_are_refused_in_words() {
     let mut host = Host::new(json!({}));
     for (request, words) in [
@@ -404,6 +430,8 @@ fn requests_that_make_no_sense_are_refused_in_words() {
         (json!({}), "expected one of"),
         (json!([]), "expected an object"),
         (json!({"op": "place"}), "key `user`"),
+        (json!({"op": "job"}), "key `job`: expected its number"),
+        (json!({"op": "job", "job": 7}), "no job has number 7"),
         (
             json!({"op": "reload", "config": {"policy": "single"}}),
             "policy",

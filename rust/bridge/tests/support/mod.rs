@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use heddle::client::{Answer, FrameWriter};
 use heddle::constant::RESOURCE_TYPES;
-use heddle_core::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal};
+use heddle_core::event::{
+    AskFacts, ContainerFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal, TaskFacts,
+};
 use heddle_core::resource::Resource;
 use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 
@@ -159,6 +161,7 @@ impl Cluster {
             self.submit(library, &mut events);
         }
         self.change_jobs(&mut events);
+        self.measure(&mut events);
         self.send(library, &events);
         for number in 0..self.nodes.len() {
             if self.nodes[number].up {
@@ -322,6 +325,9 @@ impl Cluster {
             submitted_ms: self.now_ms,
         }));
         let rows = 1 + self.random.below(4) as u32;
+        if self.random.once_in(2) {
+            self.hint(events, job, 4 * rows);
+        }
         self.ask(events, job, 0, 4 * rows, rows);
         self.ask(events, job, 1, 2, 0);
         if self.random.once_in(4) && self.nodes[0].up {
@@ -357,6 +363,58 @@ impl Cluster {
                     relax: true,
                 });
             }
+        }
+    }
+
+    /// What is known of a job before it runs: some of it, and for some jobs nothing.
+    fn hint(&mut self, events: &mut Vec<Event>, job: JobId, maps: u32) {
+        let now_ms = self.now_ms;
+        let mut sometimes = |value: u64| (!self.random.once_in(3)).then_some(value);
+        let hints = JobHints {
+            tasks: [sometimes(maps.into()), sometimes(2)].map(|count| count.map(|n| n as u32)),
+            input_bytes: sometimes(u64::from(maps) << 27),
+            shuffle_per_mille: sometimes(300).map(|ratio| ratio as u32),
+            deadline_ms: sometimes(60_000).map(|after_ms| now_ms + after_ms as i64),
+            task_ms: [sometimes(2_000), sometimes(4_000)].map(|ms| ms.map(|ms| ms as i64)),
+            signature: sometimes(u64::from(job.0 % 3)),
+        };
+        events.push(Event::JobHints { job, hints });
+        events.push(Event::InputBlocks {
+            job,
+            racks: [PlaceId(1), PlaceId(2), PlaceId::ANY],
+            blocks: maps,
+            bytes: u64::from(maps) << 27,
+        });
+    }
+
+    /// What is measured of tasks, links and nodes.
+    fn measure(&mut self, events: &mut Vec<Event>) {
+        let now_ms = self.now_ms;
+        for container in self.containers.iter().take(3) {
+            let done = self.random.below(1_000);
+            let executing = self.random.once_in(2);
+            let facts = TaskFacts {
+                progress_per_mille: done as u32,
+                input_bytes: done << 17,
+                output_bytes: done << 15,
+                executing_since_ms: executing.then_some(now_ms - done as i64),
+                committing: self.random.once_in(9),
+            };
+            let (job, key) = (container.job, container.key);
+            events.push(Event::Task { job, key, facts });
+        }
+        events.push(Event::RackTraffic {
+            rack: PlaceId(1 + self.random.below(RACKS.into()) as u32),
+            up_bytes_per_s: self.random.below(1 << 27),
+            down_bytes_per_s: self.random.below(1 << 27),
+            bandwidth_bytes_per_s: 1 << 27,
+        });
+        let number = self.random.below(HOSTS.into()) as usize;
+        if self.nodes[number].up {
+            events.push(Event::NodeLoad {
+                node: self.nodes[number].facts.node,
+                foreign_per_mille: self.random.below(1_001) as u32,
+            });
         }
     }
 

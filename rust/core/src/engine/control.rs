@@ -6,7 +6,7 @@ use crate::change::World;
 use crate::cluster::Queue;
 use crate::config::{Config, Section, unknown};
 use crate::resource::Resource;
-use crate::types::{Millis, QueueId};
+use crate::types::{JobId, Millis, QueueId};
 use serde_json::{Map, Value, json};
 use std::fmt;
 
@@ -23,7 +23,9 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 /// What can be asked. Names are the values of `op`.
-const OPERATIONS: &[&str] = &["queues", "place", "reload", "audit", "policies", "stages"];
+const OPERATIONS: &[&str] = &[
+    "queues", "job", "place", "reload", "audit", "policies", "stages",
+];
 
 impl Engine {
     /// Serves one request: `{"op": ..., ...}`.
@@ -41,6 +43,7 @@ impl Engine {
             "stages" => Ok(json!({
                 "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
             })),
+            "job" => self.job_report(section),
             "place" => self.place_request(section),
             "reload" => {
                 let config = section.value("config").cloned().unwrap_or(json!({}));
@@ -75,7 +78,7 @@ impl Engine {
     pub fn is_mutating(request: &Value) -> bool {
         !matches!(
             request.get("op").and_then(Value::as_str),
-            Some("queues" | "audit" | "policies" | "stages" | "accounts" | "price")
+            Some("queues" | "job" | "audit" | "policies" | "stages" | "accounts" | "price")
         )
     }
 
@@ -222,6 +225,43 @@ impl Engine {
             "acl_submit": config.acl_submit,
             "acl_admin": config.acl_admin,
         })
+    }
+
+    /// What is known of one job; what is not known of it is `null`.
+    fn job_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let id = section
+            .whole("job", 0, i64::from(u32::MAX))
+            .map_err(refused)?;
+        let id = id.ok_or_else(|| RequestError("key `job`: expected its number".to_string()))?;
+        let job = u32::try_from(id)
+            .ok()
+            .and_then(|id| self.cluster.job(JobId(id)));
+        let Some(job) = job else {
+            return Err(RequestError(format!("key `job`: no job has number {id}")));
+        };
+        let queue = self.cluster.queues.get(job.facts.queue);
+        let hints = &job.hints;
+        Ok(json!({
+            "job": id,
+            "queue": queue.map(|queue| &queue.config.path),
+            "priority": job.facts.priority,
+            "mapreduce": job.facts.mapreduce,
+            "submitted_ms": job.facts.submitted_ms,
+            "runnable": job.runnable,
+            "running": job.running,
+            "done": job.done,
+            "used": self.amounts(&job.used),
+            "hints": {
+                "maps": hints.tasks[0],
+                "reduces": hints.tasks[1],
+                "input_bytes": hints.input_bytes,
+                "shuffle_per_mille": hints.shuffle_per_mille,
+                "deadline_ms": hints.deadline_ms,
+                "map_ms": hints.task_ms[0],
+                "reduce_ms": hints.task_ms[1],
+                "signature": hints.signature,
+            },
+        }))
     }
 
     /// With one share for all, every queue may have what the root may have.

@@ -12,7 +12,7 @@ final class FrameLayout {
   static final String BUILD_VERSION = "0.1.0";
 
   // Versions and bounds.
-  static final int ABI_VERSION = 1;
+  static final int ABI_VERSION = 2;
   static final int RESOURCE_TYPES = 8;
   static final int RECORD_ALIGNMENT = 8;
   static final int LOG_BYTES_MAX = 65536;
@@ -37,8 +37,20 @@ final class FrameLayout {
   static final int ASK_AM = 2;
   static final int ASK_CONTAINER_UPDATE = 4;
   static final int CONTAINER_AM = 2;
+  static final int TASK_EXECUTING = 1;
+  static final int TASK_COMMITTING = 2;
   static final int OUTPUT_IDLE = 1;
   static final int OUTPUT_MORE = 2;
+
+  // Which hints are known.
+  static final int HINT_MAPS = 1;
+  static final int HINT_REDUCES = 2;
+  static final int HINT_INPUT_BYTES = 4;
+  static final int HINT_SHUFFLE_PER_MILLE = 8;
+  static final int HINT_DEADLINE_MS = 16;
+  static final int HINT_MAP_MS = 32;
+  static final int HINT_REDUCE_MS = 64;
+  static final int HINT_SIGNATURE = 128;
 
   // Localities of a grant.
   static final int LOCALITY_NODE = 0;
@@ -205,6 +217,44 @@ final class FrameLayout {
 
   static final int JOB_RESET = 19;
   static final int JOB_RESET_SIZE = 8;
+
+  static final int JOB_HINTS = 20;
+  static final int JOB_HINTS_SIZE = 64;
+  static final int JOB_HINTS_KNOWN = 8;
+  static final int JOB_HINTS_MAPS = 12;
+  static final int JOB_HINTS_REDUCES = 16;
+  static final int JOB_HINTS_SHUFFLE_PER_MILLE = 20;
+  static final int JOB_HINTS_INPUT_BYTES = 24;
+  static final int JOB_HINTS_DEADLINE_MS = 32;
+  static final int JOB_HINTS_MAP_MS = 40;
+  static final int JOB_HINTS_REDUCE_MS = 48;
+  static final int JOB_HINTS_SIGNATURE = 56;
+
+  static final int INPUT_BLOCKS = 21;
+  static final int INPUT_BLOCKS_SIZE = 32;
+  static final int INPUT_BLOCKS_RACKS = 8;
+  static final int INPUT_BLOCKS_BLOCKS = 20;
+  static final int INPUT_BLOCKS_BYTES = 24;
+
+  static final int TASK = 22;
+  static final int TASK_SIZE = 48;
+  static final int TASK_KEY = 8;
+  static final int TASK_PROGRESS_PER_MILLE = 16;
+  static final int TASK_FLAGS = 20;
+  static final int TASK_INPUT_BYTES = 24;
+  static final int TASK_OUTPUT_BYTES = 32;
+  static final int TASK_EXECUTING_SINCE_MS = 40;
+
+  static final int RACK_TRAFFIC = 23;
+  static final int RACK_TRAFFIC_SIZE = 32;
+  static final int RACK_TRAFFIC_UP_BYTES_PER_S = 8;
+  static final int RACK_TRAFFIC_DOWN_BYTES_PER_S = 16;
+  static final int RACK_TRAFFIC_BANDWIDTH_BYTES_PER_S = 24;
+
+  static final int NODE_LOAD = 24;
+  static final int NODE_LOAD_SIZE = 16;
+  static final int NODE_LOAD_FOREIGN_PER_MILLE = 8;
+  static final int NODE_LOAD_PAD = 12;
 
   // Records of an output frame.
 

@@ -136,13 +136,8 @@ pub enum Change<'a> {
         /// What the link carries in either direction.
         bandwidth_bytes_per_s: u64,
     },
-    /// How much of a node others use.
-    Load {
-        /// The node.
-        node: NodeId,
-        /// 0 to 1,000.
-        foreign_per_mille: u32,
-    },
+    /// How much of a node others use changed; see `Node::foreign_per_mille`.
+    Load,
     /// Nodes came, went or changed, and with them the slots.
     Nodes,
     /// The place stage's steps served nothing of this leaf though something is pending.

@@ -29,6 +29,8 @@ pub struct Node {
     pub containers: u32,
     /// How many of them take slots, by pool.
     pub running: [u32; POOLS],
+    /// How much of it a workload that is not YARN's uses, in thousandths; `None` until told.
+    pub foreign_per_mille: Option<u32>,
 }
 
 /// The engine's model of the cluster.
@@ -106,6 +108,7 @@ impl Cluster {
                 used: Resource::ZERO,
                 containers: 0,
                 running: [0; POOLS],
+                foreign_per_mille: None,
             },
         );
         self.mark_rack(facts.rack);

@@ -397,7 +397,7 @@ fn a_reload_changes_weights_at_once_and_a_bad_one_changes_nothing() {
 }
 
 #[test]
-fn a_job_can_be_asked_for_and_says_what_is_known_of_it() {
+fn jobs_and_nodes_can_be_asked_for_and_say_what_is_known_of_them() {
     let mut host = Host::new(full());
     let node = host.node(0, 4096, 4);
     let queue = host.queue("alice", None);
@@ -420,6 +420,19 @@ fn a_job_can_be_asked_for_and_says_what_is_known_of_it() {
     // As bounded at the door: no time before 0, and what is still exact as a float.
     assert_eq!(reply["hints"]["deadline_ms"], 0);
     assert_eq!(reply["hints"]["input_bytes"], 1_u64 << 53);
+    let unmeasured = host.request(json!({"op": "node", "node": 0}));
+    assert_eq!(unmeasured["foreign_per_mille"], json!(null));
+    let foreign_per_mille = 1_200;
+    let node = NodeId(node);
+    host.step(&[Event::NodeLoad {
+        node,
+        foreign_per_mille,
+    }]);
+    let reply = host.request(json!({"op": "node", "node": 0}));
+    assert_eq!(
+        (&reply["foreign_per_mille"], &reply["containers"]),
+        (&json!(1000), &json!(3))
+    );
 }
 
 #[test]
@@ -432,6 +445,8 @@ fn requests_that_make_no_sense_are_refused_in_words() {
         (json!({"op": "place"}), "key `user`"),
         (json!({"op": "job"}), "key `job`: expected its number"),
         (json!({"op": "job", "job": 7}), "no job has number 7"),
+        (json!({"op": "node", "node": -1}), "key `node`"),
+        (json!({"op": "node", "node": 7}), "no node has number 7"),
         (
             json!({"op": "reload", "config": {"policy": "single"}}),
             "policy",

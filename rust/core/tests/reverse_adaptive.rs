@@ -468,3 +468,21 @@ fn goals_decide_inside_a_queue_not_between_queues() {
     bench.beat();
     assert_eq!(bench.running(&[1, 2, 3]), [0, 5, 5]);
 }
+
+/// Hosts tell only of changes, so what was told must not be forgotten with the stages.
+#[test]
+fn what_was_observed_of_nodes_outlives_a_reload() {
+    let config = section(json!({}));
+    let mut bench = Bench::new(config.clone());
+    (0..4).for_each(|node| bench.load(node, 1_000));
+    bench
+        .host
+        .request(json!({"op": "reload", "config": config}));
+    bench.job(1, 10, None);
+    bench.beat();
+    bench.second();
+    assert_eq!(bench.running(&[1]), [2], "the fifth node's");
+    bench.load(0, 0);
+    bench.second();
+    assert_eq!(bench.running(&[1]), [4]);
+}

@@ -55,9 +55,11 @@ impl Engine {
             Event::Nack { job, seq, refusal } => self.nack(*job, *seq, *refusal),
             Event::JobHints { job, hints } => self.hints(*job, bounds::hints(hints)),
             Event::Task { job, key, facts } => self.note_task(*job, *key, bounds::task(facts)),
-            Event::InputBlocks { .. } | Event::RackTraffic { .. } | Event::NodeLoad { .. } => {
-                self.pass_on(event);
-            }
+            Event::InputBlocks { .. } | Event::RackTraffic { .. } => self.pass_on(event),
+            Event::NodeLoad {
+                node,
+                foreign_per_mille,
+            } => self.node_load(*node, bounds::per_mille(*foreign_per_mille)),
             Event::Tick => self.tick(decisions_max, decisions),
             Event::Fault(code) => self.fault(*code),
         }
@@ -89,15 +91,18 @@ impl Engine {
                 down_bytes_per_s: bounds::bytes(down_bytes_per_s),
                 bandwidth_bytes_per_s: bounds::bytes(bandwidth_bytes_per_s),
             }),
-            Event::NodeLoad {
-                node,
-                foreign_per_mille,
-            } => cluster.node(node).map(|_| Change::Load {
-                node,
-                foreign_per_mille: bounds::per_mille(foreign_per_mille),
-            }),
             _ => None,
         });
+    }
+
+    fn node_load(&mut self, id: NodeId, foreign_per_mille: u32) {
+        let Some(node) = self.cluster.node_mut(id) else {
+            return self.ignore("unknown node", &id);
+        };
+        let before = node.foreign_per_mille.replace(foreign_per_mille);
+        if before != Some(foreign_per_mille) {
+            self.tell(|_| Some(Change::Load));
+        }
     }
 
     fn fault(&mut self, code: u32) {

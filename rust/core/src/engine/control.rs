@@ -6,7 +6,7 @@ use crate::change::World;
 use crate::cluster::Queue;
 use crate::config::{Config, Section, unknown};
 use crate::resource::Resource;
-use crate::types::{JobId, Millis, QueueId};
+use crate::types::{JobId, Millis, NodeId, QueueId};
 use serde_json::{Map, Value, json};
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl std::error::Error for RequestError {}
 
 /// What can be asked. Names are the values of `op`.
 const OPERATIONS: &[&str] = &[
-    "queues", "job", "place", "reload", "audit", "policies", "stages",
+    "queues", "job", "node", "place", "reload", "audit", "policies", "stages",
 ];
 
 impl Engine {
@@ -44,6 +44,7 @@ impl Engine {
                 "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
             })),
             "job" => self.job_report(section),
+            "node" => self.node_report(section),
             "place" => self.place_request(section),
             "reload" => {
                 let config = section.value("config").cloned().unwrap_or(json!({}));
@@ -78,7 +79,9 @@ impl Engine {
     pub fn is_mutating(request: &Value) -> bool {
         !matches!(
             request.get("op").and_then(Value::as_str),
-            Some("queues" | "job" | "audit" | "policies" | "stages" | "accounts" | "price")
+            Some(
+                "queues" | "job" | "node" | "audit" | "policies" | "stages" | "accounts" | "price"
+            )
         )
     }
 
@@ -229,14 +232,8 @@ impl Engine {
 
     /// What is known of one job; what is not known of it is `null`.
     fn job_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
-        let id = section
-            .whole("job", 0, i64::from(u32::MAX))
-            .map_err(refused)?;
-        let id = id.ok_or_else(|| RequestError("key `job`: expected its number".to_string()))?;
-        let job = u32::try_from(id)
-            .ok()
-            .and_then(|id| self.cluster.job(JobId(id)));
-        let Some(job) = job else {
+        let id = numbered(&mut section, "job")?;
+        let Some(job) = self.cluster.job(JobId(id)) else {
             return Err(RequestError(format!("key `job`: no job has number {id}")));
         };
         let queue = self.cluster.queues.get(job.facts.queue);
@@ -261,6 +258,23 @@ impl Engine {
                 "reduce_ms": hints.task_ms[1],
                 "signature": hints.signature,
             },
+        }))
+    }
+
+    /// What is known of one node; `null` for what is not.
+    fn node_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let id = numbered(&mut section, "node")?;
+        let Some(node) = self.cluster.node(NodeId(id)) else {
+            return Err(RequestError(format!("key `node`: no node has number {id}")));
+        };
+        Ok(json!({
+            "node": id,
+            "schedulable": node.facts.schedulable,
+            "capacity": self.amounts(&node.facts.capacity),
+            "free": self.amounts(&node.free),
+            "used": self.amounts(&node.used),
+            "containers": node.containers,
+            "foreign_per_mille": node.foreign_per_mille,
         }))
     }
 
@@ -299,6 +313,15 @@ impl Engine {
             .collect();
         json!({ "jobs": jobs, "nodes": nodes })
     }
+}
+
+/// The number of a node or job that a request names.
+fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u32, RequestError> {
+    let number = section
+        .whole(key, 0, i64::from(u32::MAX))
+        .map_err(refused)?
+        .ok_or_else(|| RequestError(format!("key `{key}`: expected its number")))?;
+    Ok(u32::try_from(number).expect("it is in the range that was asked for"))
 }
 
 fn refused(error: impl fmt::Display) -> RequestError {

@@ -49,7 +49,6 @@ struct ReverseAdaptive {
     apart: bool,
     lengths: Lengths,
     /// Foreign load by node, in thousandths, as far as it was told.
-    loads: BTreeMap<NodeId, u32>,
     matrix: Matrix,
     /// By job and pool, as of the last cycle.
     keys: BTreeMap<(JobId, usize), OrderKey>,
@@ -70,7 +69,6 @@ impl ReverseAdaptive {
             lengths: Lengths::new(settings.default_task_ms),
             settings,
             apart: config.slots_per_node.is_some(),
-            loads: BTreeMap::new(),
             matrix: Matrix::default(),
             keys: BTreeMap::new(),
             caps: BTreeMap::new(),
@@ -106,13 +104,10 @@ impl ReverseAdaptive {
         if world.now < self.next_ms && !out_of_turn {
             return;
         }
-        self.loads
-            .retain(|node, _| world.cluster.node(*node).is_some());
         let outcome = Cycle {
             world,
             settings: &self.settings,
             lengths: &self.lengths,
-            loads: &self.loads,
             matrix: &self.matrix,
         }
         .run();
@@ -180,14 +175,11 @@ impl Order for ReverseAdaptive {
             Change::Asked { job, kind } => {
                 self.due |= !self.keys.contains_key(&(job.facts.job, self.pool(kind)));
             }
-            Change::Load {
-                node,
-                foreign_per_mille,
-            } => {
-                let before = self.loads.insert(node, foreign_per_mille.min(1_000));
-                self.due |= before != Some(foreign_per_mille);
-            }
-            Change::JobAdded(_) | Change::JobChanged(_) | Change::Nodes | Change::Reloaded => {
+            Change::JobAdded(_)
+            | Change::JobChanged(_)
+            | Change::Nodes
+            | Change::Load
+            | Change::Reloaded => {
                 self.due = true;
             }
             // Nothing else is about slots, tasks or goals.

@@ -30,8 +30,6 @@ pub(super) struct Cycle<'a> {
     pub(super) world: &'a World<'a>,
     pub(super) settings: &'a Settings,
     pub(super) lengths: &'a Lengths,
-    /// Part of each node that others use, in thousandths, as far as it was told.
-    pub(super) loads: &'a BTreeMap<NodeId, u32>,
     /// What runs where.
     pub(super) matrix: &'a Matrix,
 }
@@ -120,7 +118,8 @@ impl Cycle<'_> {
         let goals: Vec<Goal> = goals.iter().map(|(goal, _)| *goal).collect();
         let ends = goals.iter().filter_map(|goal| goal.deadline);
         let until = ends.fold(now, f64::max) as i64;
-        let observed = !self.loads.is_empty();
+        let mut nodes = self.world.cluster.nodes();
+        let observed = nodes.any(|node| node.foreign_per_mille.is_some());
         let capacity = capacity(
             self.settings.foreign_load.as_ref(),
             (self.world.now, until),
@@ -217,7 +216,7 @@ impl Cycle<'_> {
         let mut hosts = Vec::new();
         for node in cluster.nodes().filter(|node| node.facts.schedulable) {
             let id = node.facts.node;
-            let part = 1.0 - self.load(id);
+            let part = 1.0 - self.load(node);
             let mut resource = node.facts.capacity.scaled(part);
             let on_node = masters.running.get(&id).copied().unwrap_or(Resource::ZERO);
             let next = waiting.next().copied().unwrap_or(Resource::ZERO);
@@ -246,9 +245,9 @@ impl Cycle<'_> {
     }
 
     /// The part of a node that others use now.
-    fn load(&self, node: NodeId) -> f64 {
-        match self.loads.get(&node) {
-            Some(per_mille) => f64::from(*per_mille) / 1000.0,
+    fn load(&self, node: &Node) -> f64 {
+        match node.foreign_per_mille {
+            Some(per_mille) => f64::from(per_mille) / 1000.0,
             None => {
                 let forecast = self.settings.foreign_load.as_ref();
                 forecast.map_or(0.0, |forecast| forecast.at(self.world.now))

@@ -85,12 +85,21 @@ fn water_level(total: f64, claims: &[Claim<f64>]) -> f64 {
     // In levels, not amounts: dividing and multiplying again would blur who is at a bound.
     let bounds = |claim: &Claim<f64>| [claim.least / claim.weight, claim.most / claim.weight];
     let growing = || claims.iter().filter(|claim| claim.weight > 0.0);
-    let mut levels: Vec<f64> = growing().flat_map(bounds).collect();
-    levels.sort_by(f64::total_cmp);
+    let mut levels: Vec<f64> = growing().flat_map(bounds).filter(|at| *at > 0.0).collect();
     let sum = |level: f64| claims.iter().map(|claim| claim.at(level)).sum::<f64>();
-    // The sum grows with the level, so the last bend at which it is still short can be searched.
-    let short = levels.partition_point(|level| sum(*level) <= total);
-    let below = if short == 0 { 0.0 } else { levels[short - 1] };
+    // The sum grows with the level, so the last bend at which it is still short can be searched,
+    // and only the part of the levels in which it lies need be in order.
+    let mut below = 0.0;
+    let mut between = &mut levels[..];
+    while !between.is_empty() {
+        let middle = between.len() / 2;
+        let (lower, bend, upper) = between.select_nth_unstable_by(middle, f64::total_cmp);
+        if sum(*bend) <= total {
+            (below, between) = (*bend, upper);
+        } else {
+            between = lower;
+        }
+    }
     let between = |claim: &&Claim<f64>| {
         let [starts, stops] = bounds(claim);
         starts <= below && below < stops

@@ -84,6 +84,12 @@ impl Engine {
             let kept = (job.used, job.running_containers());
             same(&format!("containers of job {}", id.0), &kept, &sum)?;
         }
+        let live = self.cluster.jobs().flat_map(|job| job.containers.values());
+        let tasks = live.filter(|container| !container.am);
+        let answered = tasks.fold((Resource::ZERO, 0), |(sum, count), task| {
+            (sum + task.resource, count + 1)
+        });
+        same("containers that are answered", &self.answered(), &answered)?;
         let schedulable = self.cluster.nodes().filter(|node| node.facts.schedulable);
         let capacity = schedulable.fold(Resource::ZERO, |sum, node| sum + node.facts.capacity);
         same("capacity", &self.cluster.capacity, &capacity)

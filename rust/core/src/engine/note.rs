@@ -4,7 +4,7 @@
 use super::Engine;
 use super::index::is_due;
 use crate::change::{Change, POOLS, Stale, World, pool};
-use crate::cluster::{Cluster, Container, Kind, Standing};
+use crate::cluster::{Cluster, Container, Job, Kind, Standing};
 use crate::event::TaskFacts;
 use crate::place::Tag;
 use crate::resource::Resource;
@@ -134,17 +134,12 @@ impl Engine {
     }
 
     fn shared_slots(&self) -> u32 {
-        let mut sum = Resource::ZERO;
-        let mut count = 0i64;
+        let (mut sum, mut count) = self.answered();
         for job in self.cluster.jobs() {
             for ask in job.pending().filter(|ask| !ask.facts.am) {
                 let asked = i64::from(ask.facts.count);
                 sum += ask.facts.resource.times(asked);
                 count += asked;
-            }
-            for container in job.containers.values().filter(|c| !c.am) {
-                sum += container.resource;
-                count += 1;
             }
         }
         let size = if count == 0 {
@@ -160,6 +155,24 @@ impl Engine {
             .min()
             .unwrap_or(0)
             .min(i64::from(u32::MAX)) as u32
+    }
+
+    /// What the containers hold that are no ApplicationMasters, and how many those are; grants
+    /// count once they are answered. From the books: there may be a hundred times as many
+    /// containers as jobs.
+    pub(super) fn answered(&self) -> (Resource, i64) {
+        let running = |job: &Job| i64::from(job.running_containers());
+        let mut sum = self.cluster.used;
+        let mut count: i64 = self.cluster.jobs().map(running).sum();
+        for leaf in self.tree.ids().map(|id| self.tree.node(id)) {
+            sum -= leaf.am_used;
+            count -= i64::from(leaf.ams);
+        }
+        for grant in self.in_flight.iter().filter(|grant| !grant.container.am) {
+            sum -= grant.container.resource;
+            count -= 1;
+        }
+        (sum, count)
     }
 
     /// The pool of a container of a job.

@@ -118,16 +118,21 @@ struct Ring {
 
 impl<'a> Table<'a> {
     fn new(bids: &'a [Bid], rooms: &[Room]) -> Table<'a> {
-        let ring = Ring {
+        let ring = || Ring {
             nodes: (0..rooms.len()).collect(),
             next: 0,
         };
+        // A ring for each size, not for each job: there are thousands of these, and of nodes.
+        let mut sizes = BTreeMap::new();
+        for bid in bids {
+            sizes.entry(bid.size).or_insert_with(ring);
+        }
         Table {
             bids,
             left: rooms.to_vec(),
             alloc: vec![0; bids.len()],
             rows: vec![BTreeMap::new(); bids.len()],
-            sizes: bids.iter().map(|bid| (bid.size, ring.clone())).collect(),
+            sizes,
         }
     }
 

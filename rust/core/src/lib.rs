@@ -17,6 +17,7 @@ pub mod order;
 pub mod place;
 pub mod resource;
 pub mod share;
+mod table;
 pub mod types;
 
 pub use config::{Config, ConfigError, Setup};

@@ -19,6 +19,7 @@ use crate::change::{Change, POOLS, Stale, World, pool};
 use crate::cluster::{Job, Kind};
 use crate::config::Config;
 use crate::share::ShareNodeId;
+use crate::table::Table;
 use crate::types::{JobId, Millis};
 use hierarchy::Pool;
 use ledger::{Ledger, Member, Rank};
@@ -66,7 +67,7 @@ struct Deficit {
     settings: Settings,
     /// Pool of slots by kind.
     pool_of: [usize; 3],
-    jobs: BTreeMap<JobId, Entry>,
+    jobs: Table<JobId, Entry>,
     ledgers: [Ledger; POOLS],
     /// The jobs leaf by leaf, in order of ranks. All deficits change on every update, but few
     /// jobs overtake others; only those get new labels, and with them new keys.
@@ -83,7 +84,7 @@ impl Deficit {
         Deficit {
             settings: config.deficit.clone(),
             pool_of: Kind::ALL.map(pool_of),
-            jobs: BTreeMap::new(),
+            jobs: Table::default(),
             ledgers: Default::default(),
             lines: Default::default(),
             unsettled: false,
@@ -126,7 +127,7 @@ impl Deficit {
 
     /// Calls the job stale if the engine's answers for it are no longer ours.
     fn recheck(&self, job: &Job, stale: &mut Stale) {
-        let Some(entry) = self.jobs.get(&job.facts.job) else {
+        let Some(entry) = self.jobs.get(job.facts.job) else {
             return;
         };
         let differs = |kind: Kind| {
@@ -164,7 +165,7 @@ impl Deficit {
         for ledger in &mut self.ledgers {
             ledger.close(id);
         }
-        self.jobs.remove(&id);
+        self.jobs.remove(id);
         self.limit_users(world, stale);
     }
 
@@ -183,13 +184,13 @@ impl Deficit {
     fn change(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
         let id = job.facts.job;
         let max_tasks = self.max_tasks(job, world);
-        let Some(entry) = self.jobs.get_mut(&id) else {
+        let Some(entry) = self.jobs.get_mut(id) else {
             return;
         };
         entry.max_tasks = max_tasks;
         if entry.leaf != job.leaf {
             self.line_up(id, false);
-            if let Some(entry) = self.jobs.get_mut(&id) {
+            if let Some(entry) = self.jobs.get_mut(id) {
                 entry.leaf = job.leaf;
             }
             self.line_up(id, true);
@@ -211,7 +212,7 @@ impl Deficit {
         };
         let jobs = world.cluster.jobs().filter(|job| job.runnable);
         let candidates: Vec<Candidate> = jobs
-            .filter(|job| self.jobs.contains_key(&job.facts.job))
+            .filter(|job| self.jobs.contains(job.facts.job))
             .map(|job| Candidate {
                 job: job.facts.job,
                 user: job.facts.user.0,
@@ -222,7 +223,7 @@ impl Deficit {
             .collect();
         let runs = runnable(&candidates, |_| Some(max), |_| None);
         for (candidate, runs) in candidates.iter().zip(runs) {
-            let entry = self.jobs.get_mut(&candidate.job);
+            let entry = self.jobs.get_mut(candidate.job);
             let entry = entry.expect("only known jobs are candidates");
             if entry.may_run != runs {
                 entry.may_run = runs;
@@ -237,7 +238,7 @@ impl Deficit {
             self.recheck(job, stale);
         }
         let pool = self.pool_of[kind as usize];
-        let entry = self.jobs.get(&job.facts.job);
+        let entry = self.jobs.get(job.facts.job);
         let new = entry.is_some_and(|entry| !entry.wanting[pool]);
         if !new || job.pending_of(kind) == 0 {
             return;
@@ -254,7 +255,9 @@ impl Deficit {
     fn update(&mut self, world: &World<'_>, newcomer: Option<JobId>, stale: &mut Stale) {
         let (pools, members) = (self.pools(world), self.members(world));
         let rules = self.settings.rules;
-        for pool in 0..POOLS {
+        // Nobody has or wants anything of a pool that takes no kind of tasks.
+        let used = |pool: &usize| self.pool_of.contains(pool);
+        for pool in (0..POOLS).filter(used) {
             let slots = f64::from(world.slots[pool]);
             let ledger = &mut self.ledgers[pool];
             if self.unsettled {
@@ -274,7 +277,7 @@ impl Deficit {
             for member in members {
                 let account = self.ledgers[pool].account(member.job);
                 let wants = member.waiting + account.map_or(0, |account| account.running) > 0;
-                if let Some(entry) = self.jobs.get_mut(&member.job) {
+                if let Some(entry) = self.jobs.get_mut(member.job) {
                     entry.wanting[pool] = wants;
                 }
             }
@@ -309,7 +312,7 @@ impl Deficit {
     fn members(&self, world: &World<'_>) -> [Vec<Member>; POOLS] {
         let mut members: [Vec<Member>; POOLS] = Default::default();
         for job in world.cluster.jobs() {
-            let Some(entry) = self.jobs.get(&job.facts.job) else {
+            let Some(entry) = self.jobs.get(job.facts.job) else {
                 continue;
             };
             let waiting = self.waiting(job, entry);
@@ -351,7 +354,7 @@ impl Deficit {
     /// A container of a job came or went.
     fn count(&mut self, job: &Job, kind: Kind, am: bool, how: Count, now: Millis) {
         let id = job.facts.job;
-        let Some(entry) = self.jobs.get_mut(&id).filter(|_| !am) else {
+        let Some(entry) = self.jobs.get_mut(id).filter(|_| !am) else {
             return;
         };
         let tasks = &mut entry.tasks[kind as usize];
@@ -374,8 +377,8 @@ impl Deficit {
 }
 
 /// Where a job stands in the line: leaf by leaf, as only jobs of one leaf compete.
-fn rank(jobs: &BTreeMap<JobId, Entry>, ledger: &Ledger, job: JobId) -> (ShareNodeId, Rank) {
-    let entry = &jobs[&job];
+fn rank(jobs: &Table<JobId, Entry>, ledger: &Ledger, job: JobId) -> (ShareNodeId, Rank) {
+    let entry = jobs.get(job).expect("who is in the line has an entry");
     let deficit = ledger.account(job).map_or(0.0, |account| account.deficit);
     (entry.leaf, Rank::new(deficit, entry.submitted_ms, job))
 }
@@ -390,14 +393,14 @@ enum Count {
 
 impl Order for Deficit {
     fn key(&self, job: &Job, kind: Kind) -> OrderKey {
-        match self.jobs.get(&job.facts.job) {
+        match self.jobs.get(job.facts.job) {
             Some(_) => self.place_of(job, kind),
             None => OrderKey::default(),
         }
     }
 
     fn admits(&self, job: &Job, kind: Kind) -> bool {
-        let entry = self.jobs.get(&job.facts.job);
+        let entry = self.jobs.get(job.facts.job);
         entry.is_none_or(|entry| self.may_start(job, entry, kind))
     }
 
@@ -435,8 +438,8 @@ impl Order for Deficit {
                 "running": account.running,
             })
         };
-        let jobs = self.jobs.keys().map(|job| {
-            let accounts = (0..POOLS).map(|pool| account(pool, *job)).collect();
+        let jobs = self.jobs.iter().map(|(job, _)| {
+            let accounts = (0..POOLS).map(|pool| account(pool, job)).collect();
             (job.0.to_string(), Value::Array(accounts))
         });
         json!({ "jobs": jobs.collect::<Map<_, _>>() })

@@ -20,6 +20,7 @@ use super::{Order, OrderEntry, OrderKey};
 use crate::change::{Change, POOLS, Stale, World};
 use crate::cluster::{Container, Job, Kind, Node};
 use crate::share::Victim;
+use crate::table::Table;
 use crate::types::{JobId, Millis};
 use aging::{Aging, PhaseId};
 use estimate::{Estimator, PastTasks, PhaseFacts};
@@ -42,9 +43,10 @@ const SAMPLES: i64 = 1;
 const LATE: i64 = 2;
 const OTHERS: i64 = 3;
 
-/// Up to so many phases the order is worked out at every arrival and end of a task (HF-17). With
-/// more it waits for proportionally more of them, so that each costs the same, and at the longest
-/// until the next tick. Virtual time is exact either way; only its effect may wait.
+/// Up to so many phases the order is worked out at every arrival and end of a task (HF-17). With n
+/// times as many it waits for n² times as many of them, and at the longest until the next tick:
+/// working it out takes n times as long then, and what one event costs must not grow with the
+/// phases. Virtual time is exact either way; only its effect may wait.
 const AT_EVERY_EVENT: usize = 32;
 
 /// How many jobs are nominated for their sample tasks at once. More can be in want of samples;
@@ -85,7 +87,8 @@ impl Pool {
     /// An arrival or an end (HF-17): ages the virtual cluster if it is time to.
     fn event(&mut self, now: Millis) {
         self.events += 1;
-        if self.events * AT_EVERY_EVENT >= self.aging.len() {
+        let phases = self.aging.len();
+        if self.events * AT_EVERY_EVENT * AT_EVERY_EVENT >= phases * phases {
             self.catch_up(now);
         }
     }
@@ -115,7 +118,7 @@ struct Hfsp {
     settings: Settings,
     estimator: Box<dyn Estimator>,
     pools: [Pool; POOLS],
-    phases: BTreeMap<PhaseId, Phase>,
+    phases: Table<PhaseId, Phase>,
     /// From before a reload, until its jobs have been told again.
     known: BTreeMap<PhaseId, Known>,
 }
@@ -127,7 +130,7 @@ impl Hfsp {
             estimator: Box::new(estimator),
             settings,
             pools: Default::default(),
-            phases: BTreeMap::new(),
+            phases: Table::default(),
             known: BTreeMap::new(),
         }
     }
@@ -149,7 +152,7 @@ impl Hfsp {
     /// How many tasks a phase has, as far as is known: those told of, or those that were seen. A
     /// reduce phase arrives when its first task may run, as it cannot use the cluster before.
     fn tasks_of(&self, job: &Job, id: PhaseId) -> u32 {
-        let running = self.phases.get(&id).map_or(0, |phase| phase.running);
+        let running = self.phases.get(id).map_or(0, |phase| phase.running);
         let done = job.done[id.kind as usize];
         let seen = job.pending_of(id.kind).saturating_add(running + done);
         let told = job.hints.tasks.get(id.kind as usize).copied().flatten();
@@ -162,7 +165,7 @@ impl Hfsp {
         let id = phase_id(job, kind);
         let tasks = self.tasks_of(job, id);
         let weight = self.weight(job);
-        let Some(phase) = self.phases.get_mut(&id) else {
+        let Some(phase) = self.phases.get_mut(id) else {
             if tasks > 0 {
                 self.arrive(job, id, tasks, world);
                 self.restate(id, stale);
@@ -179,8 +182,9 @@ impl Hfsp {
             phase.over = false;
             phase.tasks = tasks;
             phase.samples.want(self.settings.samples.min(tasks));
-            let size = self.size(job, id);
-            let pool = &mut self.pools[self.phases[&id].pool];
+            let phase = self.phases.get(id).expect("it was found above");
+            let size = self.size(job, kind, phase);
+            let pool = &mut self.pools[phase.pool];
             pool.event(world.now);
             pool.aging.add(id, tasks, size, weight);
         }
@@ -206,8 +210,8 @@ impl Hfsp {
             key: OrderKey::FIRST,
             needy: None,
         };
+        let size = self.size(job, id.kind, &phase);
         self.phases.insert(id, phase);
-        let size = self.size(job, id);
         let pool = &mut self.pools[index];
         pool.event(world.now);
         pool.aging.set_slots(world.slots[index]);
@@ -218,12 +222,11 @@ impl Hfsp {
     }
 
     /// The size by the samples once they are known, and before that by what else there is.
-    fn size(&self, job: &Job, id: PhaseId) -> f64 {
-        let phase = &self.phases[&id];
-        let claimed = job.hints.task_ms.get(id.kind as usize).copied().flatten();
+    fn size(&self, job: &Job, kind: Kind, phase: &Phase) -> f64 {
+        let claimed = job.hints.task_ms.get(kind as usize).copied().flatten();
         let claimed = claimed.map(|length_ms| length_ms.max(0) as f64);
         let facts = PhaseFacts {
-            kind: id.kind,
+            kind,
             tasks: phase.tasks,
             profile: phase.mean_task.or(claimed),
         };
@@ -235,7 +238,7 @@ impl Hfsp {
 
     /// Changes a phase's samples and keeps the count of those that run.
     fn sample<R>(&mut self, id: PhaseId, change: impl FnOnce(&mut SampleSet) -> R) -> Option<R> {
-        let phase = self.phases.get_mut(&id)?;
+        let phase = self.phases.get_mut(id)?;
         let before = phase.samples.running();
         let result = change(&mut phase.samples);
         let pool = &mut self.pools[phase.pool];
@@ -245,19 +248,19 @@ impl Hfsp {
 
     /// Something new is known of a phase's samples.
     fn learn(&mut self, job: &Job, id: PhaseId) {
-        let phase = &self.phases[&id];
+        let Some(phase) = self.phases.get(id) else {
+            return;
+        };
         if phase.samples.complete().is_some() && !phase.over {
-            let (size, tasks) = (self.size(job, id), phase.tasks);
-            self.pools[self.phases[&id].pool]
-                .aging
-                .resize(id, tasks, size);
+            let (size, tasks) = (self.size(job, id.kind, phase), phase.tasks);
+            self.pools[phase.pool].aging.resize(id, tasks, size);
         }
     }
 
     /// Works out a phase's key again, and says so if it has changed.
     fn restate(&mut self, id: PhaseId, stale: &mut Stale) {
         let by_key = self.samples_by_key();
-        let Some(phase) = self.phases.get_mut(&id) else {
+        let Some(phase) = self.phases.get_mut(id) else {
             return;
         };
         let pool = &mut self.pools[phase.pool];
@@ -286,18 +289,18 @@ impl Hfsp {
     }
 
     fn started(&mut self, job: &Job, id: PhaseId, world: &World<'_>) {
-        if !self.phases.contains_key(&id) {
+        if !self.phases.contains(id) {
             // Recovered: nothing of it has been asked for.
             let tasks = self.tasks_of(job, id).max(1);
             self.arrive(job, id, tasks, world);
         }
-        let phase = self.phases.get_mut(&id).expect("it was just made");
+        let phase = self.phases.get_mut(id).expect("it was just made");
         phase.running += 1;
     }
 
     fn ended(&mut self, job: &Job, id: PhaseId, how: (&Container, bool), now: Millis) {
         let (container, succeeded) = how;
-        let Some(phase) = self.phases.get_mut(&id) else {
+        let Some(phase) = self.phases.get_mut(id) else {
             return;
         };
         phase.running = phase.running.saturating_sub(1);
@@ -310,7 +313,7 @@ impl Hfsp {
         if self.sample(id, |samples| samples.end(container, succeeded, now)) == Some(true) {
             self.learn(job, id);
         }
-        let phase = self.phases.get_mut(&id).expect("it was found above");
+        let phase = self.phases.get_mut(id).expect("it was found above");
         let done = job.done[id.kind as usize] >= phase.tasks;
         if done && phase.running == 0 && job.pending_of(id.kind) == 0 && !phase.over {
             phase.over = true;
@@ -330,7 +333,7 @@ impl Hfsp {
         for kind in Kind::ALL {
             let id = phase_id(job, kind);
             self.sample(id, |samples| *samples = SampleSet::new(0));
-            let Some(phase) = self.phases.remove(&id) else {
+            let Some(phase) = self.phases.remove(id) else {
                 continue;
             };
             let pool = &mut self.pools[phase.pool];
@@ -344,7 +347,7 @@ impl Hfsp {
 
     /// Whether enough of the job's maps have ended for its reduces (HF-16).
     fn maps_are_done(&self, job: &Job, percent: u32) -> bool {
-        let maps = self.phases.get(&phase_id(job, Kind::Map));
+        let maps = self.phases.get(phase_id(job, Kind::Map));
         let tasks = maps.map_or(0, |phase| u64::from(phase.tasks));
         u64::from(job.done[Kind::Map as usize]) * 100 >= tasks * u64::from(percent)
     }
@@ -368,7 +371,7 @@ fn phase_id(job: &Job, kind: Kind) -> PhaseId {
 
 impl Order for Hfsp {
     fn key(&self, job: &Job, kind: Kind) -> OrderKey {
-        match self.phases.get(&phase_id(job, kind)) {
+        match self.phases.get(phase_id(job, kind)) {
             Some(phase) => phase.key,
             // Its ApplicationMaster, whatever its size: that is not known.
             None => OrderKey(MASTERS, job.facts.submitted_ms),
@@ -405,7 +408,7 @@ impl Order for Hfsp {
             } => {
                 let id = phase_id(job, kind);
                 self.sample(id, |samples| samples.withdraw(node));
-                if let Some(phase) = self.phases.get_mut(&id) {
+                if let Some(phase) = self.phases.get_mut(id) {
                     phase.running = phase.running.saturating_sub(1);
                 }
                 self.refresh(job, kind, world, stale);

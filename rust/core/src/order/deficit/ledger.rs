@@ -2,11 +2,11 @@
 //! is next (FS-9 to FS-12, FS-17). Knows neither nodes nor tasks.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use super::entitlement::{Entitlement, Wish, entitle};
 use super::hierarchy::Pool;
 use super::weight::{self, Boost};
+use crate::table::Table;
 use crate::types::{JobId, Millis};
 
 /// The knobs of the original Fair Scheduler that weigh jobs against each other.
@@ -92,7 +92,7 @@ impl Rank {
 /// The accounts of all jobs for one kind of slots.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    accounts: BTreeMap<JobId, Account>,
+    accounts: Table<JobId, Account>,
     updated_ms: Millis,
 }
 
@@ -102,23 +102,24 @@ impl Ledger {
         if self.accounts.is_empty() {
             self.updated_ms = self.updated_ms.max(now);
         }
-        let account = self.accounts.entry(job).or_default();
+        let mut account = self.account(job).copied().unwrap_or_default();
         account.deficit = deficit;
+        self.accounts.insert(job, account);
     }
 
     /// Forgets a job.
     pub fn close(&mut self, job: JobId) {
-        self.accounts.remove(&job);
+        self.accounts.remove(job);
     }
 
     /// A job's account.
     pub fn account(&self, job: JobId) -> Option<&Account> {
-        self.accounts.get(&job)
+        self.accounts.get(job)
     }
 
     /// All accounts in order of job id.
     pub fn accounts(&self) -> impl Iterator<Item = (JobId, &Account)> {
-        self.accounts.iter().map(|(job, account)| (*job, account))
+        self.accounts.iter()
     }
 
     /// When deficits were last brought up to date.
@@ -128,7 +129,7 @@ impl Ledger {
 
     /// A task started: it counts at once.
     pub fn started(&mut self, job: JobId) {
-        if let Some(account) = self.accounts.get_mut(&job) {
+        if let Some(account) = self.accounts.get_mut(job) {
             account.running += 1;
             account.started += 1;
         }
@@ -137,7 +138,7 @@ impl Ledger {
     /// Tasks ended at `now`. They count until the next update, unless they ended at the very
     /// moment of the last one, and so had no part in the time since.
     pub fn ended(&mut self, job: JobId, tasks: u32, now: Millis) {
-        if let Some(account) = self.accounts.get_mut(&job) {
+        if let Some(account) = self.accounts.get_mut(job) {
             account.running = account.running.saturating_sub(tasks);
             if now <= self.updated_ms {
                 account.at_update = account.at_update.saturating_sub(tasks);
@@ -147,7 +148,7 @@ impl Ledger {
 
     /// A task turned out not to have started.
     pub fn withdrawn(&mut self, job: JobId) {
-        if let Some(account) = self.accounts.get_mut(&job) {
+        if let Some(account) = self.accounts.get_mut(job) {
             account.running = account.running.saturating_sub(1);
             if account.started > 0 {
                 account.started -= 1;
@@ -188,7 +189,7 @@ impl Ledger {
             account.entitled = Entitlement::default();
         }
         for (member, entitlement) in members.iter().zip(entitlements) {
-            if let Some(account) = self.accounts.get_mut(&member.job) {
+            if let Some(account) = self.accounts.get_mut(member.job) {
                 account.entitled = entitlement;
             }
         }
@@ -354,7 +355,7 @@ mod tests {
     fn the_needy_go_first_then_the_deficit_then_the_earlier_then_the_smaller_id() {
         let mut ledger = ledger(4);
         let mut set = |job, deficit, min, weightless| {
-            let account = ledger.accounts.get_mut(&JobId(job)).expect("open");
+            let account = ledger.accounts.get_mut(JobId(job)).expect("open");
             account.deficit = deficit;
             account.entitled = Entitlement {
                 min,

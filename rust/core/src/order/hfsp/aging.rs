@@ -8,8 +8,9 @@
 use super::round_robin::{Want, in_turns, round_robin};
 use crate::cluster::Kind;
 use crate::order::line::Line;
+use crate::table::{DenseId, Table};
 use crate::types::JobId;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// A part of a mean task too small to be work: what rounding leaves behind.
 const NOTHING: f64 = 1e-9;
@@ -33,6 +34,20 @@ pub struct PhaseId {
     pub job: JobId,
     /// Which of its tasks.
     pub kind: Kind,
+}
+
+impl DenseId for PhaseId {
+    fn index(self) -> usize {
+        self.job.index() * Kind::ALL.len() + self.kind as usize
+    }
+
+    fn at(index: usize) -> PhaseId {
+        let (job, kind) = (index / Kind::ALL.len(), index % Kind::ALL.len());
+        PhaseId {
+            job: JobId(job as u32),
+            kind: Kind::ALL[kind],
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -95,13 +110,14 @@ pub struct Aging {
     /// By number; the numbers of those that left are used again.
     phases: Vec<Phase>,
     unused: Vec<u32>,
-    numbers: BTreeMap<PhaseId, u32>,
+    numbers: Table<PhaseId, u32>,
     line: Line,
     /// Whether slots must be dealt out anew.
     due: bool,
     arrivals: u64,
     ends: u64,
-    ghosts: usize,
+    /// Numbers of the phases that only wait for their virtual end.
+    ghosts: BTreeSet<u32>,
 }
 
 impl Aging {
@@ -150,12 +166,12 @@ impl Aging {
     /// A phase arrives, of `tasks` tasks and `size` work. Without work it is late at once, which
     /// is right: it takes no time. One that is there already keeps what it has done.
     pub fn add(&mut self, id: PhaseId, tasks: u32, size: f64, weight: f64) {
-        if let Some(number) = self.numbers.get(&id).copied() {
+        if let Some(number) = self.numbers.get(id).copied() {
             let phase = &mut self.phases[number as usize];
             phase.weight = weight;
             if !phase.real {
                 phase.real = true;
-                self.ghosts -= 1;
+                self.ghosts.remove(&number);
                 let phases = &self.phases;
                 self.line.insert(number, |i| phases[i as usize].rank());
             }
@@ -193,7 +209,7 @@ impl Aging {
 
     /// A new estimate (HF-21): the work done virtually stays done.
     pub fn resize(&mut self, id: PhaseId, tasks: u32, size: f64) {
-        let Some(number) = self.numbers.get(&id).copied() else {
+        let Some(number) = self.numbers.get(id).copied() else {
             return;
         };
         let phase = &mut self.phases[number as usize];
@@ -219,7 +235,7 @@ impl Aging {
 
     /// What of its work counts as done virtually: for one that is taken over from elsewhere.
     pub fn set_done(&mut self, id: PhaseId, done: f64) {
-        if let Some(number) = self.numbers.get(&id).copied() {
+        if let Some(number) = self.numbers.get(id).copied() {
             let phase = &mut self.phases[number as usize];
             phase.done = done;
             let (tasks, size) = (phase.tasks, phase.size);
@@ -229,7 +245,7 @@ impl Aging {
 
     /// A new weight (HF-23).
     pub fn set_weight(&mut self, id: PhaseId, weight: f64) {
-        if let Some(number) = self.numbers.get(&id) {
+        if let Some(number) = self.numbers.get(id) {
             self.phases[*number as usize].weight = weight;
             self.due = true;
         }
@@ -237,7 +253,7 @@ impl Aging {
 
     /// A phase is over in the real cluster, having taken `size` in truth.
     pub fn finish(&mut self, id: PhaseId, size: f64) {
-        let Some(number) = self.numbers.get(&id).copied() else {
+        let Some(number) = self.numbers.get(id).copied() else {
             return;
         };
         let phase = &mut self.phases[number as usize];
@@ -247,24 +263,22 @@ impl Aging {
         phase.real = false;
         let tasks = phase.tasks;
         self.line.remove(number);
-        self.ghosts += 1;
+        self.ghosts.insert(number);
         self.resize(id, tasks, size);
-        if self.ghosts > GHOSTS_MAX {
-            let ghosts = self.numbers.values().copied();
-            let nearest = ghosts
-                .filter(|i| !self.phases[*i as usize].real)
-                .min_by_key(|i| self.phases[*i as usize].rank());
+        if self.ghosts.len() > GHOSTS_MAX {
+            let ghosts = self.ghosts.iter().copied();
+            let nearest = ghosts.min_by_key(|i| self.phases[*i as usize].rank());
             self.forget(nearest.expect("there are more than enough"));
         }
     }
 
     /// A phase leaves both clusters, finished or not.
     pub fn remove(&mut self, id: PhaseId) {
-        if let Some(number) = self.numbers.get(&id).copied() {
+        if let Some(number) = self.numbers.get(id).copied() {
             if self.phases[number as usize].real {
                 self.line.remove(number);
                 self.phases[number as usize].real = false;
-                self.ghosts += 1;
+                self.ghosts.insert(number);
             }
             self.forget(number);
         }
@@ -274,9 +288,9 @@ impl Aging {
         let phase = &mut self.phases[number as usize];
         (phase.slots, phase.left) = (0.0, 0.0);
         phase.ended.get_or_insert(0);
-        self.numbers.remove(&phase.id);
+        self.numbers.remove(phase.id);
         self.unused.push(number);
-        self.ghosts -= 1;
+        self.ghosts.remove(&number);
         self.due = true;
     }
 
@@ -372,7 +386,7 @@ impl Aging {
     }
 
     fn phase(&self, id: PhaseId) -> Option<&Phase> {
-        let number = self.numbers.get(&id)?;
+        let number = self.numbers.get(id)?;
         Some(&self.phases[*number as usize])
     }
 
@@ -409,7 +423,7 @@ impl Aging {
 
     /// A number that stands for its place: the smaller is served first.
     pub fn label(&self, id: PhaseId) -> Option<i64> {
-        let number = self.numbers.get(&id)?;
+        let number = self.numbers.get(id)?;
         Some(self.line.label(*number))
     }
 

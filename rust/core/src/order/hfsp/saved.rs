@@ -35,7 +35,7 @@ pub(super) fn save(hfsp: &Hfsp) -> Value {
 }
 
 fn phase(hfsp: &Hfsp, id: PhaseId) -> Value {
-    let phase = &hfsp.phases[&id];
+    let phase = hfsp.phases.get(id).expect("the caller listed it");
     let aging = &hfsp.pools[phase.pool].aging;
     json!({
         "job": id.job.0,

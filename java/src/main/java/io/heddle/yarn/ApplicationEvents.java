@@ -40,10 +40,11 @@ final class ApplicationEvents {
   private final Engine engine;
   private final Names names;
   private final DirtyAttempts dirty;
+  private final HintReader hints;
 
   ApplicationEvents(HeddleScheduler scheduler, RMContext rmContext,
       ConcurrentMap<ApplicationId, SchedulerApplication<HeddleAppAttempt>> applications,
-      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty) {
+      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty, HintReader hints) {
     this.scheduler = scheduler;
     this.rmContext = rmContext;
     this.applications = applications;
@@ -51,6 +52,7 @@ final class ApplicationEvents {
     this.engine = engine;
     this.names = names;
     this.dirty = dirty;
+    this.hints = hints;
   }
 
   /** An application was submitted, or comes back after a restart. */
@@ -82,7 +84,8 @@ final class ApplicationEvents {
     }
     applications.put(id, Compat.newApplication(queue, user, priority, unmanaged));
     books.jobAdded(new HeddleJob(id, queue, user, names.users().intern(user),
-        priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp)));
+        priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
+        hints.read(rmApp, id)));
     Compat.submitApp(queue.getMetrics(), user, unmanaged);
     if (LOG.isInfoEnabled()) {
       LOG.info("Accepted {} of user {} in queue {}", id, user, queue);

@@ -76,6 +76,12 @@ final class EngineBooks {
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
   }
 
+  /** What is not YARN's uses more or less of a node than before. */
+  void nodeLoad(HeddleNode node, int perMille) {
+    node.setToldLoad(perMille);
+    engine.out().nodeLoad(node.id(), perMille);
+  }
+
   /** A node left; its containers have been completed before. */
   void nodeRemoved(HeddleNode node) {
     engine.out().nodeRemoved(node.id());
@@ -178,6 +184,9 @@ final class EngineBooks {
       HeddleNode node = nodes.get(id);
       if (node != null) {
         out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
+        if (node.toldLoad() != ForeignLoad.UNKNOWN) {
+          out.nodeLoad(id, node.toldLoad());
+        }
       }
     }
     for (HeddleJob job : inOrderOfReplay()) {

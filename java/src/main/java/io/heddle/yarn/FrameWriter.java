@@ -115,6 +115,17 @@ final class FrameWriter {
     buffer.putLong(at + FrameLayout.JOB_ADDED_SUBMITTED_MS, submittedMs);
   }
 
+  void jobHints(int job, JobHints hints) {
+    int at = record(FrameLayout.JOB_HINTS, FrameLayout.JOB_HINTS_SIZE, job);
+    hints.write(buffer, at);
+  }
+
+  void nodeLoad(int node, int foreignPerMille) {
+    int at = record(FrameLayout.NODE_LOAD, FrameLayout.NODE_LOAD_SIZE, node);
+    buffer.putInt(at + FrameLayout.NODE_LOAD_FOREIGN_PER_MILLE, foreignPerMille);
+    buffer.putInt(at + FrameLayout.NODE_LOAD_PAD, 0);
+  }
+
   void jobRemoved(int job) {
     record(FrameLayout.JOB_REMOVED, FrameLayout.JOB_REMOVED_SIZE, job);
   }

@@ -14,6 +14,7 @@ final class HeddleJob {
   private final int userId;
   private final int flags;
   private final long submittedMs;
+  private final JobHints hints;
   private int id = -1;
   private int priority;
   private HeddleQueue queue;
@@ -25,9 +26,10 @@ final class HeddleJob {
    * @param userId number of its user
    * @param flags {@code JOB_...} of {@link FrameLayout}
    * @param submittedMs on the engine's monotonic clock
+   * @param hints what its submission says of it
    */
   HeddleJob(ApplicationId applicationId, HeddleQueue queue, String user, int userId, int priority,
-      int flags, long submittedMs) {
+      int flags, long submittedMs, JobHints hints) {
     this.applicationId = applicationId;
     this.queue = queue;
     this.user = user;
@@ -35,6 +37,7 @@ final class HeddleJob {
     this.priority = priority;
     this.flags = flags;
     this.submittedMs = submittedMs;
+    this.hints = hints;
   }
 
   ApplicationId applicationId() {
@@ -90,5 +93,8 @@ final class HeddleJob {
   /** Tells the engine of this job. */
   void write(FrameWriter out) {
     out.jobAdded(id, queue.id(), userId, priority, flags, submittedMs);
+    if (!hints.isEmpty()) {
+      out.jobHints(id, hints);
+    }
   }
 }

@@ -25,6 +25,8 @@ final class HeddleNode extends SchedulerNode {
   private boolean sentSchedulable;
   // The free room that the engine heard of last; null before the first time.
   private long[] toldFree;
+  // What part of it the engine was told that others use.
+  private int toldLoad = ForeignLoad.UNKNOWN;
   // Until which version of the pending sizes none is known to fit that room.
   private long unfitAt = NEVER;
 
@@ -68,6 +70,15 @@ final class HeddleNode extends SchedulerNode {
 
   void setSentSchedulable(boolean schedulable) {
     sentSchedulable = schedulable;
+  }
+
+  /** Returns the foreign load that the engine was told, per mille, or {@code UNKNOWN}. */
+  int toldLoad() {
+    return toldLoad;
+  }
+
+  void setToldLoad(int perMille) {
+    toldLoad = perMille;
   }
 
   /** The engine hears of this free room; what YARN hands out is changed in place. */

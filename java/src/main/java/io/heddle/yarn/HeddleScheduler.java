@@ -14,7 +14,6 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
@@ -174,12 +173,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
     queues.configured(file.content());
     queues.refresh();
-    boolean usePort = configuration.getBoolean(
-        YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME,
-        YarnConfiguration.DEFAULT_RM_SCHEDULER_USE_PORT_FOR_NODE_NAME);
-    nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, usePort);
-    applicationEvents = new ApplicationEvents(
-        this, rmContext, applications, books, engine, names, dirty);
+    nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
+    applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
+        dirty, new HintReader(configuration));
     LOG.info("Heddle {} with {}", FrameLayout.BUILD_VERSION, file.source());
   }
 
@@ -420,6 +416,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (schedulable != node.sentSchedulable()) {
       books.nodeChanged(node, schedulable);
     }
+    nodeEvents.measured(node, rmNode);
     if (schedulable) {
       schedule(node);
     }

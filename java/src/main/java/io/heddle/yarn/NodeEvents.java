@@ -4,9 +4,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.NodeAttribute;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -32,15 +34,19 @@ final class NodeEvents {
   private final ClusterNodeTracker<HeddleNode> tracker;
   private final EngineBooks books;
   private final boolean usePortForNodeName;
+  private final boolean loads;
+  private boolean loadFailed;
 
   NodeEvents(HeddleScheduler scheduler, RMContext rmContext,
-      ClusterNodeTracker<HeddleNode> tracker, EngineBooks books,
-      boolean usePortForNodeName) {
+      ClusterNodeTracker<HeddleNode> tracker, EngineBooks books, Configuration conf) {
     this.scheduler = scheduler;
     this.rmContext = rmContext;
     this.tracker = tracker;
     this.books = books;
-    this.usePortForNodeName = usePortForNodeName;
+    this.usePortForNodeName = conf.getBoolean(
+        YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME,
+        YarnConfiguration.DEFAULT_RM_SCHEDULER_USE_PORT_FOR_NODE_NAME);
+    this.loads = conf.getBoolean(ForeignLoad.ENABLE_PROPERTY, true);
   }
 
   /** Whether containers may be placed on a node, as far as YARN is concerned. */
@@ -97,6 +103,27 @@ final class NodeEvents {
     books.nodeRemoved(node);
     if (LOG.isInfoEnabled()) {
       LOG.info("Removed node {}; the cluster has {}", id, tracker.getClusterCapacity());
+    }
+  }
+
+  /** A node reported: what else runs there may have changed. Never throws. */
+  void measured(HeddleNode node, RMNode rmNode) {
+    if (!loads) {
+      return;
+    }
+    try {
+      int load = ForeignLoad.perMille(node.getNodeUtilization(),
+          node.getAggregatedContainersUtilization(), rmNode.getPhysicalResource(),
+          node.getTotalResource());
+      if (ForeignLoad.isNews(node.toldLoad(), load)) {
+        books.nodeLoad(node, load);
+      }
+    } catch (RuntimeException e) {
+      if (!loadFailed) {
+        LOG.warn("The utilization of node {} cannot be read; nodes are scheduled as if nothing"
+            + " else ran there. Further failures are not logged", rmNode.getNodeID(), e);
+      }
+      loadFailed = true;
     }
   }
 

@@ -67,12 +67,16 @@ public class FrameTest {
     writer.clear();
     writer.jobMoved(1, 2);
     writer.nack(3, 4, 5);
+    writer.jobHints(6, JobHints.NONE);
+    writer.nodeLoad(7, 250);
     writer.containerAdded(1, 2, 3, false, 4, 5, Resource.newInstance(6, 7));
     writer.finish(0, 0, 0);
     byte[] reused = bytes(writer);
     FrameWriter fresh = new FrameWriter(resources, 4096);
     fresh.jobMoved(1, 2);
     fresh.nack(3, 4, 5);
+    fresh.jobHints(6, JobHints.NONE);
+    fresh.nodeLoad(7, 250);
     fresh.containerAdded(1, 2, 3, false, 4, 5, Resource.newInstance(6, 7));
     fresh.finish(0, 0, 0);
     assertArrayEquals(bytes(fresh), reused);

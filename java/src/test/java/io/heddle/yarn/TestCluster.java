@@ -3,6 +3,7 @@ package io.heddle.yarn;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNull;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -259,6 +260,12 @@ final class TestCluster implements AutoCloseable {
 
   long freeMb(MockNM node) {
     return scheduler.getSchedulerNode(node.getNodeId()).getUnallocatedResource().getMemorySize();
+  }
+
+  /** Asks the engine something, when nothing else happens. */
+  JsonNode request(String json) {
+    rm.drainEvents();
+    return SetupJson.read(scheduler.engine.request(json));
   }
 
   void assertBooksEqual() {

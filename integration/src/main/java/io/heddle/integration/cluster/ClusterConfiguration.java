@@ -44,6 +44,8 @@ final class ClusterConfiguration {
         "yarn.node-attribute.fs-store.root-dir",
         new File(workFolder, "node-attribute").toURI().toString());
     conf.set(YarnConfiguration.RM_SCHEDULER, schedulerClass);
+    // All nodes are one machine: each would take what runs for the others as foreign load.
+    conf.setBoolean("heddle.node-load.enable", false);
     topology(conf);
     hdfs(conf, workFolder);
     yarn(conf);

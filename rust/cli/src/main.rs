@@ -2,6 +2,7 @@
 //! core's functions and by the simulator.
 
 mod case;
+mod check_config;
 mod papers;
 mod plots;
 mod report;
@@ -49,6 +50,11 @@ enum Command {
         #[arg(long)]
         out: Option<PathBuf>,
     },
+    /// Checks heddle.json, or what Hadoop's site files hand to MapReduce's ApplicationMasters.
+    CheckConfig {
+        #[command(flatten)]
+        files: check_config::Files,
+    },
     /// The papers' experiments in the simulator, their numbers beside ours.
     Papers {
         /// Which, such as DP-52; all if none is named.
@@ -59,6 +65,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Case { system } => case::main(system),
+        Command::CheckConfig { files } => check_config::main(&files),
         Command::Papers { experiments } => papers::main(&experiments),
         Command::Simulate { what, policy, out } => {
             simulate::simulate(&what, &policy, out.as_deref())

@@ -1,0 +1,172 @@
+//! What site files put into the environment of MapReduce's ApplicationMasters. One reference that
+//! leads nowhere is enough to keep every ApplicationMaster from starting: the shell that exports
+//! the variable takes `${heddle.deadline}` for a substitution that it cannot do, and gives up.
+
+use super::site::{Expanded, Property, Site};
+use heddle_core::config::unknown;
+
+/// The properties that hold such variables: a list, or one each with the name after a dot.
+const PROPERTIES: &[&str] = &[
+    "yarn.app.mapreduce.am.env",
+    "yarn.app.mapreduce.am.admin.user.env",
+];
+
+/// What the ResourceManager looks for (`HintKey.java`).
+const HINTS: &[&str] = &[
+    "HEDDLE_MAPS",
+    "HEDDLE_REDUCES",
+    "HEDDLE_INPUT_BYTES",
+    "HEDDLE_SHUFFLE_RATIO",
+    "HEDDLE_DEADLINE",
+    "HEDDLE_MAP_MS",
+    "HEDDLE_REDUCE_MS",
+    "HEDDLE_SIGNATURE",
+];
+
+/// Other properties that begin with `heddle.`, of yarn-site.xml.
+const OF_THE_SCHEDULER: &[&str] = &[
+    "heddle.audit.interval-ms",
+    "heddle.config.file",
+    "heddle.hints.enable",
+    "heddle.journal.path",
+    "heddle.native.path",
+    "heddle.node-load.enable",
+    "heddle.tick-ms",
+    "heddle.user-metrics.enable",
+];
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// What is wrong, each with its place.
+    pub(super) faults: Vec<String>,
+    /// How many variables were checked.
+    pub(super) variables: usize,
+    /// How many of them Heddle reads.
+    pub(super) hints: usize,
+}
+
+/// Checks every variable, and the names of Heddle's own properties.
+pub(super) fn check(site: &Site) -> Report {
+    let mut report = Report::default();
+    for (name, property) in site.properties() {
+        if let Some(own) = name.strip_prefix("heddle.") {
+            check_name(own, property, &mut report);
+        }
+        for prefix in PROPERTIES {
+            let Some(rest) = name.strip_prefix(prefix) else {
+                continue;
+            };
+            if let Some(variable) = rest.strip_prefix('.') {
+                check_variable(site, variable, (&property.value, &property.at), &mut report);
+            } else if rest.is_empty() {
+                for item in property
+                    .value
+                    .split(',')
+                    .filter(|item| !item.trim().is_empty())
+                {
+                    check_item(site, item, property, &mut report);
+                }
+            }
+        }
+    }
+    report
+}
+
+/// One `NAME=VALUE` of a list.
+fn check_item(site: &Site, item: &str, property: &Property, report: &mut Report) {
+    match item.split_once('=') {
+        Some((variable, value)) => {
+            check_variable(site, variable.trim(), (value, &property.at), report);
+        }
+        None => report.faults.push(format!(
+            "{}: `{}` sets no variable; expected NAME=VALUE, with commas between",
+            property.at,
+            item.trim()
+        )),
+    }
+}
+
+/// One variable, with its value and where that is defined.
+fn check_variable(site: &Site, name: &str, (value, at): (&str, &str), report: &mut Report) {
+    report.variables += 1;
+    let heddles = name.starts_with("HEDDLE_");
+    if heddles {
+        report.hints += 1;
+        if !HINTS.contains(&name) {
+            report
+                .faults
+                .push(format!("{at}: variable {}", unknown(name, HINTS)));
+        }
+    }
+    let (text, stuck) = match site.expand(value) {
+        Expanded::Whole(text) => (text, None),
+        Expanded::Stuck {
+            text,
+            variable,
+            why,
+        } => (text, Some((variable, why))),
+        Expanded::Endless => {
+            report.faults.push(format!(
+                "{at}: variable {name}: its references go round in a circle or more than 20 deep; \
+                 no job of this client could be submitted"
+            ));
+            return;
+        }
+    };
+    if let Some(left) = bad_substitution(&text) {
+        let why = match stuck {
+            Some((variable, why)) => format!("property `{variable}` {why}"),
+            None => "write ${property} without spaces".to_owned(),
+        };
+        report.faults.push(format!(
+            "{at}: variable {name} would be {left:?} in the shell that starts the \
+             ApplicationMaster, which ends there: no MapReduce job of this client would start. \
+             {why}"
+        ));
+    } else if heddles && let Some(found) = text.chars().find(|found| !is_of_a_hint(*found)) {
+        report.faults.push(format!(
+            "{at}: variable {name} is {text:?}; expected letters, digits and any of + / = % . _ : \
+             -, found {found:?}, which no hint has and the shell may act upon"
+        ));
+    }
+}
+
+/// What is left of a reference that a POSIX shell cannot substitute: `${NAME}` and `${NAME-WORD}`
+/// it can, with a name of its own.
+fn bad_substitution(text: &str) -> Option<&str> {
+    text.match_indices("${").find_map(|(from, opening)| {
+        let rest = &text[from + opening.len()..];
+        let of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = rest.find(|c| !of_a_name(c)).unwrap_or(rest.len());
+        let starts_well = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let goes_on_well = rest[name..].starts_with(['}', '-', ':', '+', '?', '=', '#', '%']);
+        let end = rest
+            .find('}')
+            .map_or(text.len(), |end| from + opening.len() + end + 1);
+        (!starts_well || !goes_on_well).then(|| &text[from..end])
+    })
+}
+
+fn is_of_a_hint(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "+/=%._:-".contains(c)
+}
+
+/// A property of Heddle's own, the part after `heddle.`.
+fn check_name(own: &str, property: &Property, report: &mut Report) {
+    let mut known: Vec<String> = OF_THE_SCHEDULER
+        .iter()
+        .map(|&name| name.to_owned())
+        .collect();
+    let hints = HINTS.iter().filter_map(|name| name.strip_prefix("HEDDLE_"));
+    known.extend(hints.map(|hint| format!("heddle.{}", hint.to_lowercase().replace('_', "-"))));
+    let name = format!("heddle.{own}");
+    if !known.contains(&name) {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        report.faults.push(format!(
+            "{}: property {}",
+            property.at,
+            unknown(&name, &known)
+        ));
+    }
+}

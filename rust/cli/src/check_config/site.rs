@@ -1,0 +1,253 @@
+//! Hadoop's site files, and values as Hadoop's `Configuration` gives them out. Knows the form and
+//! the expansion of references; what a property means is not known here.
+
+use roxmltree::{Document, Node};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// As deep as Hadoop follows references; beyond, it throws.
+const EXPANSIONS_MAX: usize = 20;
+
+/// What MapReduce's client has set, or has a default for in the jar, when it fills in the
+/// environment of an ApplicationMaster: `JobSubmitter` has counted the splits by then.
+const OF_MAPREDUCE: &[&str] = &[
+    "mapreduce.job.maps",
+    "mapreduce.job.reduces",
+    "mapreduce.job.queuename",
+    "mapreduce.framework.name",
+];
+
+/// Properties of every Java process, which go before those of files.
+const OF_JAVA: &[&str] = &[
+    "user.name",
+    "user.home",
+    "user.dir",
+    "java.io.tmpdir",
+    "java.home",
+    "java.version",
+    "os.name",
+    "os.arch",
+    "file.separator",
+    "path.separator",
+];
+
+/// A property and where it was defined.
+#[derive(Debug)]
+pub(super) struct Property {
+    pub(super) value: String,
+    pub(super) at: String,
+    is_final: bool,
+}
+
+/// The properties of several files, the later ones over the earlier ones.
+#[derive(Debug, Default)]
+pub(super) struct Site {
+    properties: BTreeMap<String, Property>,
+}
+
+/// What became of a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Expanded {
+    /// All references were followed.
+    Whole(String),
+    /// A reference leads nowhere: Hadoop stops there and leaves it, and what follows, as it is.
+    Stuck {
+        /// The value as far as it was expanded.
+        text: String,
+        /// The reference, without its braces.
+        variable: String,
+        /// Why it leads nowhere.
+        why: String,
+    },
+    /// References that go round in a circle, or too deep: Hadoop throws.
+    Endless,
+}
+
+impl Site {
+    /// Adds a file's properties.
+    ///
+    /// # Errors
+    /// The line and what is wrong there, as `:LINE: TEXT`.
+    pub(super) fn add(&mut self, file: &Path, text: &str) -> Result<(), String> {
+        let document = Document::parse(text.trim_start_matches('\u{feff}'))
+            .map_err(|error| format!(":{}: {error}; expected XML", error.pos().row))?;
+        let root = document.root_element();
+        if !root.has_tag_name("configuration") {
+            let name = root.tag_name().name();
+            return Err(format!(
+                ":{}: the root is <{name}>; expected <configuration>, as in Hadoop's site files",
+                line(&document, root)
+            ));
+        }
+        for element in root
+            .descendants()
+            .filter(|node| node.has_tag_name("property"))
+        {
+            let at_line = line(&document, element);
+            let Some(name) = part(element, "name") else {
+                return Err(format!(":{at_line}: a <property> without <name>"));
+            };
+            let property = Property {
+                value: part(element, "value").unwrap_or_default(),
+                at: format!("{}:{at_line}", file.display()),
+                is_final: part(element, "final").is_some_and(|word| word.trim() == "true"),
+            };
+            let name = name.trim().to_owned();
+            if !self
+                .properties
+                .get(&name)
+                .is_some_and(|before| before.is_final)
+            {
+                self.properties.insert(name, property);
+            }
+        }
+        Ok(())
+    }
+
+    /// All properties by name.
+    pub(super) fn properties(&self) -> impl Iterator<Item = (&str, &Property)> {
+        let all = self.properties.iter();
+        all.map(|(name, property)| (name.as_str(), property))
+    }
+
+    /// A value with its references followed, as `Configuration.get` does it.
+    pub(super) fn expand(&self, value: &str) -> Expanded {
+        let mut text = value.to_owned();
+        for _ in 0..EXPANSIONS_MAX {
+            let Some((from, variable)) = first_variable(&text) else {
+                return Expanded::Whole(text);
+            };
+            let variable = variable.to_owned();
+            match self.look_up(&variable) {
+                Ok(value) => {
+                    let to = from + variable.len() + "${}".len();
+                    text.replace_range(from..to, &value);
+                }
+                Err(why) => {
+                    return Expanded::Stuck {
+                        text,
+                        variable,
+                        why,
+                    };
+                }
+            }
+        }
+        Expanded::Endless
+    }
+
+    /// What a reference stands for; a word in its place where only running Java knows it.
+    fn look_up(&self, variable: &str) -> Result<String, String> {
+        if let Some(name) = variable.strip_prefix("env.") {
+            let default = name.find([':', '-']).map(|at| &name[at..]);
+            let default =
+                default.and_then(|rest| rest.strip_prefix(":-").or(rest.strip_prefix('-')));
+            return default
+                .map(str::to_owned)
+                .ok_or_else(|| format!("is not set on every client; write ${{{variable}:-none}}"));
+        }
+        if OF_JAVA.contains(&variable) {
+            return Ok("known".to_owned());
+        }
+        match self.properties.get(variable) {
+            // Hadoop takes what is empty for what is not there.
+            Some(Property { value, at, .. }) if value.is_empty() => Err(format!(
+                "is empty ({at}), which Hadoop takes for not there; give it the value `none`"
+            )),
+            Some(Property { value, .. }) => Ok(value.clone()),
+            None if OF_MAPREDUCE.contains(&variable) => Ok("1".to_owned()),
+            None => Err(
+                "is defined in none of these files; define it with the value `none`, or check \
+                 the file that defines it together with this one"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The first `${NAME}` as Hadoop looks for it: a name has no brace, dollar or space.
+fn first_variable(text: &str) -> Option<(usize, &str)> {
+    text.match_indices("${").find_map(|(from, opening)| {
+        let rest = &text[from + opening.len()..];
+        let end = rest.find(['}', '$', ' '])?;
+        (end > 0 && rest[end..].starts_with('}')).then(|| (from, &rest[..end]))
+    })
+}
+
+/// A part of a property: a child element's text, or an attribute of the short form.
+fn part(property: Node<'_, '_>, name: &str) -> Option<String> {
+    let child = property.children().find(|node| node.has_tag_name(name));
+    let text = child.map(|element| {
+        let texts = element
+            .children()
+            .filter_map(|node| node.text().filter(|_| node.is_text()));
+        texts.collect::<String>()
+    });
+    text.or_else(|| property.attribute(name).map(str::to_owned))
+}
+
+fn line(document: &Document<'_>, node: Node<'_, '_>) -> u32 {
+    document.text_pos_at(node.range().start).row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(text: &str) -> Site {
+        let mut site = Site::default();
+        site.add(Path::new("a.xml"), text)
+            .expect("the file is well-formed");
+        site
+    }
+
+    /// Each line was tried with Hadoop 3.5.0's `Configuration`.
+    #[test]
+    fn values_are_expanded_as_hadoop_does_it() {
+        let site = site(
+            "<configuration><property><name>x.empty</name><value></value></property>
+             <property><name>x.none</name></property>
+             <property><name>h</name><value> sp </value></property>
+             <property><name>i</name><value>[${h}]</value></property>
+             <property><name>a</name><value>${b}</value></property>
+             <property><name>b</name><value>${a}</value></property></configuration>",
+        );
+        let whole = |text: &str| Expanded::Whole(text.to_owned());
+        assert_eq!(site.expand("${i}${i}"), whole("[ sp ][ sp ]"));
+        assert_eq!(
+            site.expand("no reference, $HOME, ${ h }"),
+            whole("no reference, $HOME, ${ h }")
+        );
+        assert_eq!(site.expand("${mapreduce.job.maps}"), whole("1"));
+        assert_eq!(site.expand("${env.NO_SUCH:-x}"), whole("x"));
+        assert_eq!(site.expand("${a}"), Expanded::Endless);
+        for (value, stuck_at) in [
+            ("${h}${x.empty}${h}", "x.empty"),
+            ("${x.none}", "x.none"),
+            ("${missing}", "missing"),
+            ("${env.NO_SUCH}", "env.NO_SUCH"),
+        ] {
+            match site.expand(value) {
+                Expanded::Stuck { variable, .. } => assert_eq!(variable, stuck_at),
+                other => panic!("{value}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn later_properties_win_unless_the_earlier_is_final() {
+        let mut site = site(
+            "<configuration><property name='a' value='1'/>
+             <property><name> b </name><value>1<!-- one --></value><final>true</final></property>
+             </configuration>",
+        );
+        let later = "<configuration><property name='a' value='2'/>
+             <property name='b' value='2'/></configuration>";
+        site.add(Path::new("b.xml"), later)
+            .expect("the file is well-formed");
+        let values: Vec<_> = site
+            .properties()
+            .map(|(name, property)| (name, property.value.as_str(), property.at.as_str()))
+            .collect();
+        assert_eq!(values, [("a", "2", "b.xml:1"), ("b", "1", "a.xml:2")]);
+    }
+}

@@ -1,0 +1,208 @@
+//! `heddle check-config` from outside: the shipped template passes, and each way in which a change
+//! to it would stop every ApplicationMaster is refused, with its place and what to do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn template() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conf/mapred-site.xml")
+}
+
+fn template_text() -> String {
+    fs::read_to_string(template()).expect("the template is in the repository")
+}
+
+fn check(files: &[&Path]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
+    command
+        .arg("check-config")
+        .args(files)
+        .output()
+        .expect("it starts")
+}
+
+/// Writes a file of this test's own.
+fn file(test: &str, name: &str, text: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("check-config")
+        .join(test);
+    fs::create_dir_all(&folder).expect("the target folder can be written");
+    let path = folder.join(name);
+    fs::write(&path, text).expect("the folder was made");
+    path
+}
+
+/// What a refusal says.
+fn refused(files: &[&Path]) -> String {
+    let output = check(files);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).expect("it speaks UTF-8")
+}
+
+fn passed(files: &[&Path]) -> String {
+    let output = check(files);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("it speaks UTF-8")
+}
+
+fn properties(items: &[(&str, &str)]) -> String {
+    let items = items.iter().map(|(name, value)| {
+        format!("<property><name>{name}</name><value>{value}</value></property>\n")
+    });
+    format!(
+        "<configuration>\n{}</configuration>",
+        items.collect::<String>()
+    )
+}
+
+#[test]
+fn the_template_passes() {
+    let said = passed(&[&template()]);
+    assert_eq!(
+        said,
+        "1 file checked, no fault; 8 variables of ApplicationMasters, 8 of them hints for Heddle\n"
+    );
+}
+
+/// As Hadoop reads them, all three forms are empty; a removed one is not there at all.
+#[test]
+fn every_empty_default_is_refused() {
+    let text = template_text();
+    let default = "<value>none</value>";
+    let places: Vec<usize> = text.match_indices(default).map(|(at, _)| at).collect();
+    assert_eq!(places.len(), 6);
+    for at in places {
+        let name_end = text[..at]
+            .rfind("</name>")
+            .expect("a name comes before its value");
+        let name_start = text[..name_end].rfind('>').expect("it has a tag") + 1;
+        let name = &text[name_start..name_end];
+        // Hadoop's line of a property is that of its opening tag.
+        let line = 1 + text[..at]
+            .rfind("<property>")
+            .map_or(0, |end| text[..end].matches('\n').count());
+        for empty in ["<value></value>", "<value/>", ""] {
+            let changed = format!("{}{empty}{}", &text[..at], &text[at + default.len()..]);
+            let path = file("empty", "mapred-site.xml", &changed);
+            let said = refused(&[&path]);
+            let variable = name
+                .replace("heddle.", "HEDDLE_")
+                .replace('-', "_")
+                .to_uppercase();
+            for part in [
+                format!("variable {variable} would be \"${{{name}}}\""),
+                "no MapReduce job of this client would start".to_owned(),
+                format!("property `{name}` is empty ({}:{line})", path.display()),
+                "give it the value `none`".to_owned(),
+            ] {
+                assert!(said.contains(&part), "{part:?} is not in: {said}");
+            }
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+        let renamed = text.replacen(&format!("<name>{name}</name>"), "<name>other</name>", 1);
+        let said = refused(&[&file("empty", "mapred-site.xml", &renamed)]);
+        assert!(said.contains("is defined in none of these files"), "{said}");
+    }
+}
+
+#[test]
+fn references_may_point_to_another_file() {
+    let env = "yarn.app.mapreduce.am.env.TEAM";
+    let mapred = file(
+        "two",
+        "mapred-site.xml",
+        &properties(&[(env, "${our.team}")]),
+    );
+    assert!(refused(&[&mapred]).contains("mapred-site.xml:2: variable TEAM"));
+    let core = file("two", "core-site.xml", &properties(&[("our.team", "etl")]));
+    let said = passed(&[&core, &mapred]);
+    assert!(
+        said.starts_with("2 files checked, no fault; 1 variables"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_the_shell_cannot_do_or_should_not_is_refused() {
+    let env = "yarn.app.mapreduce.am.env";
+    for (name, value, words) in [
+        (".HEDDLE_MAPS", "${ mapreduce.job.maps }", "without spaces"),
+        (".HEDDLE_MAPS", "$(reboot)", "found '$'"),
+        (".HEDDLE_SIGNATURE", "`id`", "found '`'"),
+        (".HEDDLE_DEADLNE", "none", "did you mean `HEDDLE_DEADLINE`"),
+        (".A", "${env.NO_SUCH}", "write ${env.NO_SUCH:-none}"),
+        ("", "A=1,B", "`B` sets no variable"),
+        (
+            "",
+            "A=1,HEDDLE_DEADLINE=${heddle.deadline}",
+            "variable HEDDLE_DEADLINE would be",
+        ),
+        (".A", "${yarn.app.mapreduce.am.env.A}", "in a circle"),
+    ] {
+        let name = format!("{env}{name}");
+        let path = file("shell", "mapred-site.xml", &properties(&[(&name, value)]));
+        let said = refused(&[&path]);
+        assert!(
+            said.contains(words) && said.contains(":2: "),
+            "{value}: {said}"
+        );
+    }
+    for value in [
+        "$HOME/lib:${PATH}",
+        "${PATH:-/bin}",
+        "${user.name}",
+        "${env.TEAM:-none}",
+        "",
+    ] {
+        let name = format!("{env}.A");
+        passed(&[&file(
+            "shell",
+            "mapred-site.xml",
+            &properties(&[(&name, value)]),
+        )]);
+    }
+}
+
+#[test]
+fn a_property_that_nobody_reads_is_refused() {
+    let path = file(
+        "names",
+        "mapred-site.xml",
+        &properties(&[("heddle.dead-line", "none")]),
+    );
+    assert!(refused(&[&path]).contains("did you mean `heddle.deadline`"));
+    let own = properties(&[("heddle.tick-ms", "500"), ("heddle.map-ms", "none")]);
+    passed(&[&file("names", "yarn-site.xml", &own)]);
+}
+
+#[test]
+fn a_file_that_is_none_is_refused_with_its_place() {
+    let missing = Path::new("no-such-file.xml");
+    assert!(refused(&[missing]).starts_with("no-such-file.xml: No such file"));
+    for (text, words) in [
+        ("<configuration>\n<property></configuration>", ":2: "),
+        (
+            "<allocations/>",
+            ":1: the root is <allocations>; expected <configuration>",
+        ),
+        (
+            "<configuration>\n<property><value>1</value></property></configuration>",
+            ":2: a <prop",
+        ),
+        ("", "expected XML"),
+    ] {
+        let said = refused(&[&file("none", "mapred-site.xml", text)]);
+        assert!(said.contains(words), "{text}: {said}");
+    }
+}
+
+#[test]
+fn heddle_json_is_read_by_the_engines_reader() {
+    passed(&[&file("json", "heddle.json", r#"{"policy": "hfsp"}"#)]);
+    let said = refused(&[&file("json", "heddle.json", r#"{"policy": "hfps"}"#)]);
+    assert!(said.contains("did you mean `hfsp`"), "{said}");
+    let said = refused(&[&file("json", "heddle.json", "{\n\"policy\" \"hfsp\"}")]);
+    assert!(said.contains("heddle.json:2: "), "{said}");
+}

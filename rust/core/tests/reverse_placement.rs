@@ -142,7 +142,7 @@ fn what_runs_stays_where_it_runs_and_data_is_preferred() {
         ..bid(2.0, 2)
     };
     let second = Bid {
-        prefers: vec![1],
+        prefers: vec![(1, 1)],
         ..bid(1.0, 1)
     };
     let placement = place(
@@ -237,7 +237,7 @@ proptest! {
             class: classes[*class],
             size: Resource::new(*gb, 0),
             running: vec![(*at % nodes.len(), *runs)],
-            prefers: vec![*at % nodes.len()],
+            prefers: vec![(*at % nodes.len(), 1)],
         }).collect();
         let placement = place(&bids, &rooms);
         check_matrix(&placement, &bids, &rooms);

@@ -328,7 +328,7 @@ impl Aging {
         let wanting = |i: &usize| self.phases[*i].ended.is_none();
         let mut hungry: Vec<usize> = (0..self.phases.len()).filter(wanting).collect();
         // Ties go to whoever came first.
-        hungry.sort_by_key(|i| self.phases[*i].arrival);
+        hungry.sort_unstable_by_key(|i| self.phases[*i].arrival);
         let want = |i: &usize| Want {
             slots: self.phases[*i].demand(),
             weight: self.phases[*i].weight,

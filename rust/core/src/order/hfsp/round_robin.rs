@@ -25,23 +25,22 @@ pub fn round_robin(slots: u32, wants: &[Want]) -> Vec<u32> {
     let claims: Vec<Claim> = wants.iter().map(claim).collect();
     let whole = waterfill(i64::from(slots), &claims);
     let mut parts: Vec<u32> = whole.iter().map(|part| *part as u32).collect();
-    let mut left = slots - parts.iter().sum::<u32>();
+    let left = (slots - parts.iter().sum::<u32>()) as usize;
     let mut hungry: Vec<usize> = (0..wants.len())
         .filter(|i| parts[*i] < wants[*i].slots)
         .collect();
     // When the next slot would be due to each; the same for all of equal weight.
     let due = |i: usize, parts: &[u32]| f64::from(parts[i] + 1) / wants[i].weight;
-    hungry.sort_by(|a, b| {
-        let turn = due(*a, &parts).total_cmp(&due(*b, &parts));
-        turn.then((wants[*a].slots, a).cmp(&(wants[*b].slots, b)))
-    });
+    if left < hungry.len() {
+        // Only who comes first, not in which order they do.
+        hungry.select_nth_unstable_by(left, |a, b| {
+            let turn = due(*a, &parts).total_cmp(&due(*b, &parts));
+            turn.then((wants[*a].slots, a).cmp(&(wants[*b].slots, b)))
+        });
+    }
     // Rounding down took less than one slot from each of them, so one round is enough.
-    for i in hungry {
-        if left == 0 {
-            break;
-        }
+    for i in hungry.into_iter().take(left) {
         parts[i] += 1;
-        left -= 1;
     }
     parts
 }

@@ -156,7 +156,7 @@ impl Cycle<'_> {
         &self,
         pool: usize,
         partition: PartitionId,
-        claimants: Vec<Claimant>,
+        mut claimants: Vec<Claimant>,
         hosts: &[Host],
         outcome: &mut Outcome,
     ) {
@@ -174,8 +174,8 @@ impl Cycle<'_> {
         }
         let mut looks = HOSTS_MAX;
         let mut bids: Vec<Bid> = Vec::with_capacity(claimants.len());
-        for claimant in &claimants {
-            let mut bid = claimant.bid.clone();
+        for claimant in &mut claimants {
+            let mut bid = std::mem::take(&mut claimant.bid);
             bid.running.retain_mut(|(at, _)| match local.get(at) {
                 Some(i) => {
                     *at = *i;
@@ -192,7 +192,7 @@ impl Cycle<'_> {
         let mut order: Vec<usize> = (0..bids.len()).collect();
         // Who is farthest from what it should have is served first.
         let runs = |bid: &Bid| bid.running.iter().map(|(_, count)| count).sum::<u32>();
-        order.sort_by_key(|i| (standing(&bids[*i], runs(&bids[*i])), *i));
+        order.sort_by_cached_key(|i| (standing(&bids[*i], runs(&bids[*i])), *i));
         for i in order {
             for (node, tasks) in &placement.rows[i] {
                 let node = hosts[inside[*node]].node;
@@ -315,14 +315,14 @@ impl Masters {
     }
 }
 
-/// Nodes that hold data of the job's pending tasks, once for each task.
+/// Nodes that hold data of the job's pending tasks, and of how many.
 fn prefers(
     job: &Job,
     world: &World<'_>,
     pool: usize,
     names: &BTreeMap<PlaceId, usize>,
     looks: &mut usize,
-) -> Vec<usize> {
+) -> Vec<(usize, u32)> {
     let mut nodes = Vec::new();
     let mut mine = HOSTS_PER_JOB_MAX.min(*looks);
     for ask in job.pending().filter(|ask| !ask.facts.am) {
@@ -335,8 +335,7 @@ fn prefers(
             }
             (mine, *looks) = (mine - 1, *looks - 1);
             if let Some(node) = names.get(place) {
-                let times = row.count.min(ask.facts.count) as usize;
-                nodes.extend(std::iter::repeat_n(*node, times.min(HOSTS_PER_JOB_MAX)));
+                nodes.push((*node, row.count.min(ask.facts.count)));
             }
         }
     }

@@ -10,8 +10,8 @@ use super::real::Real;
 use super::utility::utility;
 use crate::resource::Resource;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::iter;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// How often the improvement pass looks at a node, at the most: it is bounded work.
 const LOOKS_MAX: u32 = 20_000;
@@ -41,8 +41,8 @@ pub struct Bid {
     pub size: Resource,
     /// Nodes where its tasks run, and how many.
     pub running: Vec<(usize, u32)>,
-    /// Nodes that it would rather use, the best first.
-    pub prefers: Vec<usize>,
+    /// Nodes that it would rather use, the best first, and for how many of its tasks.
+    pub prefers: Vec<(usize, u32)>,
 }
 
 /// What a node has for these jobs: all that the foreign load leaves (RA-27), used or not.
@@ -185,12 +185,17 @@ impl<'a> Table<'a> {
     /// other choice, which makes the division lexicographically max-min.
     fn hand_out(&mut self) {
         let jobs = (0..self.bids.len()).filter_map(|job| self.turn(job));
-        let mut turns: BTreeSet<(Standing, Real, usize)> = jobs.collect();
-        while let Some((_, _, job)) = turns.pop_first() {
+        let mut turns: BinaryHeap<Reverse<(Standing, Real, usize)>> = jobs.map(Reverse).collect();
+        while let Some(mut first) = turns.peek_mut() {
+            let Reverse((_, _, job)) = *first;
             // One that fits nowhere now fits nowhere later.
-            if let Some(node) = self.next_node(job) {
+            let again = self.next_node(job).and_then(|node| {
                 self.put(job, node);
-                turns.extend(self.turn(job));
+                self.turn(job)
+            });
+            match again {
+                Some(turn) => *first = Reverse(turn),
+                None => drop(PeekMut::pop(first)),
             }
         }
     }
@@ -283,12 +288,10 @@ impl<'a> Table<'a> {
         jobs.sort_by_key(|job| (Reverse(self.bids[*job].size), *job));
         let bids = self.bids;
         for job in jobs.iter().copied() {
-            let places = bids[job].running.iter();
-            let places = places.flat_map(|(node, count)| iter::repeat_n(*node, *count as usize));
-            self.put_up_to(targets[job], job, places);
+            self.put_up_to(targets[job], job, &bids[job].running);
         }
         for job in jobs.iter().copied() {
-            self.put_up_to(targets[job], job, bids[job].prefers.iter().copied());
+            self.put_up_to(targets[job], job, &bids[job].prefers);
         }
         for job in jobs {
             while self.alloc[job] < targets[job]
@@ -299,11 +302,16 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Puts a task on each of the nodes that has room, until there are `target`.
-    fn put_up_to(&mut self, target: u32, job: usize, nodes: impl Iterator<Item = usize>) {
-        for node in nodes {
-            if self.alloc[job] < target && self.fits(job, node) {
-                self.put(job, node);
+    /// Puts up to so many tasks on each of the nodes while it has room, until there are `target`.
+    fn put_up_to(&mut self, target: u32, job: usize, nodes: &[(usize, u32)]) {
+        for (node, count) in nodes {
+            for _ in 0..*count {
+                if self.alloc[job] >= target {
+                    return;
+                } else if !self.fits(job, *node) {
+                    break;
+                }
+                self.put(job, *node);
             }
         }
     }

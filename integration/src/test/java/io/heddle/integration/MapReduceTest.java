@@ -2,13 +2,17 @@ package io.heddle.integration;
 
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.jobs.Corpus;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
+import java.io.File;
 import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.examples.terasort.TeraGen;
@@ -18,8 +22,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobCounter;
 import org.apache.hadoop.mapreduce.TaskCounter;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
+import org.junit.Assume;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -112,6 +118,37 @@ public class MapReduceTest {
     assertEquals(6, counter(job, JobCounter.TOTAL_LAUNCHED_MAPS));
     long read = job.getCounters().findCounter(TaskCounter.MAP_INPUT_RECORDS).getValue();
     assertEquals(corpus.lines().size(), read);
+  }
+
+  /** By the shipped template alone: MapReduce's own client, a real AM, the engine. */
+  @Test
+  public void aJobTellsTheEngineOfItself() throws Exception {
+    Assume.assumeTrue(ClusterRule.isHeddle());
+    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("hints/in"), 4, 200, 4);
+    Path output = ClusterRule.path("hints/out");
+    Configuration conf = CLUSTER.configuration();
+    File folder = new File("").getAbsoluteFile();
+    while (!new File(folder, "conf/mapred-site.xml").isFile()) {
+      folder = folder.getParentFile();
+    }
+    conf.addResource(new File(folder, "conf/mapred-site.xml").toURI().toURL());
+    conf.set("heddle.deadline", "+90m");
+    conf.set("heddle.shuffle-ratio", "0.35");
+    Job job =
+        JobClient.submit(
+            "alice", () -> TextJobs.wordCount(conf, "hints 1", corpus.folder(), output, 3));
+    String told = CLUSTER.heddle().describe(JobClient.applicationId(job.getJobID()));
+    assertNotNull("it has ended before it was asked about", told);
+    JsonNode hints = new ObjectMapper().readTree(told).get("hints");
+    // MapReduce's default is two; the client has counted the splits.
+    assertEquals(told, 4, hints.get("maps").asInt());
+    assertEquals(told, 3, hints.get("reduces").asInt());
+    assertEquals(told, 350, hints.get("shuffle_per_mille").asInt());
+    long deadlineMs = hints.get("deadline_ms").asLong();
+    assertEquals(told, Time.monotonicNow() + 90 * 60_000, deadlineMs, 60_000);
+    assertTrue(told, hints.get("input_bytes").isNull() && !hints.get("signature").isNull());
+    CLUSTER.assertSucceeds(job);
+    assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
   }
 
   private static long counter(Job job, JobCounter counter) throws Exception {

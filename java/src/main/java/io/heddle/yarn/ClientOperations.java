@@ -346,6 +346,21 @@ abstract class ClientOperations
 
   // ---- For tests and operators.
 
+  /**
+   * What the engine knows of an application, as JSON.
+   *
+   * @return null if it knows nothing of it, or is just being made anew
+   */
+  public String describe(ApplicationId id) {
+    writeLock.lock();
+    try {
+      HeddleJob job = books.job(id);
+      return job == null ? null : engine.request(SetupJson.about("job", job.id()));
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
   /** Returns how often the engine was made anew. */
   public long getEngineRebuilds() {
     return engine.rebuilds();

@@ -42,6 +42,11 @@ final class SetupJson {
     return JSON.createObjectNode().put("op", op).toString();
   }
 
+  /** Asks what is known of the {@code job} or {@code node} of this number. */
+  static String about(String what, int number) {
+    return JSON.createObjectNode().put("op", what).put(what, number).toString();
+  }
+
   /** Asks for another configuration. */
   static String reload(JsonNode config) {
     ObjectNode request = JSON.createObjectNode().put("op", "reload");

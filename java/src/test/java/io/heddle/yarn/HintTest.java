@@ -3,6 +3,8 @@ package io.heddle.yarn;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -73,7 +75,7 @@ public class HintTest {
   }
 
   private static JsonNode known(TestCluster cluster, int job) {
-    return cluster.request("{\"op\":\"job\",\"job\":" + job + "}").get("hints");
+    return cluster.request(SetupJson.about("job", job)).get("hints");
   }
 
   private static void assertNothing(JsonNode hints, String... exceptFor) {
@@ -198,6 +200,8 @@ public class HintTest {
       cluster.launch(app, node);
       // Neither an environment nor an AM container's specification at all.
       RMApp bare = cluster.submit("bob", null);
+      assertNull(cluster.scheduler.describe(ApplicationId.newInstance(1, 1)));
+      assertNotNull(cluster.scheduler.describe(bare.getApplicationId()));
       cluster.launch(bare, node);
       assertNothing(known(cluster, 1));
     }

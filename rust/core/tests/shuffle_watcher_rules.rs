@@ -27,33 +27,58 @@ fn an_earlier_window_overrides_the_categories() {
     }
 }
 
-/// SW-26: a user without a well placed task is passed over for up to 5 s, then served as in the
-/// strict mode until it has a well placed one again.
+/// SW-26: a user is passed over for up to 5 s for racks that SAMP and SARP want, then for up to 5 s
+/// for data, then served as in the strict mode until it has a well placed task again.
 #[test]
-fn relaxed_fairness_waits_at_most_its_interval() {
+fn relaxed_fairness_waits_at_most_its_interval_for_each() {
     let mut host = cluster(3, 2, json!({"relaxed_ms": 5_000}));
-    job(&mut host, 1, "ann", ratio(LIGHT));
-    blocks(&mut host, 1, &[(9, &[0])]);
-    maps(&mut host, 1, 9, &[0]);
-    assert_eq!(what(&host.beat(1)), [], "neither preferred nor local");
+    job(&mut host, 1, "ann", ratio(HEAVY));
+    blocks(&mut host, 1, &[(9, &[0, 1])]);
+    maps(&mut host, 1, 9, &[0, 1]);
+    assert_eq!(preferred(&mut host, 1), [0]);
+    assert_eq!(
+        what(&host.beat(1)),
+        [],
+        "near its data, but not wanted there"
+    );
     // Others are served meanwhile.
-    job(&mut host, 2, "bob", ratio(HEAVY));
+    job(&mut host, 2, "bob", ratio(LIGHT));
     reduces(&mut host, 2, 1);
     host.now = 4_999;
     assert_eq!(what(&host.beat(1)), [(2, REDUCE)]);
     host.now = 5_000;
     assert_eq!(what(&host.beat(1)), [(1, MAP)]);
-    assert_eq!(
-        what(&host.beat(2)),
-        [(1, MAP); 2],
-        "it need not wait for every task"
-    );
-    // A well placed map sends it back to waiting.
-    assert_eq!(what(&host.beat(0)), [(1, MAP); 2]);
-    host.complete_all(2);
-    assert_eq!(what(&host.beat(1)), []);
+    host.now = 9_999;
+    assert_eq!(what(&host.beat(2)), [], "far from its data");
     host.now = 10_000;
+    let all = "it need not wait for every task";
+    assert_eq!(what(&host.beat(2)), [(1, MAP); 2], "{all}");
+    // A map on the wanted rack sends it back to waiting for that; one near its data, for data.
+    assert_eq!(what(&host.beat(0)), [(1, MAP); 2]);
+    host.complete_all(1);
+    assert_eq!(what(&host.beat(1)), []);
+    host.now = 18_000;
     assert_eq!(what(&host.beat(1)), [(1, MAP)]);
+    host.now = 22_999;
+    assert_eq!(what(&host.beat(2)), []);
+    host.now = 23_000;
+    assert_eq!(what(&host.beat(2)), [(1, MAP); 2]);
+}
+
+/// SW-26: reduces of heavy jobs wait for the racks where SARP wants them, light ones for none.
+#[test]
+fn relaxed_fairness_holds_heavy_reduces_for_wanted_racks() {
+    let mut host = cluster(2, 2, json!({"relaxed_ms": 5_000}));
+    for (id, user, shuffle, gb) in [(1, "ann", HEAVY, 20), (2, "bob", LIGHT, 5)] {
+        job(&mut host, id, user, ratio(shuffle));
+        ran(&mut host, id, 0, 1, gb);
+        reduces(&mut host, id, 1);
+    }
+    assert_eq!(what(&host.beat(1)), [(2, REDUCE)]);
+    host.now = 4_999;
+    assert_eq!(what(&host.beat(1)), []);
+    host.now = 5_000;
+    assert_eq!(what(&host.beat(1)), [(1, REDUCE)]);
 }
 
 /// SW-8: without relaxation a node never idles while the user has anything to run: every mix of

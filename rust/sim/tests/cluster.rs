@@ -84,6 +84,33 @@ fn a_lone_job_takes_the_time_that_hand_arithmetic_gives() {
 }
 
 #[test]
+fn slots_for_either_kind_are_no_more_than_the_node_has() {
+    for (slots_together, waves) in [(None, 2), (Some(2), 4)] {
+        let hardware = Hardware {
+            nodes: 1,
+            racks: 1,
+            slots: [4, 2],
+            slots_together,
+            ..small()
+        };
+        let options = Options {
+            slow_start_per_mille: 1_000,
+            ..checked(fifo())
+        };
+        let results = run(
+            jobs(hardware, vec![lone_job(80_000_000, 16_000_000)]),
+            options,
+        );
+        // 8 maps of 11 s, then both reduces at a time, of 9 s.
+        let by_hand = waves * 11_000 + 9_000;
+        let took = results.jobs[0].sojourn_ms().expect("it ended");
+        // Each wave may begin a heartbeat late.
+        let late = (waves + 1) * 1_000;
+        assert!((by_hand..by_hand + late).contains(&took), "{took}");
+    }
+}
+
+#[test]
 fn a_full_link_slows_tasks_down_as_hand_arithmetic_says() {
     // A node in each of two racks: whatever the reduces fetch, half of it crosses.
     let hardware = Hardware {

@@ -9,6 +9,7 @@ mod job;
 mod memory;
 pub mod nass;
 pub mod netsat;
+mod patience;
 mod placed;
 pub mod samp;
 pub mod sarp;
@@ -25,6 +26,7 @@ use crate::types::{JobId, Locality, Millis, NodeId, PlaceId};
 use job::{JobState, Preferred, tasks};
 use memory::Memory;
 use netsat::{NetSat, Rate};
+use patience::{Patience, Wait};
 use placed::Placed;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,10 +54,10 @@ struct ShuffleWatcher {
     load: BTreeMap<PlaceId, u64>,
     netsat: NetSat,
     memory: Memory,
-    /// Since when leaves are passed over for better placed tasks.
-    patience: BTreeMap<ShareNodeId, Millis>,
-    /// The searches of a node by whether its link is saturated and the user may wait.
-    steps: [[Vec<Step>; 2]; 2],
+    /// Users who are passed over for better placed tasks.
+    patience: Patience,
+    /// The searches of a node by whether its link is saturated and what the user waits for.
+    steps: [[Vec<Step>; Wait::ALL.len()]; 2],
     /// What was known of jobs before a reload.
     saved: BTreeMap<JobId, JobState>,
     /// How well tasks were placed so far, for reports.
@@ -64,7 +66,11 @@ struct ShuffleWatcher {
 
 impl ShuffleWatcher {
     fn new(settings: Settings) -> ShuffleWatcher {
-        let steps = |saturated| [false, true].map(|relaxed| nass::steps(saturated, relaxed));
+        let parts = nass::Parts {
+            samp: settings.samp,
+            sarp: settings.sarp,
+        };
+        let steps = |saturated| Wait::ALL.map(|wait| nass::steps(saturated, wait, parts));
         ShuffleWatcher {
             settings,
             start_ms: None,
@@ -73,7 +79,7 @@ impl ShuffleWatcher {
             load: BTreeMap::new(),
             netsat: NetSat::new(settings.threshold, settings.scope, settings.period_ms),
             memory: Memory::default(),
-            patience: BTreeMap::new(),
+            patience: Patience::new(settings.relaxed_ms),
             steps: [false, true].map(steps),
             saved: BTreeMap::new(),
             placed: Placed::default(),
@@ -224,8 +230,7 @@ impl ShuffleWatcher {
         }
     }
 
-    fn started(&mut self, job: &Job, kind: Kind, rack: PlaceId, near: Locality) {
-        let saturated = self.netsat.saturated(rack);
+    fn started(&mut self, job: &Job, kind: Kind, rack: PlaceId, near: Locality, now: Millis) {
         let Some(state) = self.jobs.get_mut(&job.facts.job) else {
             return;
         };
@@ -236,15 +241,15 @@ impl ShuffleWatcher {
             _ => state.prefers(rack),
         };
         self.placed.count(kind, suits, local);
-        let well_placed = match kind {
-            Kind::Map => local || suits,
-            Kind::Reduce if saturated => !state.heavy || unmet,
-            Kind::Reduce => state.heavy,
-            Kind::Other => false,
+        // The same as its category says, and whoever waits is given (`nass::categories`).
+        let place = match kind {
+            Kind::Map if suits || (local && !self.settings.samp) => Wait::Wanted,
+            Kind::Map if local => Wait::Data,
+            Kind::Reduce if unmet || !state.heavy || !self.settings.sarp => Wait::Wanted,
+            Kind::Reduce => Wait::Data,
+            _ => Wait::Nothing,
         };
-        if well_placed {
-            self.patience.remove(&job.leaf);
-        }
+        self.patience.served(job.leaf, place, now);
         if kind == Kind::Reduce {
             state.reduce_runs(rack, true);
         }
@@ -287,7 +292,7 @@ impl ShuffleWatcher {
                 ..
             } => {
                 if let Some(rack) = rack(node) {
-                    self.started(job, kind, rack, locality);
+                    self.started(job, kind, rack, locality, world.now);
                 }
                 (job, kind)
             }
@@ -390,9 +395,7 @@ impl Place for ShuffleWatcher {
                 };
                 self.netsat.measured(world.now, rack, rate);
             }
-            Change::PassedOver { leaf } if self.settings.relaxed_ms > 0 => {
-                self.patience.entry(leaf).or_insert(world.now);
-            }
+            Change::PassedOver { leaf } => self.patience.passed_over(leaf, world.now),
             Change::Settling => self.plan_all(world.cluster, stale),
             Change::Tick => {
                 self.netsat.tick(world.now);
@@ -426,9 +429,8 @@ impl Place for ShuffleWatcher {
 
     fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step] {
         let saturated = self.netsat.saturated(node.facts.rack);
-        let waited_ms = self.patience.get(&leaf).map_or(0, |since| now - since);
-        let relaxed = waited_ms < self.settings.relaxed_ms;
-        &self.steps[usize::from(saturated)][usize::from(relaxed)]
+        let wait = self.patience.wait(leaf, now);
+        &self.steps[usize::from(saturated)][wait as usize]
     }
 
     fn save(&self) -> Value {

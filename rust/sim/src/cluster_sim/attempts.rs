@@ -454,7 +454,7 @@ impl ClusterSim {
 
 /// How fast tasks compute on a node: others' use comes first, the tasks share what is left.
 fn speed(machine: &super::Machine, hardware: &super::Hardware) -> f64 {
-    let slots = f64::from(hardware.slots.iter().sum::<u32>());
+    let slots = f64::from(hardware.slots_per_node());
     let left = slots * (1.0 - machine.foreign);
     let running = machine.attempts.len() as f64;
     // Others never take all: a task goes on, if slowly.

@@ -16,7 +16,7 @@ impl ClusterSim {
     /// What is free on a node.
     pub(super) fn free(&self, node: u32) -> Resource {
         let machine = &self.machines[node as usize];
-        let slots: u32 = self.workload.hardware.slots.iter().sum();
+        let slots = self.workload.hardware.slots_per_node();
         let taken = machine.attempts.len() as i64 + i64::from(machine.foreign_slots);
         // Below zero while tasks still run on slots that others have taken.
         slot().times(i64::from(slots) - taken)
@@ -30,7 +30,7 @@ impl ClusterSim {
     pub(super) fn join_node(&mut self, node: u32) {
         let hardware = &self.workload.hardware;
         let id = NodeId(node);
-        let slots: u32 = hardware.slots.iter().sum();
+        let slots = hardware.slots_per_node();
         self.machines[node as usize].up = true;
         self.outbox.push(Event::NodeAdded(NodeFacts {
             node: id,

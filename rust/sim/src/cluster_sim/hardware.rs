@@ -13,6 +13,9 @@ pub struct Hardware {
     pub racks: u32,
     /// Map and reduce slots of a node.
     pub slots: [u32; 2],
+    /// Slots of a node in all, if any of them may be of either kind, up to `slots` of each: else
+    /// those of maps and those of reduces are apart.
+    pub slots_together: Option<u32>,
     /// What the link of a rack carries in each direction.
     pub rack_bytes_per_s: u64,
     /// Length of a block of HDFS.
@@ -42,6 +45,7 @@ impl Default for Hardware {
             nodes: 100,
             racks: 10,
             slots: [2, 1],
+            slots_together: None,
             rack_bytes_per_s: 62_500_000,
             block_bytes: 128 << 20,
             blocks_per_writer: 8,
@@ -75,6 +79,11 @@ impl Hardware {
     /// The name of a node's host.
     pub fn host_place(&self, node: NodeId) -> PlaceId {
         PlaceId(1 + self.racks + node.0)
+    }
+
+    /// Slots of a node, of whatever kind.
+    pub fn slots_per_node(&self) -> u32 {
+        self.slots_together.unwrap_or(self.slots.iter().sum())
     }
 
     /// Slots of all nodes.

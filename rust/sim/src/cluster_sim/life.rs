@@ -18,6 +18,13 @@ fn signature(program: &str) -> u64 {
     fnv(FNV_EMPTY, program.bytes())
 }
 
+/// The part that crosses if what lies on each rack goes to all in proportion to what they hold.
+fn spread(on_racks: &[f64]) -> f64 {
+    let all: f64 = on_racks.iter().sum();
+    let stays = |bytes: &f64| (bytes / all.max(1.0)).powi(2);
+    1.0 - on_racks.iter().map(stays).sum::<f64>()
+}
+
 impl ClusterSim {
     pub(super) fn submit_planned(&mut self, i: usize) -> Checked {
         self.submissions_left -= 1;
@@ -262,6 +269,7 @@ impl ClusterSim {
         let now = self.now;
         let mut job = self.jobs[id.index()].take().expect("a job ends once");
         job.record.finished_ms = at;
+        job.record.spread = spread(&job.produced);
         for attempt in job.attempts.values() {
             let attempt = &self.attempts[*attempt];
             job.record.slot_ms[attempt.kind] += now - attempt.started_ms;

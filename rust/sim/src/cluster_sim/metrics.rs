@@ -39,6 +39,9 @@ pub struct JobRecord {
     pub crossed: [f64; CAUSES],
     /// Time that its attempts held slots, by kind, in slot-ms.
     pub slot_ms: [i64; 2],
+    /// The part of its map output that crosses racks if its reduces lie in proportion to it: what
+    /// SARP comes to at its best.
+    pub spread: f64,
 }
 
 impl JobRecord {

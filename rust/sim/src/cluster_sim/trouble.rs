@@ -163,7 +163,7 @@ impl ClusterSim {
     pub(super) fn change_foreign(&mut self, i: usize) -> Checked {
         let (_, per_mille) = self.workload.foreign.steps[i];
         let nodes = self.workload.hardware.nodes;
-        let slots: u32 = self.workload.hardware.slots.iter().sum();
+        let slots = self.workload.hardware.slots_per_node();
         let taken = |nodes: u64| nodes * u64::from(per_mille) * u64::from(slots) / 1_000;
         for node in 0..nodes {
             // The slots that the first nodes lose, less those that the nodes before lose.

@@ -1,6 +1,7 @@
 //! NASS: in which categories of tasks a worker's request is looked for, and in which turn
 //! (SW-4 to SW-11, Figure 3). One table serves the engine's steps and the choice among a list.
 
+use super::patience::Wait;
 use crate::cluster::Kind;
 use crate::place::{Near, Step, Tag};
 use crate::types::PlaceId;
@@ -63,9 +64,6 @@ const UNSATURATED: [Category; 6] = [
     AnyMap,
 ];
 
-/// Which of the six a user may be passed over for a while instead (SW-26), counted from 0.
-const LAST_RESORTS: [usize; 2] = [2, 5];
-
 impl Category {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
@@ -104,16 +102,38 @@ impl Category {
     }
 }
 
-/// The categories in turn; `relaxed` leaves out the last resorts.
-pub fn categories(saturated: bool, relaxed: bool) -> impl Iterator<Item = Category> {
+/// Which parts of the mechanism say where tasks are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// SAMP for maps.
+    pub samp: bool,
+    /// SARP for the reduces of shuffle-heavy jobs.
+    pub sarp: bool,
+}
+
+/// The categories in turn, of those that are good enough for a user who waits. Where nobody says
+/// which racks are wanted nobody waits for them.
+pub fn categories(saturated: bool, wait: Wait, parts: Parts) -> impl Iterator<Item = Category> {
+    let wanted = move |category| match category {
+        LocalMap => (!parts.samp).then_some(category),
+        HeavyReduce => (!parts.sarp).then_some(category),
+        // Those of light jobs are good anywhere; saturated, they went before.
+        AnyReduce if parts.sarp => (!saturated).then_some(LightReduce),
+        AnyMap => None,
+        _ => Some(category),
+    };
+    let good_enough = move |category| match wait {
+        Wait::Wanted => wanted(category),
+        Wait::Data => Some(category).filter(|category| *category != AnyMap),
+        Wait::Nothing => Some(category),
+    };
     let all = if saturated { SATURATED } else { UNSATURATED };
-    let stands = move |at: &usize| !relaxed || !LAST_RESORTS.contains(at);
-    (0..all.len()).filter(stands).map(move |at| all[at])
+    all.into_iter().filter_map(good_enough)
 }
 
 /// The steps of the categories in turn.
-pub fn steps(saturated: bool, relaxed: bool) -> Vec<Step> {
-    let steps = categories(saturated, relaxed).flat_map(Category::steps);
+pub fn steps(saturated: bool, wait: Wait, parts: Parts) -> Vec<Step> {
+    let steps = categories(saturated, wait, parts).flat_map(Category::steps);
     steps.copied().collect()
 }
 
@@ -217,8 +237,15 @@ pub fn choose(host: PlaceId, rack: PlaceId, saturated: bool, jobs: &[Candidate])
     let mut windows: Vec<u32> = jobs.iter().map(|job| job.window).collect();
     windows.sort_unstable();
     windows.dedup();
+    let strict = || {
+        let all = Parts {
+            samp: true,
+            sarp: true,
+        };
+        categories(saturated, Wait::Nothing, all)
+    };
     let in_window = |window: u32| {
-        categories(saturated, false).find_map(|category| {
+        strict().find_map(|category| {
             category.steps().iter().find_map(|step| {
                 jobs.iter().enumerate().find_map(|(i, job)| {
                     let task = task(job, step, host, rack).filter(|_| job.window == window)?;
@@ -379,21 +406,48 @@ mod tests {
     }
 
     #[test]
-    fn relaxed_leaves_out_the_third_and_sixth_category() {
-        let names = |saturated| {
-            categories(saturated, true)
-                .map(Category::name)
-                .collect::<Vec<_>>()
+    fn who_waits_is_given_only_what_lies_well_enough() {
+        let names = |saturated, wait, samp, sarp| {
+            let categories = categories(saturated, wait, Parts { samp, sarp });
+            categories.map(Category::name).collect::<Vec<_>>()
         };
-        let sixth = "preferred heavy reduce";
-        assert_eq!(
-            names(true),
-            ["preferred map", "local map", "light reduce", sixth]
-        );
-        assert_eq!(
-            names(false),
-            [sixth, "heavy reduce", "preferred map", "local map"]
-        );
+        let (map, local, any) = ("preferred map", "local map", "any reduce");
+        let (heavy, preferred, light) = ("heavy reduce", "preferred heavy reduce", "light reduce");
+        for (saturated, wait, samp, sarp, expected) in [
+            (true, Wait::Wanted, true, true, vec![map, light, preferred]),
+            (false, Wait::Wanted, true, true, vec![preferred, light, map]),
+            (
+                true,
+                Wait::Wanted,
+                false,
+                true,
+                vec![map, local, light, preferred],
+            ),
+            (
+                false,
+                Wait::Wanted,
+                true,
+                false,
+                vec![preferred, heavy, any, map],
+            ),
+            (
+                true,
+                Wait::Data,
+                true,
+                true,
+                vec![map, local, light, preferred, any],
+            ),
+            (
+                false,
+                Wait::Data,
+                true,
+                true,
+                vec![preferred, heavy, any, map, local],
+            ),
+        ] {
+            let found = names(saturated, wait, samp, sarp);
+            assert_eq!(found, expected, "{saturated} {wait:?} {samp} {sarp}");
+        }
     }
 
     proptest! {

@@ -21,7 +21,8 @@ pub struct Settings {
     pub completion_threshold: f64,
     /// Width of the starvation windows; 0 for none.
     pub window_ms: Millis,
-    /// For how long a user is passed over for better placed tasks; 0 is strict fairness.
+    /// For how long a user is passed over for wanted racks, and then again for its data
+    /// (`patience.rs`); 0 is strict fairness.
     pub relaxed_ms: Millis,
     /// The shuffle ratio of a job of which nothing is known.
     pub default_ratio: f64,

@@ -76,7 +76,13 @@ fn read_hardware(section: &mut Section<'_>) -> Result<Hardware, ConfigError> {
     let racks = whole("racks", 1, plain.racks.min(nodes))?;
     let map_slots = whole("map_slots", 0, plain.slots[0])?;
     let reduce_slots = whole("reduce_slots", 0, plain.slots[1])?;
+    let together = whole("slots", 1, 0)?;
     let blocks_per_writer = whole("blocks_per_writer", 1, plain.blocks_per_writer)?;
+    let sum = map_slots + reduce_slots;
+    if together > sum {
+        let problem = format!("expected at most {sum}, the sum of the kinds'; lower it");
+        return Err(ConfigError::new(section.key("slots"), problem));
+    }
     if racks > nodes {
         let problem = format!("there are {racks} racks for {nodes} nodes; lower it");
         return Err(ConfigError::new(section.key("racks"), problem));
@@ -89,6 +95,7 @@ fn read_hardware(section: &mut Section<'_>) -> Result<Hardware, ConfigError> {
         nodes,
         racks,
         slots: [map_slots, reduce_slots],
+        slots_together: (together > 0).then_some(together),
         rack_bytes_per_s: rate("rack_mb_per_s", plain.rack_bytes_per_s)?,
         block_bytes: rate("block_mb", plain.block_bytes)?,
         blocks_per_writer,
@@ -233,7 +240,8 @@ mod tests {
     #[test]
     fn a_workload_is_read() {
         let value = json!({
-            "cluster": {"nodes": 4, "racks": 2, "map_slots": 1, "reduce_slots": 1, "block_mb": 64},
+            "cluster": {"nodes": 4, "racks": 2, "map_slots": 3, "reduce_slots": 1, "slots": 3,
+                "block_mb": 64},
             "jobs": [{"submit_s": 1.5, "user": "ann", "input_mb": 130, "shuffle_mb": 2,
                       "reduces": 1, "goal_s": 60}],
             "streams": [{"count": 3, "job": {"user": "bob", "maps": 2, "map_s": 10},
@@ -250,7 +258,8 @@ mod tests {
         assert_eq!(workload.streams[0].count, Some(3));
         assert_eq!(workload.streams[0].requests[&1].len(), 1);
         assert_eq!(workload.foreign.steps, [(0, 250)]);
-        assert_eq!(workload.hardware.slots, [1, 1]);
+        let hardware = workload.hardware;
+        assert_eq!((hardware.slots, hardware.slots_per_node()), ([3, 1], 3));
     }
 
     #[test]
@@ -285,6 +294,11 @@ mod tests {
                 json!({"cluster": {"nodes": 2, "racks": 3}}),
                 "cluster.racks",
                 "3 racks",
+            ),
+            (
+                json!({"cluster": {"map_slots": 1, "slots": 3}}),
+                "cluster.slots",
+                "at most 2",
             ),
             (
                 json!({"cluster": {"reduce_slots": 0}, "jobs": [{"maps": 1, "reduces": 1}]}),

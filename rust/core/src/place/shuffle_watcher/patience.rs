@@ -1,0 +1,135 @@
+//! Relaxed fairness (SW-26): for how long a user is passed over, and for better placed what.
+//! Knows users by their leaves and tasks by how well they lie; looks at no job.
+//!
+//! SW-26 lets a user wait while it has nothing but tasks of the third and sixth category. That
+//! saves remote reads, as delay scheduling does, but no shuffle: of single jobs nearly every map
+//! is local somewhere, so that the map output lay as evenly as without. Waiting first for the
+//! racks that SAMP and SARP want, and then as long again for data, as delay scheduling waits for
+//! a node and then for its rack, is what takes shuffle off the links (`SW-35`).
+
+use crate::share::ShareNodeId;
+use crate::types::Millis;
+use std::collections::BTreeMap;
+
+/// What a user is passed over for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A rack that SAMP or SARP wants.
+    Wanted,
+    /// A rack with the data of a map.
+    Data,
+    /// Nothing: one of its tasks is given (SW-8).
+    Nothing,
+}
+
+impl Wait {
+    /// All, the longest first.
+    pub const ALL: [Wait; 3] = [Wait::Wanted, Wait::Data, Wait::Nothing];
+}
+
+/// Who is passed over, and since when.
+#[derive(Debug)]
+pub(super) struct Patience {
+    /// How long a user waits for each; 0 is strict fairness.
+    each_ms: Millis,
+    since: BTreeMap<ShareNodeId, Millis>,
+}
+
+impl Patience {
+    pub(super) fn new(each_ms: Millis) -> Patience {
+        Patience {
+            each_ms,
+            since: BTreeMap::new(),
+        }
+    }
+
+    /// The user had its turn and none of its tasks was good enough.
+    pub(super) fn passed_over(&mut self, leaf: ShareNodeId, now: Millis) {
+        if self.each_ms > 0 {
+            self.since.entry(leaf).or_insert(now);
+        }
+    }
+
+    /// A task of the user runs where it may for as long as the user waits for `place`: it waits
+    /// so from now on.
+    pub(super) fn served(&mut self, leaf: ShareNodeId, place: Wait, now: Millis) {
+        match place {
+            Wait::Wanted => {
+                self.since.remove(&leaf);
+            }
+            Wait::Data => {
+                let begins = now - self.each_ms;
+                self.since
+                    .entry(leaf)
+                    .and_modify(|since| *since = begins.max(*since));
+            }
+            Wait::Nothing => {}
+        }
+    }
+
+    /// What the user waits for now.
+    pub(super) fn wait(&self, leaf: ShareNodeId, now: Millis) -> Wait {
+        let waited_ms = self.since.get(&leaf).map_or(0, |since| now - since);
+        if waited_ms < self.each_ms {
+            Wait::Wanted
+        } else if waited_ms < self.each_ms.saturating_mul(2) {
+            Wait::Data
+        } else {
+            Wait::Nothing
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAF: ShareNodeId = ShareNodeId(3);
+
+    #[test]
+    fn a_user_waits_for_wanted_racks_then_for_data_then_for_nothing() {
+        let mut patience = Patience::new(5_000);
+        assert_eq!(patience.wait(LEAF, 1_000), Wait::Wanted);
+        patience.passed_over(LEAF, 1_000);
+        patience.passed_over(LEAF, 4_000);
+        for (at, expected) in [
+            (5_999, Wait::Wanted),
+            (6_000, Wait::Data),
+            (10_999, Wait::Data),
+            (11_000, Wait::Nothing),
+        ] {
+            assert_eq!(patience.wait(LEAF, at), expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_task_begins_the_wait_anew_from_where_it_lies() {
+        let passed_over = |now| {
+            let mut patience = Patience::new(5_000);
+            patience.passed_over(LEAF, 0);
+            assert_eq!(patience.wait(LEAF, now), Wait::Nothing);
+            patience
+        };
+        let mut patience = passed_over(20_000);
+        patience.served(LEAF, Wait::Nothing, 20_000);
+        assert_eq!(patience.wait(LEAF, 20_000), Wait::Nothing);
+        // Near its data: for data again, for the whole time.
+        patience.served(LEAF, Wait::Data, 20_000);
+        assert_eq!(patience.wait(LEAF, 24_999), Wait::Data);
+        assert_eq!(patience.wait(LEAF, 25_000), Wait::Nothing);
+        patience.served(LEAF, Wait::Wanted, 25_000);
+        assert_eq!(patience.wait(LEAF, 25_000), Wait::Wanted);
+        // Who still waits for better does not come to wait for less.
+        let mut patience = Patience::new(5_000);
+        patience.passed_over(LEAF, 0);
+        patience.served(LEAF, Wait::Data, 3_000);
+        assert_eq!(patience.wait(LEAF, 4_999), Wait::Wanted);
+    }
+
+    #[test]
+    fn strict_fairness_never_waits() {
+        let mut patience = Patience::new(0);
+        patience.passed_over(LEAF, 0);
+        assert_eq!(patience.wait(LEAF, 0), Wait::Nothing);
+    }
+}

@@ -48,7 +48,6 @@ struct ReverseAdaptive {
     /// Whether reduces have slots of their own.
     apart: bool,
     lengths: Lengths,
-    /// Foreign load by node, in thousandths, as far as it was told.
     matrix: Matrix,
     /// By job and pool, as of the last cycle.
     keys: BTreeMap<(JobId, usize), OrderKey>,

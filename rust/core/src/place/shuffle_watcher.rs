@@ -66,11 +66,7 @@ struct ShuffleWatcher {
 
 impl ShuffleWatcher {
     fn new(settings: Settings) -> ShuffleWatcher {
-        let parts = nass::Parts {
-            samp: settings.samp,
-            sarp: settings.sarp,
-        };
-        let steps = |saturated| Wait::ALL.map(|wait| nass::steps(saturated, wait, parts));
+        let steps = |saturated| Wait::ALL.map(|wait| nass::steps(saturated, wait, &settings));
         ShuffleWatcher {
             settings,
             start_ms: None,
@@ -234,21 +230,13 @@ impl ShuffleWatcher {
         let Some(state) = self.jobs.get_mut(&job.facts.job) else {
             return;
         };
-        let unmet = state.unmet.binary_search(&rack).is_ok();
         let local = near <= Locality::RackLocal;
         let suits = match kind {
-            Kind::Reduce => unmet,
+            Kind::Reduce => state.unmet.binary_search(&rack).is_ok(),
             _ => state.prefers(rack),
         };
         self.placed.count(kind, suits, local);
-        // The same as its category says, and whoever waits is given (`nass::categories`).
-        let place = match kind {
-            Kind::Map if suits || (local && !self.settings.samp) => Wait::Wanted,
-            Kind::Map if local => Wait::Data,
-            Kind::Reduce if unmet || !state.heavy || !self.settings.sarp => Wait::Wanted,
-            Kind::Reduce => Wait::Data,
-            _ => Wait::Nothing,
-        };
+        let place = nass::worth(kind, suits, local, state.heavy, &self.settings);
         self.patience.served(job.leaf, place, now);
         if kind == Kind::Reduce {
             state.reduce_runs(rack, true);

@@ -1,6 +1,7 @@
 //! NASS: in which categories of tasks a worker's request is looked for, and in which turn
 //! (SW-4 to SW-11, Figure 3). One table serves the engine's steps and the choice among a list.
 
+use super::Settings;
 use super::patience::Wait;
 use crate::cluster::Kind;
 use crate::place::{Near, Step, Tag};
@@ -102,23 +103,19 @@ impl Category {
     }
 }
 
-/// Which parts of the mechanism say where tasks are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
-    /// SAMP for maps.
-    pub samp: bool,
-    /// SARP for the reduces of shuffle-heavy jobs.
-    pub sarp: bool,
-}
-
 /// The categories in turn, of those that are good enough for a user who waits. Where nobody says
 /// which racks are wanted nobody waits for them.
-pub fn categories(saturated: bool, wait: Wait, parts: Parts) -> impl Iterator<Item = Category> {
+pub fn categories(
+    saturated: bool,
+    wait: Wait,
+    settings: &Settings,
+) -> impl Iterator<Item = Category> + use<> {
+    let Settings { samp, sarp, .. } = *settings;
     let wanted = move |category| match category {
-        LocalMap => (!parts.samp).then_some(category),
-        HeavyReduce => (!parts.sarp).then_some(category),
+        LocalMap => (!samp).then_some(category),
+        HeavyReduce => (!sarp).then_some(category),
         // Those of light jobs are good anywhere; saturated, they went before.
-        AnyReduce if parts.sarp => (!saturated).then_some(LightReduce),
+        AnyReduce if sarp => (!saturated).then_some(LightReduce),
         AnyMap => None,
         _ => Some(category),
     };
@@ -132,9 +129,21 @@ pub fn categories(saturated: bool, wait: Wait, parts: Parts) -> impl Iterator<It
 }
 
 /// The steps of the categories in turn.
-pub fn steps(saturated: bool, wait: Wait, parts: Parts) -> Vec<Step> {
-    let steps = categories(saturated, wait, parts).flat_map(Category::steps);
+pub fn steps(saturated: bool, wait: Wait, settings: &Settings) -> Vec<Step> {
+    let steps = categories(saturated, wait, settings).flat_map(Category::steps);
     steps.copied().collect()
+}
+
+/// What the user may have waited for when it is given a task: the same as `categories` says.
+/// `suits` if SAMP or SARP wants the task on its rack, `local` if a map has its data there.
+pub fn worth(kind: Kind, suits: bool, local: bool, heavy: bool, settings: &Settings) -> Wait {
+    match kind {
+        Kind::Map if suits || (local && !settings.samp) => Wait::Wanted,
+        Kind::Map if local => Wait::Data,
+        Kind::Reduce if suits || !heavy || !settings.sarp => Wait::Wanted,
+        Kind::Reduce => Wait::Data,
+        _ => Wait::Nothing,
+    }
 }
 
 /// Shuffle-heavy: more is shuffled than the maps read (SW-9).
@@ -237,13 +246,7 @@ pub fn choose(host: PlaceId, rack: PlaceId, saturated: bool, jobs: &[Candidate])
     let mut windows: Vec<u32> = jobs.iter().map(|job| job.window).collect();
     windows.sort_unstable();
     windows.dedup();
-    let strict = || {
-        let all = Parts {
-            samp: true,
-            sarp: true,
-        };
-        categories(saturated, Wait::Nothing, all)
-    };
+    let strict = || categories(saturated, Wait::Nothing, &Settings::default());
     let in_window = |window: u32| {
         strict().find_map(|category| {
             category.steps().iter().find_map(|step| {
@@ -408,7 +411,12 @@ mod tests {
     #[test]
     fn who_waits_is_given_only_what_lies_well_enough() {
         let names = |saturated, wait, samp, sarp| {
-            let categories = categories(saturated, wait, Parts { samp, sarp });
+            let settings = Settings {
+                samp,
+                sarp,
+                ..Settings::default()
+            };
+            let categories = categories(saturated, wait, &settings);
             categories.map(Category::name).collect::<Vec<_>>()
         };
         let (map, local, any) = ("preferred map", "local map", "any reduce");

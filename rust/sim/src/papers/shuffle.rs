@@ -4,6 +4,7 @@
 
 use super::{Table, change, percent, simulate};
 use crate::cluster_sim::metrics::mean;
+use crate::cluster_sim::network::Cause;
 use crate::cluster_sim::workload::{Mix, shuffle_mix};
 use crate::cluster_sim::{JobRecord, Results};
 use crate::failure::Checked;
@@ -84,7 +85,7 @@ impl Runs {
     fn note(&self) -> String {
         let shuffled = |job: &JobRecord| job.bytes[1] as f64;
         let all = self.sum("heavy", shuffled);
-        let crossed = self.sum("heavy", |job| job.crossed[SHUFFLE]) / all;
+        let crossed = self.sum("heavy", |job| job.crossed[Cause::Shuffle as usize]) / all;
         let least = self.sum("heavy", |job| job.spread * shuffled(job)) / all;
         format!(
             "{:10} {:5.1} % of the heavy jobs' shuffle crossed; in proportion {:.1} %",
@@ -94,10 +95,6 @@ impl Runs {
         )
     }
 }
-
-/// Causes in `JobRecord::crossed`.
-const READ: usize = 0;
-const SHUFFLE: usize = 1;
 
 /// SW-35: each variant against what it was built over.
 pub(super) fn against_baselines() -> Checked<Table> {
@@ -184,12 +181,12 @@ fn add_parts(table: &mut Table, prefix: &str, old: &Runs, relaxed_ms: i64) -> Ch
     }
     let new = last.expect("there are three parts");
     for (class, paper) in [("heavy", "-38 %"), ("medium", "-23 %"), ("light", "-4 %")] {
-        let shuffled = |runs: &Runs| runs.sum(class, |job| job.crossed[SHUFFLE]);
+        let shuffled = |runs: &Runs| runs.sum(class, |job| job.crossed[Cause::Shuffle as usize]);
         let traffic = change(shuffled(&new), shuffled(old));
         let what = format!("{prefix}all three: shuffle between racks, {class} jobs");
         table.row(&what, paper, percent(traffic), traffic < -NOTHING);
     }
-    let read = |runs: &Runs| runs.sum("heavy", |job| job.crossed[READ]);
+    let read = |runs: &Runs| runs.sum("heavy", |job| job.crossed[Cause::MapRead as usize]);
     let more = change(read(&new), read(old));
     let what = format!("{prefix}all three: remote reads of heavy jobs");
     table.row(&what, "about +3 %", percent(more), None);

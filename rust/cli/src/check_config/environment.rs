@@ -170,3 +170,21 @@ fn check_name(own: &str, property: &Property, report: &mut Report) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two lists of one thing, in two languages.
+    #[test]
+    fn the_hints_are_those_that_the_scheduler_reads() {
+        let java = include_str!("../../../../java/src/main/java/io/heddle/yarn/HintKey.java");
+        let constant = |line: &str| {
+            let name = line.strip_prefix("  ")?.split_once("(\"")?.0;
+            let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+            is_name.then(|| format!("HEDDLE_{name}"))
+        };
+        let read: Vec<String> = java.lines().filter_map(constant).collect();
+        assert_eq!(read, HINTS);
+    }
+}

@@ -8,6 +8,8 @@ import java.time.OffsetDateTime;
 import java.time.format.DateTimeParseException;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntConsumer;
+import java.util.function.LongConsumer;
 import java.util.regex.Pattern;
 import org.apache.hadoop.util.StringUtils;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
@@ -21,21 +23,13 @@ enum HintKey {
   MAPS("a whole number of tasks up to 1048576") {
     @Override
     boolean apply(String value, Submission submission, JobHints hints) {
-      if (!isCount(value)) {
-        return false;
-      }
-      hints.setMaps(Integer.parseInt(value));
-      return true;
+      return count(value, hints::setMaps);
     }
   },
   REDUCES("a whole number of tasks up to 1048576") {
     @Override
     boolean apply(String value, Submission submission, JobHints hints) {
-      if (!isCount(value)) {
-        return false;
-      }
-      hints.setReduces(Integer.parseInt(value));
-      return true;
+      return count(value, hints::setReduces);
     }
   },
   INPUT_BYTES("a number of bytes up to 8192t, such as 750000000 or 12g") {
@@ -77,21 +71,13 @@ enum HintKey {
   MAP_MS("the mean length of a map in whole milliseconds, above 0") {
     @Override
     boolean apply(String value, Submission submission, JobHints hints) {
-      if (!LENGTH.matcher(value).matches()) {
-        return false;
-      }
-      hints.setMapMs(Long.parseLong(value));
-      return true;
+      return length(value, hints::setMapMs);
     }
   },
   REDUCE_MS("the mean length of a reduce in whole milliseconds, above 0") {
     @Override
     boolean apply(String value, Submission submission, JobHints hints) {
-      if (!LENGTH.matcher(value).matches()) {
-        return false;
-      }
-      hints.setReduceMs(Long.parseLong(value));
-      return true;
+      return length(value, hints::setReduceMs);
     }
   },
   SIGNATURE("up to 100 letters, digits and any of . _ : + / = % -") {
@@ -186,8 +172,20 @@ enum HintKey {
     }
   }
 
-  private static boolean isCount(String value) {
-    return COUNT.matcher(value).matches() && Integer.parseInt(value) <= COUNT_MAX;
+  private static boolean count(String value, IntConsumer hint) {
+    if (!COUNT.matcher(value).matches() || Integer.parseInt(value) > COUNT_MAX) {
+      return false;
+    }
+    hint.accept(Integer.parseInt(value));
+    return true;
+  }
+
+  private static boolean length(String value, LongConsumer hint) {
+    if (!LENGTH.matcher(value).matches()) {
+      return false;
+    }
+    hint.accept(Long.parseLong(value));
+    return true;
   }
 
   private static String lower(String text) {

@@ -4,13 +4,16 @@
 //!
 //! `cargo bench -p heddle-core --bench heartbeat [-- PRESET...]`: every preset with 10 and with
 //! 5,000 jobs, ticks included (`heartbeat/presets.rs`), then, unless presets are named, the default
-//! one in situations of its own.
+//! one in situations of its own. With `-- explain [PRESET...]` what it costs to keep decisions
+//! (`heartbeat/explain.rs`).
 
 // Measuring is what a clock is for.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "heartbeat/explain.rs"]
+mod explain;
 #[path = "heartbeat/presets.rs"]
 mod presets;
 
@@ -190,11 +193,16 @@ fn main() {
     // cargo adds `--bench`.
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let chosen: Vec<String> = chosen.into_iter().filter(|arg| arg != "--bench").collect();
+    let (explain, chosen): (Vec<String>, Vec<String>) =
+        chosen.into_iter().partition(|arg| arg == "explain");
     let known = |name: &String| PRESETS.iter().any(|preset| preset.name == name);
     if let Some(wrong) = chosen.iter().find(|name| !known(name)) {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
         eprintln!("no preset is called {wrong}; expected {}", names.join(", "));
         std::process::exit(2);
+    }
+    if !explain.is_empty() {
+        return explain::run(&chosen);
     }
     presets::run(&chosen);
     if chosen.is_empty() {

@@ -1,8 +1,9 @@
 //! What the stages hear and what they may look at: `Change` is what happened, `World` the state
 //! after it, `Stale` how a stage says whose keys it wants asked again. Decides nothing.
 
-use crate::cluster::{Cluster, Container, Job, Kind};
+use crate::cluster::{Cluster, Container, Job, Kind, Node};
 use crate::config::Config;
+use crate::event::JobCounters;
 use crate::share::{ShareNodeId, ShareTree};
 use crate::types::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
 use std::collections::BTreeSet;
@@ -31,6 +32,12 @@ impl World<'_> {
     /// clusters had none; one pool for all unless the configuration tells the kinds apart.
     pub fn pool(&self, kind: Kind, am: bool) -> Option<usize> {
         pool(self.config, kind, am)
+    }
+
+    /// Whether this container may be taken back: no ApplicationMaster ever, and of applications
+    /// other than MapReduce only what their queues allow.
+    pub fn may_take(&self, job: &Job, container: &Container) -> bool {
+        !container.am && self.cluster.queues.may_take_from(&job.facts)
     }
 
     /// Whether maps and reduces take slots of one pool.
@@ -135,6 +142,20 @@ pub enum Change<'a> {
         down_bytes_per_s: u64,
         /// What the link carries in either direction.
         bandwidth_bytes_per_s: u64,
+    },
+    /// What the tasks of a job have done so far.
+    Counters {
+        /// The job.
+        job: &'a Job,
+        /// All its tasks together.
+        counters: JobCounters,
+    },
+    /// A node's NodeManager told how much map output it has sent.
+    Shuffled {
+        /// The node.
+        node: &'a Node,
+        /// Bytes since it began.
+        sent_bytes: u64,
     },
     /// How much of a node others use changed; see `Node::foreign_per_mille`.
     Load,

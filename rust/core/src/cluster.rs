@@ -4,10 +4,12 @@
 //! Everything is in dense tables by id; what ends leaves a hole that its id may fill again.
 
 mod job;
+mod launch;
 mod queue;
 
 pub use job::{Ask, Container, Job, Kind, Row, Standing};
-pub use queue::{Queue, Queues};
+pub use launch::LaunchOverhead;
+pub use queue::{Queue, Queues, user_queue};
 
 use crate::change::POOLS;
 use crate::event::NodeFacts;
@@ -50,6 +52,8 @@ pub struct Cluster {
     pub node_count: u32,
     /// How many jobs there are.
     pub job_count: u32,
+    /// What of a container's time is its launch.
+    pub overhead: LaunchOverhead,
 }
 
 impl Cluster {
@@ -79,6 +83,11 @@ impl Cluster {
     /// Every job, in order of id.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter_map(Option::as_deref)
+    }
+
+    /// One more than the largest id that a job ever had.
+    pub fn jobs_end(&self) -> u32 {
+        self.jobs.len() as u32
     }
 
     /// Whether `place` is known to be a rack. Names of which no node has told count as hosts.

@@ -3,9 +3,11 @@
 //! Every key is optional; with none at all the engine is fair between users. Unknown keys are
 //! refused, as a misspelt limit that is silently ignored is found out only when it is needed.
 
+mod allocations;
 mod queues;
 mod reader;
 
+pub use allocations::{Allocations, Fault};
 pub use queues::QueueConfig;
 pub use reader::{ConfigError, Section, unknown};
 
@@ -20,6 +22,10 @@ use serde_json::Value;
 /// Waits and amounts above this are typing errors (about 31 years in ms).
 const WHOLE_MAX: i64 = 1_000_000_000_000;
 
+/// Decisions kept of each job unless configured, some 1.2 KB; and the most.
+const EXPLAIN_ENTRIES: usize = 16;
+const EXPLAIN_ENTRIES_MAX: i64 = 1_024;
+
 /// Everything that a host gives when it opens an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
@@ -27,12 +33,19 @@ pub struct Setup {
     pub resource_types: Vec<String>,
     /// The smallest container: YARN's minimum allocation.
     pub minimum_allocation: Resource,
+    /// What the wall clock, in ms since 1970, showed when the engine's clock was 0: times of day
+    /// in the configuration are by the wall clock. 0 in virtual time, where both are one.
+    pub epoch_ms: Millis,
     /// The configuration.
     pub config: Config,
 }
 
+/// Further from 1970 (either way) no clock is: about 31,000 years.
+const EPOCH_MAX_MS: Millis = 1_000_000_000_000_000;
+
 impl Setup {
-    /// Reads `{"resource_types": [...], "minimum_allocation": {...}, "config": {...}}`.
+    /// Reads `{"resource_types": [...], "minimum_allocation": {...}, "epoch_ms": ...,
+    /// "config": {...}, "allocations": ..., "users": {...}}`.
     pub fn from_json(setup: &Value) -> Result<Setup, ConfigError> {
         let mut section = Section::new("", setup)?;
         let mut resource_types = Vec::new();
@@ -64,14 +77,20 @@ impl Setup {
             }
             None => Resource::new(1024, 1),
         };
-        let empty = Value::Object(Default::default());
-        let config = section.value("config").unwrap_or(&empty);
-        let config = Config::from_json(config, &resource_types)?;
+        let epoch_ms = Setup::read_epoch(&mut section)?.unwrap_or(0);
+        let mut config = Config::read(&mut section, &resource_types)?;
+        config.set_epoch(epoch_ms);
         Ok(Setup {
             resource_types,
             minimum_allocation,
+            epoch_ms,
             config,
         })
+    }
+
+    /// `epoch_ms` of a setup or of a reload, if it is there.
+    pub(crate) fn read_epoch(section: &mut Section<'_>) -> Result<Option<Millis>, ConfigError> {
+        section.whole("epoch_ms", -EPOCH_MAX_MS, EPOCH_MAX_MS)
     }
 
     /// An engine for memory and vcores with this configuration: tests, simulator.
@@ -194,6 +213,9 @@ pub struct Config {
     pub rack_wait_ms: Millis,
     /// The configured queues, parents implied.
     pub queues: Vec<QueueConfig>,
+    /// How many jobs may run at once in a leaf that says nothing of it (`poolMaxJobsDefault` of
+    /// the allocations file).
+    pub pool_max_jobs: Option<u32>,
     /// How jobs find their queue.
     pub placement: Vec<PlacementRule>,
     /// How much of a node's free room one heartbeat may fill, above 0, at most 1. Half, as in
@@ -217,11 +239,39 @@ pub struct Config {
     pub reverse_adaptive: reverse_adaptive::settings::Settings,
     /// Section `deficit`: the order of that name.
     pub deficit: order::deficit::settings::Settings,
+    /// How many decisions are kept of each job, to be explained; 0 for none.
+    pub explain_entries: usize,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
 }
 
 impl Config {
+    /// Takes its times of day for those of a clock that showed this when the engine's was 0.
+    pub(crate) fn set_epoch(&mut self, epoch_ms: Millis) {
+        if let Some(forecast) = &mut self.reverse_adaptive.foreign_load {
+            forecast.set_epoch(epoch_ms);
+        }
+    }
+
+    /// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text
+    /// of an allocations file in `allocations`, if there is one; and in `users` the host's numbers
+    /// of the users whom that names.
+    pub(crate) fn read(
+        section: &mut Section<'_>,
+        resource_types: &[String],
+    ) -> Result<Config, ConfigError> {
+        let empty = Value::Object(Default::default());
+        let config = section.value("config").unwrap_or(&empty);
+        let mut config = Config::from_json(config, resource_types)?;
+        let users = allocations::read_users(section)?;
+        if let Some(text) = section.text("allocations")? {
+            let allocations = Allocations::parse(text)
+                .map_err(|fault| ConfigError::new("allocations", fault.to_string()))?;
+            allocations.apply(&mut config, &users);
+        }
+        Ok(config)
+    }
+
     /// Reads `heddle.json`; `resource_types` are the names that shares may use.
     pub fn from_json(config: &Value, resource_types: &[String]) -> Result<Config, ConfigError> {
         let mut root = Section::new("", config)?;
@@ -251,6 +301,11 @@ impl Config {
                 .unwrap_or(reserve_hold_ms);
             section.finish()?;
         }
+        // What runs beside the engine reads and checks these.
+        for section in ["api", "store"] {
+            root.value(section);
+        }
+        allocations::read_key(&mut root)?;
         let mut faults = false;
         if let Some(mut section) = root.section("testing")? {
             faults = section.boolean("faults")?.unwrap_or(false);
@@ -262,6 +317,7 @@ impl Config {
             node_wait_ms,
             rack_wait_ms,
             queues: queues::read_queues(&mut root, resource_types)?,
+            pool_max_jobs: None,
             placement: read_placement(&mut root)?,
             heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(0.5),
             reserve_after_ms,
@@ -273,11 +329,22 @@ impl Config {
             hfsp: order::hfsp::read(&mut root)?,
             reverse_adaptive: reverse_adaptive::settings::read(&mut root)?,
             deficit: order::deficit::settings::read(&mut root)?,
+            explain_entries: read_explain(&mut root)?,
             faults,
         };
         root.finish()?;
         Ok(config)
     }
+}
+
+/// `{"explain": {"entries": 16}}`.
+fn read_explain(root: &mut Section<'_>) -> Result<usize, ConfigError> {
+    let Some(mut section) = root.section("explain")? else {
+        return Ok(EXPLAIN_ENTRIES);
+    };
+    let entries = section.whole("entries", 0, EXPLAIN_ENTRIES_MAX)?;
+    section.finish()?;
+    Ok(entries.map_or(EXPLAIN_ENTRIES, |entries| entries as usize))
 }
 
 /// `{"slots": {"map_per_node": 2, "reduce_per_node": 1}}`: both or neither, as a cap on one kind

@@ -9,22 +9,31 @@ mod apply;
 mod bounds;
 mod containers;
 mod control;
+mod explain;
+mod forecast;
 mod heartbeat;
 mod index;
 mod invariants;
 mod note;
 mod preemption;
+mod remedy;
 mod reservation;
 mod search;
+mod survey;
 mod tick;
+mod trace;
+mod why;
 
 use crate::backlog::{Backlog, FitList};
 use crate::change::{POOLS, Stale};
 use crate::cluster::{Cluster, Container, Queues};
 use crate::config::{Composition, Config, ConfigError, Setup};
 use crate::event::{Decision, Event};
+use crate::explain::{Ring, Rings};
 use crate::order::{ORDERS, Order};
 use crate::place::{PLACES, Place};
+use crate::predict::Predictor;
+use crate::share::dynamic_priority::ledger::{Ledger, Taken};
 use crate::share::{Layout, SHARES, Share, ShareNodeId, ShareTree};
 use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
 use reservation::{Reservation, Rest};
@@ -81,10 +90,19 @@ pub struct Engine {
     rests: BTreeMap<NodeId, Rest>,
     /// Containers that were told to go and have not gone yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
+    /// What is expected of jobs. Nothing that is decided depends on it.
+    predictor: Predictor,
     /// Jobs that wait for `max_running_jobs`, over all queues.
     waiting_jobs: u32,
     /// Where the next tick goes on telling headrooms, if the last was cut short.
     headroom_from: u32,
+    /// Jobs of which something started or ended since they were last told what keeps reduces.
+    news: Vec<JobId>,
+    /// What was decided of each job lately. Nothing that decides looks at it.
+    rings: Rings,
+    /// Which job is explained first by the next tick that explains, and when that is.
+    explain_from: u32,
+    explain_at: Millis,
     now: Millis,
     ignored: u64,
     cut: bool,
@@ -96,6 +114,7 @@ impl Engine {
     /// An engine with an empty cluster.
     pub fn new(setup: Setup) -> Result<Engine, ConfigError> {
         let (share, order, place) = build(&setup.config);
+        let rings = Rings::new(setup.config.explain_entries);
         let mut engine = Engine {
             cluster: Cluster::new(Queues::new(&setup.config)),
             setup,
@@ -112,8 +131,13 @@ impl Engine {
             reservations: BTreeMap::new(),
             rests: BTreeMap::new(),
             evicting: BTreeSet::new(),
+            predictor: Predictor::default(),
             waiting_jobs: 0,
             headroom_from: 0,
+            news: Vec::new(),
+            rings,
+            explain_from: 0,
+            explain_at: 0,
             now: 0,
             ignored: 0,
             cut: false,
@@ -142,6 +166,10 @@ impl Engine {
         self.fire_timers();
         for event in events {
             self.apply(event, decisions_max, decisions);
+            self.note_news(event);
+            if matches!(event, Event::Heartbeat { .. } | Event::Tick) {
+                self.keep_reduces(decisions_max, decisions);
+            }
         }
     }
 
@@ -163,6 +191,19 @@ impl Engine {
     /// What the stages have learnt or keep: share, order, place.
     pub fn save(&self) -> [serde_json::Value; 3] {
         [self.share.save(), self.order.save(), self.place.save()]
+    }
+
+    /// From now on keeps what happens to accounts until it is taken, for a host that writes it
+    /// down; to begin with, what accounts there are. Changes no decision. Gives whether the policy
+    /// knows accounts at all.
+    pub fn keep_ledger(&mut self) -> bool {
+        self.share.keep_ledger();
+        self.share.ledger().is_some()
+    }
+
+    /// What happened to accounts since it was last taken, in order.
+    pub fn take_ledger(&mut self) -> Taken {
+        self.share.ledger().map(Ledger::take).unwrap_or_default()
     }
 
     /// The configuration in force.
@@ -193,6 +234,11 @@ impl Engine {
     /// How many events were ignored because they named something unknown or impossible.
     pub fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    /// What was decided of a job lately, if anything is kept.
+    pub fn trace(&self, job: JobId) -> Option<Ring<'_>> {
+        self.rings.get(job)
     }
 
     /// How many grants wait for an answer.

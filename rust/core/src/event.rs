@@ -123,6 +123,22 @@ pub struct TaskFacts {
     pub committing: bool,
 }
 
+/// What the tasks of a job have done so far, all together, as its ApplicationMaster counts; each
+/// number only grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobCounters {
+    /// How many maps and reduces have succeeded.
+    pub done: [u32; 2],
+    /// Bytes that maps have read.
+    pub input_bytes: u64,
+    /// Bytes of map output, as it is fetched.
+    pub map_output_bytes: u64,
+    /// Bytes that reduces have fetched.
+    pub shuffled_bytes: u64,
+    /// Bytes written as the job's output.
+    pub written_bytes: u64,
+}
+
 /// Why the host refused a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -188,6 +204,29 @@ pub enum Event {
         key: ContainerKey,
         /// How far.
         facts: TaskFacts,
+    },
+    /// The process of a container runs: what comes before its task has begun.
+    ContainerLaunched {
+        /// The job.
+        job: JobId,
+        /// The container.
+        key: ContainerKey,
+        /// When its node said so.
+        launched_ms: Millis,
+    },
+    /// What the tasks of a job have done so far; replaces what was known.
+    JobCounters {
+        /// The job.
+        job: JobId,
+        /// What they have done.
+        counters: JobCounters,
+    },
+    /// How much map output a node has sent since its NodeManager began, to whomever.
+    NodeShuffle {
+        /// The node.
+        node: NodeId,
+        /// So many bytes.
+        sent_bytes: u64,
     },
     /// Traffic between a rack and the others, mean over the last period.
     RackTraffic {

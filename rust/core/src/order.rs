@@ -12,6 +12,7 @@ pub mod reverse_adaptive;
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};
 use crate::config::Config;
+use crate::explain::{Held, Measure};
 use crate::share::Victim;
 use crate::types::JobId;
 use serde_json::Value;
@@ -40,6 +41,16 @@ pub trait Order: Send {
         true
     }
 
+    /// Why `admits` says no.
+    fn held(&self, _job: &Job, _kind: Kind, _world: &World<'_>) -> Held {
+        Held::Unsaid
+    }
+
+    /// What the job's place by `key` is measured by, in words for people, if in one number.
+    fn measure(&self, _job: &Job, _kind: Kind) -> Option<Measure> {
+        None
+    }
+
     /// Fills `jobs` with those to be tried first on the node for the slots of a pool, in order,
     /// before all keys. To be kept few: they are tried one by one.
     fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
@@ -48,6 +59,12 @@ pub trait Order: Send {
     /// that is not YARN's takes is not there to be given out. None for all.
     fn slots(&self, _node: &Node, _pool: usize) -> Option<u32> {
         None
+    }
+
+    /// Whether the jobs of a leaf run all at once in equal parts, rather than one after the other
+    /// by their keys. For predictions.
+    fn shares_equally(&self) -> bool {
+        false
     }
 
     /// Containers to be taken back, as their slots are to be another's. Asked on every tick.

@@ -12,6 +12,7 @@ pub mod shuffle_watcher;
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Job, Kind, Node};
 use crate::config::Config;
+use crate::explain::{Asked, Reason};
 use crate::share::ShareNodeId;
 use crate::types::{Locality, Millis, PlaceId};
 use serde_json::Value;
@@ -80,6 +81,11 @@ pub trait Place: Send {
     /// and containers of other applications go before, in the plain order.
     fn steps(&self, _node: &Node, _leaf: ShareNodeId, _now: Millis) -> &[Step] {
         &[]
+    }
+
+    /// Why an ask waits though nodes have room and it may run there, because of its place.
+    fn explain(&self, _asked: &Asked<'_>, _now: Millis) -> Option<Reason> {
+        None
     }
 
     /// What it has learnt, for reports and for the stage that replaces it in a reload.

@@ -3,6 +3,7 @@
 //! One file per implementation, one line in `SHARES`. The tree, its usage and the order of its
 //! children are kept by `ShareTree`; an implementation gives keys and entitlements.
 
+mod behind;
 mod drf;
 pub mod dynamic_priority;
 mod fair;
@@ -15,8 +16,10 @@ pub use waterfill::{Claim, waterfill, waterfill_exact};
 
 use crate::change::{Change, Stale, World};
 use crate::config::Config;
+use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::Resource;
 use crate::types::{ContainerKey, JobId, Millis, TIME_MAX_MS};
+use dynamic_priority::ledger::Ledger;
 use serde_json::Value;
 
 /// A child's place among its siblings; the smaller is served first. Ties go to the smaller id.
@@ -121,6 +124,22 @@ pub trait Share: Send {
         Vec::new()
     }
 
+    /// Why an ask for which there is no room would not be the next to be served, because of its
+    /// queue; none if its queue is next. Asked only of asks that no limit holds.
+    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+        behind::behind(asked, world, |_| 0)
+    }
+
+    /// What would change what `explain` said.
+    fn remedies(&self, _asked: &Asked<'_>, _world: &World<'_>) -> Vec<Remedy> {
+        Vec::new()
+    }
+
+    /// How many slots of a pool a leaf pays for, if it pays for slots.
+    fn quota(&self, _leaf: ShareNodeId, _pool: usize) -> Option<u32> {
+        None
+    }
+
     /// Serves a request of the control plane, if it is one of this share's.
     fn control(
         &mut self,
@@ -129,6 +148,14 @@ pub trait Share: Send {
         _world: &World<'_>,
         _stale: &mut Stale,
     ) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// Notes all accounts, and from now on what happens to them, in `ledger`.
+    fn keep_ledger(&mut self) {}
+
+    /// What happens to accounts, for hosts that keep books; none if there are no accounts.
+    fn ledger(&mut self) -> Option<&mut Ledger> {
         None
     }
 

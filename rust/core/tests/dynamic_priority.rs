@@ -5,7 +5,8 @@
 mod common;
 
 use common::market::{FIGURE_1, Market, Users, evicted, reduces};
-use heddle_core::event::Event;
+use common::plain_ask;
+use heddle_core::event::{AskFacts, Event};
 use heddle_core::resource::Resource;
 use heddle_core::types::*;
 use serde_json::json;
@@ -136,6 +137,36 @@ fn preemption_gives_a_bidder_its_slots() {
     }
     assert_eq!(market.beat([1, 2]), [5, 7]);
     assert_eq!(evicted(&market.until(200_000)), []);
+}
+
+/// A job begins with its ApplicationMaster. It takes no slot but room, and where tasks hold all
+/// room and do not end, only a slot that is taken back gives it some. Where slots are but a part
+/// of the room (one pool of each kind), there is room beside them.
+#[test]
+fn preemption_makes_room_for_a_bidders_master() {
+    for (slots, taken) in [
+        (json!(null), 1),
+        (json!({"map_per_node": 3, "reduce_per_node": 1}), 0),
+    ] {
+        let extra = json!({"dynamic_priority": {"reclaim_interval_ms": 20_000}, "slots": slots});
+        let mut market = Market::with(12, &[("old", 1e6, 1.0), ("new", 1e6, 3.0)], extra);
+        market.submit(1, "old", 50);
+        market.host.tick();
+        assert_eq!(market.beat([1]), [12]);
+        let queue = market.host.queue("new", None);
+        market.host.job(2, queue);
+        market.host.ask_facts(AskFacts {
+            am: true,
+            priority: 0,
+            ..plain_ask(2, 0, 1, 1024)
+        });
+        let gone = evicted(&market.until(60_000));
+        assert_eq!(gone.len(), taken, "{slots}");
+        for (job, key) in gone {
+            market.host.complete(job, key);
+        }
+        assert_eq!(market.beat([1, 2]), [12 - taken, taken], "{slots}");
+    }
 }
 
 /// DP-23: the least progress is lost; a task that commits stays.

@@ -228,6 +228,19 @@ fn of_container() -> impl Strategy<Value = Event> {
             Event::ContainerResized { job, key, resource }
         }),
         3 => (id(), key(), task()).prop_map(|(job, key, facts)| Event::Task { job, key, facts }),
+        1 => (id(), key(), signed()).prop_map(|(job, key, launched_ms)| {
+            Event::ContainerLaunched { job, key, launched_ms }
+        }),
+        1 => (id(), word(), unsigned(), unsigned()).prop_map(|(job, done, read, moved)| {
+            let counters = JobCounters {
+                done: [done, 3],
+                input_bytes: read,
+                map_output_bytes: moved,
+                shuffled_bytes: moved,
+                written_bytes: read,
+            };
+            Event::JobCounters { job, counters }
+        }),
         1 => (id(), unsigned(), key()).prop_map(|(job, seq, key)| Event::Ack { job, seq, key }),
         1 => (id(), unsigned()).prop_map(|(job, seq)| {
             Event::Nack { job, seq, refusal: Refusal::Other }
@@ -253,6 +266,9 @@ fn of_cluster() -> impl Strategy<Value = Event> {
         }),
         1 => (small(), word()).prop_map(|(node, load)| {
             Event::NodeLoad { node: NodeId(node), foreign_per_mille: load }
+        }),
+        1 => (small(), unsigned()).prop_map(|(node, sent_bytes)| {
+            Event::NodeShuffle { node: NodeId(node), sent_bytes }
         }),
         4 => Just(Event::Tick),
     ]
@@ -351,15 +367,7 @@ proptest! {
 #[test]
 fn a_job_may_ask_for_more_than_a_count_holds() {
     let mut events = vec![
-        Event::NodeAdded(NodeFacts {
-            node: NodeId(0),
-            host: PlaceId(1),
-            rack: PlaceId(10),
-            partition: PartitionId(0),
-            schedulable: true,
-            capacity: Resource::new(65_536, 64),
-            free: Resource::new(65_536, 64),
-        }),
+        one_node(),
         Event::JobAdded(JobFacts {
             job: JobId(1),
             queue: QueueId(1),
@@ -370,19 +378,7 @@ fn a_job_may_ask_for_more_than_a_count_holds() {
             submitted_ms: 0,
         }),
     ];
-    events.extend((0..5_000).map(|ask| {
-        Event::Ask(AskFacts {
-            job: JobId(1),
-            ask: AskId(ask),
-            count: u32::MAX,
-            priority: 1,
-            partition: PartitionId(0),
-            relax: true,
-            am: false,
-            update: false,
-            resource: Resource::new(1_024, 1),
-        })
-    }));
+    events.extend((0..5_000).map(|ask| asked(JobId(1), AskId(ask), u32::MAX, 1)));
     let beat = Event::Heartbeat {
         node: NodeId(0),
         free: Resource::new(65_536, 64),
@@ -391,4 +387,64 @@ fn a_job_may_ask_for_more_than_a_count_holds() {
     for policy in policies() {
         live(&config(&policy, false), &history).expect("the books are right");
     }
+}
+
+/// Many users may each claim the largest input that a hint holds, all of it on one rack: the sum
+/// over the jobs is bounded as well.
+#[test]
+fn all_jobs_may_claim_the_largest_input() {
+    let mut events = vec![one_node()];
+    for job in (1..=2_100).map(JobId) {
+        events.push(Event::JobAdded(JobFacts {
+            job,
+            queue: QueueId(1),
+            user: UserId(0),
+            priority: 0,
+            mapreduce: true,
+            unmanaged_am: true,
+            submitted_ms: 0,
+        }));
+        let hints = JobHints {
+            input_bytes: Some(u64::MAX),
+            ..JobHints::default()
+        };
+        events.push(Event::JobHints { job, hints });
+        events.push(asked(job, AskId(0), 1, 20));
+        events.push(Event::AskRow {
+            job,
+            ask: AskId(0),
+            place: PlaceId(10),
+            count: 1,
+            relax: true,
+        });
+    }
+    let history = [(0, events), (1_000, vec![Event::Tick, Event::Tick])];
+    let policy = Value::from("shufflewatcher");
+    live(&config(&policy, false), &history).expect("the books are right");
+}
+
+fn one_node() -> Event {
+    Event::NodeAdded(NodeFacts {
+        node: NodeId(0),
+        host: PlaceId(1),
+        rack: PlaceId(10),
+        partition: PartitionId(0),
+        schedulable: true,
+        capacity: Resource::new(65_536, 64),
+        free: Resource::new(65_536, 64),
+    })
+}
+
+fn asked(job: JobId, ask: AskId, count: u32, priority: i32) -> Event {
+    Event::Ask(AskFacts {
+        job,
+        ask,
+        count,
+        priority,
+        partition: PartitionId(0),
+        relax: true,
+        am: false,
+        update: false,
+        resource: Resource::new(1_024, 1),
+    })
 }

@@ -7,7 +7,8 @@ mod common;
 use common::{Grant, Host, plain_ask};
 use heddle_core::Decision;
 use heddle_core::event::{AskFacts, Event, EvictReason};
-use heddle_core::types::JobId;
+use heddle_core::resource::Resource;
+use heddle_core::types::{JobId, NodeId};
 use serde_json::json;
 
 /// Fills nodes to the brim, so that tests need one heartbeat for what fits.
@@ -258,23 +259,142 @@ fn the_headroom_never_makes_a_master_kill_its_own_reduces() {
         ..plain_ask(1, 1, 4, 1024)
     });
     assert_eq!(host.beat(node).len(), 4);
-    let headroom = |decisions: &[Decision]| match decisions {
-        [
-            Decision::Headroom {
-                job: JobId(1),
-                resource,
-            },
-        ] => *resource,
-        other => panic!("one headroom was expected: {other:?}"),
-    };
-    assert_eq!(headroom(&host.tick()).memory_mb(), 0);
-    // A map fails and is asked for again; the cluster is full of the job's own reduces.
+    // The cluster is full of the job's own reduces, which may all wait for a map that has to run
+    // again. Its size is not known yet.
+    host.tick();
+    assert_eq!(told(&host), 1024);
+    // A map fails and is asked for again.
     host.ask_facts(AskFacts {
         priority: 5,
         ..plain_ask(1, 0, 1, 512)
     });
-    assert!(
-        headroom(&host.tick()).memory_mb() >= 512,
-        "RMContainerAllocator kills otherwise"
+    host.tick();
+    assert!(told(&host) >= 512, "RMContainerAllocator kills otherwise");
+}
+
+/// The master looks at the answer to the call in which it asks for a map again that failed. So
+/// the answer before must do: while the last map runs, and after it.
+#[test]
+fn the_headroom_is_told_before_the_last_map_fails() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 2048, 8);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask_facts(AskFacts {
+        priority: 20,
+        ..plain_ask(1, 0, 1, 1024)
+    });
+    host.beat(node);
+    host.ask_facts(AskFacts {
+        priority: 10,
+        ..plain_ask(1, 1, 3, 1024)
+    });
+    host.beat(node);
+    // Full: a map and a reduce run, two reduces are pending. A map beside those is 3 GB.
+    host.tick();
+    assert_eq!(told(&host), 3072);
+    // Another map is pending beside one that runs: nothing is killed, and nothing is free.
+    host.ask(1, 0, 1, 1024);
+    host.tick();
+    assert_eq!(told(&host), 0);
+}
+
+/// The answer that tells the master that its last map has ended, or that a reduce is its, tells it
+/// the headroom as well: until the next tick it would kill.
+#[test]
+fn the_headroom_is_told_with_the_news_that_the_last_map_has_ended() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 3072, 8);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.job(2, queue);
+    let map = AskFacts {
+        priority: 20,
+        ..plain_ask(1, 0, 2, 1024)
+    };
+    let reduce = AskFacts {
+        priority: 10,
+        ..plain_ask(1, 1, 1, 1024)
+    };
+    host.ask_facts(map);
+    host.ask_facts(reduce);
+    let grants = host.beat(node);
+    let keys = host.containers.iter().map(|container| container.1);
+    let maps: Vec<u64> = (grants.iter().zip(keys))
+        .filter_map(|(grant, key)| (grant.ask == 0).then_some(key))
+        .collect();
+    // Another map and another reduce are pending beside two maps and a reduce that run.
+    host.ask_facts(AskFacts { count: 1, ..map });
+    host.ask_facts(reduce);
+    host.tick();
+    assert_eq!(told(&host), 0, "full, and maps run");
+    host.complete(1, maps[0]);
+    assert_eq!(told(&host), 0, "a map runs still");
+    host.recovered(2, node, 1024, false);
+    // One slot is free: too little for the map and the reduce that are asked for.
+    host.complete(1, maps[1]);
+    host.step(&[Event::Heartbeat {
+        node: NodeId(node),
+        free: Resource::ZERO,
+    }]);
+    assert_eq!(told(&host), 2048);
+}
+
+#[test]
+fn the_headroom_is_told_with_the_first_reduce_where_no_map_runs() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 1024, 8);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask_facts(AskFacts {
+        priority: 20,
+        ..plain_ask(1, 0, 1, 2048)
+    });
+    host.ask_facts(AskFacts {
+        priority: 10,
+        ..plain_ask(1, 1, 1, 1024)
+    });
+    host.tick();
+    assert_eq!(told(&host), 1024, "what is free");
+    assert_eq!(
+        host.beat(node).len(),
+        1,
+        "the reduce, as the map does not fit"
     );
+    host.beat(node);
+    assert_eq!(told(&host), 2048);
+}
+
+/// One frame may carry all of a job's life: nothing is told to who is gone before its heartbeat.
+#[test]
+fn a_job_that_is_gone_before_the_heartbeat_is_told_nothing() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 1024, 8);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask_facts(AskFacts {
+        priority: 10,
+        ..plain_ask(1, 1, 1, 1024)
+    });
+    let grants = host.beat_unanswered(node);
+    let (job, key, seq) = (JobId(1), 99, grants[0].seq);
+    let decisions = host.step(&[
+        Event::Ack { job, seq, key },
+        Event::ContainerCompleted {
+            job,
+            key,
+            exit: -100,
+        },
+        Event::JobRemoved(job),
+        Event::Heartbeat {
+            node: NodeId(node),
+            free: Resource::ZERO,
+        },
+    ]);
+    assert_eq!(decisions, []);
+}
+
+/// What job 1 knows of its headroom, in megabytes of memory.
+fn told(host: &Host) -> i64 {
+    host.headrooms[&1].memory_mb()
 }

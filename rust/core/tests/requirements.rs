@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// First and last number of each system's mechanism, and the lists of edge cases beyond.
 const NUMBERS: &[(&str, u32, u32)] = &[
-    ("DP", 1, 27),
+    ("DP", 1, 41),
     ("DP", 49, 49),
     ("DP", 61, 61),
     ("FS", 1, 25),
@@ -44,16 +44,20 @@ fn rows() -> BTreeMap<String, Vec<(String, String)>> {
     rows
 }
 
-/// Every test of the workspace: name and file.
+/// Every test of the workspace and of the embedded clusters: name and file.
 fn tests() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
-    let mut folders = vec![rust_folder()];
+    let clusters = rust_folder().join("../integration/src/test/java");
+    let mut folders = vec![rust_folder(), clusters];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("our folders can be read") {
             let path = entry.expect("our folders can be read").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "rs" || extension == "java")
+            {
                 let text = fs::read_to_string(&path).expect("our files are UTF-8");
                 let names = test_names(&text);
                 found.extend(names.into_iter().map(|name| (name, path.clone())));
@@ -63,13 +67,16 @@ fn tests() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The functions that follow `#[test]`, also those that `proptest!` holds.
+/// The functions that follow `#[test]`, also those that `proptest!` holds, and JUnit's methods.
 fn test_names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut marked = false;
     for line in text.lines().map(str::trim) {
-        marked |= line == "#[test]";
-        if let Some(rest) = line.strip_prefix("fn ").filter(|_| marked) {
+        marked |= line == "#[test]" || line == "@Test";
+        let rest = line
+            .strip_prefix("fn ")
+            .or_else(|| line.strip_prefix("public void "));
+        if let Some(rest) = rest.filter(|_| marked) {
             let name = rest.split(['(', '<']).next().unwrap_or_default();
             names.push(name.to_string());
             marked = false;
@@ -102,7 +109,9 @@ fn every_test_that_is_named_exists() {
         for named in rows[0].1.split('`').skip(1).step_by(2) {
             let name = named.rsplit("::").next().unwrap_or_default();
             let file = named.split("::").next().unwrap_or_default();
-            let in_file = |path: &Path| !file.ends_with(".rs") || path.ends_with(file);
+            let in_file = |path: &Path| {
+                !(file.ends_with(".rs") || file.ends_with(".java")) || path.ends_with(file)
+            };
             if !tests
                 .iter()
                 .any(|(test, path)| test == name && in_file(path))

@@ -486,3 +486,40 @@ fn what_was_observed_of_nodes_outlives_a_reload() {
     bench.second();
     assert_eq!(bench.running(&[1]), [4]);
 }
+
+/// A user's goal needs 400 slot-s in 40 s: all ten slots. The less of it is believed, the more of
+/// the slots are left to be shared with the job without a goal.
+#[test]
+fn a_user_s_goals_are_believed_up_to_a_part_of_the_slots() {
+    let run = |share: f64| {
+        let mut bench = Bench::new(section(json!({"goal_share_per_user": share})));
+        bench.job(1, 40, Some(40_000));
+        bench.job(2, 20, None);
+        bench.beat();
+        bench.running(&[1, 2])
+    };
+    assert_eq!(run(1.0), [10, 0], "the paper's");
+    let (half, fifth, none) = (run(0.5), run(0.2), run(0.0));
+    assert!(half[0] >= 5 && half[1] > 0, "{half:?}");
+    assert!(fifth[0] >= 2 && fifth[1] >= half[1], "{fifth:?}");
+    assert!(none[1] >= fifth[1], "{none:?}");
+}
+
+/// 300 slot-s by 40 s and 100 by 20 s: ten slots from 20 s on do 200 of the first, so both need
+/// five until then. With one goal for each user only the earlier is believed, and the other job
+/// stands like the one that claims nothing.
+#[test]
+fn only_so_many_goals_of_a_user_are_believed() {
+    let run = |goals: u32| {
+        let mut bench = Bench::new(section(json!({"goals_per_user": goals})));
+        bench.job(1, 30, None);
+        bench.job(2, 30, Some(40_000));
+        bench.job(3, 10, Some(20_000));
+        bench.beat();
+        bench.running(&[1, 2, 3])
+    };
+    assert_eq!(run(2), [0, 5, 5]);
+    let running = run(1);
+    assert!(running[0] == running[1] && running[0] > 0, "{running:?}");
+    assert!(running[2] >= 5, "{running:?}");
+}

@@ -65,6 +65,28 @@ fn relaxed_fairness_waits_at_most_its_interval_for_each() {
     assert_eq!(what(&host.beat(2)), [(1, MAP); 2]);
 }
 
+/// The explanation names the moments at which a user waits for less; at each it comes true.
+#[test]
+fn who_is_passed_over_is_told_until_when() {
+    let mut host = cluster(3, 2, json!({"relaxed_ms": 5_000}));
+    job(&mut host, 1, "ann", ratio(HEAVY));
+    blocks(&mut host, 1, &[(9, &[0, 1])]);
+    maps(&mut host, 1, 9, &[0, 1]);
+    assert_eq!(preferred(&mut host, 1), [0]);
+    host.now = 100;
+    for (node, data) in [(1, false), (2, true)] {
+        assert_eq!(what(&host.beat(node)), []);
+        let told = host.request(json!({"op": "explain", "job": 1}));
+        let racks = &told["waits"][0]["reason"]["racks"];
+        assert_eq!(racks["data"], data, "{told}");
+        let at_ms = told["waits"][0]["remedies"][0]["time"]["at_ms"].as_i64();
+        host.now = at_ms.expect("a time") - 1;
+        assert_eq!(what(&host.beat(node)), []);
+        host.now += 1;
+        assert_eq!(what(&host.beat(node)), [(1, MAP); 2]);
+    }
+}
+
 /// SW-26: reduces of heavy jobs wait for the racks where SARP wants them, light ones for none.
 #[test]
 fn relaxed_fairness_holds_heavy_reduces_for_wanted_racks() {

@@ -9,6 +9,7 @@
 
 mod attempts;
 mod exchange;
+mod foresight;
 pub mod hardware;
 mod job;
 mod life;
@@ -16,13 +17,16 @@ pub mod metrics;
 pub mod network;
 mod options;
 mod shuffle;
+mod sources;
 mod trouble;
 mod watch;
 pub mod workload;
 
+pub use foresight::{Judged, Predicted};
 pub use hardware::Hardware;
 pub use metrics::{JobRecord, Results, Sample};
 pub use options::{Options, Trouble, Watcher, merge};
+pub use sources::Source;
 pub use workload::Workload;
 
 use crate::agenda::Agenda;

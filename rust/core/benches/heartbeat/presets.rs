@@ -33,11 +33,11 @@ const TICK_MS: Millis = 500;
 const BEATS: u32 = NODES;
 /// Ticks before the measurement, so that the cluster is full, and during it: 30 s, which is
 /// longer than any policy's period.
-const WARM_TICKS: u32 = 4;
+pub(crate) const WARM_TICKS: u32 = 4;
 const TICKS: u32 = 60;
 
-const FEW: u32 = 10;
-const MANY: u32 = 5_000;
+pub(crate) const FEW: u32 = 10;
+pub(crate) const MANY: u32 = 5_000;
 
 /// Prints the table of the presets in `chosen`; of all if it is empty.
 pub(crate) fn run(chosen: &[String]) {
@@ -78,7 +78,7 @@ pub(crate) fn run(chosen: &[String]) {
 }
 
 fn measure(preset: &'static str, jobs: u32) -> Figures {
-    let mut load = Load::new(preset, jobs);
+    let mut load = Load::new(config(preset), jobs);
     load.run(WARM_TICKS);
     load.figures = Figures::default();
     load.run(TICKS);
@@ -142,7 +142,7 @@ struct Left {
     reduces: u32,
 }
 
-struct Load {
+pub(crate) struct Load {
     engine: Engine,
     decisions: Vec<Decision>,
     events: Vec<Event>,
@@ -157,8 +157,8 @@ struct Load {
 }
 
 impl Load {
-    fn new(preset: &str, jobs: u32) -> Load {
-        let setup = Setup::with_config(&config(preset)).expect("a good configuration");
+    pub(crate) fn new(config: Value, jobs: u32) -> Load {
+        let setup = Setup::with_config(&config).expect("a good configuration");
         let mut load = Load {
             engine: Engine::new(setup).expect("a good setup"),
             decisions: Vec::with_capacity(4096),
@@ -197,7 +197,7 @@ impl Load {
         took
     }
 
-    fn run(&mut self, ticks: u32) {
+    pub(crate) fn run(&mut self, ticks: u32) {
         for _ in 0..ticks {
             self.now += TICK_MS;
             self.events.push(Event::Tick);
@@ -352,7 +352,7 @@ impl Load {
 
 /// What the preset needs to have something to decide. Dynamic Priority's queues differ in their
 /// bids and can pay for the whole measurement; the rest learn from the jobs.
-fn config(preset: &str) -> Value {
+pub(crate) fn config(preset: &str) -> Value {
     let queues: Vec<Value> = (0..USERS)
         .map(|user| {
             json!({

@@ -190,6 +190,23 @@ impl Shapes {
         self.table[id.0 as usize].stamp = self.stamp;
     }
 
+    /// Adds to `fits`, which `pretend_fit` filled for `id`, the pending shapes of just that size
+    /// and partition that take no slot of a pool that is `full` on the node.
+    pub fn add_alike(&mut self, id: ShapeId, full: [bool; POOLS], fits: &mut FitList) {
+        let size = self.table[id.0 as usize].size;
+        for other in self.standing.iter().filter(|other| **other != id) {
+            let shape = &mut self.table[other.0 as usize];
+            let alike = shape.size.resource == size.resource
+                && shape.size.partition == size.partition
+                && !shape.size.pool.is_some_and(|pool| full[pool]);
+            if alike {
+                shape.stamp = self.stamp;
+                fits.shapes.push(*other);
+                fits.mask |= 1 << other.bit();
+            }
+        }
+    }
+
     /// Drops from `fits` what no longer fits: room only shrinks during a heartbeat.
     pub fn refit(&mut self, free: &Resource, full: [bool; POOLS], fits: &mut FitList) {
         let table = &mut self.table;

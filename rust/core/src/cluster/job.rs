@@ -1,7 +1,7 @@
 //! A job: what it asks for, what it holds. Knows no queue order and no policy.
 
 use crate::backlog::ShapeId;
-use crate::event::{AskFacts, JobFacts, JobHints, TaskFacts};
+use crate::event::{AskFacts, JobCounters, JobFacts, JobHints, TaskFacts};
 use crate::order::OrderKey;
 use crate::place::Tag;
 use crate::resource::Resource;
@@ -59,8 +59,22 @@ pub struct Container {
     pub am: bool,
     /// When it was granted.
     pub started_ms: Millis,
+    /// When its node said that it runs, if it did.
+    pub launched_ms: Option<Millis>,
+    /// How much of its time is taken for its launch, as far as that was learnt.
+    pub overhead_ms: Millis,
     /// How far it is, as last told.
     pub task: TaskFacts,
+}
+
+impl Container {
+    /// How long its task has run at a moment: since the launch was seen, less what a launch takes,
+    /// but never less than half of it, as the overhead of one container is not known exactly.
+    /// Since the grant, where no launch is told of.
+    pub fn task_ms(&self, at: Millis) -> Millis {
+        let seen_ms = (at - self.launched_ms.unwrap_or(self.started_ms)).max(0);
+        seen_ms - self.overhead_ms.min(seen_ms / 2)
+    }
 }
 
 /// The part of an ask that names one host or rack.
@@ -165,6 +179,8 @@ pub struct Job {
     pub window: u32,
     /// What is known of it beyond its asks.
     pub hints: JobHints,
+    /// What its ApplicationMaster counted last, if it did.
+    pub counters: Option<JobCounters>,
     /// Whether it may run, or waits for another to end (`max_running_jobs`).
     pub runnable: bool,
     /// Its asks by `AskId`.
@@ -196,6 +212,7 @@ impl Job {
             tags: Default::default(),
             window: 0,
             hints: JobHints::default(),
+            counters: None,
             runnable: false,
             asks: Vec::new(),
             containers: BTreeMap::new(),
@@ -231,6 +248,13 @@ impl Job {
             .filter(|ask| !ask.facts.am && self.kind(ask.facts.priority) == kind)
             .fold(0u32, |sum, ask| sum.saturating_add(ask.facts.count))
             .min(PENDING_MAX)
+    }
+
+    /// How many ApplicationMasters it asks for: one, until it has it.
+    pub fn pending_masters(&self) -> u32 {
+        let masters = self.pending().filter(|ask| ask.facts.am);
+        let count = masters.fold(0u32, |sum, ask| sum.saturating_add(ask.facts.count));
+        count.min(PENDING_MAX)
     }
 
     /// All containers, grants in flight included.

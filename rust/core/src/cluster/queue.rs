@@ -2,12 +2,19 @@
 //! worked out here but in the `share` stage.
 
 use crate::config::{Config, PlacementRule, QueueConfig};
+use crate::event::JobFacts;
 use crate::resource::Resource;
 use crate::types::{JobId, QueueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The queue that jobs are put into after a restart if theirs is gone and may not be made.
 const RECOVERY_QUEUE: &str = "root.recovery";
+
+/// The full path of the queue that a user has of their own. A dot in the name would make a queue
+/// below another user's.
+pub fn user_queue(user: &str) -> String {
+    format!("root.{}", user.replace('.', "_dot_"))
+}
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -24,6 +31,11 @@ pub struct Queue {
     pub dynamic: bool,
     /// Whether it vanished from the configuration while jobs were still in it.
     pub draining: bool,
+    /// Whether it did so as a pool of the allocations file: it comes back on demand (FS-4), if
+    /// the rules let queues be made.
+    pub removed_pool: bool,
+    /// What its `max_running_jobs` is as long as it is a leaf and says nothing of it.
+    pool_max_jobs: Option<u32>,
     /// How many jobs are in it or below it.
     pub jobs: u32,
     /// How many of those may run.
@@ -32,12 +44,22 @@ pub struct Queue {
     pub waiting: BTreeSet<JobId>,
 }
 
+impl Queue {
+    /// How many jobs may run in it or below it at once.
+    pub fn max_running_jobs(&self) -> Option<u32> {
+        let leaf = self.children.is_empty() && self.parent.is_some();
+        let default = self.pool_max_jobs.filter(|_| leaf);
+        self.config.max_running_jobs.or(default)
+    }
+}
+
 /// All queues. Ids are stable: a queue that vanishes leaves an empty one that may come back.
 #[derive(Debug, Default)]
 pub struct Queues {
     queues: Vec<Queue>,
     by_path: BTreeMap<String, QueueId>,
     placement: Vec<PlacementRule>,
+    pool_max_jobs: Option<u32>,
     reloads: u32,
 }
 
@@ -53,9 +75,12 @@ impl Queues {
     /// Takes over a new configuration. Queues that it does not name keep their jobs until they
     /// end, with the limits of an unconfigured queue.
     pub fn reload(&mut self, config: &Config) {
+        self.pool_max_jobs = config.pool_max_jobs;
         for queue in &mut self.queues {
-            queue.config = QueueConfig::new(&queue.config.path);
             queue.draining = !queue.dynamic && queue.id.0 != 0;
+            queue.removed_pool |= queue.config.only_allocated;
+            queue.pool_max_jobs = config.pool_max_jobs;
+            queue.config = QueueConfig::new(&queue.config.path);
         }
         for wanted in &config.queues {
             let id = self.ensure(&wanted.path, false);
@@ -82,7 +107,20 @@ impl Queues {
         while let Some(id) = at {
             let queue = &mut self.queues[id.index()];
             queue.draining = false;
+            queue.removed_pool = false;
             queue.dynamic = false;
+            at = queue.parent;
+        }
+    }
+
+    /// A pool that the allocations file no longer names is made on demand, as any other.
+    fn revive(&mut self, id: QueueId) {
+        let mut at = Some(id);
+        while let Some(id) = at.filter(|id| id.0 != 0) {
+            let queue = &mut self.queues[id.index()];
+            if queue.draining {
+                (queue.draining, queue.removed_pool, queue.dynamic) = (false, false, true);
+            }
             at = queue.parent;
         }
     }
@@ -141,6 +179,8 @@ impl Queues {
             config: QueueConfig::new(path),
             dynamic,
             draining: false,
+            removed_pool: false,
+            pool_max_jobs: self.pool_max_jobs,
             jobs: 0,
             runnable_jobs: 0,
             waiting: BTreeSet::new(),
@@ -175,10 +215,7 @@ impl Queues {
             let attempt = match (&rule, requested) {
                 (PlacementRule::Specified { create }, Some(name)) => self.enter(name, *create),
                 (PlacementRule::Specified { .. }, None) => continue,
-                (PlacementRule::User { create }, _) => {
-                    // A dot in a user name would make a queue below another user's.
-                    self.enter(&format!("root.{}", user.replace('.', "_dot_")), *create)
-                }
+                (PlacementRule::User { create }, _) => self.enter(&user_queue(user), *create),
                 (PlacementRule::Default { queue }, _) => self.enter(queue, false),
             };
             match attempt {
@@ -212,11 +249,15 @@ impl Queues {
 
     fn enter(&mut self, name: &str, create: bool) -> Result<(QueueId, bool), String> {
         if let Some(queue) = self.find(name) {
+            let id = queue.id;
             return if !queue.children.is_empty() || queue.id.0 == 0 {
                 Err(format!(
                     "queue {} has queues below it; name one of them",
                     queue.config.path
                 ))
+            } else if queue.draining && queue.removed_pool && create {
+                self.revive(id);
+                Ok((id, true))
             } else if queue.draining {
                 Err(format!(
                     "queue {} is being removed; name another",
@@ -252,6 +293,13 @@ impl Queues {
             above = parent;
         }
         Ok((self.ensure(&path, true), true))
+    }
+
+    /// Whether a job's containers may be taken back at all: of applications other than MapReduce
+    /// only where its queue, or one above it, allows that.
+    pub fn may_take_from(&self, job: &JobFacts) -> bool {
+        let allows = |queue: &Queue| queue.config.preempt_opaque;
+        job.mapreduce || self.path_up(job.queue).any(allows)
     }
 
     /// What `queue` may use at the most, every queue above it considered.

@@ -33,10 +33,16 @@ pub struct QueueConfig {
     pub spending_rate: Credits,
     /// Dynamic Priority: credits per hour that it is given.
     pub income: Credits,
+    /// Whether containers of applications other than MapReduce may be taken back, in this queue
+    /// and below it: what they lose by it, nobody but their owners can know.
+    pub preempt_opaque: bool,
     /// Who may submit, in Hadoop's ACL syntax.
     pub acl_submit: String,
     /// Who may administer, in Hadoop's ACL syntax.
     pub acl_admin: String,
+    /// Whether only the allocations file names it: a pool that vanishes from there is a queue that
+    /// nobody configured, not one that is being removed (FS-4).
+    pub only_allocated: bool,
 }
 
 impl QueueConfig {
@@ -58,8 +64,10 @@ impl QueueConfig {
             budget: Credits::ZERO,
             spending_rate: Credits::ZERO,
             income: Credits::ZERO,
+            preempt_opaque: false,
             acl_submit: acl.to_string(),
             acl_admin: acl.to_string(),
+            only_allocated: false,
         }
     }
 }
@@ -131,6 +139,9 @@ fn read_queue(
         budget: read_credits(section, "budget")?,
         spending_rate: read_credits(section, "spending_rate")?,
         income: read_credits(section, "income")?,
+        preempt_opaque: section
+            .boolean("preempt_opaque")?
+            .unwrap_or(plain.preempt_opaque),
         acl_submit: section
             .text("acl_submit")?
             .map_or(plain.acl_submit, str::to_string),
@@ -138,6 +149,7 @@ fn read_queue(
             .text("acl_admin")?
             .map_or(plain.acl_admin, str::to_string),
         path: plain.path,
+        only_allocated: false,
     })
 }
 

@@ -212,7 +212,7 @@ pub fn unknown(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Levenshtein's distance. Written here as the core's dependencies are fixed to three crates.
+/// Levenshtein's distance. Written here as the core's dependencies are kept to a handful of crates.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -5,8 +5,12 @@ use crate::backlog::ShapeSize;
 use crate::change::{Change, pool};
 use crate::cluster::{Ask, Container, Job, Row, Standing};
 use crate::event::{AskFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal};
-use crate::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
+use crate::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId, QueueId};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// See `turn_of`.
+type Turn = (Option<(Reverse<i32>, Millis)>, JobId);
 
 impl Engine {
     pub(super) fn apply(
@@ -55,7 +59,17 @@ impl Engine {
             Event::Nack { job, seq, refusal } => self.nack(*job, *seq, *refusal),
             Event::JobHints { job, hints } => self.hints(*job, bounds::hints(hints)),
             Event::Task { job, key, facts } => self.note_task(*job, *key, bounds::task(facts)),
-            Event::InputBlocks { .. } | Event::RackTraffic { .. } => self.pass_on(event),
+            Event::ContainerLaunched {
+                job,
+                key,
+                launched_ms,
+            } => self.launched(*job, *key, bounds::time(*launched_ms)),
+            Event::JobCounters { job, counters } => {
+                self.note_counters(*job, bounds::counters(counters));
+            }
+            Event::InputBlocks { .. } | Event::RackTraffic { .. } | Event::NodeShuffle { .. } => {
+                self.pass_on(event);
+            }
             Event::NodeLoad {
                 node,
                 foreign_per_mille,
@@ -90,6 +104,10 @@ impl Engine {
                 up_bytes_per_s: bounds::bytes(up_bytes_per_s),
                 down_bytes_per_s: bounds::bytes(down_bytes_per_s),
                 bandwidth_bytes_per_s: bounds::bytes(bandwidth_bytes_per_s),
+            }),
+            Event::NodeShuffle { node, sent_bytes } => Some(Change::Shuffled {
+                node: cluster.node(node)?,
+                sent_bytes: bounds::bytes(sent_bytes),
             }),
             _ => None,
         });
@@ -193,6 +211,7 @@ impl Engine {
         }
         let leaf = self.leaf_of(facts.queue);
         self.cluster.add_job(Job::new(*facts, leaf));
+        self.rings.open(facts.job);
         self.join_queue(facts.job);
         self.tell(|cluster| cluster.job(facts.job).map(Change::JobAdded));
         self.stale.job(facts.job);
@@ -205,8 +224,7 @@ impl Engine {
         let path: Vec<QueueId> = self.cluster.queues.path_up(queue).map(|q| q.id).collect();
         let admits = self.cluster.queues.path_up(queue).all(|queue| {
             queue
-                .config
-                .max_running_jobs
+                .max_running_jobs()
                 .is_none_or(|most| queue.runnable_jobs < most)
         });
         for at in path {
@@ -279,20 +297,21 @@ impl Engine {
 
     fn first_waiting(&self, queue: QueueId) -> Option<JobId> {
         let waiting = &self.cluster.queues.get(queue)?.waiting;
-        waiting.iter().copied().min_by_key(|id| {
-            // FS-19: in order of priority, then of submission, whatever the order stage.
-            let facts = self.cluster.job(*id).map(|job| job.facts);
-            (
-                facts.map(|f| (std::cmp::Reverse(f.priority), f.submitted_ms)),
-                *id,
-            )
-        })
+        waiting.iter().copied().min_by_key(|id| self.turn_of(*id))
+    }
+
+    /// Who of a queue's waiting jobs is let in first, the smallest: FS-19, in order of priority,
+    /// then of submission, whatever the order stage.
+    pub(super) fn turn_of(&self, id: JobId) -> Turn {
+        let facts = self.cluster.job(id).map(|job| job.facts);
+        (facts.map(|f| (Reverse(f.priority), f.submitted_ms)), id)
     }
 
     fn remove_job(&mut self, id: JobId) {
         if self.cluster.job(id).is_none() {
             return self.ignore("unknown job", &id);
         }
+        self.judge_predictions(id);
         self.forget_asks(id);
         self.leave_queue(id);
         let keys: Vec<ContainerKey> = self
@@ -313,6 +332,7 @@ impl Engine {
         self.release_job(id);
         self.tell(|cluster| cluster.job(id).map(Change::JobRemoved));
         self.cluster.remove_job(id);
+        self.rings.close(id);
         self.admit_waiting();
     }
 

@@ -6,7 +6,9 @@
 //! of overflow; an event out of range still counts, as the nearest that is in range, since a job
 //! whose clock is wrong must run all the same.
 
-use crate::event::{AskFacts, ContainerFacts, JobFacts, JobHints, NodeFacts, TaskFacts};
+use crate::event::{
+    AskFacts, ContainerFacts, JobCounters, JobFacts, JobHints, NodeFacts, TaskFacts,
+};
 use crate::resource::Resource;
 use crate::types::{Millis, TIME_MAX_MS};
 
@@ -91,6 +93,16 @@ pub(super) fn hints(hints: &JobHints) -> JobHints {
         deadline_ms: hints.deadline_ms.map(time),
         task_ms: hints.task_ms.map(|length| length.map(time)),
         signature: hints.signature,
+    }
+}
+
+pub(super) fn counters(counters: &JobCounters) -> JobCounters {
+    JobCounters {
+        done: counters.done.map(count),
+        input_bytes: bytes(counters.input_bytes),
+        map_output_bytes: bytes(counters.map_output_bytes),
+        shuffled_bytes: bytes(counters.shuffled_bytes),
+        written_bytes: bytes(counters.written_bytes),
     }
 }
 

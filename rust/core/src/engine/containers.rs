@@ -4,10 +4,11 @@
 use super::{Counted, Engine, InFlight, REFUSED_MS};
 use crate::backlog::ShapeSize;
 use crate::change::{Change, POOLS, pool};
-use crate::cluster::{Container, Row};
+use crate::cluster::{Container, Kind, Row};
 use crate::event::{ContainerFacts, Refusal, TaskFacts};
+use crate::explain::What;
 use crate::resource::Resource;
-use crate::types::{ContainerKey, JobId, Locality};
+use crate::types::{ContainerKey, JobId, Locality, Millis};
 
 impl Engine {
     pub(super) fn add_container(&mut self, facts: &ContainerFacts) {
@@ -26,6 +27,8 @@ impl Engine {
             priority: facts.priority,
             am: facts.am,
             started_ms: facts.started_ms,
+            launched_ms: None,
+            overhead_ms: 0,
             task: TaskFacts::default(),
         };
         self.charge(facts.job, &container, true);
@@ -50,12 +53,19 @@ impl Engine {
             .cluster
             .job_mut(id)
             .and_then(|job| job.containers.remove(&key));
-        let Some(container) = removed else {
+        let Some(mut container) = removed else {
             return self.ignore("unknown job or container", &(id, key));
         };
         self.charge(id, &container, false);
         let job = self.cluster.job_mut(id).expect("it was found above");
         let kind = job.kind(container.priority);
+        if let Some(launched_ms) = container.launched_ms {
+            if succeeded && !container.am && kind != Kind::Other {
+                self.cluster.overhead.learn(self.now - launched_ms);
+            }
+            container.overhead_ms = self.cluster.overhead.ms();
+        }
+        let job = self.cluster.job_mut(id).expect("it was found above");
         job.done[kind as usize] += u32::from(succeeded && !container.am);
         self.tell_of(&container, |cluster, container| {
             Some(Change::Ended {
@@ -66,6 +76,19 @@ impl Engine {
                 succeeded,
             })
         });
+    }
+
+    /// A node said that a container runs. One that ended meanwhile, or is told of only later, is
+    /// no fault: nodes and masters report on their own.
+    pub(super) fn launched(&mut self, id: JobId, key: ContainerKey, launched_ms: Millis) {
+        let overhead_ms = self.cluster.overhead.ms();
+        let now = self.now;
+        let job = self.cluster.job_mut(id);
+        if let Some(container) = job.and_then(|job| job.containers.get_mut(&key)) {
+            let launched_ms = launched_ms.min(now).max(container.started_ms);
+            container.launched_ms.get_or_insert(launched_ms);
+            container.overhead_ms = overhead_ms;
+        }
     }
 
     pub(super) fn tell_withdrawn(&mut self, id: JobId, container: &Container) {
@@ -132,6 +155,8 @@ impl Engine {
         log::debug!("grant {seq} of job {} refused: {refusal:?}", grant.job.0);
         self.charge(grant.job, &grant.container, false);
         let (now, node) = (self.now, grant.container.node);
+        let refused = What::Refused { node, refusal };
+        self.rings.note(grant.job, now, refused);
         let owner = self
             .cluster
             .job_mut(grant.job)

@@ -4,7 +4,7 @@
 use super::{Engine, bounds, build};
 use crate::change::World;
 use crate::cluster::Queue;
-use crate::config::{Config, Section, unknown};
+use crate::config::{Allocations, Config, Section, Setup, unknown};
 use crate::resource::Resource;
 use crate::types::{JobId, Millis, NodeId, QueueId};
 use serde_json::{Map, Value, json};
@@ -24,8 +24,22 @@ impl std::error::Error for RequestError {}
 
 /// What can be asked. Names are the values of `op`.
 const OPERATIONS: &[&str] = &[
-    "queues", "job", "node", "place", "reload", "audit", "policies", "stages",
+    "queues",
+    "job",
+    "node",
+    "predict",
+    "explain",
+    "waits",
+    "place",
+    "reload",
+    "allocations",
+    "audit",
+    "policies",
+    "stages",
 ];
+
+/// So many tasks of a job are reported singly.
+const TASKS_SHOWN: usize = 100;
 
 impl Engine {
     /// Serves one request: `{"op": ..., ...}`.
@@ -45,10 +59,17 @@ impl Engine {
             })),
             "job" => self.job_report(section),
             "node" => self.node_report(section),
+            "explain" => self.explain(section),
+            "waits" => self.waits_report(section),
+            "predict" => match section.value("job") {
+                Some(_) => self.predict(Some(numbered(&mut section, "job")?)),
+                None => self.predict(None),
+            },
             "place" => self.place_request(section),
+            "allocations" => allocations_report(&mut section),
             "reload" => {
-                let config = section.value("config").cloned().unwrap_or(json!({}));
-                self.reload(&config)
+                let epoch_ms = Setup::read_epoch(&mut section).map_err(refused)?;
+                self.reload(&mut section, epoch_ms.unwrap_or(self.setup.epoch_ms))
             }
             other => self.share_request(other, request),
         }
@@ -80,7 +101,19 @@ impl Engine {
         !matches!(
             request.get("op").and_then(Value::as_str),
             Some(
-                "queues" | "job" | "node" | "audit" | "policies" | "stages" | "accounts" | "price"
+                "queues"
+                    | "job"
+                    | "node"
+                    | "explain"
+                    | "waits"
+                    | "predict"
+                    | "allocations"
+                    | "audit"
+                    | "policies"
+                    | "stages"
+                    | "accounts"
+                    | "price"
+                    | "advice"
             )
         )
     }
@@ -111,8 +144,13 @@ impl Engine {
 
     /// Takes over a new configuration, whole or not at all. The stages are built anew; jobs,
     /// containers and asks stay.
-    fn reload(&mut self, config: &Value) -> Result<Value, RequestError> {
-        let config = Config::from_json(config, &self.setup.resource_types).map_err(refused)?;
+    fn reload(
+        &mut self,
+        section: &mut Section<'_>,
+        epoch_ms: Millis,
+    ) -> Result<Value, RequestError> {
+        let mut config = Config::read(section, &self.setup.resource_types).map_err(refused)?;
+        config.set_epoch(epoch_ms);
         let (mut share, mut order, mut place) = build(&config);
         if share.layout() != self.share.layout() {
             return Err(RequestError(format!(
@@ -124,6 +162,9 @@ impl Engine {
         let before = &self.setup.config.composition;
         if config.composition.share == before.share {
             share.load(&self.share.save());
+            if let (Some(new), Some(old)) = (share.ledger(), self.share.ledger()) {
+                std::mem::swap(new, old);
+            }
         }
         if config.composition.order == before.order {
             order.load(&self.order.save());
@@ -133,6 +174,7 @@ impl Engine {
         }
         self.reindex(|engine| {
             engine.setup.config = config;
+            engine.setup.epoch_ms = epoch_ms;
             (engine.share, engine.order, engine.place) = (share, order, place);
             engine.cluster.queues.reload(&engine.setup.config);
             engine.grow_tree();
@@ -140,6 +182,7 @@ impl Engine {
             engine.count_slots();
             engine.tell_all();
             engine.settle();
+            engine.renew_rings();
         });
         self.entitle();
         self.admit_waiting();
@@ -192,6 +235,7 @@ impl Engine {
                 "jobs": self.cluster.job_count,
                 "held_nodes": self.reservations.len(),
                 "ignored_events": self.ignored,
+                "launch_overhead_ms": self.cluster.overhead.ms(),
             },
             "policy": {
                 "share": composition.share,
@@ -206,7 +250,7 @@ impl Engine {
     fn report_queue(&self, queue: &Queue, counted: (Resource, Resource, u64, u64)) -> Value {
         let (used, demand, pending, running) = counted;
         let config = &queue.config;
-        json!({
+        let mut report = json!({
             "id": queue.id.0,
             "path": config.path,
             "parent": queue.parent.map(|parent| parent.0),
@@ -223,11 +267,17 @@ impl Engine {
             "running_containers": running,
             "jobs": queue.jobs,
             "runnable_jobs": queue.runnable_jobs,
-            "max_running_jobs": config.max_running_jobs,
+            "max_running_jobs": queue.max_running_jobs(),
             "max_am_share": config.max_am_share,
             "acl_submit": config.acl_submit,
             "acl_admin": config.acl_admin,
-        })
+        });
+        // Most queues have no guarantee of slots, and then say nothing of it.
+        if config.min_maps > 0 || config.min_reduces > 0 {
+            report["min_maps"] = json!(config.min_maps);
+            report["min_reduces"] = json!(config.min_reduces);
+        }
+        report
     }
 
     /// What is known of one job; what is not known of it is `null`.
@@ -238,6 +288,15 @@ impl Engine {
         };
         let queue = self.cluster.queues.get(job.facts.queue);
         let hints = &job.hints;
+        // Reduces that were told of: key, progress, since when. A job may have thousands.
+        let executing = job.containers.iter().filter_map(|(key, container)| {
+            let since_ms = container.task.executing_since_ms?;
+            Some(json!([key, container.task.progress_per_mille, since_ms]))
+        });
+        let executing: Vec<Value> = executing.take(TASKS_SHOWN).collect();
+        let launched = job.containers.values();
+        let launched = launched.filter(|container| container.launched_ms.is_some());
+        let launched = launched.count();
         Ok(json!({
             "job": id,
             "queue": queue.map(|queue| &queue.config.path),
@@ -248,6 +307,15 @@ impl Engine {
             "running": job.running,
             "done": job.done,
             "used": self.amounts(&job.used),
+            "launched": launched,
+            "executing": executing,
+            "counters": job.counters.map(|counters| json!({
+                "done": counters.done,
+                "input_bytes": counters.input_bytes,
+                "map_output_bytes": counters.map_output_bytes,
+                "shuffled_bytes": counters.shuffled_bytes,
+                "written_bytes": counters.written_bytes,
+            })),
             "hints": {
                 "maps": hints.tasks[0],
                 "reduces": hints.tasks[1],
@@ -316,7 +384,7 @@ impl Engine {
 }
 
 /// The number of a node or job that a request names.
-fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u32, RequestError> {
+pub(super) fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u32, RequestError> {
     let number = section
         .whole(key, 0, i64::from(u32::MAX))
         .map_err(refused)?
@@ -324,8 +392,20 @@ fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u32, Request
     Ok(u32::try_from(number).expect("it is in the range that was asked for"))
 }
 
-fn refused(error: impl fmt::Display) -> RequestError {
+pub(super) fn refused(error: impl fmt::Display) -> RequestError {
     RequestError(error.to_string())
+}
+
+/// What the text of an allocations file says, before it is used: the users whose numbers the host
+/// has to give with it, and what in it was left out.
+fn allocations_report(section: &mut Section<'_>) -> Result<Value, RequestError> {
+    let text = section.text("text").map_err(refused)?.unwrap_or("");
+    let allocations = Allocations::parse(text).map_err(refused)?;
+    Ok(json!({
+        "pools": allocations.pools.len(),
+        "users": allocations.users.iter().map(|user| &user.name).collect::<Vec<_>>(),
+        "warnings": allocations.warnings.iter().map(|w| w.to_string()).collect::<Vec<_>>(),
+    }))
 }
 
 /// Everything that the configuration may name, from the lists themselves.

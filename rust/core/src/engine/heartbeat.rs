@@ -174,9 +174,12 @@ impl Engine {
             priority: ask.facts.priority,
             am: ask.facts.am,
             started_ms: self.now,
+            launched_ms: None,
+            overhead_ms: 0,
             task: TaskFacts::default(),
         };
         let floor = self.floor_of(pick.job, pick.ask);
+        self.note_grant(id, &pick, locality);
         let node = self.cluster.node_mut(id).expect("it was found above");
         node.free -= container.resource;
         self.charge(pick.job, &container, true);

@@ -181,10 +181,7 @@ impl Engine {
                 &kept,
                 &(jobs.len() as u32, runnable),
             )?;
-            if queue
-                .config
-                .max_running_jobs
-                .is_some_and(|most| runnable > most)
+            if queue.max_running_jobs().is_some_and(|most| runnable > most)
                 && !self.limits_were_lowered()
             {
                 return Err(format!("{path} runs {runnable} jobs, more than it may"));

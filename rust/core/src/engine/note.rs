@@ -5,7 +5,7 @@ use super::Engine;
 use super::index::is_due;
 use crate::change::{Change, POOLS, Stale, World, pool};
 use crate::cluster::{Cluster, Container, Job, Kind, Standing};
-use crate::event::TaskFacts;
+use crate::event::{JobCounters, TaskFacts};
 use crate::place::Tag;
 use crate::resource::Resource;
 use crate::types::{AskId, ContainerKey, JobId, Locality};
@@ -38,6 +38,7 @@ impl Engine {
         self.share.note(&change, &world, &mut self.stale);
         self.order.note(&change, &world, &mut self.stale);
         self.place.note(&change, &world, &mut self.stale);
+        self.predictor.note(&change, &world);
     }
 
     /// Asks the answers that have become stale again. To be called before the next search and
@@ -187,11 +188,18 @@ impl Engine {
 
     /// A running task told how far it is.
     pub(super) fn note_task(&mut self, id: JobId, key: ContainerKey, facts: TaskFacts) {
+        let now = self.now;
         let job = self.cluster.job_mut(id);
         let Some(container) = job.and_then(|job| job.containers.get_mut(&key)) else {
             return self.ignore("unknown job or container", &(id, key));
         };
-        container.task = facts;
+        // By the clock of the task's node, which may be wrong: not before it ran, and not to come.
+        let begun_ms = container.launched_ms.unwrap_or(container.started_ms);
+        let since_ms = facts.executing_since_ms.map(|ms| ms.max(begun_ms).min(now));
+        container.task = TaskFacts {
+            executing_since_ms: since_ms,
+            ..facts
+        };
         self.tell(|cluster| {
             let job = cluster.job(id)?;
             let container = job.containers.get(&key)?;
@@ -202,6 +210,25 @@ impl Engine {
                 key,
                 container,
             })
+        });
+    }
+
+    /// What an ApplicationMaster counts. Tasks that ended before this engine was made are known by
+    /// it alone: more are done then than ran here. A smaller difference is left to the containers
+    /// that tell of their ends themselves.
+    pub(super) fn note_counters(&mut self, id: JobId, counters: JobCounters) {
+        let Some(job) = self.cluster.job_mut(id) else {
+            return self.ignore("unknown job", &id);
+        };
+        job.counters = Some(counters);
+        for (kind, done) in counters.done.into_iter().enumerate() {
+            if done > job.done[kind].saturating_add(job.running[kind]) {
+                job.done[kind] = done;
+            }
+        }
+        self.tell(|cluster| {
+            let job = cluster.job(id)?;
+            Some(Change::Counters { job, counters })
         });
     }
 

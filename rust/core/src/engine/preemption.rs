@@ -1,7 +1,8 @@
 //! Taking containers back for queues that have waited too long below their share.
 //!
-//! Off unless configured. Never an ApplicationMaster, never more than the starved queue lacks,
-//! never so much that the victim's queue falls below its own fair share; the latest started
+//! Off unless configured. Never an ApplicationMaster, never anything of an application other
+//! than MapReduce unless its queue allows it (`preempt_opaque`), never more than the starved queue
+//! lacks, never so much that the victim's queue falls below its own fair share; the latest started
 //! container goes first, as it loses the least work. Amounts are memory, as in the comparison
 //! of queues; a container of a queue that is over its share in vcores alone is not taken.
 
@@ -29,7 +30,7 @@ impl Engine {
         let Some((_, _, reason)) = starved.first().copied().filter(|_| needed_mb > 0) else {
             return;
         };
-        let mut evictions = 0;
+        let (mut evictions, lacking_mb) = (0, needed_mb);
         for leaf in self.leaves_over_share() {
             let node = self.tree.node(leaf);
             let mut surplus_mb = node.used.memory_mb() - node.fair_share.memory_mb();
@@ -45,6 +46,7 @@ impl Engine {
                 surplus_mb -= memory_mb;
                 needed_mb -= memory_mb;
                 evictions += 1;
+                self.note_eviction(job, key, reason, lacking_mb);
                 self.evicting.insert((job, key));
                 let grace_ms = self.setup.config.preemption.grace_ms;
                 decisions.push(Decision::Evict {
@@ -57,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Takes back what the share and the order stage want back: never an ApplicationMaster,
+    /// Takes back what the share and the order stage want back, as far as it may be taken, and
     /// nothing twice.
     pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         let world = World {
@@ -83,13 +85,10 @@ impl Engine {
                 self.cut = true;
                 return;
             }
-            let container = self
-                .cluster
-                .job(job)
-                .and_then(|job| job.containers.get(&key));
-            if container.is_none_or(|container| container.am) || !self.evicting.insert((job, key)) {
+            if !self.may_take(job, key) || !self.evicting.insert((job, key)) {
                 continue;
             }
+            self.note_eviction(job, key, reason, 0);
             let grace_ms = self.setup.config.preemption.grace_ms;
             decisions.push(Decision::Evict {
                 job,
@@ -98,6 +97,14 @@ impl Engine {
                 grace_ms,
             });
         }
+    }
+
+    /// `World::may_take` for a container that a stage named.
+    fn may_take(&self, id: JobId, key: ContainerKey) -> bool {
+        self.cluster.job(id).is_some_and(|job| {
+            let container = job.containers.get(&key).filter(|container| !container.am);
+            container.is_some() && self.cluster.queues.may_take_from(&job.facts)
+        })
     }
 
     /// Queues that have been below a share for longer than allowed, with what they lack in MB.
@@ -160,7 +167,7 @@ impl Engine {
         let mut victims: Vec<Victim> = self
             .cluster
             .jobs()
-            .filter(|job| job.leaf == leaf)
+            .filter(|job| job.leaf == leaf && self.cluster.queues.may_take_from(&job.facts))
             .flat_map(|job| {
                 job.containers
                     .iter()

@@ -35,8 +35,9 @@ pub(super) struct Reservation {
 
 impl Engine {
     /// Whether the node is held. If it has room by now for what it is held for, the ask of that
-    /// shape that is next by now is granted and the hold ends; a hold that is too old, or for
-    /// nothing any more, ends too. `fits` is what fits the node, before and after.
+    /// size that is next by now is granted and the hold ends; a hold that is too old, or for
+    /// nothing any more, ends too. An ask of another shape may be next, such as that of a master
+    /// that waits for the room of a task. `fits` is what fits the node, before and after.
     pub(super) fn serve_reservation(
         &mut self,
         id: NodeId,
@@ -73,7 +74,10 @@ impl Engine {
                 return true;
             }
             self.reservations.remove(&id);
-            let next = self.next_of_shape(id, held.shape, fits);
+            self.backlog.shapes.pretend_fit(held.shape, fits);
+            let full = self.full_pools(self.cluster.node(id).expect("the heartbeat found it"));
+            self.backlog.shapes.add_alike(held.shape, full, fits);
+            let next = self.next_that_fits(id, fits);
             let pick = next.unwrap_or(Pick {
                 shape: held.shape,
                 job: held.job,
@@ -90,10 +94,9 @@ impl Engine {
         true
     }
 
-    /// Whose turn it is on a node among the asks of one shape, if room for it were there: shares
-    /// and orders have moved on since the node was held. Overwrites `fits`.
-    fn next_of_shape(&mut self, id: NodeId, shape: ShapeId, fits: &mut FitList) -> Option<Pick> {
-        self.backlog.shapes.pretend_fit(shape, fits);
+    /// Whose turn it is on a node among the asks of the shapes in `fits`, if room for them were
+    /// there: shares and orders have moved on since the node was held.
+    fn next_that_fits(&mut self, id: NodeId, fits: &FitList) -> Option<Pick> {
         let node = self.cluster.node(id)?;
         let mut nominated = Default::default();
         self.nominate(node, &mut nominated);
@@ -176,7 +179,9 @@ impl Engine {
         }
         let id = node.facts.node;
         // The marks that this leaves end with the next heartbeat.
-        let Some(pick) = self.next_of_shape(id, shape, &mut FitList::default()) else {
+        let mut fits = FitList::default();
+        self.backlog.shapes.pretend_fit(shape, &mut fits);
+        let Some(pick) = self.next_that_fits(id, &fits) else {
             return;
         };
         let until_ms = self.now + self.setup.config.reserve_hold_ms;

@@ -4,7 +4,7 @@
 use super::Engine;
 use crate::change::Change;
 use crate::cluster::{Job, Kind};
-use crate::event::Decision;
+use crate::event::{Decision, Event};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 use crate::types::JobId;
 
@@ -18,6 +18,8 @@ impl Engine {
         self.reclaim(decisions_max, decisions);
         self.preempt(decisions_max, decisions);
         self.tell_headrooms(decisions_max, decisions);
+        self.note_waits();
+        self.record_predictions();
     }
 
     /// Demands from the asks, then entitlements from the demands, then the order of siblings.
@@ -51,26 +53,67 @@ impl Engine {
         let start = jobs.partition_point(|job| job.0 < self.headroom_from);
         self.headroom_from = 0;
         for id in jobs[start..].iter().chain(&jobs[..start]) {
-            let job = self.cluster.job(*id).expect("the ids were just listed");
-            let headroom = self.headroom(job);
-            if job.headroom == Some(headroom) {
-                continue;
-            }
-            if decisions.len() >= decisions_max {
+            if !self.tell_headroom(*id, decisions_max, decisions) {
                 // The next tick goes on where this one stopped, so that all get their turn.
                 self.headroom_from = id.0;
-                self.cut = true;
                 return;
             }
-            self.cluster
-                .job_mut(*id)
-                .expect("the ids were just listed")
-                .headroom = Some(headroom);
-            decisions.push(Decision::Headroom {
-                job: *id,
-                resource: headroom,
-            });
         }
+    }
+
+    /// False, and nothing is told, if there is no room for another decision.
+    fn tell_headroom(
+        &mut self,
+        id: JobId,
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+    ) -> bool {
+        let job = self.cluster.job(id).expect("the caller has seen it");
+        let headroom = self.headroom(job);
+        if job.headroom == Some(headroom) {
+            return true;
+        }
+        if decisions.len() >= decisions_max {
+            self.cut = true;
+            return false;
+        }
+        self.cluster
+            .job_mut(id)
+            .expect("it was found above")
+            .headroom = Some(headroom);
+        decisions.push(Decision::Headroom {
+            job: id,
+            resource: headroom,
+        });
+        true
+    }
+
+    /// Notes whose containers have started or ended.
+    pub(super) fn note_news(&mut self, event: &Event) {
+        if let Event::ContainerCompleted { job, .. }
+        | Event::Ack { job, .. }
+        | Event::Nack { job, .. } = *event
+            && self.news.last() != Some(&job)
+        {
+            self.news.push(job);
+        }
+    }
+
+    /// After a heartbeat, with which hosts end their frames: tells those jobs what would else kill
+    /// their reduces until the next tick, as the answer that brings an ApplicationMaster the news
+    /// brings it the headroom too. Not with the news itself: a job may be gone some events later.
+    /// Not at the end of a step: where steps are cut must not matter.
+    pub(super) fn keep_reduces(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
+        // Taken out of self, and put back for its memory and with those that found no room.
+        let mut news = std::mem::take(&mut self.news);
+        news.retain(|id| {
+            let kills = self.cluster.job(*id).is_some_and(|job| {
+                let told = job.headroom.unwrap_or(Resource::ZERO);
+                !keeps_reduces(job).fits_in(&told)
+            });
+            kills && !self.tell_headroom(*id, decisions_max, decisions)
+        });
+        self.news = news;
     }
 
     /// What a job may still get: what is free in the cluster and within its queues' limits, in
@@ -92,23 +135,29 @@ impl Engine {
 
 /// The headroom below which MapReduce's ApplicationMaster would kill its own reduces: with
 /// reduces running, maps pending and none running, it must see room for a map beside the
-/// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`).
+/// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`). It looks at the
+/// answer to the very call in which it asks for the map, so that must have been told before: from
+/// when no map is pending, as the last that runs may fail. While others are pending beside one
+/// that runs it kills nothing, and would plan too many reduces for what it is told.
 fn keeps_reduces(job: &Job) -> Resource {
-    if job.running[Kind::Reduce as usize] == 0 || job.running[Kind::Map as usize] > 0 {
+    let pending = job.pending_of(Kind::Map) > 0;
+    if job.running[Kind::Reduce as usize] == 0 || job.running[Kind::Map as usize] > 0 && pending {
         return Resource::ZERO;
     }
-    let mut map = Resource::ZERO;
+    let (mut map, mut reduce) = (Resource::ZERO, Resource::ZERO);
     let mut reduces = Resource::ZERO;
-    for ask in job.pending() {
+    for ask in job.asks.iter().flatten() {
         match job.kind(ask.facts.priority) {
+            // Also of those that were served: their tasks may be asked for again.
             Kind::Map => map = map.component_max(&ask.facts.resource),
-            Kind::Reduce => reduces += ask.facts.resource.times(i64::from(ask.facts.count)),
+            Kind::Reduce => {
+                reduce = reduce.component_max(&ask.facts.resource);
+                reduces += ask.facts.resource.times(i64::from(ask.facts.count));
+            }
             Kind::Other => {}
         }
     }
-    if map.is_zero() {
-        Resource::ZERO
-    } else {
-        map + reduces
-    }
+    // After a restart nothing may be known of the maps, but that they are hardly larger.
+    let map = if map.is_zero() { reduce } else { map };
+    map + reduces
 }

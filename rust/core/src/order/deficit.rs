@@ -18,9 +18,10 @@ use super::{Order, OrderEntry, OrderKey};
 use crate::change::{Change, POOLS, Stale, World, pool};
 use crate::cluster::{Job, Kind};
 use crate::config::Config;
+use crate::explain::{Held, Measure};
 use crate::share::ShareNodeId;
 use crate::table::Table;
-use crate::types::{JobId, Millis};
+use crate::types::{JobId, Millis, UserId};
 use hierarchy::Pool;
 use ledger::{Ledger, Member, Rank};
 use limits::{Candidate, runnable};
@@ -116,13 +117,20 @@ impl Deficit {
 
     /// FS-19: reduces wait until max(1, a part) of the maps are done, if so configured.
     fn reduces_may_start(&self, job: &Job, entry: &Entry) -> bool {
+        f64::from(job.done[Kind::Map as usize]) >= self.maps_needed(job, entry)
+    }
+
+    /// How many maps must have ended before reduces may start.
+    fn maps_needed(&self, job: &Job, entry: &Entry) -> f64 {
         let Some(part) = self.settings.slow_start else {
-            return true;
+            return 0.0;
         };
         let map = Kind::Map as usize;
         let known = || job.done[map] + entry.tasks[map] + job.pending_of(Kind::Map);
-        let maps = job.hints.tasks[map].unwrap_or_else(known);
-        maps == 0 || f64::from(job.done[map]) >= (part * f64::from(maps)).max(1.0)
+        match job.hints.tasks[map].unwrap_or_else(known) {
+            0 => 0.0,
+            maps => (part * f64::from(maps)).max(1.0),
+        }
     }
 
     /// Calls the job stale if the engine's answers for it are no longer ours.
@@ -207,21 +215,12 @@ impl Deficit {
 
     /// The queue's limit is the engine's own; this adds that of users.
     fn limit_users(&mut self, world: &World<'_>, stale: &mut Stale) {
-        let Some(max) = self.settings.user_max_jobs else {
+        if !self.settings.limits_users() {
             return;
-        };
-        let jobs = world.cluster.jobs().filter(|job| job.runnable);
-        let candidates: Vec<Candidate> = jobs
-            .filter(|job| self.jobs.contains(job.facts.job))
-            .map(|job| Candidate {
-                job: job.facts.job,
-                user: job.facts.user.0,
-                pool: job.facts.queue.0,
-                priority: job.facts.priority,
-                submitted_ms: job.facts.submitted_ms,
-            })
-            .collect();
-        let runs = runnable(&candidates, |_| Some(max), |_| None);
+        }
+        let candidates = self.candidates(world);
+        let user_max = |user| self.settings.max_jobs_of(UserId(user));
+        let runs = runnable(&candidates, user_max, |_| None);
         for (candidate, runs) in candidates.iter().zip(runs) {
             let entry = self.jobs.get_mut(candidate.job);
             let entry = entry.expect("only known jobs are candidates");
@@ -230,6 +229,41 @@ impl Deficit {
                 stale.job(candidate.job);
             }
         }
+    }
+
+    /// The jobs that only the limit of their users may keep from running.
+    fn candidates(&self, world: &World<'_>) -> Vec<Candidate> {
+        let jobs = world.cluster.jobs().filter(|job| job.runnable);
+        jobs.filter(|job| self.jobs.contains(job.facts.job))
+            .map(|job| Candidate {
+                job: job.facts.job,
+                user: job.facts.user.0,
+                pool: job.facts.queue.0,
+                priority: job.facts.priority,
+                submitted_ms: job.facts.submitted_ms,
+            })
+            .collect()
+    }
+
+    /// The least limit of jobs per user with which a job would run.
+    fn user_jobs_needed(&self, job: JobId, world: &World<'_>) -> u32 {
+        let candidates = self.candidates(world);
+        let me = candidates.iter().position(|other| other.job == job);
+        let runs = |max: u32| {
+            let runs = runnable(&candidates, |_| Some(max), |_| None);
+            me.is_some_and(|me| runs[me])
+        };
+        // With a limit as large as there are jobs every one runs.
+        let (mut below, mut enough) = (0, candidates.len() as u32);
+        while enough - below > 1 {
+            let middle = (below + enough) / 2;
+            if runs(middle) {
+                enough = middle;
+            } else {
+                below = middle;
+            }
+        }
+        enough
     }
 
     /// A job asks for something. If these are its first tasks of a kind, shares change.
@@ -399,9 +433,39 @@ impl Order for Deficit {
         }
     }
 
+    fn shares_equally(&self) -> bool {
+        true
+    }
+
     fn admits(&self, job: &Job, kind: Kind) -> bool {
         let entry = self.jobs.get(job.facts.job);
         entry.is_none_or(|entry| self.may_start(job, entry, kind))
+    }
+
+    fn held(&self, job: &Job, kind: Kind, world: &World<'_>) -> Held {
+        let Some(entry) = self.jobs.get(job.facts.job) else {
+            return Held::Unsaid;
+        };
+        let running = entry.tasks[kind as usize];
+        let user_max = self.settings.max_jobs_of(job.facts.user);
+        if let (Some(max), false) = (user_max, entry.may_run) {
+            let needed = self.user_jobs_needed(job.facts.job, world);
+            Held::UserJobs { max, needed }
+        } else if let Some(max) = entry.max_tasks.filter(|max| running >= *max) {
+            Held::MaxTasks { running, max }
+        } else {
+            Held::SlowStart {
+                done: job.done[Kind::Map as usize],
+                needed: self.maps_needed(job, entry).ceil() as u32,
+            }
+        }
+    }
+
+    fn measure(&self, job: &Job, kind: Kind) -> Option<Measure> {
+        let ledger = &self.ledgers[self.pool_of[kind as usize]];
+        let account = ledger.account(job.facts.job)?;
+        let master = self.place_of(job, kind).0 <= AM / 2;
+        (!master).then_some(Measure::Owed(account.deficit as i64))
     }
 
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {

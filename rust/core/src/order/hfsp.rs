@@ -19,6 +19,7 @@ pub use settings::{Late, Settings};
 use super::{Order, OrderEntry, OrderKey};
 use crate::change::{Change, POOLS, Stale, World};
 use crate::cluster::{Container, Job, Kind, Node};
+use crate::explain::{Held, Measure};
 use crate::share::Victim;
 use crate::table::Table;
 use crate::types::{JobId, Millis};
@@ -306,7 +307,7 @@ impl Hfsp {
         phase.running = phase.running.saturating_sub(1);
         self.pools[phase.pool].event(now);
         if succeeded {
-            let length = (now - container.started_ms).max(0) as f64;
+            let length = container.task_ms(now) as f64;
             phase.spent += length;
             self.estimator.learn(id.kind, length);
         }
@@ -347,9 +348,14 @@ impl Hfsp {
 
     /// Whether enough of the job's maps have ended for its reduces (HF-16).
     fn maps_are_done(&self, job: &Job, percent: u32) -> bool {
+        job.done[Kind::Map as usize] >= self.maps_needed(job, percent)
+    }
+
+    /// How many of the job's maps must have ended for that.
+    fn maps_needed(&self, job: &Job, percent: u32) -> u32 {
         let maps = self.phases.get(phase_id(job, Kind::Map));
         let tasks = maps.map_or(0, |phase| u64::from(phase.tasks));
-        u64::from(job.done[Kind::Map as usize]) * 100 >= tasks * u64::from(percent)
+        (tasks * u64::from(percent)).div_ceil(100) as u32
     }
 
     /// Ages everything to now, with the slots that there are now.
@@ -448,6 +454,23 @@ impl Order for Hfsp {
             Some(percent) if kind == Kind::Reduce => self.maps_are_done(job, percent),
             _ => true,
         }
+    }
+
+    fn held(&self, job: &Job, _kind: Kind, _world: &World<'_>) -> Held {
+        match self.settings.slow_start_percent {
+            Some(percent) => Held::SlowStart {
+                done: job.done[Kind::Map as usize],
+                needed: self.maps_needed(job, percent),
+            },
+            None => Held::Unsaid,
+        }
+    }
+
+    fn measure(&self, job: &Job, kind: Kind) -> Option<Measure> {
+        let id = phase_id(job, kind);
+        let phase = self.phases.get(id)?;
+        let left = self.pools[phase.pool].aging.left(id)?;
+        Some(Measure::WorkLeft(left as i64))
     }
 
     fn nominate(&self, _node: &Node, pool: usize, jobs: &mut Vec<JobId>) {

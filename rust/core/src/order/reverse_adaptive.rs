@@ -7,9 +7,9 @@
 //! nothing by itself; tasks end where the matrix gives their slots to others.
 
 pub mod capacity;
+pub mod claims;
 mod control;
 mod division;
-mod lengths;
 mod matrix;
 mod outlook;
 pub mod placement;
@@ -22,10 +22,10 @@ use super::{Order, OrderEntry, OrderKey};
 use crate::change::{Change, POOLS, Stale, World};
 use crate::cluster::{Container, Job, Kind, Node};
 use crate::config::Config;
+use crate::lengths::Lengths;
 use crate::share::Victim;
 use crate::types::{ContainerKey, JobId, Millis, NodeId};
 use control::{Cycle, is_task};
-use lengths::Lengths;
 use matrix::Matrix;
 use serde_json::Value;
 use settings::Settings;
@@ -92,8 +92,7 @@ impl ReverseAdaptive {
     fn ended(&mut self, job: &Job, kind: Kind, task: &Container, succeeded: bool, now: Millis) {
         self.count(job, kind, task.node, task.am, false);
         if succeeded && !task.am {
-            self.lengths
-                .sample(job.facts.job, kind, now - task.started_ms);
+            self.lengths.sample(job.facts.job, kind, task.task_ms(now));
         }
     }
 
@@ -213,7 +212,8 @@ impl Order for ReverseAdaptive {
         }
         let mut newest: Vec<(Reverse<Millis>, JobId, ContainerKey, NodeId, usize)> = Vec::new();
         for job in world.cluster.jobs() {
-            for (key, task) in job.containers.iter().filter(|(_, task)| !task.am) {
+            let containers = job.containers.iter();
+            for (key, task) in containers.filter(|(_, task)| world.may_take(job, task)) {
                 let pool = self.pool(job.kind(task.priority));
                 if over(task.node, pool) > 0 {
                     newest.push((

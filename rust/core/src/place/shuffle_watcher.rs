@@ -7,6 +7,7 @@
 
 mod job;
 mod memory;
+pub mod model;
 pub mod nass;
 pub mod netsat;
 mod patience;
@@ -15,22 +16,27 @@ pub mod samp;
 pub mod sarp;
 mod settings;
 pub mod traffic;
+mod uplinks;
 
 pub use settings::Settings;
 
 use super::{Place, PlaceEntry, Step, Tag};
 use crate::change::{Change, Stale, World};
 use crate::cluster::{Ask, Cluster, Container, Job, Kind, Node};
+use crate::event::JobCounters;
+use crate::explain::{Asked, Reason};
 use crate::share::ShareNodeId;
 use crate::types::{JobId, Locality, Millis, NodeId, PlaceId};
 use job::{JobState, Preferred, tasks};
 use memory::Memory;
+use model::Read;
 use netsat::{NetSat, Rate};
 use patience::{Patience, Wait};
 use placed::Placed;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use traffic::PerRack;
+use uplinks::Uplinks;
 
 /// The line in the list of placements.
 pub(super) const ENTRY: PlaceEntry = PlaceEntry {
@@ -43,6 +49,10 @@ pub(super) const ENTRY: PlaceEntry = PlaceEntry {
 /// What a map reads if nobody tells: HDFS's default block.
 const BLOCK_BYTES: u64 = 128 << 20;
 
+/// A map whose job only claims what it reads loads the links by no more than so many blocks: else
+/// one tag would fill them for everybody.
+const CLAIMED_BLOCKS_MAX: u64 = 8;
+
 struct ShuffleWatcher {
     settings: Settings,
     /// When the first change was heard; windows count from here.
@@ -51,8 +61,9 @@ struct ShuffleWatcher {
     /// Jobs whose input became known, or better known, since the answers were last asked.
     unplanned: BTreeSet<JobId>,
     /// Preferred map input of all jobs that was not read yet, bytes by rack.
-    load: BTreeMap<PlaceId, u64>,
+    load: BTreeMap<PlaceId, u128>,
     netsat: NetSat,
+    uplinks: Uplinks,
     memory: Memory,
     /// Users who are passed over for better placed tasks.
     patience: Patience,
@@ -74,6 +85,7 @@ impl ShuffleWatcher {
             unplanned: BTreeSet::new(),
             load: BTreeMap::new(),
             netsat: NetSat::new(settings.threshold, settings.scope, settings.period_ms),
+            uplinks: Uplinks::new(settings.uplink_bytes_per_s),
             memory: Memory::default(),
             patience: Patience::new(settings.relaxed_ms),
             steps: [false, true].map(steps),
@@ -109,6 +121,7 @@ impl ShuffleWatcher {
 
     fn remove_job(&mut self, job: &Job) {
         self.unplanned.remove(&job.facts.job);
+        self.uplinks.forget(job.facts.job);
         let Some(state) = self.jobs.remove(&job.facts.job) else {
             return;
         };
@@ -123,9 +136,9 @@ impl ShuffleWatcher {
         for preferred in state.plan.iter().flatten() {
             let load = self.load.entry(preferred.rack).or_default();
             *load = if added {
-                *load + preferred.left
+                *load + u128::from(preferred.left)
             } else {
-                *load - preferred.left
+                *load - u128::from(preferred.left)
             };
         }
     }
@@ -164,6 +177,7 @@ impl ShuffleWatcher {
         let maps = u64::from(tasks(job, Kind::Map)).max(1);
         let guess = job.hints.input_bytes.unwrap_or(maps * BLOCK_BYTES);
         let (blocks, held) = (state.blocks(), held_by_rows(cluster, job, guess));
+        state.sources = held.keys().copied().collect();
         let (input, bytes) = if blocks.is_empty() {
             let input = samp::Input::Held {
                 bytes: guess as f64,
@@ -211,6 +225,20 @@ impl ShuffleWatcher {
         }
     }
 
+    /// Has the links judged that nobody measures, by what the model says of them.
+    fn model(&mut self, world: &World<'_>) {
+        let patience_ms = netsat::UNHEARD_PERIODS * self.settings.period_ms;
+        let jobs = &self.jobs;
+        let placed = |job: JobId| jobs.get(&job).map(JobState::placed);
+        let rates = self
+            .uplinks
+            .tick(world.now, world.cluster, patience_ms, placed);
+        for (rack, used, bandwidth) in rates {
+            self.netsat
+                .measured(world.now, rack, Rate { used, bandwidth });
+        }
+    }
+
     fn asked(&mut self, job: &Job, kind: Kind, stale: &mut Stale) {
         match kind {
             Kind::Map if job.pending_of(Kind::Map) > 0 => {
@@ -236,6 +264,14 @@ impl ShuffleWatcher {
             _ => state.prefers(rack),
         };
         self.placed.count(kind, suits, local);
+        if kind == Kind::Map && !local && !state.sources.contains(&rack) {
+            let read = Read {
+                rack,
+                sources: state.sources.clone(),
+                rate: input_of_map(job),
+            };
+            self.uplinks.read(now, job, read);
+        }
         let place = nass::worth(kind, suits, local, state.heavy, &self.settings);
         self.patience.served(job.leaf, place, now);
         if kind == Kind::Reduce {
@@ -255,7 +291,7 @@ impl ShuffleWatcher {
                 for preferred in state.plan.iter_mut().flatten() {
                     let read = preferred.left / unread;
                     preferred.left -= read;
-                    *self.load.entry(preferred.rack).or_default() -= read;
+                    *self.load.entry(preferred.rack).or_default() -= u128::from(read);
                 }
             }
             (Kind::Reduce, done) => {
@@ -302,6 +338,9 @@ impl ShuffleWatcher {
                 succeeded,
                 ..
             } if !container.am => {
+                if succeeded && kind == Kind::Map {
+                    self.uplinks.map_ended(container, world.now);
+                }
                 if let Some(rack) = rack(container.node) {
                     self.ended(job, kind, rack, succeeded.then_some(container));
                 }
@@ -314,6 +353,22 @@ impl ShuffleWatcher {
             self.refresh(job, stale);
         }
     }
+}
+
+/// What a map of a job reads, in bytes: by its counters once maps have ended, else by its word.
+fn input_of_map(job: &Job) -> f64 {
+    let done = |counters: &JobCounters| f64::from(counters.done[Kind::Map as usize]);
+    let counted = job
+        .counters
+        .as_ref()
+        .filter(|counters| done(counters) > 0.0);
+    if let Some(counters) = counted {
+        return counters.input_bytes as f64 / done(counters);
+    }
+    let maps = f64::from(tasks(job, Kind::Map).max(1));
+    let claimed = job.hints.input_bytes.map(|bytes| bytes as f64 / maps);
+    let block = BLOCK_BYTES as f64;
+    claimed.map_or(block, |bytes| bytes.min(CLAIMED_BLOCKS_MAX as f64 * block))
 }
 
 /// Whether a task of the kind runs or has ended well.
@@ -381,11 +436,26 @@ impl Place for ShuffleWatcher {
                     used: up_bytes_per_s.max(down_bytes_per_s) as f64,
                     bandwidth: bandwidth_bytes_per_s as f64,
                 };
+                self.uplinks.measured(world.now, rack);
                 self.netsat.measured(world.now, rack, rate);
+            }
+            Change::Counters { job, counters } => {
+                self.uplinks.counted(world.now, job.facts.job, counters);
+                if let Some(state) = self.jobs.get_mut(&job.facts.job) {
+                    state.counted = (
+                        counters.input_bytes as f64,
+                        counters.map_output_bytes as f64,
+                    );
+                }
+                self.refresh(job, stale);
+            }
+            Change::Shuffled { node, sent_bytes } => {
+                self.uplinks.sent(world.now, node, sent_bytes);
             }
             Change::PassedOver { leaf } => self.patience.passed_over(leaf, world.now),
             Change::Settling => self.plan_all(world.cluster, stale),
             Change::Tick => {
+                self.model(world);
                 self.netsat.tick(world.now);
                 self.saved.clear();
             }
@@ -421,6 +491,16 @@ impl Place for ShuffleWatcher {
         &self.steps[usize::from(saturated)][wait as usize]
     }
 
+    fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason> {
+        let leaf = asked.job.leaf;
+        let until_ms = self.patience.until_ms(leaf, now)?;
+        let tasks = asked.kind != Kind::Other;
+        tasks.then_some(Reason::Racks {
+            data: self.patience.wait(leaf, now) == Wait::Data,
+            until_ms,
+        })
+    }
+
     fn save(&self) -> Value {
         json!({
             "start_ms": self.start_ms,
@@ -428,6 +508,8 @@ impl Place for ShuffleWatcher {
             "saturated_racks": self.netsat.racks(),
             "jobs": self.jobs,
             "placed": self.placed,
+            "modelled_rates": self.uplinks.report(),
+            "sent_bytes": self.uplinks.sent_bytes(),
         })
     }
 

@@ -5,10 +5,13 @@
 //! entitled to its resource types in the proportion in which it wants them, so that dominant
 //! shares per weight are max-min fair (the paper's progressive filling, section 4.2).
 
+use super::behind::{behind, heavier};
 use super::fair::Fair;
 use super::{
     Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill_exact,
 };
+use crate::change::World;
+use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// The line in the list of shares.
@@ -26,7 +29,7 @@ impl Share for Drf {
     }
 
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
-        Fair { dominant: true }.key(node, capacity)
+        DOMINANT.key(node, capacity)
     }
 
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
@@ -44,7 +47,28 @@ impl Share for Drf {
             }
         }
     }
+
+    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+        let capacity = &world.cluster.capacity;
+        behind(asked, world, |node| DOMINANT.compared(node, capacity))
+    }
+
+    fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
+        let capacity = &world.cluster.capacity;
+        let compared = |node: &ShareNode| DOMINANT.compared(node, capacity);
+        heavier(asked, world, compared, |parent, child, i, weight| {
+            let total = &parent.fair_share;
+            let mut parties = parties(world.tree, &parent.children, total, capacity, 1.0);
+            let me = parent.children.iter().position(|id| *id == child);
+            let me = me.expect("a node is among its parent's children");
+            parties[me].weight = weight;
+            parties[me].amounts(progressive_filling(total, &parties)[me])[i]
+        })
+    }
 }
+
+/// How queues are compared.
+const DOMINANT: Fair = Fair { dominant: true };
 
 /// Shares out `total`, to nobody more than `most` times what it demands.
 fn divide(
@@ -54,21 +78,24 @@ fn divide(
     capacity: &Resource,
     most: f64,
 ) -> Vec<Resource> {
+    let parties = parties(tree, siblings, total, capacity, most);
+    let dominant = progressive_filling(total, &parties);
+    let amounts = |(party, dominant): (&Party, f64)| party.amounts(dominant);
+    parties.iter().zip(dominant).map(amounts).collect()
+}
+
+fn parties(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    total: &Resource,
+    capacity: &Resource,
+    most: f64,
+) -> Vec<Party> {
     let party = |id: &ShareNodeId| {
         let node = tree.node(*id);
         Party::new(node, &node.max_share.component_min(total), capacity, most)
     };
-    let parties: Vec<Party> = siblings.iter().map(party).collect();
-    let dominant = progressive_filling(total, &parties);
-    let amounts = |(party, dominant): (&Party, f64)| {
-        let mut share = Resource::ZERO;
-        for (i, amount) in share.0.iter_mut().enumerate() {
-            // The nudge keeps a share that is whole but for rounding from losing a unit.
-            *amount = (party.profile[i] * dominant * (1.0 + 1e-12)).floor() as i64;
-        }
-        share
-    };
-    parties.iter().zip(dominant).map(amounts).collect()
+    siblings.iter().map(party).collect()
 }
 
 /// Who shares, in dominant shares of the whole cluster.
@@ -81,6 +108,16 @@ struct Party {
 }
 
 impl Party {
+    /// What it gets at a dominant share.
+    fn amounts(&self, dominant: f64) -> Resource {
+        let mut share = Resource::ZERO;
+        for (i, amount) in share.0.iter_mut().enumerate() {
+            // The nudge keeps a share that is whole but for rounding from losing a unit.
+            *amount = (self.profile[i] * dominant * (1.0 + 1e-12)).floor() as i64;
+        }
+        share
+    }
+
     /// `limit` is what it never exceeds: its demand is scaled down to that as a whole, since
     /// one type is of no use to it without the others.
     fn new(node: &ShareNode, limit: &Resource, capacity: &Resource, most: f64) -> Party {

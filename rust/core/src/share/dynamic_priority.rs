@@ -8,7 +8,10 @@
 //! and the signed remote interface are hosts' business.
 
 pub mod account;
+mod advice;
 mod control;
+mod explain;
+pub mod ledger;
 mod meter;
 pub mod policy;
 pub mod quota;
@@ -25,9 +28,11 @@ use super::{
 use crate::change::{Change, POOLS, Stale, World};
 use crate::cluster::Kind;
 use crate::config::Config;
+use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 use crate::types::{ContainerKey, JobId, Millis};
 use account::{Accounts, Credits, Interval, Outcome, Usage};
+use ledger::{Charged, Entry, Ledger};
 use meter::Meter;
 use policy::{ChargeCap, Policy};
 use reclaim::{Holding, Task};
@@ -62,6 +67,7 @@ struct DynamicPriority {
     reclaiming: bool,
     /// Whether it was said that incomes exceed the servers.
     warned: bool,
+    ledger: Ledger,
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +102,7 @@ impl DynamicPriority {
             reclaim_at: 0,
             reclaiming: false,
             warned: false,
+            ledger: Ledger::default(),
         }
     }
 
@@ -113,7 +120,11 @@ impl DynamicPriority {
             });
             let bids = config.budget > Credits::ZERO || config.income > Credits::ZERO;
             let leaf = queue.parent.is_some() && queue.children.is_empty();
-            if (leaf || bids) && self.opened.insert(config.path.clone()) {
+            let named = account::check_name(&config.path);
+            if let (true, Err(why)) = (leaf || bids, &named) {
+                log::warn!("a queue has no account: {why}: {:.80?}", config.path);
+            }
+            if (leaf || bids) && named.is_ok() && self.opened.insert(config.path.clone()) {
                 let new = "the name was not opened before";
                 self.accounts.add(&config.path).expect(new);
                 self.accounts
@@ -122,10 +133,23 @@ impl DynamicPriority {
                 self.accounts
                     .set_rate(&config.path, config.spending_rate)
                     .expect("it was just added");
+                let account = self.accounts.get(&config.path).expect("it was just added");
+                self.ledger.note_account(&config.path, account);
             }
-            // Income follows the configuration, also that of a reload.
-            let _removed = self.accounts.set_income(&config.path, config.income);
+            self.follow_income(&config.path, config.income);
         }
+    }
+
+    /// Income follows the configuration, also that of a reload and after a restart.
+    fn follow_income(&mut self, path: &str, income: Credits) {
+        // Its account may have been removed.
+        let account = self.accounts.get(path);
+        if account.is_none_or(|account| account.income == income) {
+            return;
+        }
+        let _known = self.accounts.set_income(path, income);
+        let queue = path.to_string();
+        self.ledger.note(|| Entry::Income { queue, income });
     }
 
     /// Takes over accounts that another life of the ResourceManager saved. Those that it never
@@ -134,19 +158,23 @@ impl DynamicPriority {
     fn restore(&mut self, saved: Saved, world: &World<'_>) {
         let before = std::mem::replace(&mut self.accounts, saved.accounts);
         self.accounts.forget_grants();
+        // Whoever saved them knows of those, and of nothing that was noted since.
+        self.ledger.forget();
         for (name, account) in before.iter() {
             if !saved.opened.contains(name) {
                 self.accounts.adopt(name, account);
+                self.ledger.note_account(name, account);
             }
         }
         self.opened.extend(saved.opened);
         for queue in world.cluster.queues.iter() {
-            let _removed = self
-                .accounts
-                .set_income(&queue.config.path, queue.config.income);
+            self.follow_income(&queue.config.path, queue.config.income);
         }
         self.last = Outcome::default();
         self.interval = None;
+        for leaf in &mut self.leaves {
+            leaf.meter.slot_ms = [0; POOLS];
+        }
         self.take_over_quotas();
     }
 
@@ -194,7 +222,10 @@ impl DynamicPriority {
     fn allocate(&mut self, world: &World<'_>, began: Millis) {
         let unit_ms = self.settings.allocation_interval_ms;
         let elapsed_ms = world.now - began;
-        self.accounts.pay_income(elapsed_ms);
+        let mut incomes = BTreeMap::new();
+        self.accounts.pay_income(elapsed_ms, |name, paid| {
+            incomes.insert(name.to_string(), paid);
+        });
         self.warn_of_inflation(world);
         let beyond = self.beyond();
         let mut usage = BTreeMap::new();
@@ -225,6 +256,12 @@ impl DynamicPriority {
             ..self.settings.policy
         };
         self.last = self.accounts.tick(&usage, &interval, &metered);
+        let (last, at_ms) = (&self.last, world.now);
+        self.ledger.note(|| Entry::Interval {
+            at_ms,
+            price: last.price,
+            rows: charged(last, &usage, &incomes),
+        });
         self.take_over_quotas();
     }
 
@@ -307,6 +344,10 @@ impl DynamicPriority {
                 continue;
             };
             let holding = &mut holdings[*at];
+            // A master takes no slot, but where all tasks' room is slots it needs that of one.
+            if job.runnable && world.shared() && pool == 0 {
+                holding.pending = holding.pending.saturating_add(job.pending_masters());
+            }
             for kind in Kind::ALL {
                 let waits = job.runnable && job.admitted[kind as usize];
                 if waits && world.pool(kind, false) == Some(pool) {
@@ -314,7 +355,9 @@ impl DynamicPriority {
                 }
             }
             for (key, container) in &job.containers {
-                if world.pool(job.kind(container.priority), container.am) == Some(pool) {
+                // What may not be taken holds its slot as what cannot be named yet.
+                let named = world.may_take(job, container);
+                if named && world.pool(job.kind(container.priority), false) == Some(pool) {
                     let id = (job.facts.job, *key);
                     holding.starting = holding.starting.saturating_sub(1);
                     holding.running.push(Task {
@@ -330,6 +373,24 @@ impl DynamicPriority {
         }
         holdings
     }
+}
+
+/// What an interval did to the accounts that it did something to.
+fn charged(
+    outcome: &Outcome,
+    usage: &BTreeMap<String, Usage>,
+    incomes: &BTreeMap<String, Credits>,
+) -> Vec<Charged> {
+    let rows = outcome.rows.iter().map(|(name, row)| Charged {
+        queue: name.clone(),
+        rate: row.charged_rate,
+        quota: row.held,
+        used_slot_ms: usage.get(name).copied().unwrap_or_default().slot_ms,
+        income: incomes.get(name).copied().unwrap_or_default(),
+        debit: row.debit,
+        balance: row.budget,
+    });
+    rows.filter(Charged::says_something).collect()
 }
 
 /// As many of `slots` as the scarcest part of `capacity` that is in `room` holds.
@@ -466,6 +527,20 @@ impl Share for DynamicPriority {
         taken
     }
 
+    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+        self.why(asked, world)
+    }
+
+    fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
+        self.better_bid(asked, world).into_iter().collect()
+    }
+
+    fn quota(&self, leaf: ShareNodeId, pool: usize) -> Option<u32> {
+        self.leaves
+            .get(leaf.index())
+            .map(|leaf| leaf.meter.quota[pool])
+    }
+
     fn control(
         &mut self,
         op: &str,
@@ -475,6 +550,17 @@ impl Share for DynamicPriority {
     ) -> Option<Result<Value, String>> {
         self.read_meters(world);
         self.serve(op, request, world, stale)
+    }
+
+    fn keep_ledger(&mut self) {
+        self.ledger.keep();
+        for (name, account) in self.accounts.iter() {
+            self.ledger.note_account(name, account);
+        }
+    }
+
+    fn ledger(&mut self) -> Option<&mut Ledger> {
+        Some(&mut self.ledger)
     }
 
     fn save(&self) -> Value {

@@ -4,9 +4,12 @@
 //! below their minimum share go first, then the one with the least usage per weight; usage is
 //! memory, or the dominant share if so configured (Ghodsi et al., NSDI 2011).
 
+use super::behind::{behind, heavier};
 use super::{
     Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill,
 };
+use crate::change::World;
+use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// The line in the list of shares.
@@ -30,11 +33,7 @@ impl Share for Fair {
     }
 
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
-        let compared = if self.dominant {
-            dominant_type(&node.used, capacity)
-        } else {
-            0
-        };
+        let compared = self.compared(node, capacity);
         let (used, min_share) = (
             node.used[compared].max(0) as f64,
             node.min_share[compared] as f64,
@@ -74,6 +73,34 @@ impl Share for Fair {
             }
         }
     }
+
+    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+        behind(asked, world, |node| {
+            self.compared(node, &world.cluster.capacity)
+        })
+    }
+
+    fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
+        let compared = |node: &ShareNode| self.compared(node, &world.cluster.capacity);
+        heavier(asked, world, compared, |parent, child, i, weight| {
+            let mut claims = claims(world.tree, &parent.children, i, wanted);
+            let me = parent.children.iter().position(|id| *id == child);
+            let me = me.expect("a node is among its parent's children");
+            claims[me].weight = weight;
+            waterfill(parent.fair_share[i], &claims)[me]
+        })
+    }
+}
+
+impl Fair {
+    /// The resource type by which a queue is compared with its siblings.
+    pub(super) fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
+        if self.dominant {
+            dominant_type(&node.used, capacity)
+        } else {
+            0
+        }
+    }
 }
 
 /// Shares out `total` between siblings, each resource type by itself, none more than `most`.
@@ -85,21 +112,31 @@ fn divide(
 ) -> Vec<Resource> {
     let mut shares = vec![Resource::ZERO; siblings.len()];
     for i in 0..RESOURCE_TYPES_MAX {
-        let claim = |id: &ShareNodeId| {
-            let node = tree.node(*id);
-            let most = most(node)[i].max(0);
-            Claim {
-                weight: node.weight,
-                least: node.min_share[i].min(most),
-                most,
-            }
-        };
-        let claims: Vec<Claim> = siblings.iter().map(claim).collect();
+        let claims = claims(tree, siblings, i, most);
         for (sibling, amount) in waterfill(total[i], &claims).into_iter().enumerate() {
             shares[sibling].0[i] = amount;
         }
     }
     shares
+}
+
+/// What siblings claim of one resource type.
+fn claims(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    i: usize,
+    most: fn(&ShareNode) -> Resource,
+) -> Vec<Claim> {
+    let claim = |id: &ShareNodeId| {
+        let node = tree.node(*id);
+        let most = most(node)[i].max(0);
+        Claim {
+            weight: node.weight,
+            least: node.min_share[i].min(most),
+            most,
+        }
+    };
+    siblings.iter().map(claim).collect()
 }
 
 /// Nobody is given more than it has use for.

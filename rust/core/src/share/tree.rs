@@ -148,8 +148,13 @@ impl ShareNode {
     /// Whether one more ApplicationMaster of that size may start in this leaf. The first may
     /// always: a share so small that none fits must not lock a queue up.
     pub fn admits_am(&self, resource: &Resource) -> bool {
-        self.ams == 0
-            || (self.am_used + *resource).fits_in(&self.active_share.scaled(self.max_am_share))
+        self.masters_fit(resource, self.max_am_share)
+    }
+
+    /// The same for ApplicationMasters that want `more` together, if that part of the share is
+    /// theirs.
+    pub fn masters_fit(&self, more: &Resource, part: f64) -> bool {
+        self.ams == 0 || (self.am_used + *more).fits_in(&self.active_share.scaled(part))
     }
 }
 

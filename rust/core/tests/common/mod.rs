@@ -30,6 +30,8 @@ pub struct Host {
     pub containers: Vec<(u32, u64, u32, Resource)>,
     /// What each ask's containers need.
     sizes: std::collections::BTreeMap<(u32, u32), Resource>,
+    /// The headroom that each job was told last.
+    pub headrooms: std::collections::BTreeMap<u32, Resource>,
 }
 
 /// Hosts are places 1.., racks are places 1000...
@@ -51,6 +53,7 @@ impl Host {
             free: Vec::new(),
             containers: Vec::new(),
             sizes: Default::default(),
+            headrooms: Default::default(),
         }
     }
 
@@ -58,6 +61,11 @@ impl Host {
         let mut decisions = Vec::new();
         self.engine.step(self.now, events, 1024, &mut decisions);
         self.engine.check_invariants().expect("the books are right");
+        for decision in &decisions {
+            if let Decision::Headroom { job, resource } = decision {
+                self.headrooms.insert(job.0, *resource);
+            }
+        }
         decisions
     }
 

@@ -3,7 +3,7 @@
 //! leaves is offered.
 
 use super::job::slot;
-use super::{ClusterSim, Due};
+use super::{ClusterSim, Due, sources};
 use crate::failure::{Check, Checked, Failure};
 use heddle_core::event::{Decision, Event, NodeFacts};
 use heddle_core::resource::Resource;
@@ -50,8 +50,9 @@ impl ClusterSim {
     }
 
     fn step(&mut self, last: Option<Event>) -> Checked {
-        let mut events = std::mem::take(&mut self.outbox);
-        events.extend(last);
+        let events = std::mem::take(&mut self.outbox).into_iter().chain(last);
+        let heard = events.filter_map(|event| sources::heard(event, &self.options.withheld));
+        let events: Vec<Event> = heard.collect();
         if events.is_empty() {
             return Ok(());
         }
@@ -175,6 +176,7 @@ impl ClusterSim {
     pub(super) fn tick(&mut self) -> Checked {
         self.ticking = false;
         self.step(Some(Event::Tick))?;
+        self.foresee()?;
         // The engine may have changed its mind about what is pending.
         if !self.link.engine.is_idle() {
             self.plan_reports();

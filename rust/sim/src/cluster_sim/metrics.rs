@@ -1,6 +1,7 @@
 //! What a simulation measures: a record per job, samples over time, totals. Computes summaries;
 //! writes no file.
 
+use super::foresight::Predicted;
 use super::network::CAUSES;
 use heddle_core::types::{JobId, Millis};
 use serde_json::{Value, json};
@@ -42,6 +43,8 @@ pub struct JobRecord {
     /// The part of its map output that crosses racks if its reduces lie in proportion to it: what
     /// SARP comes to at its best.
     pub spread: f64,
+    /// What was expected of it at its submission, if anybody asked.
+    pub predicted: Option<Predicted>,
 }
 
 impl JobRecord {
@@ -201,6 +204,7 @@ impl Results {
                 "evicted": self.wasted[0], "failed": self.wasted[1],
                 "lost": self.wasted[2], "second": self.wasted[3],
             },
+            "predictions": self.foresight(),
             "events": self.events,
             "digest": format!("{:016x}", self.digest),
         })

@@ -1,5 +1,6 @@
 //! How a workload is simulated: the policy's configuration, what goes wrong, what is measured.
 
+use super::sources::Source;
 use super::workload::Workload;
 use heddle_core::types::Millis;
 use serde_json::{Value, json};
@@ -46,6 +47,10 @@ pub struct Options {
     pub traffic_ms: Millis,
     /// Time between two reports of progress.
     pub progress_ms: Millis,
+    /// Whether the engine is asked what it expects of each job at its submission.
+    pub predict: bool,
+    /// Sources of facts that the engine lacks.
+    pub withheld: Vec<Source>,
     /// Told now and then: virtual time, jobs ended, jobs in all as far as known.
     pub watcher: Option<Watcher>,
 }
@@ -67,6 +72,8 @@ impl Options {
             sample_ms: 60_000,
             traffic_ms: 5_000,
             progress_ms: 5_000,
+            predict: false,
+            withheld: Vec::new(),
             watcher: None,
         }
     }

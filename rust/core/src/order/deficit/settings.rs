@@ -3,6 +3,8 @@
 use super::ledger::Rules;
 use super::weight::Boost;
 use crate::config::{ConfigError, Section};
+use crate::types::UserId;
+use std::collections::BTreeMap;
 
 /// What can be set of the original Fair Scheduler. Guarantees and weights are the queues'.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +15,8 @@ pub struct Settings {
     pub max_tasks_per_job: Option<u32>,
     /// How many jobs of one user may run at once (FS-19).
     pub user_max_jobs: Option<u32>,
+    /// The users for whom another number holds (`<user>` of the allocations file, FS-8).
+    pub user_limits: BTreeMap<UserId, u32>,
     /// Which part of a job's maps must be done before its reduces start, 0 to 1; at least one
     /// map. None: the job's ApplicationMaster sees to that itself, as MapReduce's does.
     pub slow_start: Option<f64>,
@@ -23,6 +27,18 @@ pub const BOOST: Boost = Boost {
     factor: 3.0,
     duration_ms: 600_000,
 };
+
+impl Settings {
+    /// How many jobs of a user may run at once.
+    pub fn max_jobs_of(&self, user: UserId) -> Option<u32> {
+        self.user_limits.get(&user).copied().or(self.user_max_jobs)
+    }
+
+    /// Whether any user is limited at all.
+    pub fn limits_users(&self) -> bool {
+        self.user_max_jobs.is_some() || !self.user_limits.is_empty()
+    }
+}
 
 const COUNT_MAX: i64 = u32::MAX as i64;
 
@@ -36,6 +52,7 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
         },
         max_tasks_per_job: None,
         user_max_jobs: None,
+        user_limits: BTreeMap::new(),
         slow_start: None,
     };
     let Some(mut section) = root.section("deficit")? else {

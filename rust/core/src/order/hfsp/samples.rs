@@ -78,8 +78,9 @@ impl SampleSet {
         };
         self.running.remove(at);
         if succeeded {
-            let executing = executing_since(container);
-            self.ended.push(sample(container, (now - executing) as f64));
+            let before = shuffle_ms(container);
+            self.ended
+                .push(sample(container, (container.task_ms(now) - before) as f64));
         }
         succeeded
     }
@@ -114,18 +115,15 @@ impl SampleSet {
     }
 }
 
-fn executing_since(container: &Container) -> Millis {
-    container
-        .task
-        .executing_since_ms
-        .unwrap_or(container.started_ms)
-        .max(container.started_ms)
+/// Without word of when the reduce function began, all of the time counts as execution.
+fn shuffle_ms(container: &Container) -> Millis {
+    let since = container.task.executing_since_ms;
+    since.map_or(0, |since| container.task_ms(since))
 }
 
-/// Without word of when the reduce function began, all of the time counts as execution.
 fn sample(container: &Container, execution: f64) -> Sample {
     Sample {
-        shuffle: (executing_since(container) - container.started_ms) as f64,
+        shuffle: shuffle_ms(container) as f64,
         input: container.task.input_bytes as f64,
         execution,
     }
@@ -144,6 +142,8 @@ mod tests {
             priority: 10,
             am: false,
             started_ms,
+            launched_ms: None,
+            overhead_ms: 0,
             task: TaskFacts::default(),
         }
     }

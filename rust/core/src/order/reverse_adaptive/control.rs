@@ -4,7 +4,7 @@
 //! Its cost is bounded by jobs, tasks that run, slots, and `PERIODS_MAX` periods; none of it falls
 //! on heartbeats.
 
-use super::lengths::Lengths;
+use super::claims::{self, Claim};
 use super::matrix::Matrix;
 use super::outlook::{Claimant, Outlook, outlook};
 use super::placement::{Bid, Class, Room, place, standing};
@@ -12,9 +12,10 @@ use super::reverse::{Goal, Split, required, reverse, whole_needs};
 use super::settings::{Settings, Variant, capacity};
 use crate::change::{POOLS, World};
 use crate::cluster::{Job, Kind, Node};
+use crate::lengths::Lengths;
 use crate::order::OrderKey;
 use crate::resource::Resource;
-use crate::types::{JobId, NodeId, PartitionId, PlaceId};
+use crate::types::{JobId, NodeId, PartitionId, PlaceId, UserId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many periods the reversed execution has at the most; with more goals than that, later
@@ -87,12 +88,17 @@ impl Cycle<'_> {
         let mut claimants: Vec<Claimant> = Vec::new();
         // Each with its claimant; none for tasks that are to come, but cannot start yet.
         let mut goals: Vec<(Goal, Option<usize>)> = Vec::new();
+        let unbelieved = self.unbelieved();
         for job in self.world.cluster.jobs() {
+            let believed = !unbelieved.contains(&job.facts.job);
             let outlooks = outlook(job, pool, self.world, self.lengths);
-            let claimant = Claimant::of(job, &outlooks);
+            let mut claimant = Claimant::of(job, &outlooks);
+            if !believed && let Some(claimant) = &mut claimant {
+                claimant.disbelieve(job);
+            }
             let index = claimant.as_ref().map(|_| claimants.len());
             claimants.extend(claimant);
-            if job.hints.deadline_ms.is_some() {
+            if job.hints.deadline_ms.is_some() && believed {
                 let owner = |o: &Outlook| index.filter(|_| o.can_start > 0);
                 goals.extend(outlooks.iter().map(|o| (o.goal, owner(o))));
             }
@@ -105,7 +111,60 @@ impl Cycle<'_> {
             }
         }
         self.round(&mut claimants, &fits, free);
+        self.bound(&mut claimants, free);
         claimants
+    }
+
+    /// Jobs whose goals are beyond what their user may claim at once.
+    fn unbelieved(&self) -> BTreeSet<JobId> {
+        let jobs = self.world.cluster.jobs();
+        let claims: (Vec<JobId>, Vec<Claim>) = jobs
+            .filter_map(|job| {
+                let claim = Claim {
+                    user: job.facts.user,
+                    deadline: job.hints.deadline_ms? as f64,
+                    slots: 0.0,
+                };
+                Some((job.facts.job, claim))
+            })
+            .unzip();
+        let first = claims::first_of_each(&claims.1, self.settings.goals_per_user);
+        let all = claims.0.into_iter().zip(first);
+        all.filter_map(|(job, first)| (!first).then_some(job))
+            .collect()
+    }
+
+    /// Takes back what the goals of one user need beyond a user's part of the slots; of late
+    /// jobs first, which must not displace those on time.
+    fn bound(&self, claimants: &mut [Claimant], free: f64) {
+        if self.settings.goal_share_per_user >= 1.0 {
+            return;
+        }
+        let with_goal = |claimant: &&mut Claimant| claimant.bid.class != Class::BestEffort;
+        let mut with_goal: Vec<&mut Claimant> = claimants.iter_mut().filter(with_goal).collect();
+        let claim = |claimant: &&mut Claimant| {
+            let job = self.world.cluster.job(claimant.job);
+            Claim {
+                user: job.map_or(UserId(0), |job| job.facts.user),
+                deadline: match claimant.bid.class {
+                    Class::Late => f64::INFINITY,
+                    _ => claimant.deadline,
+                },
+                slots: claimant.bid.fit,
+            }
+        };
+        let claims: Vec<Claim> = with_goal.iter().map(claim).collect();
+        let most = (self.settings.goal_share_per_user * free).ceil();
+        let believed = claims::believed_slots(&claims, most);
+        for (claimant, slots) in with_goal.iter_mut().zip(believed) {
+            if let Some(job) = self.world.cluster.job(claimant.job)
+                && slots <= 0.0
+                && claimant.bid.fit > 0.0
+            {
+                claimant.disbelieve(job);
+            }
+            claimant.bid.fit = slots;
+        }
     }
 
     /// The slots that each goal needs now, in fractions.

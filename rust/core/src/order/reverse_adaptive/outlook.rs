@@ -2,11 +2,11 @@
 //! can be met at all. RA-3, RA-11, RA-22, RA-24. Looks at one job at a time.
 
 use super::control::is_task;
-use super::lengths::Lengths;
 use super::placement::{Bid, Class, standing};
 use super::reverse::Goal;
 use crate::change::World;
 use crate::cluster::{Job, Kind};
+use crate::lengths::Lengths;
 use crate::order::OrderKey;
 use crate::resource::Resource;
 use crate::types::{JobId, PartitionId};
@@ -105,7 +105,7 @@ fn running_work(job: &Job, kind: Kind, running: u32, task_ms: f64, world: &World
     let tasks = tasks.filter(|task| !task.am && job.kind(task.priority) == kind);
     let (mut work, mut seen) = (0.0, 0);
     for task in tasks {
-        work += (task_ms - (world.now - task.started_ms) as f64).max(0.0);
+        work += (task_ms - task.task_ms(world.now) as f64).max(0.0);
         seen += 1;
     }
     // Grants that were not answered yet.
@@ -161,6 +161,14 @@ impl Claimant {
         })
     }
 
+    /// Its goal does not count: it stands with the jobs that have none.
+    pub(super) fn disbelieve(&mut self, job: &Job) {
+        self.bid.class = Class::BestEffort;
+        self.bid.fit = 0.0;
+        self.deadline = f64::INFINITY;
+        self.tie = without_goal(job);
+    }
+
     /// The job's place in the order with so many slots: by standing, in coarse steps, so that
     /// small changes move nobody.
     pub(super) fn key(&self, bid: &Bid, alloc: u32) -> OrderKey {
@@ -180,8 +188,12 @@ fn class(job: &Job, late: bool) -> Class {
 fn tie(job: &Job) -> (i64, i64) {
     match job.hints.deadline_ms {
         Some(deadline_ms) => (0, deadline_ms),
-        None => (-i64::from(job.facts.priority), job.facts.submitted_ms),
+        None => without_goal(job),
     }
+}
+
+fn without_goal(job: &Job) -> (i64, i64) {
+    (-i64::from(job.facts.priority), job.facts.submitted_ms)
 }
 
 /// Steps of utility from -2 to 1 in a key, by 1/16.

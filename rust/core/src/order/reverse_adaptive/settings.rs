@@ -38,6 +38,11 @@ pub struct Settings {
     /// `evict`: whether the newest tasks go where the foreign load takes their slots. Off, as
     /// the work of a task that is stopped is lost; they are waited for then. RA-28.
     pub evict: bool,
+    /// `goals_per_user`: how many goals of one user are believed at once, the earliest.
+    pub goals_per_user: u32,
+    /// `goal_share_per_user`: the part of the slots up to which the goals of one user are served
+    /// before jobs without a goal. 1, all of them, is the paper's, whose users are one firm.
+    pub goal_share_per_user: f64,
     /// `foreign_load`, and `foreign_load_repeat_ms`.
     pub foreign_load: Option<Forecast>,
 }
@@ -49,6 +54,8 @@ impl Default for Settings {
             default_task_ms: 30_000,
             variant: Variant::Reverse,
             evict: false,
+            goals_per_user: 256,
+            goal_share_per_user: 1.0,
             foreign_load: None,
         }
     }
@@ -73,6 +80,12 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
         settings.variant = found.ok_or_else(wrong)?.1;
     }
     settings.evict = section.boolean("evict")?.unwrap_or(false);
+    if let Some(goals) = section.whole("goals_per_user", 0, 1_000_000)? {
+        settings.goals_per_user = u32::try_from(goals).expect("it is in the range asked for");
+    }
+    if let Some(share) = section.number("goal_share_per_user", 0.0, 1.0)? {
+        settings.goal_share_per_user = share;
+    }
     settings.foreign_load = read_forecast(&mut section)?;
     section.finish()?;
     Ok(settings)
@@ -100,7 +113,11 @@ fn read_forecast(section: &mut Section<'_>) -> Result<Option<Forecast>, ConfigEr
             }
         }
     }
-    Ok((!points.is_empty()).then_some(Forecast { points, repeat_ms }))
+    Ok((!points.is_empty()).then_some(Forecast {
+        points,
+        repeat_ms,
+        epoch_ms: 0,
+    }))
 }
 
 /// The foreign load over time as a part of the cluster: constant between points.
@@ -110,12 +127,20 @@ pub struct Forecast {
     points: Vec<(Millis, f64)>,
     /// After how long it begins again, such as a day; none for once.
     repeat_ms: Option<Millis>,
+    /// What the clock that the points are given by showed when the engine's was 0.
+    epoch_ms: Millis,
 }
 
 impl Forecast {
+    /// Takes its points for times of a clock that showed this when the engine's was 0.
+    pub(crate) fn set_epoch(&mut self, epoch_ms: Millis) {
+        self.epoch_ms = epoch_ms;
+    }
+
     /// The part of the cluster that is taken at `now`. Before the first point nothing is, unless
     /// the last point of the round before still holds.
     pub fn at(&self, now: Millis) -> f64 {
+        let now = now + self.epoch_ms;
         let (t, before) = match self.repeat_ms {
             Some(repeat_ms) => (
                 now.rem_euclid(repeat_ms),
@@ -133,6 +158,13 @@ impl Forecast {
 
     /// Its changes after `now`, up to `until`: from when on, which part.
     fn changes(&self, now: Millis, until: Millis) -> Vec<(Millis, f64)> {
+        let epoch_ms = self.epoch_ms;
+        let changes = self.changes_by_its_clock(now + epoch_ms, until.saturating_add(epoch_ms));
+        let to_ours = |(at, part): (Millis, f64)| (at - epoch_ms, part);
+        changes.into_iter().map(to_ours).collect()
+    }
+
+    fn changes_by_its_clock(&self, now: Millis, until: Millis) -> Vec<(Millis, f64)> {
         let mut changes = Vec::new();
         let mut round_ms = self
             .repeat_ms
@@ -250,6 +282,24 @@ mod tests {
         let capacity = capacity(Some(&once), (50, 1_000), 8.0, 8.0, 0);
         // 50 ms of 8, 100 of 4, 800 of 6.
         assert_eq!(capacity.integral(50.0, 1_000.0), 400.0 + 400.0 + 4_800.0);
+    }
+
+    /// The wall clock showed 1,030 when the engine's showed 0.
+    #[test]
+    fn points_are_by_the_wall_clock() {
+        let mut once = forecast(json!({"foreign_load": [[1_100, 0.5], [1_200, 0.25]]}));
+        once.set_epoch(1_030);
+        let parts = [69, 70, 169, 170].map(|t| once.at(t));
+        assert_eq!(parts, [0.0, 0.5, 0.5, 0.25]);
+        assert_eq!(once.changes(0, 500), [(70, 0.5), (170, 0.25)]);
+        assert_eq!(once.changes(70, 169), []);
+        let daily = json!({"foreign_load": [[20, 0.5], [60, 0.0]], "foreign_load_repeat_ms": 100});
+        let mut daily = forecast(daily);
+        daily.set_epoch(1_030);
+        // The wall clock's 20 past and 60 past are 90 and 30 past by the engine's.
+        let parts = [0, 29, 30, 89, 90, 130].map(|t| daily.at(t));
+        assert_eq!(parts, [0.5, 0.5, 0.0, 0.0, 0.5, 0.0]);
+        assert_eq!(daily.changes(0, 100), [(30, 0.0), (90, 0.5)]);
     }
 
     #[test]

@@ -32,6 +32,11 @@ pub(super) struct JobState {
     /// Bytes that completed maps read and wrote.
     read: f64,
     written: f64,
+    /// Bytes that all maps read and wrote, as the ApplicationMaster counts.
+    pub(super) counted: (f64, f64),
+    /// Racks that held any of its input when it was planned.
+    #[serde(skip)]
+    pub(super) sources: Vec<PlaceId>,
     /// What completed maps wrote by rack, and how many they are.
     output: PerRack,
     maps_on: PerRack,
@@ -101,9 +106,20 @@ impl JobState {
         *self.finished.entry(rack).or_default() += 1;
     }
 
-    /// Shuffle by input of the completed maps, once any has told (SW-10).
+    /// Shuffle by input of the completed maps, once any has told (SW-10); else of all maps, once
+    /// their ApplicationMaster has.
     pub(super) fn observed_ratio(&self) -> Option<f64> {
-        (self.read + self.written > 0.0).then(|| self.written / self.read)
+        let (read, written) = self.counted;
+        let told = [(self.read, self.written), (read, written)];
+        let some = told.iter().find(|(read, written)| read + written > 0.0);
+        some.map(|(read, written)| written / read)
+    }
+
+    /// Where its map output lies and where its reduces run, as parts of the whole.
+    pub(super) fn placed(&self) -> (PerRack, PerRack) {
+        let running = self.running.iter().filter(|(_, reduces)| **reduces > 0);
+        let running = running.map(|(rack, reduces)| (*rack, f64::from(*reduces)));
+        (self.intermediate().clone(), running.collect())
     }
 
     /// `ShuffleInputRatio`.
@@ -113,9 +129,10 @@ impl JobState {
 
     /// The map output by rack; if nobody tells bytes, every map counts as one.
     fn intermediate(&self) -> &PerRack {
-        match self.observed_ratio() {
-            Some(_) => &self.output,
-            None => &self.maps_on,
+        if self.read + self.written > 0.0 {
+            &self.output
+        } else {
+            &self.maps_on
         }
     }
 

@@ -75,7 +75,7 @@ impl Verdict {
 
 /// How many periods a link may go unheard before it counts as idle: a host that stopped to
 /// measure must not leave a flag set for ever.
-const UNHEARD_PERIODS: Millis = 3;
+pub(super) const UNHEARD_PERIODS: Millis = 3;
 
 /// What was measured of one link since its period began.
 #[derive(Clone, Debug)]

@@ -67,6 +67,16 @@ impl Patience {
         }
     }
 
+    /// When a user who is passed over waits for less than now; none if it waits for nothing.
+    pub(super) fn until_ms(&self, leaf: ShareNodeId, now: Millis) -> Option<Millis> {
+        let since = *self.since.get(&leaf)?;
+        match self.wait(leaf, now) {
+            Wait::Wanted => Some(since + self.each_ms),
+            Wait::Data => Some(since + 2 * self.each_ms),
+            Wait::Nothing => None,
+        }
+    }
+
     /// What the user waits for now.
     pub(super) fn wait(&self, leaf: ShareNodeId, now: Millis) -> Wait {
         let waited_ms = self.since.get(&leaf).map_or(0, |since| now - since);

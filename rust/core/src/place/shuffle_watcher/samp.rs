@@ -218,7 +218,7 @@ fn remote_by_prefix(question: &Question<'_>, order: &[PlaceId]) -> Vec<f64> {
             local_from.iter().map(remote).collect()
         }
         Input::Held { bytes, racks } => {
-            let mut remote = bytes;
+            let (mut remote, mut held_so_far) = (bytes, 0.0);
             let miss = |rack: &PlaceId| {
                 let held = racks.get(rack).copied().unwrap_or(0.0);
                 remote *= if bytes > 0.0 {
@@ -226,6 +226,11 @@ fn remote_by_prefix(question: &Question<'_>, order: &[PlaceId]) -> Vec<f64> {
                 } else {
                     0.0
                 };
+                held_so_far += held;
+                if order.len() <= 2 {
+                    // Every block is somewhere: what misses one of two racks is on the other.
+                    remote = (bytes - held_so_far).max(0.0);
+                }
                 remote
             };
             order.iter().map(miss).collect()
@@ -398,11 +403,24 @@ mod tests {
             bytes: 100.0,
             racks: &held,
         };
-        let plan = plan(&question(&racks(&[1, 2]), input, 0.0, &PerRack::new()));
-        let remote = plan.prefixes.iter().map(|prefix| prefix.remote_map);
-        let error: f64 = remote.zip([20.0, 10.0]).map(|(a, b)| (a - b).abs()).sum();
+        let three = racks(&[1, 2, 3]);
+        let plan_on = |racks: &[PlaceId]| plan(&question(racks, input, 0.0, &PerRack::new()));
+        let plan_of_three = plan_on(&three);
+        let remote = plan_of_three
+            .prefixes
+            .iter()
+            .map(|prefix| prefix.remote_map);
+        let difference = remote.zip([20.0, 10.0, 10.0]).map(|(a, b)| (a - b).abs());
+        let error: f64 = difference.sum();
         assert!(error < 1e-9);
-        assert_eq!(plan.best, 1);
+        // If there are but two racks, what misses one is on the other.
+        let plan = plan_on(&racks(&[1, 2]));
+        let remote: Vec<f64> = plan
+            .prefixes
+            .iter()
+            .map(|prefix| prefix.remote_map)
+            .collect();
+        assert_eq!((remote, plan.best), (vec![20.0, 0.0], 1));
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct Settings {
     pub default_ratio: f64,
     /// How SAMP predicts where the maps of a job will run.
     pub spread: Spread,
+    /// What the link between a rack and the others carries in either direction, bytes per second:
+    /// with it, what links carry is modelled where no host measures it.
+    pub uplink_bytes_per_s: Option<f64>,
     /// Whether SAMP prefers racks for maps.
     pub samp: bool,
     /// Whether SARP prefers racks for reduces.
@@ -46,6 +49,7 @@ impl Default for Settings {
             relaxed_ms: 0,
             default_ratio: 1.0,
             spread: Spread::Uniform,
+            uplink_bytes_per_s: None,
             samp: true,
             sarp: true,
         }
@@ -88,6 +92,7 @@ impl Settings {
             spread: section
                 .choice("map_spread", &spreads)?
                 .unwrap_or(standard.spread),
+            uplink_bytes_per_s: section.number("uplink_bytes_per_s", 1.0, 1e15)?,
             samp: section.boolean("samp")?.unwrap_or(standard.samp),
             sarp: section.boolean("sarp")?.unwrap_or(standard.sarp),
         };

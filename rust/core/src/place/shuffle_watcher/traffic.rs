@@ -54,14 +54,35 @@ impl Account {
         }
     }
 
+    /// Reduces fetch map output: `output` bytes lie on each rack, and `reduces` are the parts of
+    /// them that reduces on each rack fetch. The sum of `fetch` over all pairs of racks, without
+    /// going through the pairs.
+    pub fn fetch_all(&mut self, output: &PerRack, reduces: &PerRack) {
+        let of = |amounts: &PerRack, rack: &PlaceId| amounts.get(rack).copied().unwrap_or(0.0);
+        let (all, fetched): (f64, f64) = (output.values().sum(), reduces.values().sum());
+        self.shuffle_total += all * fetched;
+        for (from, bytes) in output {
+            let crossing = bytes * (fetched - of(reduces, from));
+            self.shuffle += crossing;
+            *self.up.entry(*from).or_default() += crossing;
+        }
+        for (to, part) in reduces {
+            *self.down.entry(*to).or_default() += part * (all - of(output, to));
+        }
+    }
+
     /// A task on `rack` writes `bytes`, with `copies_off_rack` transfers to one of `racks`. HDFS
-    /// picks the other rack at random, so an even part is booked on each of their links.
+    /// picks the other rack at random, so an even part is booked on each of their links. Where
+    /// there is no other rack nothing crosses.
     pub fn write(&mut self, rack: PlaceId, racks: &[PlaceId], bytes: f64, copies_off_rack: f64) {
+        let others = racks.iter().filter(|other| **other != rack);
+        let count = others.clone().count() as f64;
+        if count == 0.0 {
+            return;
+        }
         let bytes = bytes * copies_off_rack;
         self.output_write += bytes;
         *self.up.entry(rack).or_default() += bytes;
-        let others = racks.iter().filter(|other| **other != rack);
-        let count = others.clone().count() as f64;
         for other in others {
             *self.down.entry(*other).or_default() += bytes / count;
         }
@@ -205,6 +226,17 @@ mod tests {
     }
 
     #[test]
+    fn where_there_is_one_rack_nothing_crosses() {
+        let reduce = ReduceRun {
+            rack: A,
+            output: 7.0,
+        };
+        let maps = [map(A, &[A], 10.0, MapOutput::Even(7.0))];
+        let account = account(&[A], &maps, &[reduce], 1.0);
+        assert_eq!((account.total(), account.up.get(&A)), (0.0, None));
+    }
+
+    #[test]
     fn evenly_placed_tasks_send_all_but_one_part_in_ten_across_ten_racks() {
         // SW-34: about 90 % of the shuffle crosses when maps and reduces are spread over 10.
         let even: PerRack = (1..=10).map(|rack| (PlaceId(rack), 5.0)).collect();
@@ -233,6 +265,34 @@ mod tests {
                 }
             }
             prop_assert!((crossing(&intermediate, &reduces) - pairs).abs() < 1e-6);
+        }
+
+        /// All fetches at once are what the pairs of racks are one by one.
+        #[test]
+        fn fetches_at_once_are_the_sum_over_pairs(
+            output in prop::collection::btree_map(1u32..6, 0u32..1_000, 0..5),
+            reduces in prop::collection::btree_map(1u32..6, 1u32..9, 0..5),
+        ) {
+            let per_rack = |amounts: &BTreeMap<u32, u32>, unit: f64| -> PerRack {
+                amounts.iter().map(|(rack, of)| (PlaceId(*rack), f64::from(*of) / unit)).collect()
+            };
+            let all = f64::from(reduces.values().sum::<u32>().max(1));
+            let (output, reduces) = (per_rack(&output, 1.0), per_rack(&reduces, all));
+            let (mut at_once, mut by_pairs) = (Account::default(), Account::default());
+            at_once.fetch_all(&output, &reduces);
+            for (from, bytes) in &output {
+                for (to, part) in &reduces {
+                    by_pairs.fetch(*from, *to, bytes * part);
+                }
+            }
+            let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
+            prop_assert!(near(at_once.shuffle, by_pairs.shuffle));
+            prop_assert!(near(at_once.shuffle_total, by_pairs.shuffle_total));
+            for rack in (1..6).map(PlaceId) {
+                let of = |amounts: &PerRack| amounts.get(&rack).copied().unwrap_or(0.0);
+                prop_assert!(near(of(&at_once.up), of(&by_pairs.up)));
+                prop_assert!(near(of(&at_once.down), of(&by_pairs.down)));
+            }
         }
 
         /// Whatever enters a rack left another one, but for data from outside the cluster.

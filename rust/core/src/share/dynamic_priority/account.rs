@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Add;
 
+/// Longer names, and such with control characters, are in nobody's books.
+const NAME_BYTES_MAX: usize = 1024;
 const MICRO: f64 = 1_000_000.0;
 /// More credits than this in one amount are a typing error; sums over 9,000 users stay in range.
 const CREDITS_MAX: f64 = 1e9;
@@ -81,6 +83,8 @@ pub enum AccountError {
     Unknown,
     /// The account is there already.
     Exists,
+    /// No name of an account.
+    BadName,
     /// No amount of credits.
     BadAmount,
     /// The balance would exceed `Credits::MAX`.
@@ -92,6 +96,9 @@ impl fmt::Display for AccountError {
         f.write_str(match self {
             AccountError::Unknown => "there is no account of that queue; add it first",
             AccountError::Exists => "the queue has an account already",
+            AccountError::BadName => {
+                "expected a name of at most 1024 bytes without control characters"
+            }
             AccountError::BadAmount => "expected a number of credits from 0 to 1e9",
             AccountError::TooMuch => "the balance would exceed 1e9 credits",
         })
@@ -125,9 +132,9 @@ pub struct Account {
 }
 
 impl Account {
-    /// Slots of a pool that are paid for.
-    pub fn quota(&self, pool: usize) -> u32 {
-        self.grant.map_or(0, |grant| grant.quota[pool])
+    /// Slots that are paid for, by pool.
+    pub fn quotas(&self) -> [u32; POOLS] {
+        self.grant.map_or([0; POOLS], |grant| grant.quota)
     }
 }
 
@@ -154,6 +161,10 @@ pub struct Interval {
 /// What a tick did for one user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
+    /// What the slots of the interval that ended were charged at.
+    pub charged_rate: Credits,
+    /// Slots that were paid for in it, by pool.
+    pub held: [u32; POOLS],
     /// Taken from the budget for the interval that ended.
     pub debit: Credits,
     /// Left in the budget.
@@ -188,6 +199,14 @@ pub struct Totals {
     pub forfeited: i128,
 }
 
+/// Whether a queue of this name can have an account: books are kept in lines of text.
+pub fn check_name(name: &str) -> Result<(), AccountError> {
+    match name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err(AccountError::BadName),
+    }
+}
+
 /// All accounts, and the sums that show that no credit was lost or made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
@@ -199,6 +218,7 @@ pub struct Accounts {
 impl Accounts {
     /// Opens an account with nothing in it (DP-41).
     pub fn add(&mut self, name: &str) -> Result<(), AccountError> {
+        check_name(name)?;
         if self.accounts.contains_key(name) {
             return Err(AccountError::Exists);
         }
@@ -284,9 +304,9 @@ impl Accounts {
     }
 
     /// Credits income for a stretch of time, to the last unit over many calls. What would
-    /// exceed the largest balance is not credited.
-    pub fn pay_income(&mut self, elapsed_ms: i64) {
-        for account in self.accounts.values_mut() {
+    /// exceed the largest balance is not credited. Tells `paid_to` who was given how much.
+    pub fn pay_income(&mut self, elapsed_ms: i64, mut paid_to: impl FnMut(&str, Credits)) {
+        for (name, account) in &mut self.accounts {
             let due = i128::from(account.income.0) * i128::from(elapsed_ms.max(0))
                 + i128::from(account.income_left);
             let room = i128::from(Credits::MAX.0 - account.budget.0);
@@ -294,6 +314,9 @@ impl Accounts {
             account.income_left = (due % HOUR_MS) as i64;
             account.budget.0 += paid as i64;
             self.totals.granted += paid;
+            if paid > 0 {
+                paid_to(name, Credits(paid as i64));
+            }
         }
     }
 
@@ -311,6 +334,7 @@ impl Accounts {
             let usage = usage.get(name).copied().unwrap_or_default();
             let before = account.budget;
             let charge = charge(account, &usage, interval, policy);
+            let (charged_rate, held) = (charged_rate(account, policy), account.quotas());
             let skipped = policy.overdraft == Overdraft::Skip && charge > i128::from(before.0);
             let debit = match charge.min(i128::from(before.0)) {
                 _ if skipped => Credits::ZERO,
@@ -331,6 +355,8 @@ impl Accounts {
                 quota: [0; POOLS],
             });
             let row = Row {
+                charged_rate,
+                held,
                 debit,
                 budget: account.budget,
                 share: 0.0,
@@ -369,15 +395,21 @@ impl Accounts {
     }
 }
 
-/// What an interval costs a user, in millionths, rounded down: never more than the rate.
-fn charge(account: &Account, usage: &Usage, interval: &Interval, policy: &Policy) -> i128 {
-    let rate = match policy.charge_rate {
+/// The rate at which a user is charged (DP-15).
+fn charged_rate(account: &Account, policy: &Policy) -> Credits {
+    match policy.charge_rate {
         ChargeRate::Granted => account.grant.map_or(Credits::ZERO, |grant| grant.rate),
         ChargeRate::Current => account.rate,
-    };
+    }
+}
+
+/// What an interval costs a user, in millionths, rounded down: never more than the rate.
+fn charge(account: &Account, usage: &Usage, interval: &Interval, policy: &Policy) -> i128 {
+    let rate = charged_rate(account, policy);
+    let quotas = account.quotas();
     let charged = |pool: usize| {
         let used = i128::from(usage.slot_ms[pool].max(0));
-        let paid_for = i128::from(account.quota(pool)) * i128::from(interval.elapsed_ms.max(0));
+        let paid_for = i128::from(quotas[pool]) * i128::from(interval.elapsed_ms.max(0));
         match policy.charge_cap {
             ChargeCap::Quota => used.min(paid_for),
             ChargeCap::None => used,

@@ -2,12 +2,14 @@
 //! of operations are those of the published interface (DP-32); who may ask is the host's.
 
 use super::account::{AccountError, Credits};
+use super::ledger::Entry;
 use super::{DynamicPriority, Saved};
 use crate::change::{POOLS, Stale, World};
 use crate::cluster::Kind;
 use crate::config::Section;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 impl DynamicPriority {
     /// Serves `op`, if it is one of these.
@@ -21,12 +23,9 @@ impl DynamicPriority {
         Some(match op {
             "price" => Ok(json!({ "price": self.accounts.price().to_number() })),
             "accounts" => Ok(self.report(world)),
-            "setSpending" => self.change(request, |accounts, name, rate| {
-                accounts.set_rate(name, rate)
-            }),
-            "addBudget" => self.change(request, |accounts, name, credits| {
-                accounts.add_budget(name, credits)
-            }),
+            "advice" => self.advise(request, world),
+            "setSpending" => self.set_spending(request),
+            "addBudget" => self.add_budget(request),
             "addQueue" => self.add_queue(request),
             "removeQueue" => self.remove_queue(request, stale),
             "restoreAccounts" => self.restore_accounts(request, world, stale),
@@ -34,43 +33,59 @@ impl DynamicPriority {
         })
     }
 
-    fn change(
-        &mut self,
-        request: &Value,
-        change: impl FnOnce(&mut super::Accounts, &str, Credits) -> Result<(), AccountError>,
-    ) -> Result<Value, String> {
+    fn set_spending(&mut self, request: &Value) -> Result<Value, String> {
         let mut section = opened(request)?;
-        let name = queue(&mut section)?;
-        let value = section
-            .number("value", 0.0, Credits::MAX.to_number())
-            .map_err(|error| error.to_string())?
-            .ok_or("key `value`: expected a number of credits")?;
-        section.finish().map_err(|error| error.to_string())?;
-        let value = Credits::from_number(value).map_err(|error| error.to_string())?;
-        change(&mut self.accounts, &name, value).map_err(refused)?;
-        Ok(self.account(&name))
+        let queue = queue(&mut section)?;
+        let rate = amount(&mut section)?;
+        finish(section)?;
+        self.accounts.set_rate(&queue, rate).map_err(refused)?;
+        let answer = self.account(&queue);
+        self.ledger.note(|| Entry::Rate { queue, rate });
+        Ok(answer)
+    }
+
+    fn add_budget(&mut self, request: &Value) -> Result<Value, String> {
+        let mut section = opened(request)?;
+        let queue = queue(&mut section)?;
+        let amount = amount(&mut section)?;
+        let (by, why) = reason(&mut section)?;
+        finish(section)?;
+        self.accounts.add_budget(&queue, amount).map_err(refused)?;
+        let answer = self.account(&queue);
+        self.ledger.note(|| Entry::Granted {
+            queue,
+            amount,
+            by,
+            why,
+        });
+        Ok(answer)
     }
 
     fn add_queue(&mut self, request: &Value) -> Result<Value, String> {
         let mut section = opened(request)?;
-        let name = queue(&mut section)?;
-        section.finish().map_err(|error| error.to_string())?;
-        self.accounts.add(&name).map_err(refused)?;
-        self.opened.insert(name.clone());
-        Ok(self.account(&name))
+        let queue = queue(&mut section)?;
+        finish(section)?;
+        self.accounts.add(&queue).map_err(refused)?;
+        self.opened.insert(queue.clone());
+        let answer = self.account(&queue);
+        self.ledger.note(|| Entry::Opened { queue });
+        Ok(answer)
     }
 
     /// Its tasks run on as everybody's do who has no share.
     fn remove_queue(&mut self, request: &Value, stale: &mut Stale) -> Result<Value, String> {
         let mut section = opened(request)?;
-        let name = queue(&mut section)?;
-        section.finish().map_err(|error| error.to_string())?;
-        self.accounts.remove(&name).map_err(refused)?;
-        self.opened.insert(name.clone());
-        self.last.rows.remove(&name);
+        let queue = queue(&mut section)?;
+        let (by, why) = reason(&mut section)?;
+        finish(section)?;
+        self.accounts.remove(&queue).map_err(refused)?;
+        self.opened.insert(queue.clone());
+        self.last.rows.remove(&queue);
         self.take_over_quotas();
         stale.shares();
-        Ok(json!({ "queue": name }))
+        let answer = json!({ "queue": queue });
+        self.ledger.note(|| Entry::Closed { queue, by, why });
+        Ok(answer)
     }
 
     /// Takes over what `Engine::save` gave of this stage.
@@ -114,8 +129,11 @@ impl DynamicPriority {
                 }
             }
         }
+        let leaves = self.leaves.iter().enumerate();
+        let leaves: BTreeMap<&str, usize> =
+            leaves.map(|(i, leaf)| (leaf.name.as_str(), i)).collect();
         let queues = self.accounts.iter().map(|(name, account)| {
-            let leaf = self.leaves.iter().position(|leaf| leaf.name == name);
+            let leaf = leaves.get(name).copied();
             let meter = leaf.map(|leaf| &self.leaves[leaf].meter);
             let row = self.last.rows.get(name);
             let mut queue = self.account(name);
@@ -124,6 +142,7 @@ impl DynamicPriority {
             queue["used"] = json!(meter.map_or([0; POOLS], |meter| meter.running));
             queue["pending"] = json!(leaf.map_or([0; POOLS], |leaf| pending[leaf]));
             queue["debit"] = json!(row.map_or(0.0, |row| row.debit.to_number()));
+            queue["projection"] = self.projection(leaf, account, world);
             queue
         });
         let queues: Vec<Value> = queues.collect();
@@ -151,14 +170,14 @@ impl DynamicPriority {
     }
 }
 
-fn opened(request: &Value) -> Result<Section<'_>, String> {
+pub(super) fn opened(request: &Value) -> Result<Section<'_>, String> {
     let mut section = Section::new("", request).map_err(|error| error.to_string())?;
     section.value("op");
     Ok(section)
 }
 
 /// The queue's path; a name without `root.` is that user's queue.
-fn queue(section: &mut Section<'_>) -> Result<String, String> {
+pub(super) fn queue(section: &mut Section<'_>) -> Result<String, String> {
     let name = section.text("queue").map_err(|error| error.to_string())?;
     match name.filter(|name| !name.is_empty()) {
         Some(name) if name.starts_with("root.") => Ok(name.to_string()),
@@ -167,9 +186,36 @@ fn queue(section: &mut Section<'_>) -> Result<String, String> {
     }
 }
 
+/// The amount of credits that a request is about.
+fn amount(section: &mut Section<'_>) -> Result<Credits, String> {
+    if let Some(micro) = said(section.whole("micro", 0, Credits::MAX.micro()))? {
+        return Ok(Credits::from_micro(micro));
+    }
+    let value = said(section.number("value", 0.0, Credits::MAX.to_number()))?
+        .ok_or("key `value`: expected a number of credits")?;
+    Credits::from_number(value).map_err(|error| error.to_string())
+}
+
+/// Who asks for a change, and why: for the books.
+fn reason(section: &mut Section<'_>) -> Result<(String, String), String> {
+    let mut text = |key| said(section.text(key)).map(|text| text.map(str::to_string));
+    Ok((
+        text("by")?.unwrap_or_else(|| "host".to_string()),
+        text("why")?.unwrap_or_default(),
+    ))
+}
+
+pub(super) fn finish(section: Section<'_>) -> Result<(), String> {
+    said(section.finish())
+}
+
+pub(super) fn said<T>(result: Result<T, impl std::fmt::Display>) -> Result<T, String> {
+    result.map_err(|error| error.to_string())
+}
+
 fn refused(error: AccountError) -> String {
     let key = match error {
-        AccountError::Unknown | AccountError::Exists => "queue",
+        AccountError::Unknown | AccountError::Exists | AccountError::BadName => "queue",
         AccountError::BadAmount | AccountError::TooMuch => "value",
     };
     format!("key `{key}`: {error}")

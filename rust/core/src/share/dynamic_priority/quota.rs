@@ -74,6 +74,39 @@ pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) 
     }
 }
 
+/// The least bid of bidder `me` that buys `wanted` slots or more, the others' bids as they are:
+/// a higher bid never gets fewer (DP-2), so it can be searched. None if no bid does.
+pub fn least_bid(
+    bids: &[Credits],
+    me: usize,
+    slots: u32,
+    rounding: Rounding,
+    wanted: u32,
+) -> Option<Credits> {
+    let (mut below, mut enough) = (-1, Credits::MAX.micro());
+    if slots_at(bids, me, slots, rounding, Credits::MAX) < wanted {
+        return None;
+    }
+    while enough - below > 1 {
+        let middle = below + (enough - below) / 2;
+        let bid = Credits::from_micro(middle);
+        if slots_at(bids, me, slots, rounding, bid) < wanted {
+            below = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    Some(Credits::from_micro(enough))
+}
+
+/// What bidder `me` gets if it bids `bid` and the others what they do.
+pub fn slots_at(bids: &[Credits], me: usize, slots: u32, rounding: Rounding, bid: Credits) -> u32 {
+    let mut bids = bids.to_vec();
+    bids[me] = bid;
+    let price = bids.iter().fold(Credits::ZERO, |sum, bid| sum + *bid);
+    divide(&bids, price, slots, rounding)[me]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +228,31 @@ mod tests {
             for (bid, quota) in bids.iter().zip(&quotas) {
                 let real = bid.micro() as f64 * f64::from(slots) / price.micro() as f64;
                 prop_assert!((real - f64::from(*quota)).abs() < 1.0, "{real} against {quota}");
+            }
+        }
+
+        /// The least bid is enough, and a millionth less is not.
+        #[test]
+        fn the_least_bid_for_some_slots_is_the_least(
+            micro in prop::collection::vec(1i64..9_000_000, 2..12),
+            slots in 1u32..300,
+            which in 0usize..3,
+            part in 0u32..101,
+        ) {
+            let rounding = Rounding::NAMES[which].1;
+            let bids: Vec<Credits> = micro.iter().map(|m| Credits::from_micro(*m)).collect();
+            let wanted = slots * part / 100;
+            match least_bid(&bids, 1, slots, rounding, wanted) {
+                Some(least) => {
+                    prop_assert!(slots_at(&bids, 1, slots, rounding, least) >= wanted);
+                    let less = Credits::from_micro(least.micro() - 1);
+                    let fewer = slots_at(&bids, 1, slots, rounding, less) < wanted;
+                    prop_assert!(fewer || least == Credits::ZERO);
+                }
+                None => {
+                    let most = slots_at(&bids, 1, slots, rounding, Credits::MAX);
+                    prop_assert!(most < wanted);
+                }
             }
         }
 

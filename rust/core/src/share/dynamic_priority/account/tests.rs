@@ -343,7 +343,7 @@ fn when_slots_come_or_go_shares_stay_and_quotas_follow() {
     assert_eq!(quota("bob"), grant(1.5, [6, 3]));
     market.accounts.set_quotas([0, 15], &Policy::PAPER);
     let sam = market.accounts.get("sam").expect("known");
-    assert_eq!((sam.quota(0), sam.quota(1)), (0, 4));
+    assert_eq!(sam.quotas(), [0, 4]);
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn income_is_exact_over_uneven_steps() {
     let mut left = 3_600_000;
     for step in (1i64..).map(|i| i * 997 % 20_011 + 1) {
         let step = step.min(left);
-        accounts.pay_income(step);
+        accounts.pay_income(step, |_, _| {});
         left -= step;
         if left == 0 {
             break;
@@ -443,7 +443,7 @@ proptest! {
                 3 => accounts.set_income(&name(who), credits),
                 _ => Ok(()),
             };
-            accounts.pay_income(UNIT_MS);
+            accounts.pay_income(UNIT_MS, |_, _| {});
             let usage = (0..8).map(|i| {
                 let used = Usage { slot_ms: [slot_ms * i / 3, slot_ms / 2], active: i % 3 > 0 };
                 (name(i as usize), used)

@@ -1,5 +1,5 @@
 //! The mean length of tasks, tau: what was observed of a job, or else what is likely
-//! (RA-6, RA-11, RA-39). Counts and averages; knows nothing of goals.
+//! (RA-6, RA-11, RA-39). Counts and averages; knows nothing of goals or predictions.
 
 use crate::cluster::{Job, Kind};
 use crate::types::{JobId, Millis};
@@ -8,25 +8,26 @@ use std::collections::BTreeMap;
 
 /// A running mean in whole ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Mean {
+pub(crate) struct Mean {
     sum_ms: Millis,
     count: i64,
 }
 
 impl Mean {
-    fn add(&mut self, length_ms: Millis) {
+    pub(crate) fn add(&mut self, length_ms: Millis) {
         self.sum_ms = self.sum_ms.saturating_add(length_ms);
         self.count += 1;
     }
 
-    fn get(&self) -> Option<f64> {
+    /// None before the first.
+    pub(crate) fn get(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ms as f64 / self.count as f64)
     }
 }
 
 /// Lengths seen so far, by job and over the cluster, each by kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lengths {
+pub(crate) struct Lengths {
     jobs: BTreeMap<JobId, [Mean; 3]>,
     cluster: [Mean; 3],
     /// For a task of which nothing is known.
@@ -34,7 +35,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub(super) fn new(default_ms: Millis) -> Lengths {
+    pub(crate) fn new(default_ms: Millis) -> Lengths {
         Lengths {
             default_ms,
             ..Lengths::default()
@@ -42,30 +43,41 @@ impl Lengths {
     }
 
     /// A task of the job succeeded after so long.
-    pub(super) fn sample(&mut self, job: JobId, kind: Kind, length_ms: Millis) {
+    pub(crate) fn sample(&mut self, job: JobId, kind: Kind, length_ms: Millis) {
         let length_ms = length_ms.max(0);
         self.jobs.entry(job).or_default()[kind as usize].add(length_ms);
         self.cluster[kind as usize].add(length_ms);
     }
 
-    pub(super) fn forget(&mut self, job: JobId) {
+    pub(crate) fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
+    }
+
+    /// The mean of the job's own tasks, if any has succeeded.
+    pub(crate) fn own_ms(&self, job: JobId, kind: Kind) -> Option<f64> {
+        self.jobs
+            .get(&job)
+            .and_then(|means| means[kind as usize].get())
+    }
+
+    /// The mean over all jobs.
+    pub(crate) fn cluster_ms(&self, kind: Kind) -> Option<f64> {
+        self.cluster[kind as usize].get()
     }
 
     /// tau in ms: the mean of the job's own tasks, else its profile's, else the cluster's, else
     /// the default; never 0, which would be no work.
-    pub(super) fn task_ms(&self, job: &Job, kind: Kind) -> f64 {
-        let own = self.jobs.get(&job.facts.job);
-        let own = own.and_then(|means| means[kind as usize].get());
+    pub(crate) fn task_ms(&self, job: &Job, kind: Kind) -> f64 {
         let profile = || job.hints.task_ms.get(kind as usize).copied().flatten();
-        let known = own
+        let known = self
+            .own_ms(job.facts.job, kind)
             .or_else(|| profile().map(|ms| ms as f64))
-            .or_else(|| self.cluster[kind as usize].get());
+            .or_else(|| self.cluster_ms(kind));
         known.unwrap_or(self.default_ms as f64).max(1.0)
     }
 
     /// For a reload; see `load`.
-    pub(super) fn save(&self) -> Value {
+    pub(crate) fn save(&self) -> Value {
         let row = |means: &[Mean; 3]| means.map(|mean| json!([mean.sum_ms, mean.count]));
         let jobs: Vec<Value> = self
             .jobs
@@ -76,7 +88,7 @@ impl Lengths {
     }
 
     /// Takes over what `save` wrote; ignores what it cannot read.
-    pub(super) fn load(&mut self, saved: &Value) {
+    pub(crate) fn load(&mut self, saved: &Value) {
         let rows = saved["jobs"].as_array().map_or(&[][..], Vec::as_slice);
         for row in rows {
             if let Some(job) = row["job"].as_u64().and_then(|job| u32::try_from(job).ok()) {
@@ -98,13 +110,14 @@ fn means(saved: &Value) -> [Mean; 3] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::event::JobFacts;
     use crate::share::ShareNodeId;
     use crate::types::{QueueId, UserId};
 
-    fn job(id: u32) -> Job {
+    /// A job of which nothing is known.
+    pub(crate) fn job(id: u32) -> Job {
         let facts = JobFacts {
             job: JobId(id),
             queue: QueueId(0),

@@ -1,0 +1,123 @@
+//! What of a container's time is its launch: localization, a JVM, the first word to its master.
+//! Learnt over the whole cluster from the shortest containers; knows nothing of tasks.
+//!
+//! A container's time is its task's and its launch's, and only their sum is seen. The shortest
+//! containers are nearly all launch, so the median of the shortest twentieth of them, the
+//! fortieth part of all, is what a launch takes. Where even those are long, they tell nothing:
+//! then nothing is subtracted.
+
+use crate::types::Millis;
+
+/// A launch takes no longer, as far as this believes: a JVM's start and a small localization. A
+/// cluster whose shortest containers last longer runs no short tasks.
+const MAX_MS: Millis = 3_000;
+
+/// Width of a bucket: much less than any task, of which it is to be taken off.
+const STEP_MS: Millis = 50;
+
+const BUCKETS: usize = (MAX_MS / STEP_MS) as usize;
+
+/// The shortest of fewer containers may all be of one odd job.
+const SAMPLES_MIN: u32 = 40;
+
+/// With so many, all are halved: what was long ago counts less and less.
+const SAMPLES_MAX: u32 = 8_192;
+
+/// How long launches take.
+#[derive(Clone, Debug)]
+pub struct LaunchOverhead {
+    /// Containers by how long they ran, the short ones alone.
+    short: [u32; BUCKETS],
+    /// All containers, the long ones too.
+    all: u32,
+    /// The answer.
+    learnt_ms: Millis,
+}
+
+impl Default for LaunchOverhead {
+    fn default() -> LaunchOverhead {
+        LaunchOverhead {
+            short: [0; BUCKETS],
+            all: 0,
+            learnt_ms: 0,
+        }
+    }
+}
+
+impl LaunchOverhead {
+    /// What a launch takes, in ms; 0 until it is known.
+    pub fn ms(&self) -> Millis {
+        self.learnt_ms
+    }
+
+    /// A container whose task succeeded has ended, so long after its launch was seen.
+    pub(crate) fn learn(&mut self, ran_ms: Millis) {
+        if self.all >= SAMPLES_MAX {
+            self.all = 0;
+            let long = SAMPLES_MAX - self.short.iter().sum::<u32>();
+            for bucket in &mut self.short {
+                *bucket /= 2;
+                self.all += *bucket;
+            }
+            self.all += long / 2;
+        }
+        self.all += 1;
+        if let Some(bucket) = self.short.get_mut((ran_ms.max(0) / STEP_MS) as usize) {
+            *bucket += 1;
+        }
+        self.learnt_ms = self.median_of_the_shortest();
+    }
+
+    fn median_of_the_shortest(&self) -> Millis {
+        if self.all < SAMPLES_MIN {
+            return 0;
+        }
+        let rank = self.all.div_ceil(40);
+        let mut below = 0;
+        let bucket = self.short.iter().position(|count| {
+            below += count;
+            below >= rank
+        });
+        bucket.map_or(0, |bucket| bucket as Millis * STEP_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 95 containers of 20 s and 5 that do next to nothing: the third shortest of 100 decides.
+    #[test]
+    fn the_shortest_containers_tell() {
+        let mut overhead = LaunchOverhead::default();
+        (0..95).for_each(|_| overhead.learn(20_000));
+        assert_eq!(overhead.ms(), 0, "nothing short was seen");
+        for ran_ms in [2_900, 1_420, 1_210, 1_630, 1_060] {
+            overhead.learn(ran_ms);
+        }
+        assert_eq!(overhead.ms(), 1_400);
+    }
+
+    #[test]
+    fn too_few_containers_or_only_long_ones_tell_nothing() {
+        let mut overhead = LaunchOverhead::default();
+        (1..SAMPLES_MIN).for_each(|_| overhead.learn(1_000));
+        assert_eq!(overhead.ms(), 0);
+        overhead.learn(1_000);
+        assert_eq!(overhead.ms(), 1_000);
+        (0..10_000).for_each(|_| overhead.learn(4_000));
+        assert_eq!(overhead.ms(), 0, "one in two hundred is no twentieth");
+    }
+
+    /// Ten thousand with 1 s, then as many with 2 s: the old ones fade.
+    #[test]
+    fn what_was_long_ago_fades() {
+        let mut overhead = LaunchOverhead::default();
+        (0..10_000).for_each(|_| overhead.learn(1_000));
+        (0..100_000).for_each(|_| overhead.learn(2_000));
+        assert_eq!(overhead.ms(), 2_000);
+        overhead.learn(Millis::MIN);
+        overhead.learn(Millis::MAX);
+        assert_eq!(overhead.ms(), 2_000);
+    }
+}

@@ -1,0 +1,354 @@
+//! The allocations file of the original Fair Scheduler (FS-5, FS-7, FS-8): what pools are
+//! guaranteed and limited to, in XML or in the older plain form. A pure function of its text; who
+//! reads the file, and when, is the host's affair.
+//!
+//! What the file says of a pool goes before `queues` of `heddle.json`, value by value; of what it
+//! does not say, `heddle.json` decides. So a pool, or a value, that is taken out of the file has
+//! again what it has without one. What cannot be read refuses the whole file; what is not known
+//! is left out with a warning, as files of later versions of the scheduler have more in them.
+
+mod plain;
+#[cfg(test)]
+mod tests;
+mod xml;
+
+use super::queues::check_queue_path;
+use super::{Config, ConfigError, QueueConfig, Section};
+use crate::types::UserId;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+/// Larger files are refused before they are looked at: 10,000 pools take less.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Most pools, and most users. Queues stay once they are made, so the number is bounded.
+const NAMES_MAX: usize = 10_000;
+
+/// Longer names are typing errors.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Further warnings are only counted.
+const WARNINGS_MAX: usize = 20;
+
+/// So much of what was found is repeated in a message.
+const SHOWN_MAX: usize = 60;
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, from 1; 0 when it is the whole file.
+    pub line: u32,
+    /// What was expected there, what was found, and what to do.
+    pub problem: String,
+}
+
+impl Fault {
+    fn new(line: u32, problem: impl Into<String>) -> Fault {
+        let problem = problem.into();
+        Fault { line, problem }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.problem),
+            line => write!(f, "line {line}: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What the file says of one pool; `None` where it says nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// The path of its queue.
+    pub path: String,
+    /// Map slots that are guaranteed to its jobs.
+    pub min_maps: Option<u32>,
+    /// Reduce slots that are guaranteed to its jobs.
+    pub min_reduces: Option<u32>,
+    /// How many jobs may run at once.
+    pub max_running_jobs: Option<u32>,
+    /// Its share against other pools.
+    pub weight: Option<f64>,
+}
+
+/// What the file says of one user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// How many jobs may run at once; `None` for as many as of others.
+    pub max_running_jobs: Option<u32>,
+}
+
+/// What stands in an allocations file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allocations {
+    /// In the order of the file, each path once.
+    pub pools: Vec<Pool>,
+    /// In the order of the file, each name once.
+    pub users: Vec<User>,
+    /// `userMaxJobsDefault`: jobs that a user runs at once who is not named.
+    pub user_max_jobs: Option<u32>,
+    /// `poolMaxJobsDefault`: jobs that a pool runs at once of which nothing else is said.
+    pub pool_max_jobs: Option<u32>,
+    /// What was left out.
+    pub warnings: Vec<Fault>,
+}
+
+impl Allocations {
+    /// Reads the text of a file; its first character tells which form it has.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line. Nothing of such a file is to be used.
+    pub fn parse(text: &str) -> Result<Allocations, Fault> {
+        if text.len() > BYTES_MAX {
+            let problem = format!("is larger than {BYTES_MAX} bytes; expected a list of pools");
+            return Err(Fault::new(0, problem));
+        }
+        // What hosts put in the place of bytes that are no UTF-8.
+        if let Some(at) = text.find('\u{fffd}') {
+            let problem = "expected UTF-8, found other bytes; save the file as UTF-8";
+            return Err(Fault::new(line_of(text, at), problem));
+        }
+        let text = text.trim_start_matches('\u{feff}');
+        let mut draft = Draft::default();
+        match text.trim_start().chars().next() {
+            Some('<') => xml::read(text, &mut draft)?,
+            Some(_) => plain::read(text, &mut draft)?,
+            None => {
+                // More often a full disk than a decision.
+                let problem = "is empty; to allocate nothing write <allocations/>";
+                return Err(Fault::new(0, problem));
+            }
+        }
+        Ok(draft.finish())
+    }
+
+    /// Lets it go before what `config` says. `users` are the host's numbers of the users named
+    /// here; whoever has none has no jobs.
+    pub(super) fn apply(&self, config: &mut Config, users: &BTreeMap<String, UserId>) {
+        let known = config.queues.iter().enumerate();
+        let known: BTreeMap<String, usize> =
+            known.map(|(at, queue)| (queue.path.clone(), at)).collect();
+        for pool in &self.pools {
+            let at = known.get(&pool.path).copied().unwrap_or_else(|| {
+                config.queues.push(QueueConfig {
+                    only_allocated: true,
+                    ..QueueConfig::new(&pool.path)
+                });
+                config.queues.len() - 1
+            });
+            let queue = &mut config.queues[at];
+            queue.min_maps = pool.min_maps.unwrap_or(queue.min_maps);
+            queue.min_reduces = pool.min_reduces.unwrap_or(queue.min_reduces);
+            queue.max_running_jobs = pool.max_running_jobs.or(queue.max_running_jobs);
+            queue.weight = pool.weight.unwrap_or(queue.weight);
+        }
+        config.pool_max_jobs = self.pool_max_jobs;
+        let deficit = &mut config.deficit;
+        deficit.user_max_jobs = self.user_max_jobs.or(deficit.user_max_jobs);
+        let limited = self.users.iter().filter_map(|user| {
+            let number = users.get(&user.name)?;
+            Some((*number, user.max_running_jobs?))
+        });
+        deficit.user_limits = limited.collect();
+    }
+}
+
+/// An allocations file that is being read.
+#[derive(Default)]
+struct Draft {
+    read: Allocations,
+    /// The line in which each pool and each user stands.
+    pool_lines: BTreeMap<String, u32>,
+    user_lines: BTreeMap<String, u32>,
+    warnings: usize,
+    last_warning: u32,
+}
+
+impl Draft {
+    fn warn(&mut self, line: u32, problem: impl Into<String>) {
+        self.warnings += 1;
+        self.last_warning = line;
+        if self.warnings <= WARNINGS_MAX {
+            self.read.warnings.push(Fault::new(line, problem));
+        }
+    }
+
+    /// The pool that `name` names, with nothing said of it yet.
+    fn pool(&mut self, line: u32, name: &str) -> Result<Pool, Fault> {
+        let name = checked(line, "pool", name)?;
+        if name == "root" {
+            let problem = "`root` is the queue above all pools; write `root.root` for the pool of \
+                           the user of that name";
+            return Err(Fault::new(line, problem));
+        }
+        let path = if name.starts_with("root.") {
+            name.to_owned()
+        } else {
+            format!("root.{name}")
+        };
+        check_queue_path("name", &path).map_err(|error| Fault::new(line, error.problem))?;
+        once(&mut self.pool_lines, "pool", &path, line)?;
+        if path.len() > name.len()
+            && let Some((above, last)) = name.rsplit_once('.')
+        {
+            let own = name.replace('.', "_dot_");
+            let problem = format!(
+                "pool `{name}` is the pool `{last}` below `{above}`; write `{path}` to say so, or \
+                 `{own}` for the pool of the user `{name}`"
+            );
+            self.warn(line, problem);
+        }
+        Ok(Pool {
+            path,
+            min_maps: None,
+            min_reduces: None,
+            max_running_jobs: None,
+            weight: None,
+        })
+    }
+
+    /// The user of that name, with nothing said of them yet.
+    fn user(&mut self, line: u32, name: &str) -> Result<User, Fault> {
+        let name = checked(line, "user", name)?.to_owned();
+        once(&mut self.user_lines, "user", &name, line)?;
+        Ok(User {
+            name,
+            max_running_jobs: None,
+        })
+    }
+
+    fn finish(mut self) -> Allocations {
+        if let Some(more) = self.warnings.checked_sub(WARNINGS_MAX).filter(|n| *n > 0) {
+            let problem = format!("and {more} more like these, this the last");
+            self.read
+                .warnings
+                .push(Fault::new(self.last_warning, problem));
+        }
+        self.read
+    }
+}
+
+/// A name without the space around it, if it can be one.
+fn checked<'a>(line: u32, what: &str, name: &'a str) -> Result<&'a str, Fault> {
+    let name = name.trim();
+    let problem = if name.is_empty() {
+        format!("expected the name of a {what}, found none")
+    } else if name.len() > NAME_BYTES_MAX || name.contains(char::is_control) {
+        format!(
+            "expected the name of a {what}, at most {NAME_BYTES_MAX} bytes and no control \
+             characters, found {}",
+            shown(name)
+        )
+    } else {
+        return Ok(name);
+    };
+    Err(Fault::new(line, problem))
+}
+
+/// Notes the line of a name, which must not have one yet.
+fn once(lines: &mut BTreeMap<String, u32>, what: &str, name: &str, line: u32) -> Result<(), Fault> {
+    if lines.len() >= NAMES_MAX {
+        let problem = format!("more than {NAMES_MAX} {what}s; remove those that nobody uses");
+        return Err(Fault::new(line, problem));
+    }
+    match lines.entry(name.to_owned()) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(line);
+            Ok(())
+        }
+        Entry::Occupied(before) => {
+            let problem = format!(
+                "{what} `{name}` stands in line {} already; merge the two",
+                before.get()
+            );
+            Err(Fault::new(line, problem))
+        }
+    }
+}
+
+/// Reads a number of slots or jobs.
+fn count(line: u32, what: &str, text: &str) -> Result<u32, Fault> {
+    let digits = text.trim();
+    let parsed = digits.parse().ok();
+    // `parse` would take a sign, too.
+    parsed
+        .filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
+        .ok_or_else(|| {
+            let problem = format!(
+                "{what}: expected a whole number from 0 to {}, found {}",
+                u32::MAX,
+                shown(digits)
+            );
+            Fault::new(line, problem)
+        })
+}
+
+/// Reads the weight of a pool; the bounds are those of `heddle.json`.
+fn weight(line: u32, text: &str) -> Result<f64, Fault> {
+    let digits = text.trim();
+    let parsed = digits.parse::<f64>().ok();
+    parsed
+        .filter(|weight| (0.0..=1e9).contains(weight))
+        // No negative zero.
+        .map(|weight| weight + 0.0)
+        .ok_or_else(|| {
+            let problem = format!(
+                "weight: expected a number from 0 to 1000000000, found {}",
+                shown(digits)
+            );
+            Fault::new(line, problem)
+        })
+}
+
+/// What was found, as a message may show it.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+/// The line in which the byte at `at` stands.
+fn line_of(text: &str, at: usize) -> u32 {
+    let before = text.as_bytes()[..at].iter();
+    1 + before.filter(|byte| **byte == b'\n').count() as u32
+}
+
+/// `allocations_file` of heddle.json: where the host finds the file. Only its form is checked.
+pub(super) fn read_key(root: &mut Section<'_>) -> Result<(), ConfigError> {
+    match root.text("allocations_file")? {
+        Some(path) if path.trim().is_empty() => Err(ConfigError::new(
+            "allocations_file",
+            "expected the path of a file, found none; remove the key to have no such file",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// `users` of a setup or of a reload: the host's number of each name.
+pub(super) fn read_users(
+    section: &mut Section<'_>,
+) -> Result<BTreeMap<String, UserId>, ConfigError> {
+    let mut users = BTreeMap::new();
+    if let Some(object) = section.value("users") {
+        let key = section.key("users");
+        let numbers = object.as_object().into_iter().flatten();
+        for (name, number) in numbers {
+            let number = number
+                .as_u64()
+                .and_then(|number| u32::try_from(number).ok());
+            let number = number.ok_or_else(|| {
+                ConfigError::new(format!("{key}.{name}"), "expected the number of a user")
+            })?;
+            users.insert(name.clone(), UserId(number));
+        }
+    }
+    Ok(users)
+}

@@ -1,0 +1,222 @@
+//! The allocations file in XML. DTDs, and with them entities of one's own, are refused: a file of
+//! a few lines could otherwise be gigabytes, or another file of the host.
+
+use super::{Draft, Fault, Pool, User, count, line_of, shown, weight};
+use crate::config::unknown;
+use roxmltree::{Document, Error, Node, ParsingOptions};
+
+/// Elements, texts and comments together: more than the most pools have.
+const NODES_MAX: u32 = 500_000;
+
+const IN_ALLOCATIONS: &[&str] = &["pool", "user", "userMaxJobsDefault", "poolMaxJobsDefault"];
+const IN_POOL: &[&str] = &["minMaps", "minReduces", "maxRunningJobs", "weight"];
+const IN_USER: &[&str] = &["maxRunningJobs"];
+
+/// Elements that came after the deficits went, most of them for preemption. To suggest the nearest
+/// of ours would be bad advice: `maxMaps` is no misspelt `minMaps`.
+const OF_LATER_VERSIONS: &[&str] = &[
+    "maxMaps",
+    "maxReduces",
+    "schedulingMode",
+    "minSharePreemptionTimeout",
+    "fairSharePreemptionTimeout",
+    "defaultMinSharePreemptionTimeout",
+    "defaultPoolSchedulingMode",
+    "poolMaxJobsPerUser",
+];
+
+pub(super) fn read(text: &str, draft: &mut Draft) -> Result<(), Fault> {
+    let options = ParsingOptions {
+        allow_dtd: false,
+        nodes_limit: NODES_MAX,
+        ..ParsingOptions::default()
+    };
+    // Nothing may stand before an XML declaration; in a file written by hand an empty line does.
+    let skipped = text.len() - text.trim_start().len();
+    let lines_skipped = line_of(text, skipped) - 1;
+    let document = Document::parse_with_options(&text[skipped..], options)
+        .map_err(|error| refused(text, lines_skipped, &error))?;
+    let newlines = text[skipped..].match_indices('\n').map(|(at, _)| at);
+    let reader = Reader {
+        newlines: newlines.collect(),
+        lines_skipped,
+    };
+    let root = document.root_element();
+    if root.tag_name().name() != "allocations" {
+        let problem = format!(
+            "the root is <{}>; expected <allocations>",
+            shown(root.tag_name().name()).trim_matches('"')
+        );
+        return Err(Fault::new(reader.line(root), problem));
+    }
+    reader.allocations(root, draft)
+}
+
+fn refused(text: &str, lines_skipped: u32, error: &Error) -> Fault {
+    match error {
+        Error::DtdDetected => {
+            let at = text.find("<!DOCTYPE").unwrap_or(0);
+            let problem = "a document type is not accepted, nor are entities; remove it";
+            Fault::new(line_of(text, at), problem)
+        }
+        Error::NodesLimitReached => {
+            Fault::new(0, format!("has more than {NODES_MAX} elements and texts"))
+        }
+        Error::UnclosedRootNode | Error::NoRootNode => {
+            let problem = format!("{error}; expected </allocations>. Is the file whole?");
+            Fault::new(line_of(text, text.trim_end().len()), problem)
+        }
+        error => {
+            let line = error.pos().row + lines_skipped;
+            Fault::new(line, format!("{error}; expected XML"))
+        }
+    }
+}
+
+/// Knows lines. The document counts them from its beginning each time that it is asked, which in a
+/// file of 10,000 pools takes seconds, under the scheduler's lock.
+struct Reader {
+    newlines: Vec<usize>,
+    lines_skipped: u32,
+}
+
+impl Reader {
+    fn line(&self, node: Node<'_, '_>) -> u32 {
+        let start = node.range().start;
+        let before = self.newlines.partition_point(|newline| *newline < start);
+        1 + before as u32 + self.lines_skipped
+    }
+
+    fn allocations(&self, root: Node<'_, '_>, draft: &mut Draft) -> Result<(), Fault> {
+        self.attributes(root, &[], draft);
+        let (mut users, mut pools) = (None, None);
+        for element in self.elements(root)? {
+            let line = self.line(element);
+            match element.tag_name().name() {
+                "pool" => {
+                    let pool = self.pool(element, draft)?;
+                    draft.read.pools.push(pool);
+                }
+                "user" => {
+                    let user = self.user(element, draft)?;
+                    draft.read.users.push(user);
+                }
+                "userMaxJobsDefault" => self.whole(element, &mut users)?,
+                "poolMaxJobsDefault" => self.whole(element, &mut pools)?,
+                other => left_out(line, other, IN_ALLOCATIONS, draft),
+            }
+        }
+        draft.read.user_max_jobs = users;
+        draft.read.pool_max_jobs = pools;
+        Ok(())
+    }
+
+    fn pool(&self, element: Node<'_, '_>, draft: &mut Draft) -> Result<Pool, Fault> {
+        let line = self.line(element);
+        self.attributes(element, &["name"], draft);
+        let mut pool = draft.pool(line, self.name(element, "ads")?)?;
+        for value in self.elements(element)? {
+            let line = self.line(value);
+            match value.tag_name().name() {
+                "minMaps" => self.whole(value, &mut pool.min_maps)?,
+                "minReduces" => self.whole(value, &mut pool.min_reduces)?,
+                "maxRunningJobs" => self.whole(value, &mut pool.max_running_jobs)?,
+                "weight" => {
+                    let read = weight(line, &self.text(value)?)?;
+                    self.once(value, &mut pool.weight, read)?;
+                }
+                other => left_out(line, other, IN_POOL, draft),
+            }
+        }
+        Ok(pool)
+    }
+
+    fn user(&self, element: Node<'_, '_>, draft: &mut Draft) -> Result<User, Fault> {
+        let line = self.line(element);
+        self.attributes(element, &["name"], draft);
+        let mut user = draft.user(line, self.name(element, "alice")?)?;
+        for value in self.elements(element)? {
+            match value.tag_name().name() {
+                "maxRunningJobs" => self.whole(value, &mut user.max_running_jobs)?,
+                other => left_out(self.line(value), other, IN_USER, draft),
+            }
+        }
+        Ok(user)
+    }
+
+    fn name<'n>(&self, element: Node<'n, '_>, example: &str) -> Result<&'n str, Fault> {
+        element.attribute("name").ok_or_else(|| {
+            let tag = element.tag_name().name();
+            let problem = format!("expected a name, such as <{tag} name=\"{example}\">");
+            Fault::new(self.line(element), problem)
+        })
+    }
+
+    /// The elements in `parent`. A text between them belongs to none, so something is wrong with
+    /// those around it.
+    fn elements<'n, 'i>(&self, parent: Node<'n, 'i>) -> Result<Vec<Node<'n, 'i>>, Fault> {
+        let mut elements = Vec::new();
+        for child in parent.children() {
+            let text = child.text().unwrap_or_default().trim();
+            if child.is_element() {
+                elements.push(child);
+            } else if child.is_text() && !text.is_empty() {
+                let tag = parent.tag_name().name();
+                let problem = format!("expected elements in <{tag}>, found {}", shown(text));
+                return Err(Fault::new(self.line(parent), problem));
+            }
+        }
+        Ok(elements)
+    }
+
+    /// The text of an element that has nothing else in it, but for comments.
+    fn text(&self, element: Node<'_, '_>) -> Result<String, Fault> {
+        if let Some(inside) = element.children().find(Node::is_element) {
+            let problem = format!(
+                "{}: expected a number, found the element <{}>",
+                element.tag_name().name(),
+                shown(inside.tag_name().name()).trim_matches('"')
+            );
+            return Err(Fault::new(self.line(inside), problem));
+        }
+        let texts = element.children().filter(Node::is_text);
+        Ok(texts.filter_map(|text| text.text()).collect())
+    }
+
+    fn whole(&self, element: Node<'_, '_>, value: &mut Option<u32>) -> Result<(), Fault> {
+        let tag = element.tag_name().name();
+        let read = count(self.line(element), tag, &self.text(element)?)?;
+        self.once(element, value, read)
+    }
+
+    fn once<T>(&self, element: Node<'_, '_>, value: &mut Option<T>, read: T) -> Result<(), Fault> {
+        if value.replace(read).is_none() {
+            return Ok(());
+        }
+        let tag = element.tag_name().name();
+        let problem = format!("{tag} stands here a second time; remove one of the two");
+        Err(Fault::new(self.line(element), problem))
+    }
+
+    fn attributes(&self, element: Node<'_, '_>, known: &[&str], draft: &mut Draft) {
+        for attribute in element.attributes() {
+            let name = attribute.name();
+            if !known.contains(&name) {
+                let (tag, name) = (element.tag_name().name(), shown(name));
+                let problem = format!("attribute {name} of <{tag}> is not known and left out");
+                draft.warn(self.line(element), problem);
+            }
+        }
+    }
+}
+
+/// Warns of an element that nobody reads.
+fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) {
+    let problem = if OF_LATER_VERSIONS.contains(&name) {
+        format!("<{name}> is of later versions of the Fair Scheduler and left out")
+    } else {
+        let name = shown(name);
+        format!("{}; it is left out", unknown(name.trim_matches('"'), known))
+    };
+    draft.warn(line, problem);
+}

@@ -1,0 +1,156 @@
+//! What would change that an ask waits: worked out with the functions that decide, on copies of
+//! what they look at. Changes nothing.
+
+use super::Engine;
+use super::index::entry;
+use super::survey::shortage;
+use super::why::next_level;
+use crate::cluster::Job;
+use crate::explain::{Ahead, Asked, Held, Reason, Remedy};
+use crate::resource::RESOURCE_TYPES_MAX;
+use crate::types::{Locality, QueueId};
+
+impl Engine {
+    pub(super) fn remedies(&self, asked: &Asked<'_>, reason: &Reason) -> Vec<Remedy> {
+        match *reason {
+            Reason::JobLimit { .. } => self.more_running_jobs(asked.job),
+            Reason::TooLarge(lacking) => vec![Remedy::Node {
+                resource: lacking.resource,
+                amount: lacking.wanted,
+                free: false,
+            }],
+            Reason::Room { shortage, .. } => vec![Remedy::Node {
+                resource: shortage.resource,
+                amount: shortage.wanted,
+                free: true,
+            }],
+            Reason::QueueLimit { .. } => self.larger_queues(asked),
+            Reason::MasterLimit { queue, .. } => self.more_masters(asked, queue),
+            Reason::Held(held) => released(held),
+            Reason::Quota { .. } | Reason::Share { .. } => {
+                self.share.remedies(asked, &self.world())
+            }
+            Reason::Behind { ahead, .. } => self.higher_priority(asked, ahead),
+            Reason::Locality { level, until_ms } => {
+                let widened = |at_ms| Remedy::Time {
+                    at_ms,
+                    level: Some(self.place.start(next_level(level))),
+                };
+                until_ms.map(widened).into_iter().collect()
+            }
+            Reason::Racks { data, until_ms } => vec![Remedy::Time {
+                at_ms: until_ms,
+                level: Some(if data {
+                    Locality::OffSwitch
+                } else {
+                    Locality::RackLocal
+                }),
+            }],
+            Reason::Refused { until_ms, .. } => vec![Remedy::Time {
+                at_ms: until_ms,
+                level: None,
+            }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The least limits, of all queues on the path that have one, with which it would run.
+    fn more_running_jobs(&self, job: &Job) -> Vec<Remedy> {
+        let path = self.cluster.queues.path_up(job.facts.queue);
+        path.filter_map(|queue| {
+            let max = queue.max_running_jobs()?;
+            let limit = queue.runnable_jobs + self.waiting_before(job, queue.id) + 1;
+            (limit > max).then_some(Remedy::RunningJobs {
+                queue: queue.id,
+                limit,
+            })
+        })
+        .collect()
+    }
+
+    /// The least `max_share` of all queues on the path that one more container would exceed.
+    fn larger_queues(&self, asked: &Asked<'_>) -> Vec<Remedy> {
+        let size = asked.size();
+        let mut remedies = Vec::new();
+        for at in self.tree.path_up(asked.job.leaf) {
+            let node = self.tree.node(at);
+            if shortage(&size, &(node.max_share - node.used)).is_none() {
+                continue;
+            }
+            for i in 0..RESOURCE_TYPES_MAX {
+                let limit = node.used[i] + size[i];
+                if size[i] > 0 && limit > node.max_share[i] {
+                    remedies.push(Remedy::MaxShare {
+                        queue: node.queue,
+                        resource: i as u8,
+                        limit,
+                    });
+                }
+            }
+        }
+        remedies
+    }
+
+    /// The least `max_am_share`, in thousandths, with which its master and those before it fit.
+    fn more_masters(&self, asked: &Asked<'_>, queue: QueueId) -> Vec<Remedy> {
+        let node = self.tree.node(asked.job.leaf);
+        let wanted = self.masters_before(asked) + asked.size();
+        let fits = |per_mille: u32| node.masters_fit(&wanted, f64::from(per_mille) / 1_000.0);
+        if !fits(1_000) {
+            return Vec::new();
+        }
+        let (mut below, mut enough) = (0, 1_000);
+        while enough - below > 1 {
+            let middle = (below + enough) / 2;
+            if fits(middle) {
+                enough = middle;
+            } else {
+                below = middle;
+            }
+        }
+        vec![Remedy::MasterShare {
+            queue,
+            per_mille: enough,
+        }]
+    }
+
+    /// The least application priority with which the order's keys would put the job first, if
+    /// they depend on it.
+    fn higher_priority(&self, asked: &Asked<'_>, ahead: Ahead) -> Vec<Remedy> {
+        let Some(first) = self.cluster.job(ahead.first) else {
+            return Vec::new();
+        };
+        let keys = first
+            .pending()
+            .map(|ask| entry(first, ask).order)
+            .min()
+            .map(|key| (key, first.facts.job));
+        let mut raised = Job::new(asked.job.facts, asked.job.leaf);
+        raised.hints = asked.job.hints;
+        (raised.running, raised.done) = (asked.job.running, asked.job.done);
+        let mut goes_first = |priority: i32| {
+            raised.facts.priority = priority;
+            let key = self.order.key(&raised, asked.kind);
+            keys.is_some_and(|first| (key, raised.facts.job) < first)
+        };
+        let above = first.facts.priority.saturating_add(1);
+        let candidates = [first.facts.priority, above].into_iter();
+        candidates
+            .filter(|priority| *priority > asked.job.facts.priority)
+            .find(|priority| goes_first(*priority))
+            .map(|priority| Remedy::Priority { priority })
+            .into_iter()
+            .collect()
+    }
+}
+
+fn released(held: Held) -> Vec<Remedy> {
+    match held {
+        Held::SlowStart { done, needed } => vec![Remedy::Maps {
+            more: needed.saturating_sub(done),
+        }],
+        Held::MaxTasks { running, .. } => vec![Remedy::MaxTasks { limit: running + 1 }],
+        Held::UserJobs { needed, .. } => vec![Remedy::UserJobs { limit: needed }],
+        Held::Unsaid => Vec::new(),
+    }
+}

@@ -1,0 +1,108 @@
+//! What the nodes have for one size of container, for explanations: how many could ever hold it,
+//! have room now, or have room but no slot. Goes over all nodes, so never on a heartbeat.
+
+use super::Engine;
+use crate::backlog::{ShapeId, ShapeSize};
+use crate::cluster::Node;
+use crate::explain::Shortage;
+use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::types::{JobId, Millis, NodeId};
+
+/// The nodes as one shape sees them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Survey {
+    /// Nodes of its label that are up.
+    pub(super) nodes: u32,
+    /// How many of them are large enough.
+    pub(super) large: u32,
+    /// How many have room and a slot, and are not held.
+    pub(super) ready: u32,
+    /// How many have room but no slot of its pool.
+    pub(super) slotless: u32,
+    /// Whether the order stage takes slots of one of those.
+    pub(super) foreign: bool,
+    /// How many have room and are held for another size, and until when the first is.
+    pub(super) held: Option<(u32, Millis)>,
+    /// What the largest node lacks, if none is large enough.
+    pub(super) too_small: Option<Shortage>,
+    /// Where most is free of those that are large enough.
+    pub(super) roomiest: Option<NodeId>,
+}
+
+/// What `wanted` lacks most in `room`; none if it fits.
+pub(super) fn shortage(wanted: &Resource, room: &Resource) -> Option<Shortage> {
+    let lacking = |i: &usize| wanted[*i] > 0 && wanted[*i] > room[*i];
+    let part = |i: &usize| room[*i].max(0) as f64 / wanted[*i] as f64;
+    let scarcest = (0..RESOURCE_TYPES_MAX).filter(lacking);
+    let i = scarcest.min_by(|a, b| part(a).total_cmp(&part(b)))?;
+    Some(Shortage {
+        resource: i as u8,
+        wanted: wanted[i],
+        most: room[i].max(0),
+    })
+}
+
+impl Engine {
+    pub(super) fn survey(&self, shape: ShapeId) -> Survey {
+        let size = self.backlog.shapes.get(shape).size;
+        let mut survey = Survey::default();
+        let mut largest: Option<&Node> = None;
+        let mut roomiest: Option<&Node> = None;
+        for node in self.nodes_for(&size) {
+            survey.nodes += 1;
+            if largest.is_none_or(|other| size_of(other) < size_of(node)) {
+                largest = Some(node);
+            }
+            if !size.resource.fits_in(&node.facts.capacity) {
+                continue;
+            }
+            survey.large += 1;
+            if roomiest.is_none_or(|other| other.free.memory_mb() < node.free.memory_mb()) {
+                roomiest = Some(node);
+            }
+            if size.resource.fits_in(&node.free) {
+                self.count_room(shape, &size, node, &mut survey);
+            }
+        }
+        if survey.large == 0 {
+            let capacity = largest.map(|node| node.facts.capacity);
+            survey.too_small = capacity.and_then(|capacity| shortage(&size.resource, &capacity));
+        }
+        survey.roomiest = roomiest.map(|node| node.facts.node);
+        survey
+    }
+
+    fn count_room(&self, shape: ShapeId, size: &ShapeSize, node: &Node, survey: &mut Survey) {
+        let held = self.reservations.get(&node.facts.node);
+        if size.pool.is_some_and(|pool| self.full_pools(node)[pool]) {
+            survey.slotless += 1;
+            let allowed = size.pool.and_then(|pool| self.order.slots(node, pool));
+            survey.foreign |= allowed.is_some();
+        } else if let Some(held) = held.filter(|held| held.shape != shape) {
+            let (count, until_ms) = survey.held.unwrap_or((0, held.until_ms));
+            survey.held = Some((count + 1, until_ms.min(held.until_ms)));
+        } else {
+            survey.ready += 1;
+        }
+    }
+
+    /// The nodes that containers of a size may run on at all.
+    pub(super) fn nodes_for(&self, size: &ShapeSize) -> impl Iterator<Item = &Node> {
+        let partition = size.partition;
+        let usable =
+            move |node: &&Node| node.facts.schedulable && node.facts.partition == partition;
+        self.cluster.nodes().filter(usable)
+    }
+
+    /// A node that is held for a job.
+    pub(super) fn held_for(&self, job: JobId) -> Option<NodeId> {
+        let mut held = self.reservations.iter();
+        held.find(|(_, held)| held.job == job)
+            .map(|(node, _)| *node)
+    }
+}
+
+fn size_of(node: &Node) -> (i64, i64) {
+    let capacity = &node.facts.capacity;
+    (capacity.memory_mb(), capacity.vcores())
+}

@@ -1,0 +1,341 @@
+//! Why a job's asks wait: the questions of the search, asked in the order in which it asks them,
+//! until one is answered with no. Worked out on request, and on the tick for a few jobs at a time;
+//! changes nothing. What would change the answer is in `remedy.rs`.
+
+use super::Engine;
+use super::index::{entry, is_due};
+use super::survey::{Survey, shortage};
+use crate::backlog::{Entry, ShapeId};
+use crate::change::World;
+use crate::cluster::{Job, Kind, Node, Standing};
+use crate::explain::{Ahead, Asked, Reason, Wait};
+use crate::resource::Resource;
+use crate::types::{JobId, Locality, Millis, QueueId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Surveys of the sizes that were looked at; one serves all jobs that ask for the same.
+pub(super) type Surveys = BTreeMap<ShapeId, Survey>;
+
+impl Engine {
+    pub(super) fn world(&self) -> World<'_> {
+        World {
+            now: self.now,
+            cluster: &self.cluster,
+            tree: &self.tree,
+            slots: self.slots,
+            config: &self.setup.config,
+            evicting: &self.evicting,
+        }
+    }
+
+    /// What a job waits for: its ApplicationMaster, maps, reduces and other containers apart, of
+    /// each the ask that is served first.
+    pub(super) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
+        let asks = self.asked(job);
+        let wait = |(asked, pending): (Asked<'_>, u32)| {
+            let survey = surveys
+                .entry(asked.ask.shape)
+                .or_insert_with(|| self.survey(asked.ask.shape));
+            let ahead = self.ahead(&asked, ahead_max);
+            let reason = self.why(&asked, survey, ahead);
+            Wait {
+                kind: asked.kind,
+                am: asked.ask.facts.am,
+                pending,
+                reason,
+                ahead,
+                remedies: self.remedies(&asked, &reason),
+            }
+        };
+        asks.into_iter().map(wait).collect()
+    }
+
+    /// The first of these alone, without what would change it.
+    pub(super) fn first_wait(
+        &self,
+        job: &Job,
+        surveys: &mut Surveys,
+        ahead_max: u32,
+    ) -> Option<Reason> {
+        let (asked, _) = self.asked(job).into_iter().next()?;
+        let survey = surveys
+            .entry(asked.ask.shape)
+            .or_insert_with(|| self.survey(asked.ask.shape));
+        Some(self.why(&asked, survey, self.ahead(&asked, ahead_max)))
+    }
+
+    /// Of each class of pending asks the first, with how many containers the class wants.
+    fn asked<'a>(&self, job: &'a Job) -> Vec<(Asked<'a>, u32)> {
+        let mut classes: BTreeMap<(bool, Kind), (Asked<'a>, u32)> = BTreeMap::new();
+        for ask in job.pending() {
+            let kind = job.kind(ask.facts.priority);
+            let pool = self.backlog.shapes.get(ask.shape).size.pool;
+            let asked = Asked {
+                job,
+                ask,
+                kind,
+                pool,
+            };
+            let (first, pending) = classes.entry((!ask.facts.am, kind)).or_insert((asked, 0));
+            *pending = pending.saturating_add(ask.facts.count);
+            if ask.facts.priority < first.ask.facts.priority {
+                *first = asked;
+            }
+        }
+        classes.into_values().collect()
+    }
+
+    fn why(&self, asked: &Asked<'_>, survey: &Survey, ahead: Option<Ahead>) -> Reason {
+        let job = asked.job;
+        if !job.runnable {
+            return self.job_limit(job);
+        }
+        if survey.nodes == 0 {
+            let partition = asked.ask.facts.partition;
+            return Reason::NoNodes { partition };
+        }
+        if let Some(shortage) = survey.too_small {
+            return Reason::TooLarge(shortage);
+        }
+        if !is_due(job, asked.ask) {
+            return Reason::Held(self.order.held(job, asked.kind, &self.world()));
+        }
+        if let Some(reason) = self.over_limit(asked) {
+            return reason;
+        }
+        if survey.ready > 0 {
+            return self.with_room(asked, survey);
+        }
+        if let Some(reason) = self.share.explain(asked, &self.world()) {
+            return reason;
+        }
+        if let Some(ahead) = ahead {
+            return self.behind(asked, ahead);
+        }
+        self.without_room(asked, survey)
+    }
+
+    fn job_limit(&self, job: &Job) -> Reason {
+        let queues = &self.cluster.queues;
+        let mut path = queues.path_up(job.facts.queue);
+        let reached = path.find_map(|queue| {
+            let max = queue.max_running_jobs()?;
+            (queue.runnable_jobs >= max).then_some((queue.id, queue.runnable_jobs, max))
+        });
+        match reached {
+            Some((queue, running, max)) => Reason::JobLimit {
+                queue,
+                running,
+                max,
+                ahead: self.waiting_before(job, queue),
+            },
+            // It is let in as soon as any job ends.
+            None => Reason::Soon { nodes: 0 },
+        }
+    }
+
+    /// How many jobs that wait for `max_running_jobs` are let into `queue` or below it before
+    /// this one: those of its own queue by their order, those of other queues queue by queue.
+    pub(super) fn waiting_before(&self, job: &Job, queue: QueueId) -> u32 {
+        let queues = &self.cluster.queues;
+        let turn = |id: &JobId| self.turn_of(*id);
+        let own = queues.get(job.facts.queue);
+        let mine = turn(&job.facts.job);
+        let own = own.map_or(0, |own| {
+            own.waiting.iter().filter(|id| turn(id) < mine).count()
+        });
+        let below = |other: &QueueId| queues.path_up(*other).any(|at| at.id == queue);
+        let others = queues.iter().filter(|other| {
+            other.id < job.facts.queue && !other.waiting.is_empty() && below(&other.id)
+        });
+        let let_in = |other: &crate::cluster::Queue| {
+            let room = other
+                .max_running_jobs()
+                .map_or(u32::MAX, |max| max.saturating_sub(other.runnable_jobs));
+            (other.waiting.len() as u32).min(room)
+        };
+        others.map(let_in).sum::<u32>() + own as u32
+    }
+
+    /// The first limit of a queue that one more container would exceed.
+    fn over_limit(&self, asked: &Asked<'_>) -> Option<Reason> {
+        let (leaf, size) = (asked.job.leaf, asked.size());
+        for at in self.tree.path_up(leaf) {
+            let node = self.tree.node(at);
+            let room = node.max_share - node.used;
+            let Some(lacking) = shortage(&size, &room).filter(|_| node.limited) else {
+                continue;
+            };
+            let i = usize::from(lacking.resource);
+            return Some(Reason::QueueLimit {
+                queue: node.queue,
+                resource: lacking.resource,
+                used: node.used[i],
+                wanted: lacking.wanted,
+                max: node.max_share[i],
+            });
+        }
+        let node = self.tree.node(leaf);
+        if !asked.ask.facts.am || node.admits_am(&size) {
+            return None;
+        }
+        let most = node.active_share.scaled(node.max_am_share);
+        let lacking = shortage(&size, &(most - node.am_used))?;
+        let i = usize::from(lacking.resource);
+        Some(Reason::MasterLimit {
+            queue: node.queue,
+            resource: lacking.resource,
+            used: node.am_used[i],
+            wanted: lacking.wanted,
+            max: most[i],
+        })
+    }
+
+    /// Nodes have room: it waits for its places, is kept off them, or is about to be served.
+    fn with_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
+        let (job, ask) = (asked.job, asked.ask);
+        let size = &self.backlog.shapes.get(ask.shape).size;
+        let (mut blacklisted, mut refused, mut elsewhere) = (0, 0, 0);
+        let mut until_ms = Millis::MAX;
+        let has_room = |node: &&Node| {
+            let taken = size.pool.is_some_and(|pool| self.full_pools(node)[pool]);
+            size.resource.fits_in(&node.free) && !taken
+        };
+        for node in self.nodes_for(size).filter(has_room) {
+            let facts = &node.facts;
+            if job.blacklists(facts.host, facts.rack) {
+                blacklisted += 1;
+            } else if let Some(until) = job.refused.get(&facts.node).filter(|t| **t > self.now) {
+                refused += 1;
+                until_ms = until_ms.min(*until);
+            } else if ask.may_run_on(facts.host, facts.rack) {
+                let nodes = survey.ready;
+                let passed = self.place.explain(asked, self.now);
+                return passed.unwrap_or(Reason::Soon { nodes });
+            } else {
+                elsewhere += 1;
+            }
+        }
+        match ask.standing {
+            _ if elsewhere == 0 && refused > 0 => Reason::Refused {
+                nodes: refused,
+                until_ms,
+            },
+            _ if elsewhere == 0 => Reason::Blacklisted { nodes: blacklisted },
+            Standing::Locked => Reason::Locality {
+                level: ask.level,
+                until_ms: self.goes_further_ms(asked),
+            },
+            _ => Reason::Strict {
+                places: ask.rows.len() as u32,
+            },
+        }
+    }
+
+    /// When a locked ask goes further from its places: the timer looks again when it is due, and
+    /// then once the whole wait since the ask was first passed over is up (`fire_timers`).
+    fn goes_further_ms(&self, asked: &Asked<'_>) -> Option<Millis> {
+        let ask = asked.ask;
+        let skipped = self
+            .backlog
+            .shapes
+            .first_skip(ask.shape, ask.insisting_since_ms);
+        let first = [ask.passed_over_ms, skipped].into_iter().flatten().min()?;
+        let wait_ms = self.place.wait_ms(ask.level).max(1);
+        Some((first + wait_ms).max(ask.timer_ms.unwrap_or(0)))
+    }
+
+    fn behind(&self, asked: &Asked<'_>, ahead: Ahead) -> Reason {
+        let mine = self.order.measure(asked.job, asked.kind);
+        let first = self.cluster.job(ahead.first);
+        let theirs = first.and_then(|first| {
+            let kinds = first.pending().map(|ask| first.kind(ask.facts.priority));
+            // The same kind if it asks for it.
+            let kind = kinds.min_by_key(|kind| (*kind != asked.kind, *kind))?;
+            self.order.measure(first, kind)
+        });
+        Reason::Behind {
+            ahead,
+            mine,
+            theirs,
+        }
+    }
+
+    fn without_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
+        if let (Some(pool), true) = (asked.pool, survey.slotless > 0) {
+            let root = self.tree.node(crate::share::ShareNodeId::ROOT);
+            return Reason::Slots {
+                pool: pool as u8,
+                running: root.running[pool],
+                slots: self.slots[pool],
+                foreign: survey.foreign,
+            };
+        }
+        if let Some((nodes, until_ms)) = survey.held {
+            return Reason::HeldNodes { nodes, until_ms };
+        }
+        let node = survey.roomiest.and_then(|id| self.cluster.node(id));
+        let node = node.expect("a survey without room has a node that is large enough");
+        let shortage = shortage(&asked.size(), &node.free);
+        Reason::Room {
+            shortage: shortage.expect("a node with the room would have been ready"),
+            node: node.facts.node,
+            held: self.held_for(asked.job.facts.job),
+        }
+    }
+
+    /// Who is before an ask in its leaf. Counts up to `most` asks of each size.
+    pub(super) fn ahead(&self, asked: &Asked<'_>, most: u32) -> Option<Ahead> {
+        let mine = entry(asked.job, asked.ask);
+        let leaf = self.backlog.leaf(asked.job.leaf);
+        // Steps of the place stage decide between jobs, not their keys alone.
+        if asked.ask.standing == Standing::Out || self.place.ranks_classes() {
+            return None;
+        }
+        let mut jobs = BTreeSet::new();
+        let (mut tasks, mut more) = (0u32, false);
+        let mut first: Option<Entry> = None;
+        for set in leaf.open.values().chain(leaf.locked.values()) {
+            let before = set.range(..mine).filter(|entry| entry.job != mine.job);
+            for (n, entry) in before.enumerate() {
+                if n as u32 == most {
+                    more = true;
+                    break;
+                }
+                jobs.insert(entry.job);
+                let ask = self
+                    .cluster
+                    .job(entry.job)
+                    .and_then(|job| job.ask(entry.ask));
+                tasks = tasks.saturating_add(ask.map_or(0, |ask| ask.facts.count));
+                first = first.filter(|first| first < entry).or(Some(*entry));
+            }
+        }
+        first.map(|first| Ahead {
+            jobs: jobs.len() as u32,
+            tasks,
+            first: first.job,
+            more,
+        })
+    }
+
+    /// What ApplicationMasters before an ask in its leaf want together.
+    pub(super) fn masters_before(&self, asked: &Asked<'_>) -> Resource {
+        let mine = entry(asked.job, asked.ask);
+        let leaf = self.backlog.leaf(asked.job.leaf);
+        let shapes = &self.backlog.shapes;
+        let masters = leaf.open.iter().filter(|(id, _)| shapes.get(**id).size.am);
+        masters.fold(Resource::ZERO, |sum, (id, set)| {
+            let before = set.range(..mine).count() as i64;
+            sum + shapes.get(*id).size.resource.times(before)
+        })
+    }
+}
+
+/// The level after a level.
+pub(super) fn next_level(level: Locality) -> Locality {
+    match level {
+        Locality::NodeLocal => Locality::RackLocal,
+        _ => Locality::OffSwitch,
+    }
+}

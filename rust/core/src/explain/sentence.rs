@@ -1,0 +1,400 @@
+//! Reasons as sentences, with what would change them. Pure: names come from the queues and the
+//! setup; jobs and nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
+
+use super::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
+use crate::cluster::{Kind, Queues};
+use crate::types::{Locality, Millis, QueueId};
+
+/// What turns numbers into words.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    /// The queues.
+    pub queues: &'a Queues,
+    /// Names of the resource types.
+    pub resource_types: &'a [String],
+    /// The engine's clock, for spans of time.
+    pub now: Millis,
+}
+
+impl Names<'_> {
+    pub(super) fn queue(&self, id: QueueId) -> String {
+        let queue = self.queues.get(id);
+        let path = queue.map_or("?", |queue| queue.config.path.as_str());
+        format!("queue `{path}`")
+    }
+
+    fn amount(&self, resource: u8, amount: i64) -> String {
+        match self.resource_types.get(usize::from(resource)) {
+            Some(name) if name == "memory-mb" => format!("{amount} MB"),
+            Some(name) => format!("{amount} {name}"),
+            None => amount.to_string(),
+        }
+    }
+
+    fn span(&self, until_ms: Millis) -> String {
+        seconds((until_ms - self.now).max(0))
+    }
+}
+
+fn seconds(span_ms: Millis) -> String {
+    format!("{:.1} s", span_ms as f64 / 1_000.0)
+}
+
+fn slot_seconds(slot_ms: i64) -> String {
+    format!("{:.1} slot-seconds", slot_ms as f64 / 1_000.0)
+}
+
+fn tasks(kind: Kind, am: bool) -> &'static str {
+    match kind {
+        _ if am => "ApplicationMasters",
+        Kind::Map => "maps",
+        Kind::Reduce => "reduces",
+        Kind::Other => "containers",
+    }
+}
+
+/// Why something waits and what would change it: `waits: queue ... ; with ... it would ...`.
+pub fn sentence(wait: &Wait, names: &Names<'_>) -> String {
+    let mut text = format!("waits: {}", reason(wait, names));
+    let remedies: Vec<String> = wait.remedies.iter().map(|r| remedy(r, names)).collect();
+    if !remedies.is_empty() {
+        text.push_str("; ");
+        text.push_str(&remedies.join(", and "));
+    }
+    let behind = matches!(wait.reason, Reason::Behind { .. });
+    if let (Some(ahead), false) = (&wait.ahead, behind) {
+        text.push_str(&format!(" (after {} in its queue)", before(ahead)));
+    }
+    text
+}
+
+fn before(ahead: &Ahead) -> String {
+    let more = if ahead.more { "more than " } else { "" };
+    format!(
+        "{more}{} container{} of {} other job{}",
+        ahead.tasks,
+        plural(ahead.tasks),
+        ahead.jobs,
+        plural(ahead.jobs)
+    )
+}
+
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn reason(wait: &Wait, names: &Names<'_>) -> String {
+    match &wait.reason {
+        Reason::JobLimit { .. }
+        | Reason::QueueLimit { .. }
+        | Reason::MasterLimit { .. }
+        | Reason::Quota { .. }
+        | Reason::Share { .. }
+        | Reason::Arrival { .. } => of_queue(&wait.reason, names),
+        Reason::Held(held) => of_held(held, tasks(wait.kind, wait.am)),
+        Reason::Behind {
+            ahead,
+            mine,
+            theirs,
+        } => {
+            let first = ahead.first.0;
+            let mut text = format!("{} go first, next job#{first}", before(ahead));
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                text.push_str(&compared(*mine, *theirs, first));
+            }
+            text
+        }
+        _ => of_nodes(wait, names),
+    }
+}
+
+fn compared(mine: Measure, theirs: Measure, first: u32) -> String {
+    match (mine, theirs) {
+        (Measure::Owed(mine), Measure::Owed(theirs)) => format!(
+            ": it is owed {}, job#{first} {}",
+            slot_seconds(mine),
+            slot_seconds(theirs)
+        ),
+        (Measure::WorkLeft(mine), Measure::WorkLeft(theirs)) => format!(
+            ": a fair cluster would have {} of it left, of job#{first} {}",
+            slot_seconds(mine),
+            slot_seconds(theirs)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
+    match *reason {
+        Reason::JobLimit {
+            queue,
+            running,
+            max,
+            ahead,
+        } => {
+            let others = match ahead {
+                0 => "and it is the next".to_string(),
+                n => format!("and {n} more come before it"),
+            };
+            let queue = names.queue(queue);
+            format!("{queue} runs {running} of {max} jobs (max_running_jobs), {others}")
+        }
+        Reason::QueueLimit {
+            queue,
+            resource,
+            used,
+            wanted,
+            max,
+        } => format!(
+            "{} uses {} of {} (max_share), and one more container needs {}",
+            names.queue(queue),
+            names.amount(resource, used),
+            names.amount(resource, max),
+            names.amount(resource, wanted)
+        ),
+        Reason::MasterLimit {
+            queue,
+            resource,
+            used,
+            wanted,
+            max,
+        } => format!(
+            "ApplicationMasters of {} use {} of {} (max_am_share), and one more needs {}",
+            names.queue(queue),
+            names.amount(resource, used),
+            names.amount(resource, max),
+            names.amount(resource, wanted)
+        ),
+        Reason::Quota { .. } => of_market(reason, names),
+        Reason::Share {
+            queue,
+            resource,
+            used,
+            entitled,
+            first,
+        } => format!(
+            "{} uses {} of the {} that it is entitled to, and {} goes first",
+            names.queue(queue),
+            names.amount(resource, used),
+            names.amount(resource, entitled),
+            names.queue(first)
+        ),
+        Reason::Arrival { queue, first } => format!(
+            "job#{} of another queue was submitted before the first of {}",
+            first.0,
+            names.queue(queue)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn of_market(reason: &Reason, names: &Names<'_>) -> String {
+    let Reason::Quota {
+        queue,
+        used,
+        quota,
+        bid,
+        budget,
+        price,
+    } = reason
+    else {
+        return String::new();
+    };
+    let (queue, price) = (names.queue(*queue), price.to_number());
+    let (bid, credits) = (bid.to_number(), budget.to_number());
+    if *quota == 0 && bid == 0.0 {
+        return format!("{queue} bids nothing, so others go first (price {price})");
+    }
+    if *quota == 0 && credits < bid {
+        return format!(
+            "{queue} has {credits} credits left, less than its bid of {bid} for one slot, so \
+             others go first (price {price})"
+        );
+    }
+    format!("{queue} uses {used} of {quota} slots at a bid of {bid} (price {price})")
+}
+
+fn of_held(held: &Held, tasks: &str) -> String {
+    match held {
+        Held::SlowStart { done, needed } => {
+            format!("{tasks} start when {needed} maps have ended, and {done} have")
+        }
+        Held::MaxTasks { running, max } => {
+            format!("it runs {running} of {max} {tasks} (max_tasks_per_job)")
+        }
+        Held::UserJobs { max, .. } => {
+            format!("its user runs {max} of {max} jobs (user_max_jobs)")
+        }
+        Held::Unsaid => format!("the order of jobs lets no more {tasks} of it start now"),
+    }
+}
+
+fn of_nodes(wait: &Wait, names: &Names<'_>) -> String {
+    match wait.reason {
+        Reason::NoNodes { partition } if partition.0 == 0 => "no node is up".to_string(),
+        Reason::NoNodes { .. } => "no node with its label is up".to_string(),
+        Reason::TooLarge(Shortage {
+            resource,
+            wanted,
+            most,
+        }) => format!(
+            "a container needs {}, and no node has more than {}",
+            names.amount(resource, wanted),
+            names.amount(resource, most)
+        ),
+        Reason::Locality { level, until_ms } => {
+            let places = match level {
+                Locality::NodeLocal => "hosts",
+                _ => "racks",
+            };
+            let how_long = match until_ms {
+                Some(until_ms) => format!("it waits for them {} more", names.span(until_ms)),
+                None => "its wait for them begins when it is passed over".to_string(),
+            };
+            format!("the {places} that hold its data have no room, and {how_long}")
+        }
+        Reason::Racks { data, until_ms } => {
+            let racks = match data {
+                true => "racks that hold their data",
+                false => "the racks that are wanted for them, so that less crosses links",
+            };
+            let (tasks, span) = (tasks(wait.kind, wait.am), names.span(until_ms));
+            format!("{tasks} of its queue wait for {racks}, {span} more")
+        }
+        Reason::Strict { places } => {
+            format!("the {places} hosts and racks that it insists on have no room")
+        }
+        Reason::Blacklisted { nodes } => {
+            format!("it has blacklisted the only {nodes} nodes that have room")
+        }
+        Reason::Refused { nodes, until_ms } => format!(
+            "the ResourceManager refused it on the only {nodes} nodes that have room, and they \
+             are left out for {} more",
+            names.span(until_ms)
+        ),
+        Reason::Slots {
+            running,
+            slots,
+            foreign,
+            ..
+        } => {
+            let by = if foreign {
+                ", as another workload takes part of the nodes"
+            } else {
+                ""
+            };
+            let tasks = tasks(wait.kind, wait.am);
+            format!("it is next, and no slot for {tasks} is free: {running} of {slots} run{by}")
+        }
+        _ => of_room(&wait.reason, names),
+    }
+}
+
+fn of_room(reason: &Reason, names: &Names<'_>) -> String {
+    match reason {
+        Reason::Room {
+            shortage,
+            node,
+            held,
+        } => {
+            let held = match held {
+                Some(node) => format!("; node#{} is held for it", node.0),
+                None => String::new(),
+            };
+            format!(
+                "it is next, and no node has room: node#{} has {} free of the {} that a container \
+                 needs{held}",
+                node.0,
+                names.amount(shortage.resource, shortage.most),
+                names.amount(shortage.resource, shortage.wanted)
+            )
+        }
+        Reason::HeldNodes { nodes, until_ms } => format!(
+            "the {nodes} nodes with room are held for a larger container, for {} at the most",
+            names.span(*until_ms)
+        ),
+        Reason::Soon { nodes: 0 } => "it is let in when the next job ends".to_string(),
+        Reason::Soon { nodes } => {
+            format!("it is next, and gets a container when one of {nodes} nodes with room reports")
+        }
+        _ => String::new(),
+    }
+}
+
+fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {
+    match remedy {
+        Remedy::RunningJobs { queue, limit } => format!(
+            "with max_running_jobs of {} at {limit} it would run",
+            names.queue(*queue)
+        ),
+        Remedy::MaxShare {
+            queue,
+            resource,
+            limit,
+        } => format!(
+            "with a max_share of {} of {} one more would fit",
+            names.queue(*queue),
+            names.amount(*resource, *limit)
+        ),
+        Remedy::MasterShare { queue, per_mille } => format!(
+            "with a max_am_share of {} of {} it would be within it",
+            names.queue(*queue),
+            f64::from(*per_mille) / 1_000.0
+        ),
+        Remedy::Bid {
+            rounded: (bid, slots),
+            unpaid,
+            ..
+        } => {
+            let paid = if *unpaid {
+                " and a budget that covers it"
+            } else {
+                ""
+            };
+            format!(
+                "with a bid of {}{paid} it would get {slots} more",
+                bid.to_number()
+            )
+        }
+        Remedy::Interval { at_ms, slots } => format!(
+            "with its new bid it gets {slots} more in {}",
+            names.span(*at_ms)
+        ),
+        Remedy::Weight {
+            weight,
+            resource,
+            entitled,
+            ..
+        } => format!(
+            "with a weight of {weight} it would be entitled to {}",
+            names.amount(*resource, *entitled)
+        ),
+        Remedy::Priority { priority } => {
+            format!("with an application priority of {priority} it would be first")
+        }
+        Remedy::MaxTasks { limit } => {
+            format!("with a max_tasks_per_job of {limit} one more might start")
+        }
+        Remedy::UserJobs { limit } => format!("with a user_max_jobs of {limit} it would run"),
+        Remedy::Maps { more } => format!("it starts after {more} more"),
+        Remedy::Time { at_ms, level } => format!("in {} {}", names.span(*at_ms), then(*level)),
+        Remedy::Node {
+            resource,
+            amount,
+            free,
+        } => {
+            let amount = names.amount(*resource, *amount);
+            let what = if *free { "with" } else { "of" };
+            let rest = if *free { " free" } else { "" };
+            format!("a node {what} {amount}{rest} would do")
+        }
+    }
+}
+
+fn then(level: Option<Locality>) -> &'static str {
+    match level {
+        Some(Locality::OffSwitch) => "any node will do",
+        Some(_) => "any node of their racks will do",
+        None => "it is tried again",
+    }
+}

@@ -1,0 +1,78 @@
+//! How much of what jobs claim is believed. A goal is a user's word: nobody checks whether anything
+//! depends on it, and who sets the tightest goals gets the most slots. So a user can claim only so
+//! many goals at once, and slots for them only up to a part of the cluster; what goes beyond is
+//! served as jobs without a goal are. Where queues share the cluster (`fair`, `drf`), a goal counts
+//! inside its queue only, and the queue's share is the bound.
+
+use crate::types::UserId;
+use std::collections::BTreeMap;
+
+/// What a job claims for its goal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Claim {
+    /// Whose it is.
+    pub user: UserId,
+    /// When it wants to be done.
+    pub deadline: f64,
+    /// The slots that it needs for that now.
+    pub slots: f64,
+}
+
+/// By deadline, those at one time in their order.
+fn in_order(claims: &[Claim]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    order.sort_by(|a, b| claims[*a].deadline.total_cmp(&claims[*b].deadline));
+    order
+}
+
+/// Which claims are among the first `goals_max` of their user.
+pub fn first_of_each(claims: &[Claim], goals_max: u32) -> Vec<bool> {
+    let mut counts: BTreeMap<UserId, u32> = BTreeMap::new();
+    let mut first = vec![false; claims.len()];
+    for at in in_order(claims) {
+        let count = counts.entry(claims[at].user).or_insert(0);
+        *count += 1;
+        first[at] = *count <= goals_max;
+    }
+    first
+}
+
+/// How many slots each claim gets of `slots_max` for each user: the earliest goal first.
+pub fn believed_slots(claims: &[Claim], slots_max: f64) -> Vec<f64> {
+    let mut left: BTreeMap<UserId, f64> = BTreeMap::new();
+    let mut believed = vec![0.0; claims.len()];
+    for at in in_order(claims) {
+        let left = left.entry(claims[at].user).or_insert(slots_max);
+        believed[at] = claims[at].slots.min(*left).max(0.0);
+        *left -= believed[at];
+    }
+    believed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(user: u32, deadline: f64, slots: f64) -> Claim {
+        Claim {
+            user: UserId(user),
+            deadline,
+            slots,
+        }
+    }
+
+    /// User 1 wants 3 + 4 + 5 slots by 30, 10 and 20; of 8, those by 10 and 20 get 4 and 4.
+    #[test]
+    fn the_earliest_goals_of_each_user_are_believed() {
+        let claims = [
+            claim(1, 30.0, 3.0),
+            claim(1, 10.0, 4.0),
+            claim(2, 40.0, 9.0),
+            claim(1, 20.0, 5.0),
+        ];
+        assert_eq!(believed_slots(&claims, 8.0), [0.0, 4.0, 8.0, 4.0]);
+        assert_eq!(believed_slots(&claims, f64::MAX), [3.0, 4.0, 9.0, 5.0]);
+        assert_eq!(first_of_each(&claims, 2), [false, true, true, true]);
+        assert_eq!(first_of_each(&claims, 0), [false; 4]);
+    }
+}

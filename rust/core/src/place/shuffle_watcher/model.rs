@@ -1,0 +1,192 @@
+//! What the links between racks carry, where nobody measures it: worked out from what jobs say of
+//! themselves and from where their tasks run. Of MapReduce's traffic only, as in the paper (SW-41).
+//!
+//! Arithmetic of rates, in bytes per second; `uplinks.rs` keeps the books behind it.
+
+use super::traffic::{Account, PerRack};
+use crate::types::PlaceId;
+use std::collections::BTreeMap;
+
+/// HDFS writes each block once to a rack other than the writer's, by default.
+const COPIES_OFF_RACK: f64 = 1.0;
+
+/// A measurement corrects the model within these bounds; what is further off is of another
+/// moment, or of traffic that the model does not know.
+const CORRECTION_MAX: f64 = 4.0;
+
+/// Less than this is no traffic that a measurement could be compared with, bytes per second.
+const COMPARABLE: f64 = 1_000.0;
+
+/// What one job moves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// What its reduces fetch, all together.
+    pub shuffle: f64,
+    /// What it writes.
+    pub write: f64,
+    /// Its map output by rack, in whatever unit: parts of the whole.
+    pub output: PerRack,
+    /// Its running reduces by rack.
+    pub reduces: PerRack,
+    /// Its running tasks that write, by rack.
+    pub writers: PerRack,
+}
+
+/// Map input that a rack reads from other racks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// Where the map runs.
+    pub rack: PlaceId,
+    /// Racks that hold the job's input, each once.
+    pub sources: Vec<PlaceId>,
+    /// How much it reads.
+    pub rate: f64,
+}
+
+/// The parts of the whole by rack; none where there is nothing.
+fn parts(amounts: &PerRack) -> impl Iterator<Item = (PlaceId, f64)> + '_ {
+    let all: f64 = amounts.values().sum();
+    let some = amounts.iter().filter(move |_| all > 0.0);
+    some.map(move |(rack, amount)| (*rack, amount / all))
+}
+
+/// What each rack sends of map output, to whomever, its own reduces included: what its nodes'
+/// NodeManagers measure.
+pub fn sent(flows: &[Flow]) -> PerRack {
+    let mut sent = PerRack::new();
+    for flow in flows.iter().filter(|flow| !flow.reduces.is_empty()) {
+        for (rack, part) in parts(&flow.output) {
+            *sent.entry(rack).or_default() += flow.shuffle * part;
+        }
+    }
+    sent
+}
+
+/// By what the modelled shuffle of each rack is to be multiplied to be as measured.
+pub fn corrections(modelled: &PerRack, measured: &PerRack) -> PerRack {
+    let correction = |(rack, modelled): (&PlaceId, &f64)| {
+        let measured = measured.get(rack).filter(|_| *modelled >= COMPARABLE)?;
+        let factor = (measured / modelled).clamp(1.0 / CORRECTION_MAX, CORRECTION_MAX);
+        Some((*rack, factor))
+    };
+    modelled.iter().filter_map(correction).collect()
+}
+
+/// What crosses between racks: every reduce fetches from each rack the part of the map output
+/// that lies there (SW-24), and every writer writes alike.
+pub fn rates(
+    racks: &[PlaceId],
+    flows: &[Flow],
+    reads: &[Read],
+    corrections: &BTreeMap<PlaceId, f64>,
+) -> Account {
+    let mut account = Account::default();
+    // Whoever writes: one row for a rack, as each goes through all racks.
+    let mut written = PerRack::new();
+    for flow in flows {
+        let corrected = |(rack, part): (PlaceId, f64)| {
+            let correction = corrections.get(&rack).copied().unwrap_or(1.0);
+            (rack, flow.shuffle * part * correction)
+        };
+        let output = parts(&flow.output).map(corrected).collect();
+        account.fetch_all(&output, &parts(&flow.reduces).collect());
+        for (rack, part) in parts(&flow.writers) {
+            *written.entry(rack).or_default() += flow.write * part;
+        }
+    }
+    for (rack, bytes) in written {
+        account.write(rack, racks, bytes, COPIES_OFF_RACK);
+    }
+    for read in reads {
+        account.read(read.rack, &read.sources, read.rate);
+    }
+    account
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: PlaceId = PlaceId(1);
+    const B: PlaceId = PlaceId(2);
+    const C: PlaceId = PlaceId(3);
+
+    fn per_rack<const N: usize>(amounts: [(PlaceId, f64); N]) -> PerRack {
+        amounts.into_iter().collect()
+    }
+
+    /// 120 bytes/s are fetched, of an output of which A holds 3/4 and B 1/4, by two reduces on B
+    /// and one on C: 2/3 and 1/3.
+    fn flow() -> Flow {
+        Flow {
+            shuffle: 120.0,
+            write: 30.0,
+            output: per_rack([(A, 6.0), (B, 2.0)]),
+            reduces: per_rack([(B, 2.0), (C, 1.0)]),
+            writers: per_rack([(B, 2.0), (C, 1.0)]),
+        }
+    }
+
+    #[test]
+    fn a_job_worked_by_hand() {
+        let account = rates(&[A, B, C], &[flow()], &[], &PerRack::new());
+        // From A: 60 to B and 30 to C. From B: 20 stay, 10 to C.
+        assert_eq!((account.shuffle_total, account.shuffle), (120.0, 100.0));
+        // B writes 20, 10 of them to A and 10 to C; C writes 10, 5 to A and 5 to B.
+        assert_eq!(account.output_write, 30.0);
+        assert_eq!(account.up, per_rack([(A, 90.0), (B, 30.0), (C, 10.0)]));
+        assert_eq!(account.down, per_rack([(A, 15.0), (B, 65.0), (C, 50.0)]));
+    }
+
+    #[test]
+    fn remote_reads_leave_the_racks_of_the_input() {
+        let read = |rack, sources: &[PlaceId], rate| Read {
+            rack,
+            sources: sources.to_vec(),
+            rate,
+        };
+        let reads = [
+            read(C, &[A, B], 40.0),
+            read(A, &[A], 9.0),
+            read(B, &[], 7.0),
+        ];
+        let account = rates(&[A, B, C], &[], &reads, &PerRack::new());
+        assert_eq!(account.remote_map, 47.0);
+        assert_eq!(account.up, per_rack([(A, 20.0), (B, 20.0)]));
+        assert_eq!(account.down, per_rack([(B, 7.0), (C, 40.0)]));
+    }
+
+    #[test]
+    fn a_job_without_map_output_or_reduces_shuffles_nothing() {
+        let no_reduces = Flow {
+            reduces: PerRack::new(),
+            ..flow()
+        };
+        let no_output = Flow {
+            output: PerRack::new(),
+            ..flow()
+        };
+        let flows = [no_reduces, no_output];
+        let account = rates(&[A, B, C], &flows, &[], &PerRack::new());
+        assert_eq!((account.shuffle_total, account.output_write), (0.0, 60.0));
+        assert!(sent(&flows).is_empty());
+    }
+
+    /// A's nodes send 900 where the model has 90 thousand: bounded to a quarter. B's send half.
+    #[test]
+    fn what_is_measured_corrects_the_model() {
+        let mut flow = flow();
+        flow.shuffle = 120_000.0;
+        let modelled = sent(std::slice::from_ref(&flow));
+        assert_eq!(modelled, per_rack([(A, 90_000.0), (B, 30_000.0)]));
+        let measured = per_rack([(A, 900.0), (B, 15_000.0), (C, 5.0)]);
+        let corrections = corrections(&modelled, &measured);
+        assert_eq!(corrections, per_rack([(A, 0.25), (B, 0.5)]));
+        let account = rates(&[A, B, C], &[flow], &[], &corrections);
+        // From A 22,500; from B 15,000, of which a third goes to C.
+        assert_eq!(account.shuffle_total, 37_500.0);
+        assert_eq!(account.shuffle, 27_500.0);
+        let little = per_rack([(A, 999.0)]);
+        assert!(super::corrections(&little, &measured).is_empty());
+    }
+}

@@ -1,0 +1,300 @@
+//! When jobs will start and end, with a band around each answer that four of five keep to.
+//!
+//! `expected` says how long tasks take, `line` looks ahead over the jobs of a leaf, `calibration`
+//! learns how far that is off. Predictions are made for people: no policy reads them, and what is
+//! decided is the same with and without. They are no promise about jobs that come later, except
+//! in so far as the errors of the past hold the jobs that came later then.
+
+pub mod calibration;
+pub(crate) mod expected;
+pub mod line;
+pub mod slots;
+
+pub use expected::Basis;
+
+use crate::change::{Change, World};
+use crate::cluster::{Cluster, Container, Job, Kind};
+use crate::types::{JobId, Millis};
+use calibration::{Band, Calibration, Promise};
+use expected::ExpectedLengths;
+use line::{Expectation, Phase, Work};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Jobs are looked at anew for the record no sooner than this after the last time.
+const RECORD_MS: Millis = 1_000;
+/// Progress below this, in thousandths, says nothing of a task's length yet.
+const PROGRESS_MIN: i128 = 50;
+
+/// The expected start and end of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction {
+    /// Whose.
+    pub job: JobId,
+    /// When the prediction was made.
+    pub made_ms: Millis,
+    /// The start of its first task from then on; none if it has started.
+    pub start: Option<Promise>,
+    /// Its end from then on.
+    pub end: Promise,
+    /// What the lengths of its tasks rest on.
+    pub basis: Basis,
+}
+
+/// What was predicted of a job and is to be judged.
+#[derive(Debug, Default)]
+struct Recorded {
+    start: Option<Promise>,
+    ends: Vec<Promise>,
+    started: bool,
+}
+
+/// Learns from what happens and predicts.
+#[derive(Debug, Default)]
+pub struct Predictor {
+    lengths: ExpectedLengths,
+    starts: Calibration,
+    ends: Calibration,
+    recorded: BTreeMap<JobId, Recorded>,
+    /// When the last map of a job ended: a reduce that started before then only waited.
+    mapped: BTreeMap<JobId, Millis>,
+    /// Jobs of which a prediction is to be recorded: new ones, and those a quarter done.
+    due: BTreeSet<JobId>,
+    /// When the bands of the recorded predictions of ends will have passed.
+    passing: BTreeSet<(Millis, JobId)>,
+    next_ms: Millis,
+}
+
+impl Predictor {
+    /// Takes note of what happened.
+    pub(crate) fn note(&mut self, change: &Change<'_>, world: &World<'_>) {
+        match *change {
+            Change::JobAdded(job) if !self.recorded.contains_key(&job.facts.job) => {
+                self.due.insert(job.facts.job);
+            }
+            Change::Started { job, am: false, .. } => self.started(job.facts.job, world.now),
+            Change::Ended {
+                job,
+                kind,
+                container,
+                succeeded: true,
+                ..
+            } if !container.am => {
+                if kind == Kind::Map && tasks_left(job, kind) == 0 {
+                    self.mapped.insert(job.facts.job, world.now);
+                }
+                let begun_ms = self.begun(job, kind, container, world.now);
+                self.lengths.learn(job, kind, world.now - begun_ms);
+                if is_quarter_done(job) {
+                    self.due.insert(job.facts.job);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, job: JobId, now: Millis) {
+        let Some(recorded) = self.recorded.get_mut(&job) else {
+            return;
+        };
+        if !std::mem::replace(&mut recorded.started, true)
+            && let Some(promise) = recorded.start.take()
+        {
+            self.starts.judge(&promise, now);
+        }
+    }
+
+    /// A job is about to go; `well` if it has done what it asked for.
+    pub(crate) fn ended(&mut self, job: JobId, well: bool, now: Millis) {
+        self.lengths.forget(job);
+        self.due.remove(&job);
+        self.mapped.remove(&job);
+        let Some(recorded) = self.recorded.remove(&job) else {
+            return;
+        };
+        for promise in &recorded.ends {
+            self.passing.remove(&(promise.latest_ms(), job));
+            if well {
+                self.ends.judge(promise, now);
+            }
+        }
+    }
+
+    /// Time passes, and with it the bands of jobs that have not ended.
+    pub(crate) fn pass(&mut self, now: Millis) {
+        while let Some((at, job)) = self.passing.first().copied().filter(|(at, _)| *at < now) {
+            self.passing.remove(&(at, job));
+            let recorded = self.recorded.get_mut(&job);
+            let ends = recorded.into_iter().flat_map(|recorded| &mut recorded.ends);
+            for promise in ends.filter(|promise| promise.latest_ms() == at) {
+                self.ends.pass(promise);
+            }
+        }
+    }
+
+    /// The jobs of which predictions are to be recorded now, as far as anything is known of them.
+    pub(crate) fn take_due(&mut self, cluster: &Cluster, now: Millis) -> BTreeSet<JobId> {
+        if self.due.is_empty() || now < self.next_ms {
+            return BTreeSet::new();
+        }
+        self.next_ms = now + RECORD_MS;
+        let known = |id: &JobId| cluster.job(*id).is_some_and(is_known);
+        let (known, unknown) = self.due.iter().copied().partition(known);
+        self.due = unknown;
+        known
+    }
+
+    /// Keeps a prediction to learn from it.
+    pub(crate) fn record(&mut self, prediction: &Prediction) {
+        let recorded = self.recorded.entry(prediction.job).or_default();
+        if recorded.ends.is_empty() {
+            recorded.start = prediction.start;
+            recorded.started = prediction.start.is_none();
+        }
+        recorded.ends.push(prediction.end);
+        let passing = (prediction.end.latest_ms(), prediction.job);
+        self.passing.insert(passing);
+    }
+
+    /// What is left of a job.
+    pub(crate) fn work(&self, job: &Job, now: Millis) -> Work {
+        let first = if job.facts.mapreduce {
+            Kind::Map
+        } else {
+            Kind::Other
+        };
+        let phases = [first, Kind::Reduce].map(|kind| self.phase(job, kind, now));
+        Work {
+            job: job.facts.job,
+            runnable: job.runnable,
+            phases,
+            reduces_ready: job.pending_of(Kind::Reduce) > 0 || phases[1].running > 0,
+        }
+    }
+
+    /// What is left of one kind of its tasks.
+    fn phase(&self, job: &Job, kind: Kind, now: Millis) -> Phase {
+        let (length_ms, basis) = self.lengths.of(job, kind);
+        let mut running = 0;
+        let (mut length_sum, mut left_sum): (Millis, Millis) = (0, 0);
+        let tasks = job.containers.values().filter(|container| !container.am);
+        for task in tasks.filter(|task| job.kind(task.priority) == kind) {
+            let begun_ms = self.begun(job, kind, task, now);
+            let projected_ms = projected(task, begun_ms, length_ms, now);
+            running += 1;
+            length_sum = length_sum.saturating_add(projected_ms);
+            let left_ms = projected_ms - (now - begun_ms);
+            left_sum = left_sum.saturating_add(left_ms.max(0));
+        }
+        let count = Millis::from(running.max(1));
+        Phase {
+            pending: tasks_left(job, kind).saturating_sub(running),
+            length_ms: match basis {
+                _ if running == 0 => length_ms,
+                // Those that ended first were the short ones.
+                Basis::OwnTasks => {
+                    let done = Millis::from(job.done[kind as usize].max(1));
+                    let sum = length_ms.saturating_mul(done).saturating_add(length_sum);
+                    sum / done.saturating_add(count)
+                }
+                _ => length_ms.max(length_sum / count),
+            },
+            running,
+            running_end_ms: now.saturating_add(left_sum / count),
+            key: job.order_keys[kind as usize],
+        }
+    }
+
+    /// When a task began to do what takes its length: a reduce, after all maps of its job.
+    fn begun(&self, job: &Job, kind: Kind, task: &Container, now: Millis) -> Millis {
+        let mapped_ms = match kind {
+            Kind::Reduce if tasks_left(job, Kind::Map) > 0 => now,
+            Kind::Reduce => self.mapped.get(&job.facts.job).copied().unwrap_or(0),
+            _ => 0,
+        };
+        task.started_ms.max(mapped_ms).min(now.max(task.started_ms))
+    }
+
+    /// A prediction from what the look ahead expects.
+    pub(crate) fn predict(&self, job: &Job, at: &Expectation, now: Millis) -> Prediction {
+        let kind = match (job.facts.mapreduce, tasks_left(job, Kind::Map) > 0) {
+            (false, _) => Kind::Other,
+            (true, true) => Kind::Map,
+            (true, false) => Kind::Reduce,
+        };
+        let basis = self.lengths.of(job, kind).1;
+        let begun = job.done.iter().any(|done| *done > 0)
+            || job.containers.values().any(|container| !container.am);
+        let situation = 8 * u8::from(job.facts.mapreduce) + 4 * u8::from(begun) + basis as u8;
+        Prediction {
+            job: job.facts.job,
+            made_ms: now,
+            start: (!begun).then(|| self.starts.promise(now, situation, at.start_ms - now)),
+            end: self.ends.promise(now, situation, at.end_ms - now),
+            basis,
+        }
+    }
+
+    /// How many recorded predictions of starts and of ends held so far.
+    pub(crate) fn report(&self) -> [serde_json::Value; 2] {
+        [self.starts.report(), self.ends.report()]
+    }
+}
+
+impl Prediction {
+    /// A band as times, not as time from `made_ms` on.
+    pub fn times(&self, promise: &Promise) -> Band {
+        let band = promise.band();
+        Band {
+            low_ms: self.made_ms.saturating_add(band.low_ms),
+            expected_ms: self.made_ms.saturating_add(band.expected_ms),
+            high_ms: self.made_ms.saturating_add(band.high_ms),
+        }
+    }
+}
+
+/// How long a task that began at `begun_ms` will have taken: as its progress says; else as long as
+/// is expected, or half as long again as it has run if that is over.
+fn projected(task: &Container, begun_ms: Millis, expected_ms: Millis, now: Millis) -> Millis {
+    let elapsed_ms = (now - begun_ms).max(0);
+    let progress = i128::from(task.task.progress_per_mille.min(1_000));
+    if progress >= PROGRESS_MIN {
+        // A reduce's progress is that of its execution, which the shuffle goes before.
+        let executing_ms = task.task.executing_since_ms.unwrap_or(begun_ms);
+        let before_ms = (executing_ms - begun_ms).clamp(0, elapsed_ms);
+        let whole_ms = i128::from(elapsed_ms - before_ms) * 1_000 / progress;
+        return before_ms.saturating_add(Millis::try_from(whole_ms).unwrap_or(Millis::MAX));
+    }
+    match elapsed_ms < expected_ms {
+        true => expected_ms,
+        false => elapsed_ms.saturating_add(elapsed_ms / 2),
+    }
+}
+
+/// How many tasks of a kind are running or to be run: what is asked for, or what the job is known
+/// to have and does not ask for yet.
+fn tasks_left(job: &Job, kind: Kind) -> u32 {
+    let running = job.running[kind as usize];
+    // The ApplicationMaster is counted among the running containers of its kind; it starts first
+    // and ends last. To look for it would take longer the more containers there are.
+    let masters = u32::from(kind == Kind::Other && !job.facts.unmanaged_am);
+    let asked = job
+        .pending_of(kind)
+        .saturating_add(running.saturating_sub(masters));
+    let hinted = job.hints.tasks.get(kind as usize).copied().flatten();
+    let hinted = hinted.map_or(0, |tasks| tasks.saturating_sub(job.done[kind as usize]));
+    asked.max(hinted)
+}
+
+/// Whether there is anything to go by: tasks that are asked for, or hints of how many there are.
+fn is_known(job: &Job) -> bool {
+    Kind::ALL.iter().any(|kind| tasks_left(job, *kind) > 0)
+}
+
+/// Whether the task that ended just now made a quarter of the job's tasks: a second prediction is
+/// then recorded, that of a job whose tasks are known.
+fn is_quarter_done(job: &Job) -> bool {
+    let done: u32 = job.done.iter().sum();
+    let left: u32 = Kind::ALL.iter().map(|kind| tasks_left(job, *kind)).sum();
+    let all = done.saturating_add(left);
+    all >= 8 && done == all.div_ceil(4)
+}

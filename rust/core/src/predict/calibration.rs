@@ -1,0 +1,313 @@
+//! How far predictions have been off, and from that the band around the next one: quantiles of
+//! what was over what was predicted, among predictions of the same class (split conformal
+//! prediction), stretched while too many fall outside and shrunk while too few do (adaptive
+//! conformal inference, Gibbs and Candes, NeurIPS 2021). Errors come in herds: one huge job of
+//! unknown length makes everybody behind it late. So the stretch moves at once when a job is
+//! later than its band, not when it ends at last. Predicts nothing itself.
+
+use crate::types::Millis;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The part of the jobs that is to end inside its band.
+pub const COVERAGE: f64 = 0.8;
+/// The part that may fall below it, and above it.
+const TAIL: f64 = (1.0 - COVERAGE) / 2.0;
+/// How many of the last errors of a class count.
+const WINDOW: usize = 256;
+/// With fewer a class says nothing, and a wider one is asked.
+const ERRORS_MIN: usize = 20;
+/// How far one prediction moves the stretch of its side: 15 in a row outside double it, and it
+/// takes 140 inside to undo that, nine times as many.
+const STEP: f64 = 0.05;
+/// The stretch stays in here, whatever happened.
+const STRETCH: (f64, f64) = (0.25, 64.0);
+/// The band before anything is known: from a quarter of the prediction to four times as much.
+const PRIOR: [f64; 3] = [0.25, 1.0, 4.0];
+/// Added to both sides of a ratio: heartbeats and ticks blur what is shorter.
+const BLUR_MS: f64 = 1_000.0;
+
+/// What predictions are told apart by, from wide to narrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// All of them.
+    All,
+    /// Of jobs in one situation; the caller numbers the situations.
+    Situation(u8),
+    /// Of those, predictions of about the same time: its binary logarithm in seconds.
+    Near(u8, u8),
+}
+
+impl Class {
+    /// The narrowest class of a prediction.
+    fn of(situation: u8, predicted_ms: Millis) -> Class {
+        let seconds = (predicted_ms / 1_000).max(0) as u64;
+        Class::Near(situation, (u64::BITS - seconds.leading_zeros()) as u8)
+    }
+
+    fn wider(self) -> Option<Class> {
+        match self {
+            Class::Near(situation, _) => Some(Class::Situation(situation)),
+            Class::Situation(_) => Some(Class::All),
+            Class::All => None,
+        }
+    }
+}
+
+/// A time from now with its band, in ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// Sooner in one case of ten.
+    pub low_ms: Millis,
+    /// As often sooner as later.
+    pub expected_ms: Millis,
+    /// Later in one case of ten.
+    pub high_ms: Millis,
+}
+
+/// A prediction that is to be compared with what happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Promise {
+    made_ms: Millis,
+    raw_ms: Millis,
+    narrow: Class,
+    situation: u8,
+    /// The class whose errors made the band, if there were any.
+    used: Option<Class>,
+    band: Band,
+    /// Whether its band has passed and it has not come true.
+    late: bool,
+}
+
+/// The errors of one class.
+#[derive(Clone, Debug, Default)]
+struct Errors {
+    recent: VecDeque<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Errors {
+    fn push(&mut self, ratio: f64) {
+        if self.recent.len() == WINDOW {
+            let oldest = self.recent.pop_front().expect("the window is full");
+            let at = self.sorted.partition_point(|other| *other < oldest);
+            self.sorted.remove(at);
+        }
+        self.recent.push_back(ratio);
+        let at = self.sorted.partition_point(|other| *other < ratio);
+        self.sorted.insert(at, ratio);
+    }
+
+    /// The ratios that bound the band, and the median between them.
+    fn quantiles(&self) -> [f64; 3] {
+        let n = self.sorted.len() as f64;
+        let at = |rank: f64| self.sorted[(rank as usize).clamp(1, self.sorted.len()) - 1];
+        let low = at(((n + 1.0) * TAIL).floor());
+        let high = at(((n + 1.0) * (1.0 - TAIL)).ceil());
+        [low, at(((n + 1.0) / 2.0).round()), high]
+    }
+}
+
+/// How much wider than the quantiles a band is, below and above.
+#[derive(Clone, Copy, Debug)]
+struct Stretch([f64; 2]);
+
+impl Stretch {
+    /// One prediction was outside on a side, or was not. The logarithm of the stretch adds up what
+    /// was outside less what should have been, so over time the two are the same.
+    fn adapt(&mut self, side: usize, outside: bool) {
+        let hit = if outside { 1.0 } else { 0.0 };
+        let factor = 1.0 + STEP * (hit - TAIL);
+        self.0[side] = (self.0[side] * factor).clamp(STRETCH.0, STRETCH.1);
+    }
+}
+
+impl Default for Stretch {
+    fn default() -> Stretch {
+        Stretch([1.0; 2])
+    }
+}
+
+/// What was predicted of one sort of event, and how far that was off.
+#[derive(Clone, Debug, Default)]
+pub struct Calibration {
+    classes: BTreeMap<Class, Errors>,
+    /// By situation.
+    stretch: BTreeMap<u8, Stretch>,
+    /// Promises that came sooner than their band, in it, later.
+    judged: [u64; 3],
+}
+
+impl Calibration {
+    /// A prediction of `raw_ms` from `now` on, with its band.
+    pub fn promise(&self, now: Millis, situation: u8, raw_ms: Millis) -> Promise {
+        let raw_ms = raw_ms.max(0);
+        let narrow = Class::of(situation, raw_ms);
+        let enough = |class: &Class| {
+            let errors = self.classes.get(class);
+            errors.is_some_and(|errors| errors.sorted.len() >= ERRORS_MIN)
+        };
+        let used = std::iter::successors(Some(narrow), |class| class.wider()).find(enough);
+        let ratios = used.map_or(PRIOR, |class| self.classes[&class].quantiles());
+        let Stretch([below, above]) = self.stretch.get(&situation).copied().unwrap_or_default();
+        let [low, middle, high] = ratios;
+        let bounds = [low / below, middle, high * above];
+        let [low_ms, expected_ms, high_ms] = bounds.map(|ratio| {
+            let ms = (raw_ms as f64 + BLUR_MS) * ratio - BLUR_MS;
+            ms.max(0.0).round() as Millis
+        });
+        Promise {
+            made_ms: now,
+            raw_ms,
+            narrow,
+            situation,
+            used,
+            // Shrunk stretches must not carry the bounds past the middle.
+            band: Band {
+                low_ms: low_ms.min(expected_ms),
+                expected_ms,
+                high_ms: high_ms.max(expected_ms),
+            },
+            late: false,
+        }
+    }
+
+    /// The band of a promise has passed and it has not come true.
+    pub fn pass(&mut self, promise: &mut Promise) {
+        if !std::mem::replace(&mut promise.late, true) {
+            self.stretch
+                .entry(promise.situation)
+                .or_default()
+                .adapt(1, true);
+        }
+    }
+
+    /// It happened at `now`.
+    pub fn judge(&mut self, promise: &Promise, now: Millis) {
+        let taken_ms = now - promise.made_ms;
+        let sooner = taken_ms < promise.band.low_ms;
+        let later = taken_ms > promise.band.high_ms;
+        self.judged[if sooner { 0 } else { 1 + usize::from(later) }] += 1;
+        let stretch = self.stretch.entry(promise.situation).or_default();
+        stretch.adapt(0, sooner);
+        if !promise.late {
+            stretch.adapt(1, later);
+        }
+        let ratio = (taken_ms.max(0) as f64 + BLUR_MS) / (promise.raw_ms as f64 + BLUR_MS);
+        let classes = std::iter::successors(Some(promise.narrow), |class| class.wider());
+        for class in classes {
+            self.classes.entry(class).or_default().push(ratio);
+        }
+    }
+
+    /// How many promises were kept so far, and how many were not.
+    pub fn report(&self) -> Value {
+        json!({"sooner": self.judged[0], "inside": self.judged[1], "later": self.judged[2]})
+    }
+}
+
+impl Promise {
+    /// The time that was promised, from when the promise was made.
+    pub fn band(&self) -> Band {
+        self.band
+    }
+
+    /// When its band has passed, on the engine's clock.
+    pub fn latest_ms(&self) -> Millis {
+        self.made_ms.saturating_add(self.band.high_ms)
+    }
+
+    /// Whether the band comes from errors that were seen, not from a first guess.
+    pub fn is_calibrated(&self) -> bool {
+        self.used.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn before_anything_is_known_the_band_is_wide() {
+        let band = Calibration::default().promise(0, 0, 99_000).band();
+        // (99 + 1) s / 4 - 1 s and (99 + 1) s * 4 - 1 s.
+        assert_eq!(
+            (band.low_ms, band.expected_ms, band.high_ms),
+            (24_000, 99_000, 399_000)
+        );
+    }
+
+    /// Of the errors 1, 2, ... 100 the band holds those from the 10th to the 91st: ranks
+    /// floor(101 * 0.1) and ceil(101 * 0.9), and the 51st (rounded from 50.5) in the middle.
+    #[test]
+    fn the_band_is_of_the_errors_that_were_seen() {
+        let mut errors = Errors::default();
+        for i in (1..=100).rev() {
+            errors.push(f64::from(i));
+        }
+        assert_eq!(errors.quantiles(), [10.0, 51.0, 91.0]);
+        // The oldest leave, and the order of the rest stays.
+        (0..WINDOW).for_each(|_| errors.push(300.0));
+        assert_eq!(errors.quantiles(), [300.0; 3]);
+    }
+
+    #[test]
+    fn classes_borrow_from_wider_ones_until_they_know_enough() {
+        let mut all = Calibration::default();
+        let promise = |all: &Calibration, ms| all.promise(0, 1, ms).used;
+        assert_eq!(promise(&all, 10_000), None);
+        for _ in 0..ERRORS_MIN {
+            let promise = all.promise(0, 1, 10_000);
+            all.judge(&promise, 20_000);
+        }
+        // 10 s have 4 binary digits; 100 s were never seen, nor was another situation.
+        assert_eq!(promise(&all, 10_000), Some(Class::Near(1, 4)));
+        assert_eq!(promise(&all, 100_000), Some(Class::Situation(1)));
+        assert_eq!(all.promise(0, 2, 10_000).used, Some(Class::All));
+        assert_eq!(all.promise(0, 1, 10_000).band().expected_ms, 20_000);
+    }
+
+    /// Errors whose spread grows all the time, so that yesterday's quantiles are too narrow: as
+    /// they stand far less than 80 % would be inside; the stretch makes up for it.
+    #[test]
+    fn the_stretch_follows_a_drift() {
+        let mut all = Calibration::default();
+        let mut state = 7u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as f64 / f64::from(1u32 << 31)
+        };
+        for i in 0..4_000 {
+            let promise = all.promise(0, 0, 100_000);
+            let spread = 1.0 + f64::from(i) / 200.0;
+            let taken = 100_000.0 * (1.0 + spread * random());
+            all.judge(&promise, taken as Millis);
+        }
+        let inside = all.judged[1] as f64 / 4_000.0;
+        assert!((0.75..=0.85).contains(&inside), "{:?}", all.judged);
+    }
+
+    /// Forty promises of 10 s, of which nobody has heard when their bands have passed.
+    #[test]
+    fn bands_get_wider_before_those_who_are_late_have_ended() {
+        let mut all = Calibration::default();
+        let high = |all: &Calibration| all.promise(0, 0, 10_000).band().high_ms;
+        let before = high(&all);
+        for _ in 0..40 {
+            let mut promise = all.promise(0, 0, 10_000);
+            assert_eq!(promise.latest_ms(), promise.band().high_ms);
+            all.pass(&mut promise);
+            all.pass(&mut promise);
+        }
+        // 1.045 to the power of 40 is 5.8, once each.
+        let wider = (high(&all) + 1_000) as f64 / (before + 1_000) as f64;
+        assert!((5.7..5.9).contains(&wider), "{wider}");
+        let mut late = all.promise(0, 0, 10_000);
+        all.pass(&mut late);
+        let after = high(&all);
+        all.judge(&late, 1_000_000_000);
+        assert_eq!(high(&all), after, "it is not counted twice");
+    }
+}

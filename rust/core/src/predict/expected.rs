@@ -1,0 +1,155 @@
+//! How long the tasks of a job will take, as far as anybody can tell before they have run: like
+//! those of its earlier runs, or of jobs whose tasks read about as much.
+
+use crate::cluster::{Job, Kind};
+use crate::lengths::{Lengths, Mean};
+use crate::types::{JobId, Millis};
+use std::collections::BTreeMap;
+
+/// For a task of which nothing at all is known.
+const UNKNOWN_MS: Millis = 30_000;
+/// How many programs are remembered; another takes the place of the first in order.
+const PROGRAMS_MAX: usize = 4_096;
+
+/// What makes jobs alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Like {
+    /// A program run again.
+    Program(u64),
+    /// Tasks with about as much to read: the binary logarithm of the bytes.
+    Bytes(u8),
+}
+
+/// Where a length comes from, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// Tasks of the job itself.
+    OwnTasks,
+    /// What the job's profile or earlier runs of its program say.
+    EarlierRuns,
+    /// Tasks of other jobs with as much to read.
+    LikeTasks,
+    /// Any tasks, or nothing.
+    AnyTasks,
+}
+
+impl Basis {
+    /// For reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::OwnTasks => "tasks of this job",
+            Basis::EarlierRuns => "earlier runs",
+            Basis::LikeTasks => "tasks that read as much",
+            Basis::AnyTasks => "any tasks",
+        }
+    }
+}
+
+/// Lengths of tasks, learnt as they end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExpectedLengths {
+    lengths: Lengths,
+    like: BTreeMap<(Like, Kind), Mean>,
+}
+
+impl ExpectedLengths {
+    /// A task of the job succeeded after so long.
+    pub(crate) fn learn(&mut self, job: &Job, kind: Kind, length_ms: Millis) {
+        let length_ms = length_ms.max(0);
+        self.lengths.sample(job.facts.job, kind, length_ms);
+        for like in likes(job, kind).into_iter().flatten() {
+            self.like.entry((like, kind)).or_default().add(length_ms);
+            if self.like.len() > PROGRAMS_MAX {
+                self.like.pop_first();
+            }
+        }
+    }
+
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.lengths.forget(job);
+    }
+
+    /// The expected length in ms, at least 1, and what it rests on.
+    pub(crate) fn of(&self, job: &Job, kind: Kind) -> (Millis, Basis) {
+        let own = self.lengths.own_ms(job.facts.job, kind);
+        let profile = job.hints.task_ms.get(kind as usize).copied().flatten();
+        let [program, bytes] = likes(job, kind);
+        let mean = |like: Option<Like>| self.like.get(&(like?, kind))?.get();
+        let known = own
+            .map(|ms| (ms, Basis::OwnTasks))
+            .or_else(|| profile.map(|ms| (ms as f64, Basis::EarlierRuns)))
+            .or_else(|| mean(program).map(|ms| (ms, Basis::EarlierRuns)))
+            .or_else(|| mean(bytes).map(|ms| (ms, Basis::LikeTasks)));
+        let (ms, basis) = known.unwrap_or_else(|| {
+            let any = self.lengths.cluster_ms(kind);
+            (any.unwrap_or(UNKNOWN_MS as f64), Basis::AnyTasks)
+        });
+        ((ms.round() as Millis).max(1), basis)
+    }
+}
+
+/// What the tasks of one kind are like: runs of the same program, tasks with as much to read.
+fn likes(job: &Job, kind: Kind) -> [Option<Like>; 2] {
+    let hints = &job.hints;
+    let bytes = || {
+        let input = hints.input_bytes?;
+        let tasks = (*hints.tasks.get(kind as usize)?)?.max(1);
+        let read = match kind {
+            Kind::Reduce => {
+                let ratio = u64::from(hints.shuffle_per_mille.unwrap_or(1_000));
+                (input / 1_000).saturating_mul(ratio)
+            }
+            _ => input,
+        };
+        let each = read / u64::from(tasks);
+        Some(Like::Bytes((u64::BITS - each.leading_zeros()) as u8))
+    };
+    [hints.signature.map(Like::Program), bytes()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lengths::tests::job;
+
+    #[test]
+    fn the_nearest_likeness_counts() {
+        let mut lengths = ExpectedLengths::default();
+        let mut sort = job(1);
+        sort.hints.signature = Some(7);
+        sort.hints.input_bytes = Some(64 << 20);
+        sort.hints.tasks = [Some(1), Some(1)];
+        assert_eq!(lengths.of(&sort, Kind::Map), (UNKNOWN_MS, Basis::AnyTasks));
+        // Another job's map, of which only that it was a map is like.
+        lengths.learn(&job(2), Kind::Map, 1_000);
+        assert_eq!(lengths.of(&sort, Kind::Map), (1_000, Basis::AnyTasks));
+        // As much to read: 64 MB each.
+        let mut read = job(3);
+        read.hints.input_bytes = Some(65 << 21);
+        read.hints.tasks = [Some(2), None];
+        lengths.learn(&read, Kind::Map, 2_000);
+        assert_eq!(lengths.of(&sort, Kind::Map), (2_000, Basis::LikeTasks));
+        let mut earlier = job(4);
+        earlier.hints.signature = Some(7);
+        lengths.learn(&earlier, Kind::Map, 3_000);
+        assert_eq!(lengths.of(&sort, Kind::Map), (3_000, Basis::EarlierRuns));
+        lengths.learn(&sort, Kind::Map, 4_000);
+        assert_eq!(lengths.of(&sort, Kind::Map), (4_000, Basis::OwnTasks));
+        assert_eq!(
+            lengths.of(&sort, Kind::Reduce).1,
+            Basis::AnyTasks,
+            "kinds are apart"
+        );
+    }
+
+    #[test]
+    fn what_is_remembered_of_programs_is_bounded() {
+        let mut lengths = ExpectedLengths::default();
+        for i in 0..PROGRAMS_MAX as u32 + 10 {
+            let mut job = job(0);
+            job.hints.signature = Some(u64::from(i));
+            lengths.learn(&job, Kind::Map, 1);
+        }
+        assert_eq!(lengths.like.len(), PROGRAMS_MAX);
+    }
+}

@@ -1,0 +1,128 @@
+//! Why a queue's ask waits in the market, and the bid that would change it. Reads accounts and
+//! quotas; changes neither.
+
+use super::DynamicPriority;
+use super::account::Credits;
+use super::quota::{least_bid, slots_at};
+use crate::change::World;
+use crate::explain::{Asked, Reason, Remedy};
+use crate::share::behind::passed_by;
+
+/// More digits than this in a bid help nobody.
+const DIGITS: u32 = 3;
+
+impl DynamicPriority {
+    /// Its quota is used up, or another queue's job came first.
+    pub(super) fn why(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+        let at = asked.job.leaf;
+        let leaf = self.leaves.get(at.index())?;
+        let node = world.tree.node(at);
+        let pool = asked.pool.unwrap_or(0);
+        let below = match asked.pool {
+            Some(pool) => leaf.meter.below_quota(pool, node.running[pool]),
+            None => self.has_quota_left(at.index(), node),
+        };
+        if below {
+            let (_, first) = passed_by(asked, world)?;
+            let (_, first) = world.tree.node(first).first_arrival?;
+            return Some(Reason::Arrival {
+                queue: node.queue,
+                first,
+            });
+        }
+        let account = self.accounts.get(&leaf.name);
+        let account = account.copied().unwrap_or_default();
+        Some(Reason::Quota {
+            queue: node.queue,
+            used: node.running[pool],
+            quota: leaf.meter.quota[pool],
+            bid: account.grant.map_or(account.rate, |grant| grant.rate),
+            budget: account.budget,
+            price: self.accounts.price(),
+        })
+    }
+
+    /// The least bid that gives the queue more slots at the next interval: a quarter more, if
+    /// the job has a use for so many, or else one.
+    pub(super) fn better_bid(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Remedy> {
+        let at = asked.job.leaf;
+        let leaf = self.leaves.get(at.index())?;
+        let pool = asked.pool.unwrap_or(0);
+        if leaf
+            .meter
+            .below_quota(pool, world.tree.node(at).running[pool])
+        {
+            return None;
+        }
+        let account = self.accounts.get(&leaf.name)?;
+        let (names, bids) = self.next_bids(&leaf.name, world);
+        let me = names.iter().position(|name| *name == leaf.name)?;
+        let (slots, rounding) = (self.slots[pool], self.settings.policy.rounding);
+        let quota = leaf.meter.quota[pool];
+        let coming = slots_at(&bids, me, slots, rounding, account.rate);
+        let pays = account.rate > Credits::ZERO && account.budget >= account.rate;
+        if let (Some((_, at_ms)), true) = (self.interval, pays && coming > quota) {
+            return Some(Remedy::Interval {
+                at_ms,
+                slots: coming - quota,
+            });
+        }
+        let quarter = quota.div_ceil(4).max(1);
+        let more = asked.job.pending_of(asked.kind).clamp(1, quarter);
+        let bid_for = |more: u32| {
+            let bid = least_bid(&bids, me, slots, rounding, quota + more)?;
+            Some((bid.max(Credits::from_micro(1)), more))
+        };
+        let (bid, more) = bid_for(more).or_else(|| bid_for(1))?;
+        let rounded = rounded_up(bid);
+        let given = slots_at(&bids, me, slots, rounding, rounded);
+        Some(Remedy::Bid {
+            queue: world.tree.node(at).queue,
+            bid,
+            slots: more,
+            rounded: (rounded, given.saturating_sub(quota)),
+            unpaid: account.budget < rounded,
+        })
+    }
+
+    /// Who bids at the next interval, as far as can be seen now, in the order of names: those who
+    /// run or want something and can pay for a slot (DP-4, DP-9, DP-14), and the asked queue.
+    pub(super) fn next_bids(&self, asked: &str, world: &World<'_>) -> (Vec<&str>, Vec<Credits>) {
+        let mut active: Vec<&str> = Vec::new();
+        for (leaf, id) in self.leaves.iter().zip(world.tree.ids()) {
+            let node = world.tree.node(id);
+            if node.pending_asks > 0 || node.running.iter().any(|slots| *slots > 0) {
+                active.push(&leaf.name);
+            }
+        }
+        active.sort_unstable();
+        let bids = self.accounts.iter().filter(|(name, account)| {
+            let pays = account.rate > Credits::ZERO && account.budget >= account.rate;
+            *name == asked || (pays && active.binary_search(name).is_ok())
+        });
+        bids.map(|(name, account)| (name, account.rate)).unzip()
+    }
+}
+
+/// A bid of few digits that is no lower.
+fn rounded_up(bid: Credits) -> Credits {
+    let micro = bid.micro();
+    let digits = micro.max(1).ilog10() + 1;
+    let step = 10_i64.pow(digits.saturating_sub(DIGITS));
+    Credits::from_micro((micro + step - 1) / step * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bids_are_rounded_up_to_three_digits() {
+        let rounded = |micro| rounded_up(Credits::from_micro(micro)).micro();
+        assert_eq!(rounded(3_076_924), 3_080_000);
+        assert_eq!(rounded(3_080_000), 3_080_000);
+        assert_eq!(rounded(1), 1);
+        assert_eq!(rounded(999_999), 1_000_000);
+        assert_eq!(rounded(123_456_789_012), 124_000_000_000);
+    }
+}

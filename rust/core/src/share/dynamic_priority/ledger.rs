@@ -1,0 +1,184 @@
+//! What happens to accounts, in order, for a host that writes it down: openings, grants, rates,
+//! and what every interval charged (DP-30, DP-31). Kept only for a host that asks for it, in
+//! bounded memory. Writes nothing, and nothing that decides looks at it.
+
+use super::account::{Account, Credits};
+use crate::change::POOLS;
+use crate::types::Millis;
+use serde::{Deserialize, Serialize};
+
+/// More entries than this, beside the list of accounts that it begins with, and a host has stopped
+/// taking them.
+const ENTRIES_MAX: usize = 4096;
+/// Likewise rows of intervals, which are most of what entries weigh.
+const ROWS_MAX: usize = 100_000;
+
+/// In whose name the configuration grants.
+pub const CONFIGURATION: &str = "configuration";
+
+/// One account in the interval that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charged {
+    /// The queue's path.
+    pub queue: String,
+    /// What its slots cost: the rate that bought them, per slot and interval (DP-15).
+    pub rate: Credits,
+    /// Slots that the rate had bought, by pool.
+    pub quota: [u32; POOLS],
+    /// Slots used and metered, times milliseconds, by pool.
+    pub used_slot_ms: [i64; POOLS],
+    /// Credited by itself.
+    pub income: Credits,
+    /// Taken.
+    pub debit: Credits,
+    /// Left after both.
+    pub balance: Credits,
+}
+
+impl Charged {
+    /// Whether there is anything to write down: else the account stayed as it was.
+    pub fn says_something(&self) -> bool {
+        self.quota != [0; POOLS]
+            || self.used_slot_ms != [0; POOLS]
+            || self.income > Credits::ZERO
+            || self.debit > Credits::ZERO
+    }
+}
+
+/// One thing that happened to accounts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub enum Entry {
+    /// An account was opened, with nothing in it (DP-41).
+    Opened {
+        /// The queue's path.
+        queue: String,
+    },
+    /// An account was closed; what was in it is forfeited.
+    Closed {
+        /// The queue's path.
+        queue: String,
+        /// Who asked for it.
+        by: String,
+        /// The reason given; may be empty.
+        why: String,
+    },
+    /// Credits were added to a budget, other than as income.
+    Granted {
+        /// The queue's path.
+        queue: String,
+        /// How much.
+        amount: Credits,
+        /// Who granted it.
+        by: String,
+        /// The reason given; may be empty.
+        why: String,
+    },
+    /// A spending rate was set.
+    Rate {
+        /// The queue's path.
+        queue: String,
+        /// Credits per slot and interval.
+        rate: Credits,
+    },
+    /// An income was set.
+    Income {
+        /// The queue's path.
+        queue: String,
+        /// Credits per hour.
+        income: Credits,
+    },
+    /// An allocation interval ended.
+    Interval {
+        /// When, by the engine's clock.
+        at_ms: Millis,
+        /// The price that its end set.
+        price: Credits,
+        /// Accounts that were charged, paid or had slots, in the order of names.
+        rows: Vec<Charged>,
+    },
+}
+
+/// What was taken from a ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// In order.
+    pub entries: Vec<Entry>,
+    /// Whether older ones were dropped because nobody took them: the books of whoever writes them
+    /// down do not follow any more.
+    pub dropped: bool,
+}
+
+/// Entries that a host has not taken yet.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    kept: bool,
+    rows: usize,
+    /// How many entries list accounts that were there.
+    listed: usize,
+    taken: Taken,
+}
+
+impl Ledger {
+    /// From now on entries are kept until they are taken.
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Adds an entry, if there is a host that asked for them.
+    pub fn note(&mut self, entry: impl FnOnce() -> Entry) {
+        if !self.kept {
+            return;
+        }
+        let entry = entry();
+        if let Entry::Interval { rows, .. } = &entry {
+            self.rows += rows.len();
+        }
+        if self.taken.entries.len() >= ENTRIES_MAX + self.listed || self.rows > ROWS_MAX {
+            self.forget();
+            self.taken.dropped = true;
+        }
+        self.taken.entries.push(entry);
+    }
+
+    /// Notes an account that is there with all that it has.
+    pub(super) fn note_account(&mut self, queue: &str, account: &Account) {
+        let queue = || queue.to_string();
+        // However many accounts there are, they are not too many.
+        self.listed += 4;
+        self.note(|| Entry::Opened { queue: queue() });
+        if account.budget > Credits::ZERO {
+            self.note(|| Entry::Granted {
+                queue: queue(),
+                amount: account.budget,
+                by: CONFIGURATION.to_string(),
+                why: String::new(),
+            });
+        }
+        if account.rate > Credits::ZERO {
+            let rate = account.rate;
+            self.note(|| Entry::Rate {
+                queue: queue(),
+                rate,
+            });
+        }
+        if account.income > Credits::ZERO {
+            let income = account.income;
+            self.note(|| Entry::Income {
+                queue: queue(),
+                income,
+            });
+        }
+    }
+
+    /// All entries so far; they are gone here then.
+    pub fn take(&mut self) -> Taken {
+        (self.rows, self.listed) = (0, 0);
+        std::mem::take(&mut self.taken)
+    }
+
+    /// Drops what was not taken: what follows does not build on it.
+    pub(super) fn forget(&mut self) {
+        self.take();
+    }
+}

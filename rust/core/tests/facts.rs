@@ -1,0 +1,304 @@
+//! What is told beyond YARN's books, event by event: launches, counters of ApplicationMasters, what
+//! nodes send, and the model of the links that follows from them. Numbers are worked out by hand.
+
+mod common;
+#[path = "common/racks.rs"]
+mod racks;
+
+use common::{Host, plain_ask, rack_place};
+use heddle_core::event::{Event, JobCounters, JobHints, TaskFacts};
+use heddle_core::types::*;
+use racks::{LIGHT, MAP, blocks, cluster, job, maps, ratio, reduces};
+use serde_json::{Value, json};
+
+fn launched(host: &mut Host, job: u32, key: u64) {
+    let launched_ms = host.now;
+    host.step(&[Event::ContainerLaunched {
+        job: JobId(job),
+        key,
+        launched_ms,
+    }]);
+}
+
+/// What Reverse-Adaptive has learnt of the lengths of maps: their sum and number.
+fn learnt(host: &Host) -> (i64, i64) {
+    let lengths = host.engine.save()[1]["cluster"][0].clone();
+    let number = |i: usize| lengths[i].as_i64().expect("a number");
+    (number(0), number(1))
+}
+
+/// Runs one map on the node: granted, launched so much later, ended so much after that.
+fn run_map(host: &mut Host, node: u32, launch_ms: i64, ran_ms: i64) {
+    let grant = host.beat(node)[0];
+    let key = host.containers.last().expect("it was just granted").1;
+    host.now += launch_ms;
+    launched(host, grant.job, key);
+    host.now += ran_ms;
+    host.complete(grant.job, key);
+}
+
+/// 60 trivial maps that run for 1.5 s from their launch on: all launch, and half is taken off at
+/// the most. Then one of 21.5 s is known to have taken 20 s, not the 23.5 since its grant.
+#[test]
+fn lengths_are_of_tasks_not_of_containers() {
+    let mut host = Host::new(json!({"policy": "reverse-adaptive", "heartbeat_fill": 1.0}));
+    let node = host.node(0, 1024, 1);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.ask(1, 0, 1_000, 1024);
+    for _ in 0..60 {
+        run_map(&mut host, node, 2_000, 1_500);
+    }
+    let (before_ms, number) = learnt(&host);
+    assert_eq!(number, 60);
+    // The first 39 as they were, the others less half of it.
+    assert_eq!(before_ms, 39 * 1_500 + 21 * 750);
+    run_map(&mut host, node, 2_000, 21_500);
+    assert_eq!(learnt(&host), (before_ms + 20_000, 61));
+}
+
+/// Simulators and hosts that tell of no launch: from the grant, with nothing taken off.
+#[test]
+fn without_launches_the_whole_time_counts() {
+    let mut host = Host::new(json!({"policy": "reverse-adaptive", "heartbeat_fill": 1.0}));
+    let node = host.node(0, 1024, 1);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.ask(1, 0, 1_000, 1024);
+    for _ in 0..60 {
+        host.beat(node);
+        host.now += 1_500;
+        host.complete_all(1);
+    }
+    assert_eq!(learnt(&host), (60 * 1_500, 60));
+}
+
+fn count(host: &mut Host, job: u32, counters: JobCounters) {
+    host.step(&[Event::JobCounters {
+        job: JobId(job),
+        counters,
+    }]);
+}
+
+/// After a restart of the ResourceManager only the ApplicationMaster knows what ended before.
+#[test]
+fn tasks_that_ended_before_the_engine_was_made_count_as_done() {
+    let mut host = Host::new(json!({"policy": "hfsp"}));
+    let node = host.node(0, 8 * 1024, 8);
+    let queue = host.queue("u", None);
+    host.job(1, queue);
+    host.recovered(1, node, 1024, false);
+    let done = |host: &mut Host| host.request(json!({"op": "job", "job": 1}))["done"].clone();
+    let of = |maps: u32| JobCounters {
+        done: [maps, 0],
+        ..JobCounters::default()
+    };
+    // It may have ended a moment ago: its own end is still to be told.
+    count(&mut host, 1, of(1));
+    assert_eq!(done(&mut host), json!([0, 0, 0]));
+    count(&mut host, 1, of(61));
+    assert_eq!(done(&mut host), json!([61, 0, 0]));
+    count(&mut host, 1, of(7));
+    assert_eq!(done(&mut host), json!([61, 0, 0]), "nothing is undone");
+}
+
+const MB: u64 = 1_000_000;
+
+/// Two racks, one job whose 4 maps ran on rack 0 and whose one reduce runs on rack 1.
+fn shuffling(settings: Value) -> Host {
+    let mut host = cluster(2, 8, settings);
+    job(&mut host, 1, "ann", ratio(LIGHT));
+    for _ in 0..4 {
+        let key = host.recovered(1, 0, 1024, false);
+        host.complete(1, key);
+    }
+    reduces(&mut host, 1, 1);
+    host.now += 1_000;
+    assert_eq!(host.beat(1).len(), 1, "the reduce runs on rack 1");
+    host
+}
+
+fn shuffled(host: &mut Host, bytes: u64) {
+    let counters = JobCounters {
+        shuffled_bytes: bytes,
+        ..JobCounters::default()
+    };
+    count(host, 1, counters);
+}
+
+/// Rates as they were modelled last: by rack, out and in.
+fn modelled(host: &Host) -> Value {
+    host.engine.save()[2]["modelled_rates"].clone()
+}
+
+fn saturated(host: &Host) -> Value {
+    host.engine.save()[2]["saturated_racks"].clone()
+}
+
+/// 900 MB in 10 s are 90 MB/s out of rack 0 and into rack 1, of links of 100.
+#[test]
+fn links_are_modelled_from_counters_where_nobody_measures() {
+    let mut host = shuffling(json!({"uplink_bytes_per_s": 100 * MB}));
+    shuffled(&mut host, 100 * MB);
+    host.tick();
+    assert_eq!(modelled(&host), json!([[1000, 0.0, 0.0], [1001, 0.0, 0.0]]));
+    host.now += 10_000;
+    shuffled(&mut host, 1_000 * MB);
+    host.tick();
+    assert_eq!(modelled(&host), json!([[1000, 9e7, 0.0], [1001, 0.0, 9e7]]));
+    assert_eq!(saturated(&host), json!([1000, 1001]));
+    // The job says nothing more: after twice the time the links are free.
+    for _ in 0..30 {
+        host.now += 1_000;
+        host.tick();
+    }
+    assert_eq!(modelled(&host), json!([[1000, 0.0, 0.0], [1001, 0.0, 0.0]]));
+    assert_eq!(saturated(&host), json!([]));
+}
+
+/// NodeManagers on rack 0 sent 450 MB in the 10 s, not 900: half of the model.
+#[test]
+fn what_nodes_measure_corrects_the_model() {
+    let mut host = shuffling(json!({"uplink_bytes_per_s": 100 * MB}));
+    let sent = |host: &mut Host, bytes: u64| {
+        let events = [0, 1].map(|node| Event::NodeShuffle {
+            node: NodeId(node),
+            sent_bytes: if node == 0 { bytes } else { 0 },
+        });
+        host.step(&events);
+    };
+    shuffled(&mut host, 0);
+    sent(&mut host, 5_000 * MB);
+    host.now += 10_000;
+    shuffled(&mut host, 900 * MB);
+    sent(&mut host, 5_450 * MB);
+    host.tick();
+    assert_eq!(
+        modelled(&host),
+        json!([[1000, 4.5e7, 0.0], [1001, 0.0, 4.5e7]])
+    );
+    assert_eq!(saturated(&host), json!([]));
+}
+
+#[test]
+fn without_a_bandwidth_or_where_a_link_is_measured_the_model_says_nothing() {
+    let mut host = shuffling(json!({}));
+    shuffled(&mut host, 0);
+    host.now += 10_000;
+    shuffled(&mut host, 900 * MB);
+    host.tick();
+    assert_eq!((modelled(&host), saturated(&host)), (json!([]), json!([])));
+    let mut host = shuffling(json!({"uplink_bytes_per_s": 100 * MB}));
+    shuffled(&mut host, 0);
+    host.now += 10_000;
+    shuffled(&mut host, 900 * MB);
+    racks::traffic(&mut host, &[10, 10]);
+    host.tick();
+    assert_eq!(saturated(&host), json!([]), "measured at a tenth");
+}
+
+/// One of the job's two maps of 10 s starts where none of its input is.
+fn reading_across(input_bytes: u64) -> Host {
+    let mut host = cluster(2, 1, json!({"uplink_bytes_per_s": 100 * MB}));
+    let hints = JobHints {
+        tasks: [Some(2), Some(0)],
+        input_bytes: Some(input_bytes),
+        task_ms: [Some(10_000), None],
+        ..JobHints::default()
+    };
+    job(&mut host, 1, "ann", hints);
+    maps(&mut host, 1, 2, &[0]);
+    assert_eq!(host.beat(0).len(), 1);
+    host.tick();
+    assert_eq!(modelled(&host), json!([[1000, 0.0, 0.0], [1001, 0.0, 0.0]]));
+    assert_eq!(host.beat(1).len(), 1, "rather far than idle");
+    host.now += 1_000;
+    host.tick();
+    host
+}
+
+/// 128 MB in 10 s: 12.8 MB/s cross for 10 s.
+#[test]
+fn a_map_far_from_its_input_reads_across() {
+    let mut host = reading_across(2 * 128 * MB);
+    assert_eq!(
+        modelled(&host),
+        json!([[1000, 1.28e7, 0.0], [1001, 0.0, 1.28e7]])
+    );
+    host.now += 10_000;
+    host.tick();
+    assert_eq!(modelled(&host), json!([[1000, 0.0, 0.0], [1001, 0.0, 0.0]]));
+}
+
+/// Nobody has seen the job read so much: eight blocks of 128 MiB in 10 s, not 4 PB.
+#[test]
+fn a_claim_does_not_fill_the_links_for_everybody() {
+    let host = reading_across(8 << 50);
+    assert_eq!(
+        modelled(&host),
+        json!([[1000, 107_374_182.4, 0.0], [1001, 0.0, 107_374_182.4]])
+    );
+}
+
+/// Clocks of nodes differ: a task executes not before it ran, and not in the future.
+#[test]
+fn the_clock_of_a_node_is_believed_within_the_life_of_its_task() {
+    let mut host = cluster(1, 1, json!({}));
+    job(&mut host, 1, "ann", JobHints::default());
+    host.now = 5_000;
+    let key = host.recovered(1, 0, 1024, false);
+    host.now = 9_000;
+    for (said, believed) in [(1_000, 5_000), (7_000, 7_000), (60_000, 9_000)] {
+        let facts = TaskFacts {
+            executing_since_ms: Some(said),
+            ..TaskFacts::default()
+        };
+        let job = JobId(1);
+        host.step(&[Event::Task { job, key, facts }]);
+        let job = host.engine.cluster().job(job).expect("it runs");
+        assert_eq!(job.containers[&key].task.executing_since_ms, Some(believed));
+    }
+}
+
+/// ShuffleInputRatio by the ApplicationMaster's counters, where no single task tells its own.
+#[test]
+fn counters_tell_whether_a_job_is_shuffle_heavy() {
+    let mut host = cluster(2, 8, json!({}));
+    job(&mut host, 1, "ann", ratio(LIGHT));
+    let moved = |read: u64, written: u64| JobCounters {
+        input_bytes: read,
+        map_output_bytes: written,
+        ..JobCounters::default()
+    };
+    count(&mut host, 1, moved(10 * MB, 30 * MB));
+    host.tick();
+    assert_eq!(racks::book(&host, 1)["counted"], json!([1e7, 3e7]));
+    // Remembered for the next run of the program.
+    let hints = JobHints {
+        signature: Some(7),
+        ..JobHints::default()
+    };
+    job(&mut host, 2, "ann", hints);
+    count(&mut host, 2, moved(10 * MB, 30 * MB));
+    host.step(&[Event::JobRemoved(JobId(2))]);
+    assert_eq!(host.engine.save()[2]["ratios"], json!([[7, 3.0]]));
+}
+
+/// Rows of asks for two racks tell exactly what neither a rack alone nor both hold: 10 maps, 7 of
+/// them with input on rack 0, 6 on rack 1. Told block by block it is 3 on both, 4 and 3 on one.
+#[test]
+fn rows_of_two_racks_are_as_good_as_blocks() {
+    let plan = |told: bool| {
+        let mut host = cluster(2, 8, json!({}));
+        job(&mut host, 1, "ann", ratio(LIGHT));
+        if told {
+            blocks(&mut host, 1, &[(4, &[0]), (3, &[1]), (3, &[0, 1])]);
+        }
+        let mut events = vec![Event::Ask(plain_ask(1, MAP, 10, 1024))];
+        events.push(common::row(1, MAP, rack_place(0), 7));
+        events.push(common::row(1, MAP, rack_place(1), 6));
+        host.step(&events);
+        racks::preferred(&mut host, 1)
+    };
+    assert_eq!(plan(false), plan(true));
+}

@@ -1,0 +1,169 @@
+//! What can go wrong with a store, by what the caller can do about it. Holds no back end's own
+//! error types: a host handles all three alike.
+
+use crate::record::Epoch;
+use std::fmt;
+
+/// Why a store did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// It cannot be reached or written to now: connection, lock, permission, full disk. Whether
+    /// a commit was carried out may be unknown; trying the same again is always right.
+    Unavailable(String),
+    /// Somebody else has taken over; nothing was written.
+    Fenced {
+        /// The epoch of the caller; 0 if it was about to take over.
+        ours: Epoch,
+        /// The epoch in force.
+        current: Epoch,
+        /// Who holds it.
+        owner: String,
+    },
+    /// What was to be written is wrong; nothing was written.
+    Refused(Refusal),
+    /// What is stored is not what was written. Nothing is repaired by itself.
+    Corrupt {
+        /// File and line, or table.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A newer Heddle has written it.
+    Newer {
+        /// The version found.
+        found: u32,
+        /// The newest version that this Heddle knows.
+        known: u32,
+    },
+}
+
+/// What is wrong with what was to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A tick or serial number that does not follow the last.
+    NotNext {
+        /// The number that would have followed.
+        expected: u64,
+        /// The first number that was given.
+        given: u64,
+    },
+    /// Some of the ticks that an interval covers are there already.
+    Overlap {
+        /// The last tick that is there.
+        last: u64,
+    },
+    /// No account of that queue.
+    Unknown(String),
+    /// The queue has an account already.
+    Exists(String),
+    /// The balance given does not follow from the one in the books.
+    Balance {
+        /// Whose.
+        queue: String,
+        /// What follows from the books, in millionths; may be below 0.
+        expected_micro: i64,
+        /// What was given, in millionths.
+        given_micro: i64,
+    },
+    /// A queue stands twice in one interval.
+    Twice(String),
+    /// An amount, or the balance that it leads to, exceeds the largest.
+    TooMuch(String),
+    /// A timestamp or nonce that was seen before.
+    Replay(String),
+    /// Too many nonces of that user are remembered; wait until some expire.
+    TooManyNonces(String),
+    /// A text that is empty, too long or has control characters, or is no JSON where it must be.
+    Text {
+        /// What the text is for.
+        field: &'static str,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// Only an empty store can be filled.
+    NotEmpty,
+    /// The store that is to be moved was never used.
+    Empty,
+}
+
+impl StoreError {
+    /// Whether the same may succeed later by itself.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, StoreError::Unavailable(_))
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Unavailable(why) => write!(f, "the store is unavailable: {why}"),
+            StoreError::Fenced {
+                ours: Epoch(0),
+                current,
+                owner,
+            } => write!(
+                f,
+                "the take-over was fenced off: {owner} holds epoch {} by a later activation",
+                current.0
+            ),
+            StoreError::Fenced {
+                ours,
+                current,
+                owner,
+            } => write!(
+                f,
+                "epoch {} was fenced off: {owner} has taken over with epoch {}",
+                ours.0, current.0
+            ),
+            StoreError::Refused(refusal) => refusal.fmt(f),
+            StoreError::Corrupt { place, reason } => write!(
+                f,
+                "{place}: {reason}; nothing was changed: restore it from a copy"
+            ),
+            StoreError::Newer { found, known } => write!(
+                f,
+                "the store has version {found}, this Heddle knows up to {known}: use a newer one"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NotNext { expected, given } => {
+                write!(f, "expected number {expected}, not {given}")
+            }
+            Refusal::Overlap { last } => write!(f, "ticks up to {last} are there already"),
+            Refusal::Unknown(queue) => write!(f, "queue {queue} has no account; add it first"),
+            Refusal::Exists(queue) => write!(f, "queue {queue} has an account already"),
+            Refusal::Balance {
+                queue,
+                expected_micro,
+                given_micro,
+            } => write!(
+                f,
+                "queue {queue}: the books lead to {expected_micro} millionths, not {given_micro}"
+            ),
+            Refusal::Twice(queue) => write!(f, "queue {queue} stands twice in the interval"),
+            Refusal::TooMuch(queue) => {
+                write!(
+                    f,
+                    "queue {queue}: an amount or the balance would exceed 1e9 credits"
+                )
+            }
+            Refusal::Replay(user) => write!(f, "user {user}: this was accepted before"),
+            Refusal::TooManyNonces(user) => {
+                write!(
+                    f,
+                    "user {user}: too many requests at a time; try again later"
+                )
+            }
+            Refusal::Text { field, expected } => write!(f, "{field}: expected {expected}"),
+            Refusal::NotEmpty => write!(f, "the store to be filled is not empty"),
+            Refusal::Empty => write!(f, "there is nothing in the store: is its name right?"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,154 @@
+//! Reads the budget file of the published scheduler (DP-30): one line per queue, its name, its
+//! budget and its spending rate, separated by blanks. A line that is none of that is reported
+//! with its number and passed over, the others count; what the books have already stays as it is.
+
+use crate::book::Book;
+use crate::record::Change;
+use heddle_core::share::dynamic_priority::account::Credits;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a budget file leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// What is to be committed: accounts are opened, granted their budgets, given their rates.
+    pub changes: Vec<Change>,
+    /// Lines that do not count.
+    pub faults: Vec<Fault>,
+}
+
+/// A line that does not count, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its number; the first is 1.
+    pub line: usize,
+    /// What is wrong with it, and what was expected.
+    pub reason: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
+
+/// What `text` leads to, given the books. `prefix` is put before names that do not begin with
+/// it, such as `root.`; `by` is who imports.
+pub fn import(text: &str, book: &Book, prefix: &str, by: &str) -> Import {
+    let mut import = Import::default();
+    let mut seen = BTreeMap::new();
+    for (at, text) in text.lines().enumerate() {
+        let line = at + 1;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let read = parse(text, prefix).and_then(|(queue, budget, rate)| {
+            if let Some(first) = seen.get(&queue) {
+                return Err(format!("queue {queue} stands in line {first} already"));
+            }
+            if book.accounts.contains_key(&queue) {
+                return Err(format!("queue {queue} has an account already, which stays"));
+            }
+            Ok((queue, budget, rate))
+        });
+        match read {
+            Ok((queue, amount, rate)) => {
+                seen.insert(queue.clone(), line);
+                let (by, why) = (by.to_string(), format!("budget file, line {line}"));
+                let granted = queue.clone();
+                import.changes.push(Change::Open {
+                    queue: queue.clone(),
+                });
+                import.changes.push(Change::Grant {
+                    queue: granted,
+                    amount,
+                    by,
+                    why,
+                });
+                import.changes.push(Change::Rate { queue, rate });
+            }
+            Err(reason) => import.faults.push(Fault { line, reason }),
+        }
+    }
+    import
+}
+
+fn parse(line: &str, prefix: &str) -> Result<(String, Credits, Credits), String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, budget, rate] = words[..] else {
+        let found = words.len();
+        return Err(format!("expected `queue budget rate`, found {found} words"));
+    };
+    if name.len() > 512 || name.chars().any(char::is_control) {
+        return Err("expected a name of at most 512 bytes without control characters".to_string());
+    }
+    let queue = match name.strip_prefix(prefix) {
+        Some(_) => name.to_string(),
+        None => format!("{prefix}{name}"),
+    };
+    Ok((queue, amount("budget", budget)?, amount("rate", rate)?))
+}
+
+fn amount(what: &str, word: &str) -> Result<Credits, String> {
+    let wrong = || format!("{what}: expected a number of credits from 0 to 1e9, not {word}");
+    let number: f64 = word.parse().map_err(|_| wrong())?;
+    Credits::from_number(number).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Account;
+
+    fn open(queue: &str, amount: f64, rate: f64, line: usize) -> Vec<Change> {
+        let credits = |number| Credits::from_number(number).unwrap();
+        let queue = queue.to_string();
+        let by = "admin".to_string();
+        vec![
+            Change::Open {
+                queue: queue.clone(),
+            },
+            Change::Grant {
+                queue: queue.clone(),
+                amount: credits(amount),
+                by,
+                why: format!("budget file, line {line}"),
+            },
+            Change::Rate {
+                queue,
+                rate: credits(rate),
+            },
+        ]
+    }
+
+    #[test]
+    fn lines_of_the_original_budget_file_are_read_and_bad_ones_named() {
+        let text = "alice 100.5 0.25\n\n\
+                    bob 7\n\
+                    carol many 1\n\
+                    dave -5 1\n\
+                    erin NaN 1\n\
+                    frank inf 1\n\
+                    gina 1 1e10\n\
+                    \troot.hal  3   0 \r\n\
+                    alice 1 1\n\
+                    known 5 5\n\
+                    ivy 1 2 3\n\
+                    judy 0.0000014 1E-6";
+        let mut book = Book::default();
+        let before = Account::default();
+        book.accounts.insert("root.known".to_string(), before);
+        let import = import(text, &book, "root.", "admin");
+        let good = [
+            open("root.alice", 100.5, 0.25, 1),
+            open("root.hal", 3.0, 0.0, 9),
+            // Rounded to the nearest millionth.
+            open("root.judy", 0.000001, 0.000001, 13),
+        ];
+        assert_eq!(import.changes, good.concat());
+        let bad: Vec<usize> = import.faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(bad, [3, 4, 5, 6, 7, 8, 10, 11, 12]);
+        assert!(import.faults[6].to_string().contains("line 1 already"));
+        assert!(import.faults[7].to_string().contains("stays"));
+    }
+}

@@ -1,0 +1,271 @@
+//! The store on a database: every statement, once, for SQLite and PostgreSQL alike. The two know
+//! whole numbers and texts and take `$1` for a parameter; what differs (connecting, locking,
+//! errors) is behind [`Database`]. Sums that may exceed 64 bits are kept as decimal text.
+//!
+//! Everything is read into a [`Book`] once; a commit compares the counters in the table `head`,
+//! under its lock, with those of the book, and reads anew if somebody else has written.
+
+pub(crate) mod postgres;
+mod read;
+pub(crate) mod sqlite;
+mod write;
+
+use crate::book::{Book, Writes};
+use crate::error::{Refusal, StoreError};
+use crate::record::{
+    Batch, Epoch, GrantRecord, Head, Interval, IntervalHead, LedgerQuery, LedgerRow, Page,
+};
+use crate::{Commit, Store};
+use read::{read_book, read_grants, read_head, read_intervals, read_ledger};
+use write::{write_all, write_book, write_head, write_page};
+
+/// Steps from one version of the tables to the next; only ever added to. INTEGER and TEXT stand
+/// for whatever the database calls 64 bits and a text that sorts by its bytes.
+const VERSIONS: &[&[&str]] = &[FIRST, TOKENS_AND_FLOORS];
+
+const FIRST: &[&str] = &[
+    "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, \
+     owner TEXT NOT NULL, tick INTEGER NOT NULL, serial INTEGER NOT NULL, \
+     grant_number INTEGER NOT NULL, lesson INTEGER NOT NULL, price INTEGER NOT NULL, \
+     granted TEXT NOT NULL, debited TEXT NOT NULL, forfeited TEXT NOT NULL)",
+    "INSERT INTO head VALUES (1, 0, '', 0, 0, 0, 0, 0, '0', '0', '0')",
+    "CREATE TABLE queues (name TEXT NOT NULL PRIMARY KEY, budget INTEGER NOT NULL, \
+     rate INTEGER NOT NULL, income INTEGER NOT NULL)",
+    "CREATE TABLE closed_queues (name TEXT NOT NULL PRIMARY KEY)",
+    "CREATE TABLE intervals (tick INTEGER NOT NULL PRIMARY KEY, ticks INTEGER NOT NULL, \
+     at_ms INTEGER NOT NULL, price INTEGER NOT NULL, epoch INTEGER NOT NULL)",
+    "CREATE TABLE ledger (tick INTEGER NOT NULL, queue TEXT NOT NULL, rate INTEGER NOT NULL, \
+     map_quota INTEGER NOT NULL, reduce_quota INTEGER NOT NULL, \
+     map_used_ms INTEGER NOT NULL, reduce_used_ms INTEGER NOT NULL, \
+     income INTEGER NOT NULL, debit INTEGER NOT NULL, balance INTEGER NOT NULL, \
+     PRIMARY KEY (tick, queue))",
+    "CREATE INDEX ledger_by_queue ON ledger (queue, tick)",
+    "CREATE TABLE grants (number INTEGER NOT NULL PRIMARY KEY, at_ms INTEGER NOT NULL, \
+     kind TEXT NOT NULL, queue TEXT NOT NULL, amount INTEGER NOT NULL, \
+     granted_by TEXT NOT NULL, why TEXT NOT NULL)",
+    "CREATE TABLE watermarks (user_name TEXT NOT NULL PRIMARY KEY, accepted_ms INTEGER NOT NULL)",
+    "CREATE TABLE nonces (user_name TEXT NOT NULL, nonce TEXT NOT NULL, \
+     expires_ms INTEGER NOT NULL, PRIMARY KEY (user_name, nonce))",
+    "CREATE TABLE learnt (key_text TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, \
+     lesson INTEGER NOT NULL)",
+];
+
+const TOKENS_AND_FLOORS: &[&str] = &[
+    "ALTER TABLE head ADD COLUMN token INTEGER NOT NULL DEFAULT 0",
+    "CREATE TABLE nonce_floors (user_name TEXT NOT NULL PRIMARY KEY, expires_ms INTEGER NOT NULL)",
+];
+
+/// The newest version of the tables that this Heddle knows.
+const VERSION: u32 = VERSIONS.len() as u32;
+
+/// A value in a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    /// 64 bits.
+    Integer(i64),
+    /// UTF-8.
+    Text(String),
+}
+
+impl From<i64> for Cell {
+    fn from(value: i64) -> Cell {
+        Cell::Integer(value)
+    }
+}
+
+impl From<u64> for Cell {
+    /// Counters start at 0 and go up by 1: they do not reach the end.
+    fn from(value: u64) -> Cell {
+        Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(value: &str) -> Cell {
+        Cell::Text(value.to_string())
+    }
+}
+
+/// What differs between databases. After an error the transaction is over, and the next `begin`
+/// makes a new connection if need be.
+pub(crate) trait Database: Send {
+    /// What is appended to the reading of the head to keep other writers out.
+    const LOCK: &'static str;
+
+    /// Kind and place.
+    fn describe(&self) -> String;
+
+    /// Begins a transaction, one that sees a single state if it only reads. The tables are there.
+    fn begin(&mut self, writes: bool) -> Result<(), StoreError>;
+
+    /// The transaction may pause for long between statements; nobody else waits for it.
+    fn expect_pauses(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Ends it; after an error it is unknown whether it was carried out.
+    fn commit(&mut self) -> Result<(), StoreError>;
+
+    /// Ends it without a trace.
+    fn rollback(&mut self);
+
+    /// Carries out a statement; gives the number of rows that it touched.
+    fn execute(&mut self, sql: &str, parameters: &[Cell]) -> Result<u64, StoreError>;
+
+    /// Carries out a query.
+    fn query(&mut self, sql: &str, parameters: &[Cell]) -> Result<Vec<Vec<Cell>>, StoreError>;
+}
+
+/// A store on a database.
+pub(crate) struct SqlStore<D> {
+    database: D,
+    /// As last read or written; of use while its counters are those in the table.
+    book: Option<Book>,
+}
+
+impl<D: Database> SqlStore<D> {
+    pub(crate) fn new(database: D) -> SqlStore<D> {
+        let book = None;
+        SqlStore { database, book }
+    }
+
+    /// Does `work` in a transaction; what it did is undone unless it gives something.
+    fn transaction<T>(
+        &mut self,
+        writes: bool,
+        work: impl FnOnce(&mut SqlStore<D>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.database.begin(writes)?;
+        let done = work(self);
+        match done {
+            Ok(value) => {
+                self.database.commit()?;
+                Ok(value)
+            }
+            Err(error) => {
+                self.database.rollback();
+                Err(error)
+            }
+        }
+    }
+
+    /// The books as they are in this transaction.
+    fn current(&mut self, head: &Head) -> Result<&Book, StoreError> {
+        if self.book.as_ref().is_none_or(|book| book.head != *head) {
+            self.book = Some(read_book(&mut self.database, head.clone())?);
+        }
+        Ok(self.book.as_ref().expect("it was just read"))
+    }
+
+    /// Writes what `plan` finds is to be written, if the epoch is in force.
+    fn commit(
+        &mut self,
+        epoch: Epoch,
+        plan: impl FnOnce(&Book) -> Result<Option<Writes>, StoreError>,
+    ) -> Result<Commit, StoreError> {
+        let writes = self.transaction(true, |store| {
+            let head = read_head(&mut store.database, D::LOCK)?;
+            check_epoch(&head, epoch, &store.database.describe())?;
+            let writes = plan(store.current(&head)?)?;
+            if let Some(writes) = &writes {
+                write_all(&mut store.database, writes)?;
+            }
+            Ok(writes)
+        })?;
+        let Some(writes) = writes else {
+            return Ok(Commit::AlreadyThere);
+        };
+        if let Some(book) = &mut self.book {
+            book.apply(&writes);
+        }
+        Ok(Commit::Applied)
+    }
+}
+
+/// Whether `epoch` is the one in force. A store in which it was never given out is another one
+/// than was taken over.
+pub(crate) fn check_epoch(head: &Head, epoch: Epoch, place: &str) -> Result<(), StoreError> {
+    if head.epoch == epoch {
+        return Ok(());
+    }
+    if head.epoch > epoch {
+        return Err(StoreError::Fenced {
+            ours: epoch,
+            current: head.epoch,
+            owner: head.owner.clone(),
+        });
+    }
+    Err(StoreError::Corrupt {
+        place: place.to_string(),
+        reason: format!(
+            "epoch {} is older than {}, which was given out: somebody put back an old copy",
+            head.epoch.0, epoch.0
+        ),
+    })
+}
+
+impl<D: Database> Store for SqlStore<D> {
+    fn describe(&self) -> String {
+        self.database.describe()
+    }
+
+    fn take_over(&mut self, owner: &str, token: u64) -> Result<Epoch, StoreError> {
+        self.transaction(true, |store| {
+            let head = read_head(&mut store.database, D::LOCK)?;
+            let head = head.taken_over(owner, token)?;
+            write_head(&mut store.database, &head)?;
+            Ok(head.epoch)
+        })
+    }
+
+    fn load(&mut self) -> Result<Book, StoreError> {
+        self.transaction(false, |store| {
+            let head = read_head(&mut store.database, "")?;
+            // Also what was changed by hand, without touching the counters, is to be seen.
+            store.book = None;
+            store.current(&head).cloned()
+        })
+    }
+
+    fn commit_interval(&mut self, epoch: Epoch, interval: &Interval) -> Result<Commit, StoreError> {
+        self.commit(epoch, |book| book.plan_interval(interval))
+    }
+
+    fn commit_changes(&mut self, epoch: Epoch, batch: &Batch) -> Result<Commit, StoreError> {
+        self.commit(epoch, |book| book.plan_changes(batch))
+    }
+
+    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError> {
+        self.transaction(false, |store| {
+            read_intervals(&mut store.database, after, limit)
+        })
+    }
+
+    fn ledger(&mut self, query: &LedgerQuery) -> Result<Vec<LedgerRow>, StoreError> {
+        self.transaction(false, |store| read_ledger(&mut store.database, query))
+    }
+
+    fn grants(&mut self, after: u64, limit: usize) -> Result<Vec<GrantRecord>, StoreError> {
+        self.transaction(false, |store| {
+            read_grants(&mut store.database, after, limit)
+        })
+    }
+
+    fn fill(
+        &mut self,
+        book: &Book,
+        pages: &mut dyn FnMut() -> Result<Option<Page>, StoreError>,
+    ) -> Result<(), StoreError> {
+        book.check()?;
+        self.transaction(true, |store| {
+            store.database.expect_pauses()?;
+            if read_head(&mut store.database, D::LOCK)? != Head::default() {
+                return Err(StoreError::Refused(Refusal::NotEmpty));
+            }
+            while let Some(page) = pages()? {
+                write_page(&mut store.database, &page)?;
+            }
+            write_book(&mut store.database, book)
+        })
+    }
+}

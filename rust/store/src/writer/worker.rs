@@ -1,0 +1,180 @@
+//! The thread: takes the store over, writes what waits, tries again what could not be written.
+
+use super::pending::{Item, Wish, together};
+use super::projected::Projected;
+use super::{Desk, State};
+use crate::Store;
+use crate::error::StoreError;
+use crate::record::{Batch, Epoch};
+use std::time::{Duration, Instant, SystemTime};
+
+pub(super) struct Worker<'a> {
+    store: Box<dyn Store>,
+    desk: &'a Desk,
+    epoch: Epoch,
+    serial: u64,
+    pause: Duration,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(store: Box<dyn Store>, desk: &'a Desk) -> Worker<'a> {
+        Worker {
+            store,
+            desk,
+            epoch: Epoch::default(),
+            serial: 0,
+            pause: desk.options.retry,
+        }
+    }
+
+    pub(super) fn run(mut self, owner: &str, token: u64) {
+        while let Err(error) = self.open(owner, token) {
+            if !self.failed(error) {
+                return;
+            }
+            if self.desk.shared.lock().ending {
+                break;
+            }
+        }
+        while let Some(items) = self.next() {
+            if !self.write(&items) {
+                return;
+            }
+        }
+    }
+
+    /// Lets the store do something, and notes since when it is at it.
+    fn call<T>(&mut self, work: impl FnOnce(&mut dyn Store) -> T) -> T {
+        self.desk.shared.lock().calling = Some((Instant::now(), now_ms()));
+        let done = work(self.store.as_mut());
+        self.desk.shared.lock().calling = None;
+        done
+    }
+
+    /// Makes the books ours.
+    fn open(&mut self, owner: &str, token: u64) -> Result<(), StoreError> {
+        let (epoch, book) = self.call(|store| {
+            let epoch = store.take_over(owner, token)?;
+            Ok((epoch, store.load()?))
+        })?;
+        self.epoch = epoch;
+        self.serial = book.head.serial;
+        let projected = Projected::new(&book);
+        *self.desk.stored.lock() = projected.clone();
+        let mut shared = self.desk.shared.lock();
+        shared.state = State::Connected;
+        shared.committed = book.head.tick;
+        shared.projected = Some(projected);
+        shared.opened = Some((epoch, book));
+        self.desk.done.notify_all();
+        Ok(())
+    }
+
+    /// The next to be written; nothing when it is to end.
+    fn next(&self) -> Option<Vec<Item>> {
+        let mut shared = self.desk.shared.lock();
+        loop {
+            if shared.ending {
+                shared.state = State::Closed;
+                let why = "the writer ended before it was written".to_string();
+                shared.give_up(&StoreError::Unavailable(why));
+                return None;
+            }
+            if !shared.pending.is_empty() {
+                return Some(shared.pending.send());
+            }
+            self.desk.called.wait(&mut shared);
+        }
+    }
+
+    /// Tries to write an interval, or some wishes at once. Gives whether it goes on.
+    fn write(&mut self, items: &[Item]) -> bool {
+        let epoch = self.epoch;
+        if let [Item::Interval(interval)] = items {
+            return match self.call(|store| store.commit_interval(epoch, interval)) {
+                Ok(_) => self.succeeded(items),
+                Err(error) => self.failed(error),
+            };
+        }
+        let wishes = items.iter().filter_map(|item| match item {
+            Item::Changes(wish) => Some(wish),
+            Item::Interval(_) => None,
+        });
+        let wishes: Vec<&Wish> = wishes.collect();
+        let (at_ms, changes) = together(&wishes);
+        let batch = Batch {
+            serial: self.serial + 1,
+            at_ms,
+            changes,
+        };
+        if let Err(error) = self.call(|store| store.commit_changes(epoch, &batch)) {
+            return self.failed(error);
+        }
+        self.serial += 1;
+        let goes_on = self.succeeded(items);
+        for wish in wishes {
+            let _gone = wish.heard.send(Ok(()));
+        }
+        goes_on
+    }
+
+    /// What was sent is written. Gives that it goes on.
+    fn succeeded(&mut self, items: &[Item]) -> bool {
+        self.pause = self.desk.options.retry;
+        let mut stored = self.desk.stored.lock();
+        for item in items {
+            if let Err(error) = stored.item(item) {
+                log::error!("{}: written, but: {error}", self.desk.store);
+            }
+        }
+        let mut shared = self.desk.shared.lock();
+        if matches!(shared.state, State::Unreachable { .. }) {
+            log::info!("{}: the store is back", self.desk.store);
+        }
+        shared.state = State::Connected;
+        shared.pending.done();
+        shared.committed = stored.book().head.tick;
+        self.desk.done.notify_all();
+        true
+    }
+
+    /// Notes what went wrong, and pauses if it may go right later. Gives whether it goes on.
+    fn failed(&mut self, error: StoreError) -> bool {
+        match error {
+            StoreError::Unavailable(why) => {
+                let mut shared = self.desk.shared.lock();
+                let since_ms = match shared.state {
+                    State::Unreachable { since_ms, .. } => since_ms,
+                    _ => {
+                        log::warn!("{}: {why}", self.desk.store);
+                        now_ms()
+                    }
+                };
+                shared.state = State::Unreachable { since_ms, why };
+                let until = Instant::now() + self.pause;
+                self.pause = (self.pause * 2).min(self.desk.options.retry_max);
+                // What is added meanwhile is no reason to try earlier.
+                while !shared.ending && Instant::now() < until {
+                    self.desk.called.wait_until(&mut shared, until);
+                }
+                // `next` ends it, and tells those who wait.
+                true
+            }
+            StoreError::Fenced { ref owner, .. } => {
+                let owner = owner.clone();
+                self.desk.end(State::Fenced { owner }, &error);
+                false
+            }
+            other => {
+                let why = other.to_string();
+                self.desk.end(State::Stopped { why }, &other);
+                false
+            }
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as u64)
+}

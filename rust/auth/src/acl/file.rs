@@ -1,0 +1,336 @@
+//! The ACL file on disk: read again when it changed and has settled, as the allocations file is
+//! (FS-7). The only I/O of this crate. A file that cannot be used leaves the old users in force,
+//! and is reported once for each state that it is in.
+
+use super::{Acl, Fault};
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// More bytes are no ACL.
+pub const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Of a file's mode: what is granted to the group and to others.
+const NOT_THE_OWNERS: u32 = 0o077;
+
+/// What tells one state of a file from another. The mode is one of it: a file that was refused for
+/// it is read again after `chmod`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: (i64, i64),
+    size: u64,
+    inode: (u64, u64),
+    mode: u32,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
+        Stamp {
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            size: metadata.size(),
+            inode: (metadata.dev(), metadata.ino()),
+            mode: metadata.mode(),
+        }
+    }
+}
+
+/// Why a file is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// It cannot be read.
+    Unreadable(PathBuf, String),
+    /// Others than the owner may read or write it; its mode.
+    Exposed(PathBuf, u32),
+    /// A folder, a pipe, a device.
+    NotAFile(PathBuf),
+    /// More bytes than an ACL has.
+    TooLarge(PathBuf),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Unusable::Unreadable(path, _)
+        | Unusable::Exposed(path, _)
+        | Unusable::NotAFile(path)
+        | Unusable::TooLarge(path)) = self;
+        write!(f, "ACL file {}: ", path.display())?;
+        match self {
+            Unusable::Unreadable(_, why) => write!(f, "cannot be read: {why}")?,
+            Unusable::Exposed(_, mode) => write!(
+                f,
+                "it holds secrets, and its mode {:04o} lets others than its owner at it; \
+                 run chmod 600",
+                mode & 0o7777
+            )?,
+            Unusable::NotAFile(_) => f.write_str("expected a regular file")?,
+            Unusable::TooLarge(_) => write!(f, "more than {FILE_BYTES_MAX} bytes")?,
+        }
+        f.write_str("; the users read before stay in force")
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+/// What came of looking at the file.
+#[derive(Debug)]
+pub enum Polled {
+    /// Nothing new, or not settled yet.
+    Unchanged,
+    /// Other users, and what is odd about the lines.
+    Read(Acl, Vec<Fault>),
+    /// Cannot be used.
+    Unusable(Unusable),
+}
+
+/// A file that is looked at from time to time.
+#[derive(Debug)]
+pub struct AclFile {
+    path: PathBuf,
+    settle_ms: u64,
+    /// The state that was dealt with.
+    done: Option<Stamp>,
+    /// A state that is waited for to settle, and since when.
+    seen: Option<(Option<Stamp>, u64)>,
+    reported: Option<Unusable>,
+}
+
+impl AclFile {
+    /// A file that is read when it has not changed for `settle_ms`: whoever writes it may need as
+    /// long. It is read at once the first time.
+    pub fn new(path: &Path, settle_ms: u64) -> AclFile {
+        AclFile {
+            path: path.to_path_buf(),
+            settle_ms,
+            done: None,
+            seen: None,
+            reported: None,
+        }
+    }
+
+    /// Looks at the file. The time is of a clock that nobody sets, ms since any moment.
+    pub fn poll(&mut self, now_ms: u64) -> Polled {
+        let metadata = std::fs::metadata(&self.path);
+        let stamp = metadata.as_ref().ok().map(Stamp::of);
+        if self.done.is_some() && self.done == stamp {
+            (self.seen, self.reported) = (None, None);
+            return Polled::Unchanged;
+        }
+        let since_ms = match self.seen {
+            Some((seen, since_ms)) if seen == stamp && since_ms <= now_ms => since_ms,
+            _ => now_ms,
+        };
+        self.seen = Some((stamp, since_ms));
+        let settled = now_ms.saturating_sub(since_ms) >= self.settle_ms;
+        if self.done.is_some() && !settled {
+            return Polled::Unchanged;
+        }
+        let read = metadata
+            .map_err(|error| self.unreadable(&error))
+            .and_then(|metadata| self.read(&metadata));
+        match read {
+            // It changed while it was read: the next poll sees another state.
+            Ok(None) => Polled::Unchanged,
+            Ok(Some(contents)) => {
+                (self.done, self.reported) = (stamp, None);
+                let (acl, faults) = Acl::parse(&contents);
+                Polled::Read(acl, faults)
+            }
+            Err(unusable) => self.report(unusable, stamp),
+        }
+    }
+
+    /// What cannot be read is tried again: there may be no descriptor left at the moment.
+    fn report(&mut self, unusable: Unusable, stamp: Option<Stamp>) -> Polled {
+        if !matches!(unusable, Unusable::Unreadable(..)) {
+            self.done = stamp;
+        }
+        if self.reported.as_ref() == Some(&unusable) {
+            return Polled::Unchanged;
+        }
+        self.reported = Some(unusable.clone());
+        Polled::Unusable(unusable)
+    }
+
+    /// The contents; None if it is not in the state `expected` any more.
+    fn read(&self, expected: &Metadata) -> Result<Option<Vec<u8>>, Unusable> {
+        // Before it is opened: to open a pipe waits for its writer.
+        self.check(expected)?;
+        let open = File::open(&self.path).map_err(|error| self.unreadable(&error))?;
+        let metadata = || open.metadata().map_err(|error| self.unreadable(&error));
+        let (expected, before) = (Stamp::of(expected), metadata()?);
+        self.check(&before)?;
+        let mut contents = Vec::new();
+        (&open)
+            .take(FILE_BYTES_MAX + 1)
+            .read_to_end(&mut contents)
+            .map_err(|error| self.unreadable(&error))?;
+        let same = Stamp::of(&before) == expected && Stamp::of(&metadata()?) == expected;
+        Ok((same && contents.len() as u64 == expected.size).then_some(contents))
+    }
+
+    fn check(&self, metadata: &Metadata) -> Result<(), Unusable> {
+        let path = self.path.clone();
+        if !metadata.is_file() {
+            return Err(Unusable::NotAFile(path));
+        }
+        if metadata.mode() & NOT_THE_OWNERS != 0 {
+            return Err(Unusable::Exposed(path, metadata.mode()));
+        }
+        if metadata.size() > FILE_BYTES_MAX {
+            return Err(Unusable::TooLarge(path));
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> Unusable {
+        Unusable::Unreadable(self.path.clone(), error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use tempfile::TempDir;
+
+    struct Place {
+        _folder: TempDir,
+        path: PathBuf,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("hadoop.acl");
+        Place {
+            _folder: folder,
+            path,
+        }
+    }
+
+    impl Place {
+        fn write(&self, contents: &str) {
+            fs::write(&self.path, contents).expect("our folder");
+            self.mode(0o600);
+        }
+
+        fn mode(&self, mode: u32) {
+            fs::set_permissions(&self.path, Permissions::from_mode(mode)).expect("our file");
+        }
+    }
+
+    fn users(polled: Polled) -> usize {
+        match polled {
+            Polled::Read(acl, _) => acl.len(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refused(polled: Polled) -> String {
+        match polled {
+            Polled::Unusable(why) => why.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn unchanged(polled: Polled) -> bool {
+        matches!(polled, Polled::Unchanged)
+    }
+
+    #[test]
+    fn a_change_is_read_when_it_has_settled() {
+        let place = place();
+        place.write("a user 0123456789abcdef\n");
+        let mut file = AclFile::new(&place.path, 100);
+        assert_eq!(users(file.poll(1_000)), 1);
+        assert!(unchanged(file.poll(5_000)));
+        place.write("a user 0123456789abcdef\nb user");
+        assert!(unchanged(file.poll(6_000)), "seen first");
+        place.write("a user 0123456789abcdef\nb user 0123456789abcdef\n");
+        assert!(unchanged(file.poll(6_099)), "changed again");
+        assert!(unchanged(file.poll(6_198)));
+        assert_eq!(users(file.poll(6_199)), 2);
+        assert!(unchanged(file.poll(9_000)));
+        // A clock that was set after all starts the wait again, and no more.
+        place.write("");
+        assert!(unchanged(file.poll(9_000)));
+        assert!(unchanged(file.poll(10)), "set back");
+        assert!(unchanged(file.poll(109)));
+        assert_eq!(users(file.poll(110)), 0);
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_or_write_is_refused_until_it_is_closed() {
+        let place = place();
+        place.write("a user 0123456789abcdef\n");
+        let mut file = AclFile::new(&place.path, 0);
+        assert_eq!(users(file.poll(1)), 1);
+        for mode in [0o640, 0o620, 0o604, 0o602, 0o601, 0o610, 0o777] {
+            place.mode(mode);
+            let said = refused(file.poll(2));
+            let named = format!("its mode {mode:04o} lets others");
+            assert!(
+                said.contains(&named) && said.contains("chmod 600"),
+                "{said}"
+            );
+            assert!(!said.contains("0123456789abcdef"), "{said}");
+            assert!(unchanged(file.poll(3)), "reported once");
+        }
+        place.mode(0o400);
+        assert_eq!(users(file.poll(4)), 1);
+    }
+
+    #[test]
+    fn a_missing_or_strange_file_is_reported_once() {
+        let place = place();
+        let mut file = AclFile::new(&place.path, 0);
+        assert!(refused(file.poll(1)).contains("cannot be read"));
+        assert!(unchanged(file.poll(2)));
+        place.write("a user 0123456789abcdef\n");
+        assert_eq!(users(file.poll(3)), 1);
+        fs::remove_file(&place.path).expect("our file");
+        assert!(refused(file.poll(4)).contains("stay in force"));
+        fs::create_dir(&place.path).expect("our folder");
+        assert!(refused(file.poll(5)).contains("expected a regular file"));
+        fs::remove_dir(&place.path).expect("our folder");
+        place.write(&"#\n".repeat(FILE_BYTES_MAX as usize / 2 + 1));
+        assert!(refused(file.poll(6)).contains("more than 4194304 bytes"));
+        place.write("");
+        assert_eq!(users(file.poll(7)), 0);
+    }
+
+    /// To open a pipe that nobody writes to would never return.
+    #[test]
+    fn a_pipe_is_not_opened() {
+        let place = place();
+        let made = std::process::Command::new("mkfifo")
+            .arg(&place.path)
+            .status();
+        assert!(made.expect("mkfifo runs").success());
+        let mut file = AclFile::new(&place.path, 0);
+        assert!(refused(file.poll(1)).contains("expected a regular file"));
+    }
+
+    /// A file that is replaced by another of the same size and time, as `mv` does.
+    #[test]
+    fn a_replaced_file_is_another() {
+        let place = place();
+        place.write("a user 0123456789abcdef\n");
+        let mut file = AclFile::new(&place.path, 0);
+        assert_eq!(users(file.poll(1)), 1);
+        let other = place.path.with_extension("new");
+        fs::write(&other, "b user 0123456789abcdef\n").expect("our folder");
+        fs::set_permissions(&other, Permissions::from_mode(0o600)).expect("our file");
+        let time = fs::metadata(&place.path)
+            .and_then(|m| m.modified())
+            .expect("a time");
+        let open = File::options().write(true).open(&other).expect("our file");
+        open.set_modified(time).expect("our file");
+        fs::rename(&other, &place.path).expect("our folder");
+        match file.poll(2) {
+            Polled::Read(acl, faults) => assert!(acl.get("b").is_some() && faults.is_empty()),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! The gate that every signed request and submission passes: form, signature, replay, in this
+//! order, and limits on those that fail. It says who somebody is; what they may do is `role`'s.
+//! Its state is the users, what was accepted, who failed how often, and its clock.
+//!
+//! A host calls, per request: `Gate::body_bytes_max`, reads the body and makes its `Body` while the
+//! gate is not locked; `Gate::identify`, unless the command needs nothing (`price`, and `time`,
+//! which answers `Gate::now_ms`); then `role::allow`. It stores `Accepted::added` together with the
+//! change that the request makes, or gives it to `Gate::undo` if the store refused that; and it
+//! writes an `audit::Record` whatever came of it.
+
+use crate::acl::{Acl, User};
+use crate::canonical::Signed;
+use crate::job::{self, Authority, Submission};
+use crate::limit::{Limiter, Limits};
+use crate::query::{QUERY_BYTES_MAX, is_visible_ascii};
+use crate::refusal::{Refusal, malformed};
+use crate::replay::{Clock, Replay, Watermarks};
+use crate::role::{Caller, Version};
+use crate::secret::Secret;
+use crate::time::{Now, Reading, Timekeeper};
+use crate::{v1, v2};
+use std::net::IpAddr;
+
+/// A body that is longer is refused; a host stops reading one byte later.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// What is read and hashed of a body for an address that fails too often. Changes of rates and
+/// budgets are shorter: who signs rightly behind it is not kept out.
+pub const FAILING_BODY_BYTES_MAX: usize = 4096;
+/// Likewise the path, and the header `Authorization`.
+pub const PATH_BYTES_MAX: usize = 2048;
+/// Twice what the longest user name takes, percent-encoded.
+pub const HEADER_BYTES_MAX: usize = 2048;
+
+const BLANKS: [char; 2] = [' ', '\t'];
+
+/// Which interface a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// The published one (DP-32, DP-33), for clients of both versions.
+    Published,
+    /// Ours, for version 2 only: version 1 covers neither path nor body, so that a signature for
+    /// one interface would be one for the other.
+    Json,
+}
+
+/// A request as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Where it arrived.
+    pub interface: Interface,
+    /// Method, path, query and body, as sent.
+    pub signed: Signed<'a>,
+    /// The header `Authorization`.
+    pub authorization: Option<&'a str>,
+    /// From where.
+    pub address: Option<IpAddr>,
+}
+
+/// What an operator decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether signatures of version 1 count.
+    pub v1: bool,
+    /// Bounds on times.
+    pub clock: Clock,
+    /// Bounds on failures.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            v1: true,
+            clock: Clock::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A request that passed.
+#[derive(Debug)]
+pub struct Accepted {
+    /// Who sent it.
+    pub caller: Caller,
+    /// For a job of version 2, what it may spend; of version 1 it may spend what its user has.
+    pub authority: Option<Authority>,
+    /// What must be stored so that it does not pass again.
+    pub added: Watermarks,
+}
+
+/// A request that did not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub why: Refusal,
+    /// In whose name it came, if one was given; not proven.
+    pub user: Option<String>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(why: Refusal) -> Refused {
+        Refused { why, user: None }
+    }
+}
+
+/// The gate.
+#[derive(Debug)]
+pub struct Gate {
+    settings: Settings,
+    acl: Acl,
+    replay: Replay,
+    limiter: Limiter,
+    time: Timekeeper,
+    nobody: Secret,
+}
+
+impl Gate {
+    /// Without users, of a server that started (or took over) at `started_ms`.
+    pub fn new(settings: Settings, started_ms: u64) -> Gate {
+        Gate {
+            settings,
+            acl: Acl::default(),
+            replay: Replay::new(settings.clock, started_ms),
+            limiter: Limiter::new(settings.limits),
+            time: Timekeeper::new(started_ms),
+            nobody: Secret::of_nobody(),
+        }
+    }
+
+    /// Other users. What was accepted of those that stay is not forgotten; the published server
+    /// forgot it at each reading, and accepted it again.
+    pub fn set_acl(&mut self, acl: Acl) {
+        self.acl = acl;
+    }
+
+    /// Adds what a store kept of requests that were accepted.
+    pub fn merge(&mut self, marks: &Watermarks) {
+        self.replay.merge(marks);
+    }
+
+    /// All that a store must keep of requests that were accepted.
+    pub fn export(&self) -> Watermarks {
+        self.replay.export()
+    }
+
+    /// Gives back what a request or submission added, when the store refused the change that it
+    /// came with: then the same may be sent again. Not when it is unknown whether it was stored.
+    pub fn undo(&mut self, added: &Watermarks) {
+        self.replay.undo(added);
+    }
+
+    /// The time that clients' times are compared with, ms since 1970: what `time` answers (DP-33).
+    pub fn now_ms(&mut self, now: Now) -> u64 {
+        self.time.read(now).at_ms
+    }
+
+    /// How many bytes of a body are read from an address, before anything is known of its sender.
+    pub fn body_bytes_max(&mut self, address: Option<IpAddr>, now: Now) -> usize {
+        let now = self.time.read(now);
+        match self.limiter.check_address(address, now.passed_ms) {
+            Ok(()) => BODY_BYTES_MAX,
+            Err(_) => FAILING_BODY_BYTES_MAX,
+        }
+    }
+
+    /// Who sent a request.
+    ///
+    /// # Errors
+    ///
+    /// Any `Refusal` but `NotAllowed`; `Unsigned` also for headers of other schemes, which are not
+    /// for us. Failures are counted, but those that are merely not signed. When there are too many
+    /// from an address or in a user's name, those who prove nothing are told `TooManyFailures`;
+    /// whoever signs rightly passes, unless their secret is so short that it could be guessed.
+    pub fn identify(&mut self, request: &Request<'_>, now: Now) -> Result<Accepted, Refused> {
+        let header = request.authorization.filter(|header| is_ours(header));
+        let header = header.ok_or(Refusal::Unsigned)?;
+        let now = self.time.read(now);
+        let outcome = self.identify_ours(request, header, now);
+        self.count(outcome, request.address, now)
+    }
+
+    /// Who submits a job, and what it may spend; `value` looks up parameters of its configuration.
+    /// An address that is not known limits by user alone.
+    ///
+    /// # Errors
+    ///
+    /// As `identify`; `NotAllowed` if the queue is not the user's (DP-39). Then nothing is used up.
+    pub fn submit(
+        &mut self,
+        submission: &Submission<'_>,
+        value: impl Fn(&str) -> Option<String>,
+        address: Option<IpAddr>,
+        now: Now,
+    ) -> Result<Accepted, Refused> {
+        let now = self.time.read(now);
+        let outcome = self.submit_unlimited(submission, value, address, now);
+        let outcome = outcome.map_err(|why| Refused {
+            why,
+            user: Some(submission.user.to_string()),
+        });
+        self.count(outcome, address, now)
+    }
+
+    /// Takes up the authority of a job that a ResourceManager recovered, before any submission is
+    /// let in: from then on its signature starts no other job, also if its nonce was never stored.
+    /// What comes back is to be stored, and empty if all is known.
+    pub fn recover(&mut self, authority: &Authority) -> Watermarks {
+        let Authority {
+            user,
+            nonce,
+            expires_ms,
+            ..
+        } = authority;
+        self.replay.recover_job(user, nonce, *expires_ms)
+    }
+
+    /// The authority of a job that a ResourceManager recovered and whose authority is not stored,
+    /// from what was submitted; for `recover`. Time and replay are not looked at, as they were when
+    /// it was submitted. None for a job of version 1, which is bounded by nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed`, `Unsigned`, `WrongSignature` also if its user has gone or another secret.
+    pub fn prove_again(
+        &self,
+        submission: &Submission<'_>,
+        value: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Authority>, Refusal> {
+        match job::Claim::of(submission, value)? {
+            job::Claim::V1(claim) => {
+                self.proven(&claim.user, |secret| claim.is_proven(secret))?;
+                Ok(None)
+            }
+            job::Claim::V2(claim) => {
+                self.proven(submission.user, |secret| claim.is_proven(secret))?;
+                Ok(Some(claim.authority))
+            }
+        }
+    }
+
+    /// Counts a failure, or says that there were too many.
+    fn count(
+        &mut self,
+        outcome: Result<Accepted, Refused>,
+        address: Option<IpAddr>,
+        now: Reading,
+    ) -> Result<Accepted, Refused> {
+        let Err(Refused { why, user }) = outcome else {
+            return outcome;
+        };
+        if matches!(why, Refusal::Unsigned | Refusal::TooManyFailures(_)) {
+            return Err(Refused { why, user });
+        }
+        let by_address = self.limiter.check_address(address, now.passed_ms);
+        let name = user.as_deref();
+        let by_user = name.map(|user| self.limiter.check_user(user, address, now.passed_ms));
+        let why = match by_address.and(by_user.unwrap_or(Ok(()))) {
+            Err(too_many) if !why.is_of_proven() => too_many,
+            Err(_) => why,
+            Ok(()) => {
+                self.limiter.fail(name, address, now.passed_ms);
+                why
+            }
+        };
+        Err(Refused { why, user })
+    }
+
+    fn identify_ours(
+        &mut self,
+        request: &Request<'_>,
+        header: &str,
+        now: Reading,
+    ) -> Result<Accepted, Refused> {
+        check_form(&request.signed, header)?;
+        if request.signed.body.len() > FAILING_BODY_BYTES_MAX {
+            self.limiter.check_address(request.address, now.passed_ms)?;
+        }
+        if header.contains(BLANKS) {
+            let claim = v2::Claim::of_header(header)?;
+            let of_claim = |why| Refused {
+                why,
+                user: Some(claim.user.clone()),
+            };
+            return self.accept_v2(request, &claim, now).map_err(of_claim);
+        }
+        if !self.settings.v1 {
+            return Err(Refusal::V1Off.into());
+        }
+        if request.interface != Interface::Published || !request.signed.body.is_empty() {
+            return Err(Refusal::V1SignsTheQueryOnly.into());
+        }
+        let claim = v1::Claim::of_request(request.signed.query, header)?;
+        let of_claim = |why| Refused {
+            why,
+            user: Some(claim.user.clone()),
+        };
+        self.accept_v1(&claim, None, request.address, now)
+            .map_err(of_claim)
+    }
+
+    fn submit_unlimited(
+        &mut self,
+        submission: &Submission<'_>,
+        value: impl Fn(&str) -> Option<String>,
+        address: Option<IpAddr>,
+        now: Reading,
+    ) -> Result<Accepted, Refusal> {
+        match job::Claim::of(submission, value)? {
+            job::Claim::V1(_) if !self.settings.v1 => Err(Refusal::V1Off),
+            job::Claim::V1(claim) => self.accept_v1(&claim, Some(submission.queue), address, now),
+            job::Claim::V2(claim) => {
+                let user = self.proven(submission.user, |secret| claim.is_proven(secret))?;
+                self.check_guesses(submission.user, user, address, now)?;
+                let caller = caller(submission.user, user, Version::V2);
+                check_queue(&caller, Some(submission.queue))?;
+                if claim.authority.bounds.until_ms <= now.at_ms {
+                    return Err(Refusal::Expired(now.at_ms));
+                }
+                let added = self
+                    .replay
+                    .accept_job(submission.user, &claim.validity, now.at_ms)?;
+                let authority = Some(claim.authority);
+                Ok(Accepted {
+                    caller,
+                    authority,
+                    added,
+                })
+            }
+        }
+    }
+
+    fn accept_v1(
+        &mut self,
+        claim: &v1::Claim,
+        queue: Option<&str>,
+        address: Option<IpAddr>,
+        now: Reading,
+    ) -> Result<Accepted, Refusal> {
+        let user = self.proven(&claim.user, |secret| claim.is_proven(secret))?;
+        self.check_guesses(&claim.user, user, address, now)?;
+        if !user.v1 {
+            return Err(Refusal::V1Off);
+        }
+        let caller = caller(&claim.user, user, Version::V1);
+        check_queue(&caller, queue)?;
+        let added = self
+            .replay
+            .accept_v1(&claim.user, claim.timestamp_ms, now.at_ms)?;
+        Ok(Accepted {
+            caller,
+            authority: None,
+            added,
+        })
+    }
+
+    fn accept_v2(
+        &mut self,
+        request: &Request<'_>,
+        claim: &v2::Claim,
+        now: Reading,
+    ) -> Result<Accepted, Refusal> {
+        let user = self.proven(&claim.user, |secret| {
+            claim.is_proven(secret, &request.signed)
+        })?;
+        self.check_guesses(&claim.user, user, request.address, now)?;
+        let caller = caller(&claim.user, user, Version::V2);
+        let added = self
+            .replay
+            .accept_v2(&claim.user, &claim.validity, now.at_ms)?;
+        Ok(Accepted {
+            caller,
+            authority: None,
+            added,
+        })
+    }
+
+    /// Of a user whose secret could be guessed, a right signature counts no more than the guesses
+    /// before it. Asked after the proof, so that it takes as long for everybody.
+    fn check_guesses(
+        &self,
+        name: &str,
+        user: &User,
+        address: Option<IpAddr>,
+        now: Reading,
+    ) -> Result<(), Refusal> {
+        match user.secret.is_short() {
+            true => self.limiter.check_user(name, address, now.passed_ms),
+            false => Ok(()),
+        }
+    }
+
+    /// The user of this name whose secret proves something. Of an unknown one, as much is computed.
+    fn proven(&self, name: &str, proves: impl Fn(&Secret) -> bool) -> Result<&User, Refusal> {
+        let user = self.acl.get(name);
+        let proven = proves(user.map_or(&self.nobody, |user| &user.secret));
+        user.filter(|_| proven).ok_or(Refusal::WrongSignature)
+    }
+}
+
+/// Whether a header may be one of ours. Of other schemes, such as `Negotiate`, it is not, however
+/// long; nor is a scheme alone, as every signature of version 1 ends in `=` or its escape.
+fn is_ours(header: &str) -> bool {
+    match header.split_once(BLANKS) {
+        Some((scheme, _)) => scheme.eq_ignore_ascii_case(v2::SCHEME.trim_end()),
+        None => header.contains(['=', '%']),
+    }
+}
+
+fn caller(name: &str, user: &User, version: Version) -> Caller {
+    Caller {
+        user: name.to_string(),
+        role: user.role,
+        queues: user.queues.clone(),
+        version,
+    }
+}
+
+/// Whether a job may go into a queue: administrators too have their own only (DP-39).
+fn check_queue(caller: &Caller, queue: Option<&str>) -> Result<(), Refusal> {
+    match queue {
+        Some(queue) if !caller.has(queue) => Err(Refusal::NotAllowed),
+        _ => Ok(()),
+    }
+}
+
+/// Sizes, and that no part reaches into the next line of a canonical text.
+fn check_form(signed: &Signed<'_>, header: &str) -> Result<(), Refusal> {
+    let parts = [
+        ("body", signed.body.len(), BODY_BYTES_MAX),
+        ("path", signed.path.len(), PATH_BYTES_MAX),
+        ("query", signed.query.len(), QUERY_BYTES_MAX),
+        ("header `Authorization`", header.len(), HEADER_BYTES_MAX),
+    ];
+    for (what, length, most) in parts {
+        if length > most {
+            return Err(Refusal::TooLarge(what, most));
+        }
+    }
+    let (method, path) = (signed.method, signed.path);
+    if method.is_empty() || method.len() > 16 || !method.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Err(malformed("method", "a word in capitals"));
+    }
+    if !path.starts_with('/') || !is_visible_ascii(path) || path.contains(['?', '#']) {
+        return Err(malformed(
+            "path",
+            "one that begins with `/`, as it was sent",
+        ));
+    }
+    if !is_visible_ascii(signed.query) || signed.query.contains('#') {
+        return Err(malformed("query", "visible ASCII characters and escapes"));
+    }
+    Ok(())
+}

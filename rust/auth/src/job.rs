@@ -1,0 +1,310 @@
+//! Signatures of job submissions, in parameters of the job's configuration (DP-39). Version 1, as
+//! published, says no more than who submits; version 2 signs one job of one queue and bounds what
+//! it may spend. Makes and checks the parameters; who enforces the bounds asks `Authority`.
+//!
+//! A submission is checked once, when it arrives. Applications that a ResourceManager recovers
+//! were checked by its predecessor: checked again, they would be replays.
+
+use crate::amount::{credits, credits_text, time_ms};
+use crate::canonical::{self, SignedJob, Validity};
+use crate::query::is_visible_ascii;
+use crate::refusal::{Refusal, malformed};
+use crate::role::is_full_path;
+use crate::secret::{Hash, Secret};
+use crate::{v1, v2};
+use heddle_core::share::dynamic_priority::account::Credits;
+use serde::{Deserialize, Serialize};
+
+/// Version 1: when it was signed, ms.
+pub const TIMESTAMP: &str = "mapred.job.timestamp";
+/// Version 1: the signature, URL-quoted.
+pub const SIGNATURE: &str = "mapred.job.signature";
+/// Version 2: credits in all, highest rate, end of spending, when it was signed, until when it may
+/// be submitted, nonce, signature. One of them, and the submission is of version 2.
+pub const V2: [&str; 7] = [
+    "heddle.job.credits",
+    "heddle.job.rate",
+    "heddle.job.until",
+    "heddle.job.timestamp",
+    "heddle.job.expires",
+    "heddle.job.nonce",
+    "heddle.job.signature",
+];
+
+/// A value of the configuration is no longer than this.
+const VALUE_BYTES_MAX: usize = 256;
+const NAME_BYTES_MAX: usize = 4096;
+
+/// A job as it is submitted.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission<'a> {
+    /// Who submits, as YARN has it.
+    pub user: &'a str,
+    /// Where to: the full path of the queue, as the engine resolved what was submitted. It is what
+    /// version 2 signs, so that no change of the queues turns a signature to another one.
+    pub queue: &'a str,
+    /// What it is called.
+    pub name: &'a str,
+}
+
+/// What a job may spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// In all.
+    pub credits: Credits,
+    /// Per slot and interval, at most.
+    pub rate: Credits,
+    /// Until when, ms since 1970.
+    pub until_ms: u64,
+}
+
+/// What the owner of a queue allows one job to spend, proven. A host stores it with the job, so
+/// that its bounds hold after a failover, and counts what is spent under `user` and `nonce`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authority {
+    /// Whose credits.
+    pub user: String,
+    /// The full path of the queue; a job that is moved has none.
+    pub queue: String,
+    /// The job's name.
+    pub job: String,
+    /// How much.
+    pub bounds: Bounds,
+    /// What makes its signature the only one of its kind, among this user's of jobs.
+    pub nonce: String,
+    /// Until when it could be submitted, ms since 1970.
+    pub expires_ms: u64,
+}
+
+impl Authority {
+    /// What is left of the credits after `spent`.
+    pub fn remaining(&self, spent: Credits) -> Credits {
+        let left = self.bounds.credits.micro().saturating_sub(spent.micro());
+        Credits::from_micro(left)
+    }
+
+    /// Whether the job may be charged `more` at this rate after `spent`, at this time.
+    pub fn allows(&self, spent: Credits, more: Credits, rate: Credits, now_ms: u64) -> bool {
+        let bounds = &self.bounds;
+        now_ms < bounds.until_ms
+            && rate <= bounds.rate
+            && spent <= bounds.credits
+            && more <= self.remaining(spent)
+    }
+}
+
+/// The parameters of a submission of version 1.
+pub fn sign_v1(secret: &Secret, user: &str, timestamp_ms: u64) -> Vec<(&'static str, String)> {
+    let timestamp = timestamp_ms.to_string();
+    let text = v1::signed_text("", user, &timestamp);
+    let signature = v1::header(&v1::signature(secret, &text));
+    vec![(TIMESTAMP, timestamp), (SIGNATURE, signature)]
+}
+
+/// The parameters of a submission of version 2, as in `canonical`.
+pub fn sign_v2(
+    secret: &Secret,
+    submission: &Submission<'_>,
+    bounds: &Bounds,
+    validity: &Validity,
+) -> Vec<(&'static str, String)> {
+    let (credits, rate) = (credits_text(bounds.credits), credits_text(bounds.rate));
+    let until = bounds.until_ms.to_string();
+    let signed = signed(submission, [&credits, &rate, &until]);
+    let signature = v2::signature(secret, &canonical::job(&signed, validity));
+    let (timestamp, expires) = (
+        validity.timestamp_ms.to_string(),
+        validity.expires_ms.to_string(),
+    );
+    let nonce = validity.nonce.clone();
+    let values = [credits, rate, until, timestamp, expires, nonce, signature];
+    V2.into_iter().zip(values).collect()
+}
+
+fn signed<'a>(submission: &Submission<'a>, bounds: [&'a str; 3]) -> SignedJob<'a> {
+    let [credits, rate, until] = bounds;
+    SignedJob {
+        user: submission.user,
+        queue: submission.queue,
+        name: submission.name,
+        credits,
+        rate,
+        until,
+    }
+}
+
+/// What the parameters of a submission claim; nothing of it is proven.
+#[derive(Debug)]
+pub(crate) enum Claim {
+    V1(v1::Claim),
+    V2(Box<ClaimV2>),
+}
+
+#[derive(Debug)]
+pub(crate) struct ClaimV2 {
+    pub(crate) validity: Validity,
+    pub(crate) authority: Authority,
+    text: String,
+    signature: Vec<u8>,
+}
+
+impl Claim {
+    /// Of the parameters that `value` looks up by name.
+    pub(crate) fn of(
+        submission: &Submission<'_>,
+        value: impl Fn(&str) -> Option<String>,
+    ) -> Result<Claim, Refusal> {
+        for (what, text) in [("user", submission.user), ("queue", submission.queue)] {
+            if text.len() > VALUE_BYTES_MAX {
+                return Err(Refusal::TooLarge(what, VALUE_BYTES_MAX));
+            }
+        }
+        if !is_full_path(submission.queue) {
+            return Err(malformed(
+                "queue",
+                "its full path, which begins with `root.`",
+            ));
+        }
+        if submission.name.len() > NAME_BYTES_MAX {
+            return Err(Refusal::TooLarge("job name", NAME_BYTES_MAX));
+        }
+        let need = |name: &str| {
+            let fits = |value: &String| value.len() <= VALUE_BYTES_MAX && is_visible_ascii(value);
+            let expected = format!("a value of at most {VALUE_BYTES_MAX} ASCII characters");
+            value(name)
+                .filter(fits)
+                .ok_or_else(|| malformed(name, &expected))
+        };
+        if V2.iter().any(|name| value(name).is_some()) {
+            return ClaimV2::of(submission, need).map(|claim| Claim::V2(Box::new(claim)));
+        }
+        if value(TIMESTAMP).is_none() && value(SIGNATURE).is_none() {
+            return Err(Refusal::Unsigned);
+        }
+        v1::Claim::of_job(submission.user, &need(TIMESTAMP)?, &need(SIGNATURE)?).map(Claim::V1)
+    }
+}
+
+impl ClaimV2 {
+    fn of(
+        submission: &Submission<'_>,
+        need: impl Fn(&str) -> Result<String, Refusal>,
+    ) -> Result<ClaimV2, Refusal> {
+        let mut values: [String; V2.len()] = Default::default();
+        for (name, value) in V2.iter().zip(&mut values) {
+            *value = need(name)?;
+        }
+        let [in_all, rate, until, timestamp, expires, nonce, signature] = &values;
+        let validity = Validity {
+            timestamp_ms: time_ms(V2[3], timestamp)?,
+            expires_ms: time_ms(V2[4], expires)?,
+            nonce: canonical::nonce(nonce)?,
+        };
+        let bounds = Bounds {
+            credits: credits(V2[0], in_all)?,
+            rate: credits(V2[1], rate)?,
+            until_ms: time_ms(V2[2], until)?,
+        };
+        let signed = signed(submission, [in_all, rate, until]);
+        Ok(ClaimV2 {
+            text: canonical::job(&signed, &validity),
+            signature: v2::signature_bytes(signature)?,
+            authority: Authority {
+                user: submission.user.to_string(),
+                queue: submission.queue.to_string(),
+                job: submission.name.to_string(),
+                bounds,
+                nonce: validity.nonce.clone(),
+                expires_ms: validity.expires_ms,
+            },
+            validity,
+        })
+    }
+
+    pub(crate) fn is_proven(&self, secret: &Secret) -> bool {
+        secret.proves(Hash::Sha256, self.text.as_bytes(), &self.signature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
+
+    /// By hand from the table in `canonical`.
+    const TEXT: &str = "HEDDLE-JOB-V2\nalice\nroot.alice\nword%20count%0A%C3%A9\n12.5\n0.000001\n\
+        1700003600000\n1700000000000\n1700000060000\nZm9vYmFyYmF6cXV4\n";
+    /// printf "$TEXT" | openssl dgst -sha256 -hmac 'a secret of thirty-two bytes ...'
+    const SIGNED: &str = "18e4b558e655b5dc78bcaa93c21d4d44f8d84c6ff5f0eef4a0abec8a629db195";
+    /// printf '%s' '&user=alice&timestamp=1234567890123' |
+    /// openssl dgst -sha1 -hmac 'a secret of thirty-two bytes ...' -binary | base64
+    const SIGNED_V1: &str = "+mD9SxzL48F3McJrfSXSoQ6MWaM=";
+
+    fn bounds() -> Bounds {
+        Bounds {
+            credits: Credits::from_micro(12_500_000),
+            rate: Credits::from_micro(1),
+            until_ms: 1_700_003_600_000,
+        }
+    }
+
+    #[test]
+    fn the_worked_example_is_signed_as_openssl_signs_it() {
+        let submission = Submission {
+            user: "alice",
+            queue: "root.alice",
+            name: "word count\n\u{e9}",
+        };
+        let validity = Validity {
+            timestamp_ms: 1_700_000_000_000,
+            expires_ms: 1_700_000_060_000,
+            nonce: "Zm9vYmFyYmF6cXV4".to_string(),
+        };
+        let text = canonical::job(
+            &signed(&submission, ["12.5", "0.000001", "1700003600000"]),
+            &validity,
+        );
+        assert_eq!(text, TEXT);
+        let parameters = sign_v2(&Secret::new(SECRET), &submission, &bounds(), &validity);
+        assert_eq!(parameters.last(), Some(&(V2[6], SIGNED.to_string())));
+        let parameters = sign_v1(&Secret::new(SECRET), "alice", 1_234_567_890_123);
+        let quoted = SIGNED_V1
+            .replace('+', "%2B")
+            .replace('/', "%2F")
+            .replace('=', "%3D");
+        let expected = [
+            (TIMESTAMP, "1234567890123".to_string()),
+            (SIGNATURE, quoted),
+        ];
+        assert_eq!(parameters, expected);
+    }
+
+    #[test]
+    fn an_authority_ends_at_each_of_its_bounds() {
+        let authority = Authority {
+            user: "a".to_string(),
+            queue: "root.a".to_string(),
+            job: "j".to_string(),
+            bounds: bounds(),
+            nonce: "n".repeat(16),
+            expires_ms: 5,
+        };
+        let micro = Credits::from_micro;
+        let until = bounds().until_ms;
+        let allows =
+            |spent, more, rate, now| authority.allows(micro(spent), micro(more), micro(rate), now);
+        assert!(allows(0, 12_500_000, 1, until - 1));
+        assert!(allows(12_500_000, 0, 1, until - 1));
+        assert!(!allows(12_499_999, 2, 1, until - 1));
+        assert!(!allows(0, 1, 2, until - 1));
+        assert!(!allows(0, 1, 1, until));
+        assert!(!allows(i64::MAX, i64::MAX, 1, 0));
+        assert!(!allows(12_500_001, 0, 1, 0), "more than all is spent");
+        let remaining = |spent| authority.remaining(micro(spent)).micro();
+        assert_eq!(remaining(0), 12_500_000);
+        assert_eq!(remaining(12_499_999), 1);
+        assert_eq!(remaining(12_500_001), 0);
+        assert_eq!(remaining(i64::MAX), 0);
+    }
+}

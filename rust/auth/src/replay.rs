@@ -1,0 +1,455 @@
+//! Nothing is accepted twice: per user the last timestamp of version 1 (DP-38) and the nonces of
+//! version 2 that have not expired. Memory is bounded by forgetting what is oldest and refusing,
+//! from then on, everything as old; of jobs, which may be signed for a day, by refusing more.
+//! Checks no signature: only what is proven may come here.
+//!
+//! The state is plain data (`Watermarks`) that a store keeps over restarts and failovers. What a
+//! request adds to it comes back with its acceptance, so that it can be stored together with the
+//! change that the request makes: then a request is not accepted again by a server that does not
+//! know of it, as the change is not known there either.
+
+use crate::canonical::Validity;
+use crate::refusal::Refusal;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many nonces of a user are remembered. Whoever has more at a time loses nothing as long as
+/// later requests expire later, and within the skew of the clocks: what is to be forgotten later
+/// than that is refused instead, or else everything that expires before would be.
+pub const NONCES_MAX: usize = 256;
+
+/// How many jobs of a user are remembered that were signed for a time still to come. They are
+/// never forgotten before; there are no more.
+pub const JOBS_MAX: usize = 1024;
+
+/// In the rows of a store: no nonce of a request has a colon.
+const JOB: &str = "job:";
+
+/// How many users are remembered: no fewer than an ACL file may have.
+pub const USERS_MAX: usize = 10_000;
+
+/// The bounds on times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// How far a client's clock may be from the server's, and, in version 1, how long a signature
+    /// is good for, ms.
+    pub skew_ms: u64,
+    /// How long a signature of version 2 may be good for, ms.
+    pub valid_max_ms: u64,
+}
+
+impl Default for Clock {
+    /// A quarter of an hour, as the service had that version 1 was modelled after (DP-36); a day
+    /// for version 2, as a job may be signed long before it is submitted.
+    fn default() -> Clock {
+        Clock {
+            skew_ms: 15 * 60_000,
+            valid_max_ms: 24 * 3_600_000,
+        }
+    }
+}
+
+/// What is known of one user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watermark {
+    /// Version 1: the last timestamp that was accepted, ms.
+    pub v1_ms: u64,
+    /// Version 2: what expires at this time or before is refused, ms.
+    pub v2_expired_ms: u64,
+    /// Version 2: what was accepted and has not expired: nonce, and when it expires, ms.
+    pub nonces: BTreeMap<String, u64>,
+    /// Jobs: as `v2_expired_ms`, ms.
+    #[serde(default)]
+    pub jobs_expired_ms: u64,
+    /// Jobs: as `nonces`, apart from them as jobs may be signed for a day. Each with `job:` first.
+    #[serde(default)]
+    pub jobs: BTreeMap<String, u64>,
+}
+
+/// The state, whole or what one request added to it: `Replay::merge` takes both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watermarks {
+    /// As `Watermark::v1_ms`, for all users.
+    pub v1_ms: u64,
+    /// As `Watermark::v2_expired_ms`, for all users.
+    pub v2_expired_ms: u64,
+    /// As `Watermark::jobs_expired_ms`, for all users.
+    #[serde(default)]
+    pub jobs_expired_ms: u64,
+    /// By name.
+    pub users: BTreeMap<String, Watermark>,
+}
+
+impl Watermarks {
+    /// From the rows that a store keeps: (user, last timestamp of version 1) and (user, nonce,
+    /// when it expires). All else follows from them, if no nonce is dropped before it expires.
+    pub fn of(
+        v1: impl IntoIterator<Item = (String, u64)>,
+        nonces: impl IntoIterator<Item = (String, String, u64)>,
+    ) -> Watermarks {
+        let mut marks = Watermarks::default();
+        for (user, v1_ms) in v1 {
+            marks.users.entry(user).or_default().v1_ms = v1_ms;
+        }
+        for (user, nonce, expires_ms) in nonces {
+            let mark = marks.users.entry(user).or_default();
+            let seen = if nonce.starts_with(JOB) {
+                &mut mark.jobs
+            } else {
+                &mut mark.nonces
+            };
+            seen.insert(nonce, expires_ms);
+        }
+        marks
+    }
+
+    /// Rows of version 1, as `of` takes them.
+    pub fn v1_rows(&self) -> impl Iterator<Item = (&str, u64)> {
+        let rows = self
+            .users
+            .iter()
+            .map(|(user, mark)| (user.as_str(), mark.v1_ms));
+        rows.filter(|(_, v1_ms)| *v1_ms > 0)
+    }
+
+    /// Rows of nonces, as `of` takes them; those of jobs have `job:` first.
+    pub fn nonce_rows(&self) -> impl Iterator<Item = (&str, &str, u64)> {
+        self.users.iter().flat_map(|(user, mark)| {
+            let rows = mark.nonces.iter().chain(&mark.jobs);
+            rows.map(move |(nonce, expires_ms)| (user.as_str(), nonce.as_str(), *expires_ms))
+        })
+    }
+}
+
+/// One user's, with the nonces in the order in which they expire.
+#[derive(Debug, Default)]
+struct User {
+    mark: Watermark,
+    by_expiry: BTreeSet<(u64, String)>,
+    /// `mark.v1_ms` as it was before the last request, or any later one that counts.
+    v1_before_ms: u64,
+}
+
+impl User {
+    /// Of two states that are merged, the later expiry of a nonce holds.
+    fn insert(&mut self, nonce: &str, expires_ms: u64) {
+        let expiry = self.mark.nonces.entry(nonce.to_string()).or_default();
+        self.by_expiry.remove(&(*expiry, nonce.to_string()));
+        *expiry = expires_ms.max(*expiry);
+        self.by_expiry.insert((*expiry, nonce.to_string()));
+    }
+
+    /// Forgets the nonces that expired, and the earliest of too many.
+    fn forget(&mut self, now_ms: u64) {
+        while let Some((expires_ms, _)) = self.by_expiry.first()
+            && (*expires_ms <= now_ms.max(self.mark.v2_expired_ms)
+                || self.by_expiry.len() > NONCES_MAX)
+        {
+            let (expires_ms, nonce) = self.by_expiry.pop_first().expect("there is a first");
+            self.mark.nonces.remove(&nonce);
+            // Also of those that expired: a clock may be set back.
+            self.mark.v2_expired_ms = self.mark.v2_expired_ms.max(expires_ms);
+        }
+    }
+
+    /// As `insert`, of a job.
+    fn insert_job(&mut self, key: &str, expires_ms: u64) {
+        let expiry = self.mark.jobs.entry(key.to_string()).or_default();
+        *expiry = expires_ms.max(*expiry);
+    }
+
+    /// Forgets the jobs whose signatures expired.
+    fn forget_jobs(&mut self, now_ms: u64) {
+        let mark = &mut self.mark;
+        let over_ms = now_ms.max(mark.jobs_expired_ms);
+        let over = mark.jobs.values().filter(|expiry| **expiry <= over_ms);
+        mark.jobs_expired_ms = over.max().map_or(0, |last| *last).max(mark.jobs_expired_ms);
+        mark.jobs.retain(|_, expires_ms| *expires_ms > over_ms);
+    }
+
+    /// As `last_expiry_ms`, of jobs.
+    fn last_job_ms(&self) -> u64 {
+        let last = self.mark.jobs.values().max();
+        last.map_or(0, |last| *last).max(self.mark.jobs_expired_ms)
+    }
+
+    /// Gives back what a request added, unless a later one stands on it.
+    fn undo(&mut self, added: &Watermark) {
+        if added.v1_ms > 0 && self.mark.v1_ms == added.v1_ms {
+            self.mark.v1_ms = self.v1_before_ms;
+        }
+        for (nonce, expires_ms) in &added.nonces {
+            if self.mark.nonces.get(nonce) == Some(expires_ms) {
+                self.mark.nonces.remove(nonce);
+                self.by_expiry.remove(&(*expires_ms, nonce.clone()));
+            }
+        }
+        for (key, expires_ms) in &added.jobs {
+            if self.mark.jobs.get(key) == Some(expires_ms) {
+                self.mark.jobs.remove(key);
+            }
+        }
+    }
+
+    /// The time up to which everything of this user is refused once the user is forgotten.
+    fn last_expiry_ms(&self) -> u64 {
+        let last = self
+            .by_expiry
+            .last()
+            .map_or(0, |(expires_ms, _)| *expires_ms);
+        last.max(self.mark.v2_expired_ms)
+    }
+}
+
+/// What was accepted.
+#[derive(Debug)]
+pub struct Replay {
+    clock: Clock,
+    started_ms: u64,
+    /// Nothing is known of what was accepted before the start.
+    fresh: bool,
+    v1_ms: u64,
+    v2_expired_ms: u64,
+    jobs_expired_ms: u64,
+    users: BTreeMap<String, User>,
+}
+
+impl Replay {
+    /// Of a server that started (or took over) at `started_ms` and knows nothing of before:
+    /// everything that was signed before is refused, until a `merge`.
+    pub fn new(clock: Clock, started_ms: u64) -> Replay {
+        Replay {
+            clock,
+            started_ms,
+            fresh: true,
+            v1_ms: 0,
+            v2_expired_ms: 0,
+            jobs_expired_ms: 0,
+            users: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what a store kept. Version 1 still needs timestamps after the start, as published;
+    /// version 2 may have been signed before it from now on.
+    pub fn merge(&mut self, marks: &Watermarks) {
+        self.fresh = false;
+        self.v1_ms = self.v1_ms.max(marks.v1_ms);
+        self.v2_expired_ms = self.v2_expired_ms.max(marks.v2_expired_ms);
+        self.jobs_expired_ms = self.jobs_expired_ms.max(marks.jobs_expired_ms);
+        for (name, mark) in &marks.users {
+            let user = self.users.entry(name.clone()).or_default();
+            user.mark.v1_ms = user.mark.v1_ms.max(mark.v1_ms);
+            user.v1_before_ms = user.v1_before_ms.max(mark.v1_ms);
+            user.mark.jobs_expired_ms = user.mark.jobs_expired_ms.max(mark.jobs_expired_ms);
+            user.mark.v2_expired_ms = user.mark.v2_expired_ms.max(mark.v2_expired_ms);
+            for (nonce, expires_ms) in &mark.nonces {
+                user.insert(nonce, *expires_ms);
+            }
+            for (key, expires_ms) in &mark.jobs {
+                user.insert_job(key, *expires_ms);
+            }
+            user.forget(0);
+            user.forget_jobs(0);
+            self.forget_user(name);
+        }
+    }
+
+    /// The whole state.
+    pub fn export(&self) -> Watermarks {
+        let users = self.users.iter();
+        Watermarks {
+            v1_ms: self.v1_ms,
+            v2_expired_ms: self.v2_expired_ms,
+            jobs_expired_ms: self.jobs_expired_ms,
+            users: users
+                .map(|(name, user)| (name.clone(), user.mark.clone()))
+                .collect(),
+        }
+    }
+
+    /// Accepts a proven request of version 1: its timestamp is larger than the last one's of its
+    /// user and than the start (DP-38), and near the clock.
+    ///
+    /// # Errors
+    ///
+    /// `Skewed`, `Replayed`; then nothing is changed.
+    pub fn accept_v1(
+        &mut self,
+        user: &str,
+        at_ms: u64,
+        now_ms: u64,
+    ) -> Result<Watermarks, Refusal> {
+        if at_ms.abs_diff(now_ms) > self.clock.skew_ms {
+            return Err(Refusal::Skewed(now_ms));
+        }
+        let last_ms = self.users.get(user).map_or(0, |user| user.mark.v1_ms);
+        if at_ms <= last_ms.max(self.v1_ms).max(self.started_ms) {
+            return Err(Refusal::Replayed);
+        }
+        let known = self.users.entry(user.to_string()).or_default();
+        known.v1_before_ms = known.mark.v1_ms;
+        known.mark.v1_ms = at_ms;
+        let added = Watermark {
+            v1_ms: at_ms,
+            ..Watermark::default()
+        };
+        Ok(self.accepted(user, added))
+    }
+
+    /// Accepts a proven request of version 2: not expired, its nonce not seen.
+    ///
+    /// # Errors
+    ///
+    /// `Skewed`, `Expired`, `ValidTooLong`, `Replayed`, `TooManyUnexpired`; then nothing is
+    /// accepted.
+    pub fn accept_v2(
+        &mut self,
+        user: &str,
+        validity: &Validity,
+        now_ms: u64,
+    ) -> Result<Watermarks, Refusal> {
+        self.check_times(validity, now_ms)?;
+        let (expires_ms, nonce) = (validity.expires_ms, &validity.nonce);
+        let unknown = User::default();
+        let seen = self.users.get(user).unwrap_or(&unknown);
+        if expires_ms <= self.v2_expired_ms.max(seen.mark.v2_expired_ms)
+            || seen.mark.nonces.contains_key(nonce)
+        {
+            return Err(Refusal::Replayed);
+        }
+        let known = self.users.entry(user.to_string()).or_default();
+        known.forget(now_ms);
+        if let Some((first_ms, _)) = known.by_expiry.first()
+            && known.by_expiry.len() >= NONCES_MAX
+            && expires_ms.min(*first_ms) > now_ms.saturating_add(self.clock.skew_ms)
+        {
+            let first_ms = expires_ms.min(*first_ms);
+            return Err(Refusal::TooManyUnexpired(first_ms));
+        }
+        known.insert(nonce, expires_ms);
+        known.forget(now_ms);
+        let added = Watermark {
+            nonces: BTreeMap::from([(nonce.clone(), expires_ms)]),
+            ..Watermark::default()
+        };
+        Ok(self.accepted(user, added))
+    }
+
+    /// Accepts a proven submission of a job, as `accept_v2` does a request. Its nonce takes no
+    /// room from requests, and is kept until the signature expires, whatever comes after it.
+    ///
+    /// # Errors
+    ///
+    /// As `accept_v2`; then nothing is accepted.
+    pub fn accept_job(
+        &mut self,
+        user: &str,
+        validity: &Validity,
+        now_ms: u64,
+    ) -> Result<Watermarks, Refusal> {
+        self.check_times(validity, now_ms)?;
+        let (expires_ms, key) = (validity.expires_ms, job_key(&validity.nonce));
+        if self.is_job_known(user, &key, expires_ms) {
+            return Err(Refusal::Replayed);
+        }
+        let known = self.users.entry(user.to_string()).or_default();
+        known.forget_jobs(now_ms);
+        if known.mark.jobs.len() >= JOBS_MAX {
+            let first = known.mark.jobs.values().min();
+            return Err(Refusal::TooManyUnexpired(*first.expect("there are many")));
+        }
+        Ok(self.add_job(user, key, expires_ms))
+    }
+
+    /// Takes a job as accepted that was accepted before a failover; what is not known of it yet is
+    /// to be stored. Never refused: the job is there.
+    pub fn recover_job(&mut self, user: &str, nonce: &str, expires_ms: u64) -> Watermarks {
+        let key = job_key(nonce);
+        if self.is_job_known(user, &key, expires_ms) {
+            return Watermarks::default();
+        }
+        self.add_job(user, key, expires_ms)
+    }
+
+    /// Gives back what an acceptance added, if the change that it came with was not made.
+    pub fn undo(&mut self, added: &Watermarks) {
+        for (name, added) in &added.users {
+            if let Some(user) = self.users.get_mut(name) {
+                user.undo(added);
+            }
+        }
+    }
+
+    fn is_job_known(&self, user: &str, key: &str, expires_ms: u64) -> bool {
+        let seen = self.users.get(user).map(|user| &user.mark);
+        expires_ms <= self.jobs_expired_ms
+            || seen.is_some_and(|mark| {
+                expires_ms <= mark.jobs_expired_ms || mark.jobs.contains_key(key)
+            })
+    }
+
+    fn add_job(&mut self, user: &str, key: String, expires_ms: u64) -> Watermarks {
+        let known = self.users.entry(user.to_string()).or_default();
+        known.insert_job(&key, expires_ms);
+        let added = Watermark {
+            jobs: BTreeMap::from([(key, expires_ms)]),
+            ..Watermark::default()
+        };
+        self.accepted(user, added)
+    }
+
+    fn check_times(&self, validity: &Validity, now_ms: u64) -> Result<(), Refusal> {
+        let (timestamp_ms, expires_ms) = (validity.timestamp_ms, validity.expires_ms);
+        if timestamp_ms.saturating_sub(now_ms) > self.clock.skew_ms {
+            return Err(Refusal::Skewed(now_ms));
+        }
+        if expires_ms <= now_ms {
+            return Err(Refusal::Expired(now_ms));
+        }
+        let good_for = expires_ms
+            .checked_sub(timestamp_ms)
+            .filter(|good_for| *good_for > 0);
+        if good_for.is_none_or(|good_for| good_for > self.clock.valid_max_ms) {
+            return Err(Refusal::ValidTooLong(self.clock.valid_max_ms));
+        }
+        if self.fresh && timestamp_ms <= self.started_ms {
+            return Err(Refusal::Replayed);
+        }
+        Ok(())
+    }
+
+    /// What is forgotten on the way is not part of it: it follows when the parts are merged.
+    fn accepted(&mut self, user: &str, added: Watermark) -> Watermarks {
+        self.forget_user(user);
+        Watermarks {
+            users: BTreeMap::from([(user.to_string(), added)]),
+            ..Watermarks::default()
+        }
+    }
+
+    /// Forgets the user who has been silent for longest, if there are too many; not `but`.
+    fn forget_user(&mut self, but: &str) {
+        if self.users.len() <= USERS_MAX {
+            return;
+        }
+        let others = self.users.iter().filter(|(name, _)| *name != but);
+        let oldest = others.min_by_key(|(_, user)| {
+            let v2_ms = user.last_expiry_ms().max(user.last_job_ms());
+            v2_ms.max(user.mark.v1_ms)
+        });
+        if let Some(name) = oldest.map(|(name, _)| name.clone())
+            && let Some(user) = self.users.remove(&name)
+        {
+            self.v1_ms = self.v1_ms.max(user.mark.v1_ms);
+            self.v2_expired_ms = self.v2_expired_ms.max(user.last_expiry_ms());
+            self.jobs_expired_ms = self.jobs_expired_ms.max(user.last_job_ms());
+        }
+    }
+}
+
+fn job_key(nonce: &str) -> String {
+    format!("{JOB}{nonce}")
+}
+
+#[cfg(test)]
+mod tests;

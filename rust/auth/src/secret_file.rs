@@ -1,0 +1,78 @@
+//! A secret in a file of its own, such as a user's or a password: its first line, if nobody but the
+//! owner may read it. No message repeats any of it. The ACL file has rules of its own (`acl`).
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+
+/// No secret, and no password, is longer.
+const BYTES_MAX: u64 = 4096;
+
+/// Why a file is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// What is wrong.
+    pub what: String,
+    /// What was expected, or what to do.
+    pub expected: String,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; expected {}", self.what, self.expected)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+/// The first line of a file that nobody but its owner may read.
+///
+/// # Errors
+///
+/// It cannot be read, is no file (or pipe), lets others at it, or its first line is too long.
+pub fn first_line(path: &Path) -> Result<String, Unusable> {
+    let unreadable = |error: std::io::Error| {
+        let expected = "a file with the secret in its first line";
+        unusable(error.to_string(), expected)
+    };
+    check(&fs::metadata(path).map_err(unreadable)?)?;
+    let file = File::open(path).map_err(unreadable)?;
+    // Again, as it may be another one by now.
+    check(&file.metadata().map_err(unreadable)?)?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or(&[]);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match std::str::from_utf8(line) {
+        Ok(line) if line.len() as u64 <= BYTES_MAX => Ok(line.to_string()),
+        _ => {
+            let expected = format!("at most {BYTES_MAX} bytes of UTF-8 in the first line");
+            Err(unusable("its first line is no secret", expected))
+        }
+    }
+}
+
+fn check(facts: &fs::Metadata) -> Result<(), Unusable> {
+    let kind = facts.file_type();
+    if !kind.is_file() && !kind.is_fifo() {
+        return Err(unusable("that is no file", "a file with a secret"));
+    }
+    let mode = facts.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        let what = format!("its mode {mode:04o} lets others than its owner at a secret");
+        let expected = "mode 600 (chmod 600), and a new secret if somebody may have read this one";
+        return Err(unusable(what, expected));
+    }
+    Ok(())
+}
+
+fn unusable(what: impl Into<String>, expected: impl Into<String>) -> Unusable {
+    Unusable {
+        what: what.into(),
+        expected: expected.into(),
+    }
+}

@@ -1,0 +1,133 @@
+// What users and administrators change: each is asked for, shown once more in full, and then sent.
+// Who may do what is the server's to say; here nothing is decided about it.
+
+import { ask, field } from './dialog.js';
+import { credits, element } from './page.js';
+import { quoted } from './sign.js';
+
+/** What the interface takes: no sign, no exponent, six decimals. */
+const AMOUNT = /^\d{1,10}(\.\d{1,6})?$/;
+
+const paragraph = (...texts) => element('p', {}, ...texts);
+const strong = (text) => element('strong', {}, text);
+
+function amount(form, name) {
+  const text = form.elements[name].value.trim();
+  if (!AMOUNT.test(text)) throw new Error('Expected a number such as 2 or 0.5, not below zero');
+  return text;
+}
+
+/** The actions, by a client; `changed` is called after each that succeeded. */
+export function makeActions(client, changed) {
+  async function signIn(why) {
+    const done = await ask({
+      title: 'Sign in',
+      parts: [
+        ...(why ? [paragraph(why)] : []),
+        field('user', 'User', { required: true }),
+        field('secret', 'Secret', { type: 'password' },
+          'As in the ACL file. Requests are signed with it in this page; it is not sent, and '
+          + 'forgotten when the page is left.'),
+      ],
+      accept: 'Sign in',
+      submit: async (form) => {
+        const user = form.elements.user.value.trim();
+        const secret = form.elements.secret.value;
+        if (!user || !secret) throw new Error('Expected a user and a secret');
+        await client.signIn(user, secret);
+      },
+    });
+    if (done) changed();
+    return Boolean(done);
+  }
+
+  const signedIn = () => client.user() || signIn('A change must be signed.');
+
+  /** The second question, which says what will happen, and then does it. */
+  async function confirm({ title, says, accept, danger, send }) {
+    const done = await ask({ title, parts: [paragraph(...says)], accept, danger, submit: send });
+    if (done) changed();
+  }
+
+  async function bid(queue) {
+    if (!await signedIn()) return;
+    let rate;
+    const old = queue.account.rate;
+    const entered = await ask({
+      title: 'Bid',
+      parts: [
+        paragraph('Credits that ', strong(queue.queue),
+          ` pays for each slot and allocation interval. Now: ${credits(old)}.`),
+        field('rate', 'New rate', { inputmode: 'decimal', value: old }),
+      ],
+      accept: 'Go on…',
+      submit: async (form) => { rate = amount(form, 'rate'); },
+    });
+    if (!entered) return;
+    await confirm({
+      title: 'Change the bid?',
+      says: [strong(queue.queue), ` bids ${credits(rate)} instead of ${credits(old)} per slot and `
+        + 'interval, from the next interval on.'],
+      accept: 'Change the bid',
+      send: () => client.send('PUT', `queues/${quoted(queue.queue)}/bid`, { body: { rate } }),
+    });
+  }
+
+  async function addBudget(queue) {
+    if (!await signedIn()) return;
+    let more;
+    const entered = await ask({
+      title: 'Add to the budget',
+      parts: [
+        paragraph(strong(queue.queue), ` has ${credits(queue.account.budget)} credits.`),
+        field('add', 'Credits to add', { inputmode: 'decimal' }),
+      ],
+      accept: 'Go on…',
+      submit: async (form) => { more = amount(form, 'add'); },
+    });
+    if (!entered) return;
+    await confirm({
+      title: 'Add to the budget?',
+      says: [strong(queue.queue), ` gets ${credits(more)} credits.`],
+      accept: 'Add credits',
+      send: () => client.send('POST', `queues/${quoted(queue.queue)}/budget`,
+        { body: { add: more } }),
+    });
+  }
+
+  async function addQueue() {
+    if (!await signedIn()) return;
+    let name;
+    const entered = await ask({
+      title: 'Add a queue',
+      parts: [field('queue', 'Name or path', { placeholder: 'alice' },
+        'It gets an account with nothing in it.')],
+      accept: 'Go on…',
+      submit: async (form) => {
+        name = form.elements.queue.value.trim();
+        if (!name) throw new Error('Expected a name');
+      },
+    });
+    if (!entered) return;
+    await confirm({
+      title: 'Add a queue?',
+      says: ['An account for ', strong(name), ', with no credits and no bid.'],
+      accept: 'Add the queue',
+      send: () => client.send('POST', 'queues', { body: { queue: name } }),
+    });
+  }
+
+  async function removeQueue(queue) {
+    if (!await signedIn()) return;
+    await confirm({
+      title: 'Remove the queue?',
+      says: ['The account of ', strong(queue.queue), ' is closed. Its ',
+        strong(`${credits(queue.account.budget)} credits`), ' are lost.'],
+      accept: 'Remove the queue',
+      danger: true,
+      send: () => client.send('DELETE', `queues/${quoted(queue.queue)}`),
+    });
+  }
+
+  return { signIn, bid, addBudget, addQueue, removeQueue };
+}

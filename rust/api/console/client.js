@@ -1,0 +1,101 @@
+// Requests to `/heddle/v1/`, signed once somebody has signed in. Name and secret live in a closure
+// for as long as the page does: in no storage, no cookie, no attribute. Shows nothing.
+
+import { header, nonce, utf8 } from './sign.js';
+
+const VALID_MS = 30_000;
+const PATIENCE_MS = 10_000;
+
+/** An answer that is an error, or that did not come (status 0). */
+export class Failure extends Error {
+  constructor(status, what, expected) {
+    super(what);
+    this.status = status;
+    this.expected = expected;
+  }
+
+  /** For people. */
+  get sentence() {
+    return this.expected ? `${this.message}; expected: ${this.expected}` : this.message;
+  }
+}
+
+/** A client of the server that the page came from. */
+export function makeClient() {
+  const base = new URL('v1/', document.baseURI);
+  let signer = null;
+  // The server's clock less ours: a signature is for the server's time.
+  let aheadMs = 0;
+
+  async function send(method, target, { body, signedBy = signer } = {}) {
+    const url = new URL(target, base);
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const headers = { Accept: 'application/json' };
+    if (signedBy) {
+      const now = Date.now() + aheadMs;
+      headers.Authorization = header(signedBy.secret, signedBy.user, {
+        method, path: url.pathname, query: url.search.slice(1), body: text,
+      }, { timestampMs: now, expiresMs: now + VALID_MS, nonce: nonce() });
+    }
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    const ended = new AbortController();
+    const timer = setTimeout(() => ended.abort(), PATIENCE_MS);
+    try {
+      const response = await fetch(url, {
+        method, headers, body: body === undefined ? undefined : text, cache: 'no-store',
+        signal: ended.signal, redirect: 'error', referrerPolicy: 'no-referrer',
+      });
+      return await read(response);
+    } catch (problem) {
+      if (problem instanceof Failure) throw problem;
+      const late = ended.signal.aborted;
+      throw new Failure(0, late ? `no answer within ${PATIENCE_MS / 1000} s`
+        : 'the server cannot be reached');
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function read(response) {
+    const text = await response.text();
+    let value = null;
+    try {
+      value = text === '' ? null : JSON.parse(text);
+    } catch {
+      throw new Failure(response.status || 502,
+        `status ${response.status}: the answer is not the scheduler's`);
+    }
+    if (!response.ok) {
+      const error = value?.error ?? {};
+      throw new Failure(response.status, error.what ?? `status ${response.status}`,
+        error.expected);
+    }
+    return value;
+  }
+
+  async function setClock() {
+    const before = Date.now();
+    const { now_ms: nowMs } = await send('GET', 'time', { signedBy: null });
+    aheadMs = Math.round(nowMs - (before + Date.now()) / 2);
+  }
+
+  return {
+    send,
+    get: (target) => send('GET', target),
+    /** Unsigned, whoever is signed in: for what anybody may ask. */
+    open: (target) => send('GET', target, { signedBy: null }),
+    /** Checks name and secret by a request, and keeps them if the server takes them. */
+    async signIn(user, secret) {
+      await setClock();
+      const tried = { user, secret: utf8(secret) };
+      await send('GET', 'jobs?max=1', { signedBy: tried });
+      signer = tried;
+    },
+    signOut() {
+      signer?.secret.fill(0);
+      signer = null;
+    },
+    user: () => signer?.user ?? null,
+    serverNow: () => Date.now() + aheadMs,
+  };
+}

@@ -1,0 +1,77 @@
+// Dialogs: modal, closed by Escape, with Tab kept inside, the focus given back where it was. What a
+// dialog is about is its caller's.
+
+import { element, say } from './page.js';
+
+let count = 0;
+
+/**
+ * Opens a dialog with `parts` in a form and two buttons. `submit` is called with the form; while
+ * its promise is open the buttons are off, an error is shown and the dialog stays. Resolves to what
+ * `submit` gave, or undefined when the dialog was left.
+ */
+export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit, danger }) {
+  const id = `dialog-${++count}`;
+  const error = element('p', { class: 'problem', role: 'alert', hidden: true });
+  const leaving = element('button', { type: 'button' }, leave);
+  const kind = danger ? 'danger' : 'primary';
+  const accepting = accept && element('button', { type: 'submit', class: kind }, accept);
+  const form = element('form', { novalidate: true, autocomplete: 'off' },
+    element('h2', { id }, title), ...parts, error,
+    element('div', { class: 'buttons' }, leaving, ...(accepting ? [accepting] : [])));
+  const dialog = element('dialog', { 'aria-labelledby': id }, form);
+  const before = document.activeElement;
+  document.body.append(dialog);
+  return new Promise((resolve) => {
+    let result;
+    leaving.addEventListener('click', () => dialog.close());
+    dialog.addEventListener('keydown', keepInside);
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      if (before?.isConnected) before.focus();
+      resolve(result);
+    });
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      if (!accepting || accepting.disabled) return;
+      accepting.disabled = true;
+      error.hidden = true;
+      try {
+        result = (await submit(form)) ?? true;
+        dialog.close();
+      } catch (problem) {
+        say(error, problem.sentence ?? problem.message);
+        error.hidden = false;
+        accepting.disabled = false;
+        (form.querySelector('input') ?? accepting).focus();
+      }
+    });
+    dialog.showModal();
+    // Not on what cannot be undone.
+    (form.querySelector('input') ?? (danger ? leaving : accepting ?? leaving)).focus();
+  });
+}
+
+/** A modal dialog of the browser lets Tab leave for the browser's own buttons. */
+function keepInside(event) {
+  if (event.key !== 'Tab') return;
+  const reached = [...event.currentTarget.querySelectorAll('input, button, [tabindex]')]
+    .filter((each) => !each.disabled);
+  const [first, last] = [reached[0], reached[reached.length - 1]];
+  const active = document.activeElement;
+  if (event.shiftKey ? active === first : active === last) {
+    event.preventDefault();
+    (event.shiftKey ? last : first).focus();
+  }
+}
+
+/** A labelled field for a dialog. */
+export function field(name, label, attributes = {}, hint = null) {
+  const id = `${name}-${count + 1}`;
+  const input = element('input', {
+    id, name, type: 'text', autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false',
+    'aria-describedby': hint ? `${id}-hint` : null, ...attributes,
+  });
+  return element('div', { class: 'field' }, element('label', { for: id }, label), input,
+    ...(hint ? [element('small', { id: `${id}-hint` }, hint)] : []));
+}

@@ -1,0 +1,77 @@
+// Tables that are brought up to date in place: a row stays the same element for as long as its key
+// is there, so that focus, selection and a screen reader's place survive. Knows no server.
+
+import { element, say } from './page.js';
+
+/**
+ * A table below `where`. Columns are {title, text(row), numeric, head, long, actions(row)}: `text`
+ * for what is shown, or `actions` for buttons, each {label, name, run}; `head` marks the column
+ * that names the row. Roles are written out because a narrow window shows rows as cards, and CSS
+ * that does so takes the roles of tables away in some browsers.
+ */
+export function makeTable(where, caption, columns, nothing) {
+  const body = element('tbody', { role: 'rowgroup' });
+  const heads = columns.map((column) => element('th', {
+    scope: 'col', role: 'columnheader', class: column.numeric ? 'number' : null,
+  }, column.title));
+  const table = element('table', { role: 'table' },
+    element('caption', { class: 'unseen' }, caption),
+    element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...heads)), body);
+  const empty = element('p', { class: 'note' }, nothing);
+  where.replaceChildren(table, empty);
+  table.hidden = true;
+  const rows = new Map();
+
+  function makeRow(key, row) {
+    const made = { row };
+    made.cells = columns.map((column) => {
+      const inside = element('span', { class: column.actions ? 'buttons' : 'value' });
+      for (const action of column.actions?.(row) ?? []) {
+        const button = element('button', { type: 'button', 'aria-label': action.name },
+          action.label);
+        button.addEventListener('click', () => action.run(made.row));
+        inside.append(button);
+      }
+      const kind = [column.numeric && 'number', column.long && 'long', column.bar && 'bar'];
+      return element(column.head ? 'th' : 'td', {
+        scope: column.head ? 'row' : null, role: column.head ? 'rowheader' : 'cell',
+        class: kind.filter(Boolean).join(' ') || null, 'data-title': column.title,
+      }, inside);
+    });
+    made.line = element('tr', { role: 'row', 'data-key': key }, ...made.cells);
+    return made;
+  }
+
+  function fill(made, row) {
+    made.row = row;
+    columns.forEach((column, i) => {
+      const cell = made.cells[i];
+      if (column.text) say(cell.firstChild, column.text(row));
+      if (column.bar) {
+        const part = Math.max(0, Math.min(1, column.bar(row) ?? 0));
+        cell.style.setProperty('--part', `${100 * part}%`);
+      }
+    });
+  }
+
+  return function show(list, keyOf) {
+    const gone = new Set(rows.keys());
+    let before = null;
+    for (const row of list) {
+      const key = String(keyOf(row));
+      gone.delete(key);
+      if (!rows.has(key)) rows.set(key, makeRow(key, row));
+      const made = rows.get(key);
+      fill(made, row);
+      const next = before ? before.nextSibling : body.firstChild;
+      if (next !== made.line) body.insertBefore(made.line, next);
+      before = made.line;
+    }
+    for (const key of gone) {
+      rows.get(key).line.remove();
+      rows.delete(key);
+    }
+    table.hidden = list.length === 0;
+    empty.hidden = list.length > 0;
+  };
+}

@@ -1,0 +1,267 @@
+//! Accounts as the engine reports them (`accounts`), and the commands that change them, for both
+//! interfaces. Says who may do what nowhere: that was checked before.
+
+use crate::Engine;
+use crate::answer::Failure;
+use crate::caller::Identity;
+use crate::credit;
+use heddle_auth::Refusal;
+use heddle_auth::amount::credits_text;
+use heddle_auth::query::{Parameters, quoted};
+use heddle_auth::role::{Command, queue_path};
+use serde_json::{Map, Value, json};
+
+/// One account. Amounts in millionths of a credit.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Account {
+    /// The queue's full path.
+    pub(crate) queue: String,
+    pub(crate) budget_micro: i64,
+    /// Bid per slot and allocation interval.
+    pub(crate) rate_micro: i64,
+    /// Per hour.
+    pub(crate) income_micro: i64,
+    /// Charged for the last interval.
+    pub(crate) debit_micro: i64,
+    /// Of all slots, 0 to 1.
+    pub(crate) share: f64,
+    /// Slots by pool: all, or maps and reduces.
+    pub(crate) quota: [u64; 2],
+    pub(crate) used: [u64; 2],
+    pub(crate) pending: [u64; 2],
+}
+
+impl Account {
+    fn of(row: &Value) -> Account {
+        let by_pool = |key: &str| [0, 1].map(|pool| row[key][pool].as_u64().unwrap_or(0));
+        Account {
+            queue: row["queue"].as_str().unwrap_or("").to_string(),
+            budget_micro: row["budget_micro"].as_i64().unwrap_or(0),
+            rate_micro: credit::micro_of(&row["spending_rate"]),
+            income_micro: credit::micro_of(&row["income"]),
+            debit_micro: credit::micro_of(&row["debit"]),
+            share: row["share"].as_f64().unwrap_or(0.0),
+            quota: by_pool("quota"),
+            used: by_pool("used"),
+            pending: by_pool("pending"),
+        }
+    }
+
+    /// Slots in use, of all pools.
+    pub(crate) fn used_slots(&self) -> u64 {
+        self.used.iter().sum()
+    }
+
+    /// Tasks that wait for slots, of all pools.
+    pub(crate) fn pending_slots(&self) -> u64 {
+        self.pending.iter().sum()
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let mut account = Map::new();
+        account.insert("queue".to_string(), self.queue.as_str().into());
+        credit::put(&mut account, "budget", self.budget_micro);
+        credit::put(&mut account, "rate", self.rate_micro);
+        credit::put(&mut account, "income_per_hour", self.income_micro);
+        credit::put(&mut account, "last_debit", self.debit_micro);
+        let rest = json!({
+            "share": self.share,
+            "quota": self.quota,
+            "used_slots": self.used_slots(),
+            "used_slots_by_pool": self.used,
+            "pending_slots": self.pending_slots(),
+            "pending_slots_by_pool": self.pending,
+        });
+        if let Value::Object(rest) = rest {
+            account.extend(rest);
+        }
+        Value::Object(account)
+    }
+}
+
+/// All accounts, in the order of their names.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Accounts {
+    pub(crate) price_micro: i64,
+    /// Whether nobody has a share, so that jobs are served in order of arrival (DP-12).
+    pub(crate) fifo: bool,
+    pub(crate) allocation_interval_ms: Value,
+    /// Slots of the cluster by pool.
+    pub(crate) slots: Value,
+    pub(crate) rows: Vec<Account>,
+}
+
+impl Accounts {
+    /// As they are now. The engine looks at every job for it.
+    pub(crate) fn read(engine: &dyn Engine) -> Result<Accounts, Failure> {
+        let report = ask(engine, &json!({"op": "accounts"}))?;
+        let rows = report["queues"].as_array();
+        Ok(Accounts {
+            price_micro: credit::micro_of(&report["price"]),
+            fifo: report["fifo"].as_bool().unwrap_or(true),
+            allocation_interval_ms: report["allocation_interval_ms"].clone(),
+            slots: report["slots"].clone(),
+            rows: rows.map_or(Vec::new(), |rows| rows.iter().map(Account::of).collect()),
+        })
+    }
+
+    /// The account of a queue, by its full path.
+    pub(crate) fn get(&self, path: &str) -> Option<&Account> {
+        self.rows.iter().find(|account| account.queue == path)
+    }
+}
+
+/// The account of a queue, by its full path (DP-41: an error, not nothing, if there is none).
+pub(crate) fn account(engine: &dyn Engine, path: &str) -> Result<Account, Failure> {
+    let accounts = Accounts::read(engine)?;
+    let found = accounts.get(path).cloned();
+    found.ok_or_else(|| no_account(404))
+}
+
+/// The present price, in millionths per slot and interval.
+pub(crate) fn price(engine: &dyn Engine) -> Result<i64, Failure> {
+    let report = ask(engine, &json!({"op": "price"}))?;
+    Ok(credit::micro_of(&report["price"]))
+}
+
+/// Whether the engine's policy has accounts at all.
+pub(crate) fn if_any(accounts: Result<Accounts, Failure>) -> Result<Option<Accounts>, Failure> {
+    match accounts {
+        Ok(accounts) => Ok(Some(accounts)),
+        Err(failure) if failure.status == 404 => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A command's name and amount, for the audit.
+pub(crate) fn action(command: &Command) -> String {
+    match command {
+        Command::Price => "price".to_string(),
+        Command::Time => "time".to_string(),
+        Command::Info(_) => "info".to_string(),
+        Command::Infos => "infos".to_string(),
+        Command::SetSpending(_, rate) => format!("setSpending {}", credits_text(*rate)),
+        Command::AddBudget(_, credits) => format!("addBudget {}", credits_text(*credits)),
+        Command::AddQueue(_) => "addQueue".to_string(),
+        Command::RemoveQueue(_) => "removeQueue".to_string(),
+    }
+}
+
+/// The queue that a command is about.
+pub(crate) fn queue(command: &Command) -> Option<&str> {
+    match command {
+        Command::Price | Command::Time | Command::Infos => None,
+        Command::Info(queue)
+        | Command::SetSpending(queue, _)
+        | Command::AddBudget(queue, _)
+        | Command::AddQueue(queue)
+        | Command::RemoveQueue(queue) => Some(queue),
+    }
+}
+
+/// A queue's name or path that a command could carry: the check is the published interface's.
+pub(crate) fn checked_queue(name: &str) -> Result<String, Failure> {
+    let query = format!("info={}", quoted(name));
+    match Parameters::of(&query).and_then(|query| Command::of(&query)) {
+        Ok(Some(Command::Info(name))) => Ok(queue_path(&name)),
+        Ok(_) => Err(odd_queue(Refusal::Malformed(
+            "queue: expected a name".to_string(),
+        ))),
+        Err(refusal) => Err(odd_queue(refusal)),
+    }
+}
+
+fn odd_queue(refusal: Refusal) -> Failure {
+    Failure {
+        what: "that is no name of a queue".to_string(),
+        at: "queue".to_string(),
+        expected: "a name or a path such as root.ads, without blanks, in at most 255 bytes".into(),
+        ..Failure::from(refusal)
+    }
+}
+
+/// Whether a command changes something.
+pub(crate) fn changes(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SetSpending(..)
+            | Command::AddBudget(..)
+            | Command::AddQueue(_)
+            | Command::RemoveQueue(_)
+    )
+}
+
+/// Carries out a command that changes something and is resolved, for whoever signed it.
+pub(crate) fn change(
+    engine: &dyn Engine,
+    command: &Command,
+    who: &Identity,
+) -> Result<(), Failure> {
+    let request = match command {
+        Command::SetSpending(_, rate) => json!({"op": "setSpending", "value": rate.to_number()}),
+        Command::AddBudget(_, more) => json!({"op": "addBudget", "value": more.to_number()}),
+        Command::AddQueue(_) => json!({"op": "addQueue"}),
+        Command::RemoveQueue(_) => json!({"op": "removeQueue"}),
+        Command::Price | Command::Time | Command::Info(_) | Command::Infos => return Ok(()),
+    };
+    let path = queue(command).unwrap_or_default();
+    let mut request = request;
+    request["queue"] = path.into();
+    if let (Command::AddBudget(..) | Command::RemoveQueue(_), Some(caller)) =
+        (command, who.caller())
+    {
+        // For the books: who made or took credits.
+        request["by"] = caller.user.as_str().into();
+    }
+    let Err(problem) = engine.change(&request, &who.signature()) else {
+        return Ok(());
+    };
+    if !problem.starts_with("key `queue`") && !problem.starts_with("key `value`") {
+        return Err(unserved(&problem));
+    }
+    // What the account is now tells why; the engine's sentence is shown where it does not.
+    let there = Accounts::read(engine)?.get(path).is_some();
+    Err(match (command, there) {
+        (Command::AddQueue(_), true) => {
+            let expected = "the name of a queue that has none";
+            Failure::new(409, "the queue has an account already", "queue", expected)
+        }
+        (Command::AddQueue(_), false) | (_, true) => {
+            Failure::new(409, problem, "value", "an amount that the account can hold")
+        }
+        (_, false) => no_account(404),
+    })
+}
+
+fn no_account(status: u16) -> Failure {
+    let expected = "a queue with an account; an administrator adds one with addQueue";
+    Failure::new(
+        status,
+        "there is no account of that queue",
+        "queue",
+        expected,
+    )
+}
+
+/// Asks the engine for what only a policy with accounts has.
+fn ask(engine: &dyn Engine, request: &Value) -> Result<Value, Failure> {
+    engine
+        .request(request)
+        .map_err(|problem| unserved(&problem))
+}
+
+/// A policy without accounts does not know the operations.
+fn unserved(problem: &str) -> Failure {
+    match problem.starts_with("key `op`") {
+        true => {
+            let expected = "policy dynamic-priority, or a composition with that share";
+            Failure::new(
+                404,
+                "the policy has no accounts and no price",
+                "policy",
+                expected,
+            )
+        }
+        false => Failure::engine(problem),
+    }
+}

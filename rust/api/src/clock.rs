@@ -1,0 +1,50 @@
+//! Times of the engine, whose clock is monotonic and begins anywhere, as times of day for
+//! answers. Reads no clock.
+
+use serde_json::Value;
+
+/// What the engine's clock showed at a time of day.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    engine_ms: i64,
+    now_ms: i64,
+}
+
+impl Clock {
+    /// The engine said `engine_ms` when it was `now_ms`.
+    pub(crate) fn new(engine_ms: &Value, now_ms: u64) -> Clock {
+        Clock {
+            engine_ms: engine_ms.as_i64().unwrap_or(0),
+            now_ms: i64::try_from(now_ms).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Makes milliseconds since 1970 of the engine's; leaves what is no time as it is.
+    pub(crate) fn put_right(self, at: &mut Value) {
+        if let Some(ms) = at.as_i64() {
+            let since_ms = ms.saturating_sub(self.engine_ms);
+            *at = self.now_ms.saturating_add(since_ms).into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_are_shifted_and_extremes_stay_in_range() {
+        let clock = Clock::new(&json!(5_000), 1_000_000);
+        let shifted = |value: Value| {
+            let mut value = value;
+            clock.put_right(&mut value);
+            value
+        };
+        assert_eq!(shifted(json!(4_000)), json!(999_000));
+        assert_eq!(shifted(json!(6_500)), json!(1_001_500));
+        assert_eq!(shifted(json!(null)), json!(null));
+        assert_eq!(shifted(json!(i64::MIN)), json!(i64::MIN + 1_000_000));
+        assert_eq!(shifted(json!(i64::MAX)), json!(i64::MAX));
+    }
+}

@@ -1,0 +1,223 @@
+//! What the ResourceManager answers over HTTP, as a function of a request and the engine: the
+//! published XML commands at `/scheduler`, the same and more as JSON under `/heddle/v1/`, and the
+//! console at `/heddle/`, a page in front of the JSON. Opens
+//! no socket, starts no thread, reads no clock: a host hands over plain requests and sends plain
+//! answers, from as many threads as it likes. Reads the ACL file, through `heddle_auth`, and
+//! writes the audit, through `log`. Decides nothing about slots.
+#![forbid(unsafe_code)]
+
+mod accept;
+mod account;
+mod answer;
+mod caller;
+mod clock;
+mod console;
+mod credit;
+mod history;
+mod published;
+mod route;
+mod settings;
+mod v1;
+
+pub use answer::Answer;
+pub use route::{RouteInfo, routes};
+pub use v1::OPENAPI;
+
+use heddle_auth::acl::file::{AclFile, Polled};
+use heddle_auth::acl::{Acl, Fault};
+use heddle_auth::gate::Gate;
+use heddle_auth::replay::Watermarks;
+use heddle_auth::time::Now;
+use history::History;
+use parking_lot::Mutex;
+use serde_json::Value;
+use settings::Settings;
+use std::net::IpAddr;
+
+/// A body that is longer is refused; the longest that anything needs is a few hundred bytes. A
+/// host stops reading one byte later.
+pub const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// The engine behind its host's lock.
+pub trait Engine {
+    /// One request of the control plane: `heddle_core::Engine::request`.
+    ///
+    /// # Errors
+    ///
+    /// The engine's own sentence (one that begins with "key `" is about the request), or why
+    /// there is no engine now.
+    fn request(&self, request: &Value) -> Result<Value, String>;
+
+    /// A request that changes an account, and what must be remembered of the signature under it.
+    /// A host with a store writes the two in one transaction: then no crash loses the one and
+    /// keeps the other. Without a store it is a request like any other.
+    ///
+    /// # Errors
+    ///
+    /// As `request`; then nothing was changed.
+    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
+        let _ = signature;
+        self.request(request)
+    }
+
+    /// A signed request was accepted, whatever it asks for and before that: for a host that
+    /// remembers it also where nothing changes.
+    fn accepted(&self, _signature: &Watermarks) {}
+
+    /// How the books get on with their store: an object with `state`.
+    fn books(&self) -> Value {
+        serde_json::json!({"state": "in memory only"})
+    }
+}
+
+/// A request as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// In capitals.
+    pub method: &'a str,
+    /// As sent, with its escapes.
+    pub path: &'a str,
+    /// As sent, without the question mark; may be empty.
+    pub query: &'a str,
+    /// The header `Authorization`.
+    pub authorization: Option<&'a str>,
+    /// From where.
+    pub address: Option<IpAddr>,
+    /// Whom the ResourceManager's own web authentication found.
+    pub user: Option<&'a str>,
+    /// The header `Accept`.
+    pub accept: Option<&'a str>,
+    /// The host that the sender asked.
+    pub host: &'a str,
+    /// All of it.
+    pub body: &'a [u8],
+    /// The time, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// The time by a clock that nobody sets, in milliseconds since any moment.
+    pub steady_ms: u64,
+}
+
+impl Request<'_> {
+    pub(crate) fn now(&self) -> Now {
+        Now {
+            wall_ms: self.now_ms,
+            steady_ms: self.steady_ms,
+        }
+    }
+}
+
+/// What was read from the ACL file.
+#[derive(Debug, Default)]
+struct AclState {
+    users: Acl,
+    faults: Vec<Fault>,
+    /// Why the file is not used, while that is so.
+    unusable: Option<String>,
+}
+
+/// All that answers need besides the engine. One per ResourceManager that is active.
+#[derive(Debug)]
+pub struct Service {
+    settings: Settings,
+    started_ms: u64,
+    gate: Mutex<Gate>,
+    /// Locked for as long as a disk takes, and by `poll` only.
+    acl_file: Mutex<Option<AclFile>>,
+    acl: Mutex<AclState>,
+    history: Mutex<History>,
+}
+
+impl Service {
+    /// From section `api` of `heddle.json`, of a server that started (or took over) at
+    /// `started_ms`. Reads the ACL file once; one that cannot be used is reported and looked at
+    /// again by `poll`, as it must not keep the ResourceManager from starting.
+    ///
+    /// # Errors
+    ///
+    /// The section is wrong: where, and what was expected.
+    pub fn new(settings: &Value, started_ms: u64) -> Result<Service, String> {
+        let settings = Settings::read(settings).map_err(|error| error.to_string())?;
+        let path = settings.acl_file.as_deref();
+        let acl_file = path.map(|path| AclFile::new(path, settings.acl_settle_ms));
+        let service = Service {
+            gate: Mutex::new(Gate::new(settings.gate(), started_ms)),
+            acl_file: Mutex::new(acl_file),
+            acl: Mutex::new(AclState::default()),
+            history: Mutex::new(History::new(settings.history_intervals)),
+            settings,
+            started_ms,
+        };
+        service.poll(0);
+        Ok(service)
+    }
+
+    /// Reads the ACL file again if it changed. To be called about once a second, never by the
+    /// thread that schedules: it may have to wait for a disk. `steady_ms` is `Request::steady_ms`.
+    pub fn poll(&self, steady_ms: u64) {
+        let mut acl_file = self.acl_file.lock();
+        let polled = acl_file.as_mut().map(|file| file.poll(steady_ms));
+        match polled.unwrap_or(Polled::Unchanged) {
+            Polled::Unchanged => {}
+            Polled::Read(users, faults) => {
+                for fault in &faults {
+                    log::warn!("ACL file, {fault}");
+                }
+                log::info!("ACL file: {} users", users.len());
+                self.gate.lock().set_acl(users.clone());
+                *self.acl.lock() = AclState {
+                    users,
+                    faults,
+                    unusable: None,
+                };
+            }
+            Polled::Unusable(why) => {
+                log::error!("{why}");
+                self.acl.lock().unusable = Some(why.to_string());
+            }
+        }
+    }
+
+    /// Answers a request. Paths that are not ours have status 404; a host asks only for
+    /// `/scheduler`, `/heddle` and what is below it.
+    pub fn answer(&self, engine: &dyn Engine, request: &Request<'_>) -> Answer {
+        let reply = match request.path == published::PATH {
+            true => published::answer(self, engine, request),
+            false => route::answer(self, engine, request),
+        };
+        let mut answer = reply.secured();
+        if request.method == "HEAD" {
+            answer.body.clear();
+        }
+        answer
+    }
+
+    /// The time that clients' times are compared with, which is what `time` answers (DP-33).
+    fn now_ms(&self, request: &Request<'_>) -> u64 {
+        self.gate.lock().now_ms(request.now())
+    }
+
+    /// An allocation interval ended: `{"at_ms": ms since 1970, "price_micro", "rows": [{"queue",
+    /// "rate_micro", "quota": [..], "used_slot_ms": [..], "income_micro", "debit_micro",
+    /// "balance_micro"}]}`. One that cannot be read or does not follow is logged and left out.
+    pub fn interval(&self, closed: &Value) {
+        if let Err(problem) = self.history.lock().add(closed) {
+            log::warn!("history of prices: {problem}");
+        }
+    }
+
+    /// There were intervals before the first that `interval` tells of: what is asked of them cannot
+    /// be answered in full.
+    pub fn history_begins_late(&self) {
+        self.history.lock().begins_late();
+    }
+
+    /// All that a store must keep of signed requests that were accepted.
+    pub fn export_watermarks(&self) -> Watermarks {
+        self.gate.lock().export()
+    }
+
+    /// Adds what a store kept of them.
+    pub fn merge_watermarks(&self, marks: &Watermarks) {
+        self.gate.lock().merge(marks);
+    }
+}

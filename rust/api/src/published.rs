@@ -1,0 +1,154 @@
+//! The published interface at `/scheduler` (DP-32 to DP-34): commands in the query, by GET and by
+//! POST alike, answers in XML as the published servlet wrote them.
+//!
+//! Where it differs, and why: one command at a time and each parameter once (the servlet carried
+//! out several, and checked one user while it changed another's queue); an unknown queue is an
+//! error and not an empty answer (DP-41), and so is a queue that is added twice, which emptied its
+//! account; refusals have the status of what is wrong, not 500 for everything, and say in the
+//! body what the servlet said in a page, beginning with `ACCESS DENIED`. A queue right below the
+//! root is called as its user is, `alice` and not `root.alice`, as clients know it.
+
+mod xml;
+
+use crate::account::{self, Account, Accounts};
+use crate::answer::{Failure, Reply, XML};
+use crate::caller::{Identity, audit};
+use crate::{Engine, Request, Service};
+use heddle_auth::Refusal;
+use heddle_auth::gate::Interface;
+use heddle_auth::query::{Parameters, QUERY_BYTES_MAX};
+use heddle_auth::role::{Command, Need};
+use xml::QueueInfo;
+
+/// Where it is.
+pub(crate) const PATH: &str = "/scheduler";
+const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
+
+/// What is known of a request by the time its answer is written.
+struct Exchange<'a> {
+    service: &'a Service,
+    engine: &'a dyn Engine,
+    request: &'a Request<'a>,
+    who: Identity,
+    command: Option<Command>,
+}
+
+/// Answers a request for `/scheduler`.
+pub(crate) fn answer(service: &Service, engine: &dyn Engine, request: &Request<'_>) -> Reply {
+    let mut exchange = Exchange {
+        service,
+        engine,
+        request,
+        who: Identity::Unknown,
+        command: None,
+    };
+    let outcome = exchange.serve();
+    exchange.note(&outcome);
+    match outcome {
+        Ok(reply) => reply,
+        Err(failure) => refused(request.host, failure),
+    }
+}
+
+/// An error in the form of this interface.
+fn refused(host: &str, failure: Failure) -> Reply {
+    let info = QueueInfo::new(host).element("error", &failure.what);
+    let mut reply = Reply::of(XML, info.finish());
+    (reply.status, reply.headers) = (failure.status, failure.headers);
+    reply
+}
+
+impl Exchange<'_> {
+    fn serve(&mut self) -> Result<Reply, Failure> {
+        match self.request.method {
+            "GET" | "HEAD" | "POST" => {}
+            "OPTIONS" => return Ok(Reply::nothing().with("Allow", ALLOW)),
+            _ => return Err(wrong_method()),
+        }
+        if self.request.query.len() > QUERY_BYTES_MAX {
+            return Err(Refusal::TooLarge("query", QUERY_BYTES_MAX).into());
+        }
+        if self.request.body.len() > crate::BODY_BYTES_MAX {
+            return Err(Refusal::TooLarge("body", crate::BODY_BYTES_MAX).into());
+        }
+        let command = Command::of(&Parameters::of(self.request.query)?)?;
+        // Accounts go by full paths: the engine finds no other queue by one.
+        self.command = command.map(|command| command.resolved(|_| None));
+        let Some(command) = self.command.clone() else {
+            return Ok(self.reply(self.info()));
+        };
+        // Version 1 does not sign the method, and nobody expects that a HEAD changes anything.
+        if account::changes(&command) && self.request.method == "HEAD" {
+            return Err(wrong_method());
+        }
+        if command.need() != Need::Nothing {
+            let interface = Interface::Published;
+            self.service
+                .identify(interface, self.engine, self.request, &mut self.who)?;
+            self.who.may(command.need())?;
+        }
+        self.carry_out(&command)
+    }
+
+    fn carry_out(&self, command: &Command) -> Result<Reply, Failure> {
+        let info = match command {
+            Command::Time => self
+                .info()
+                .element("start", &self.service.started_ms.to_string())
+                .element("time", &self.service.now_ms(self.request).to_string()),
+            Command::Price => self.info().amount("price", account::price(self.engine)?),
+            Command::Info(queue) => {
+                let account = account::account(self.engine, queue)?;
+                self.info().account(&account, true)
+            }
+            Command::Infos => {
+                let accounts = Accounts::read(self.engine)?;
+                let info = self.info().amount("price", accounts.price_micro);
+                accounts.rows.iter().fold(info, QueueInfo::named_account)
+            }
+            Command::RemoveQueue(_) => {
+                account::change(self.engine, command, &self.who)?;
+                self.info()
+            }
+            Command::SetSpending(queue, _)
+            | Command::AddBudget(queue, _)
+            | Command::AddQueue(queue) => {
+                account::change(self.engine, command, &self.who)?;
+                // It may be gone again by now; the change was made.
+                let account = account::account(self.engine, queue).ok();
+                let shown = |info: QueueInfo, account: Account| info.account(&account, false);
+                account.map_or_else(|| self.info(), |account| shown(self.info(), account))
+            }
+        };
+        Ok(self.reply(info))
+    }
+
+    fn info(&self) -> QueueInfo {
+        QueueInfo::new(self.request.host)
+    }
+
+    fn reply(&self, info: QueueInfo) -> Reply {
+        Reply::of(XML, info.finish())
+    }
+
+    fn note(&self, outcome: &Result<Reply, Failure>) {
+        let changes = self.command.as_ref().is_some_and(account::changes);
+        let refusal = outcome.as_ref().err().map(Failure::refusal);
+        if !changes && refusal.is_none() {
+            return;
+        }
+        let action = self.command.as_ref().map(account::action);
+        let queue = self.command.as_ref().and_then(account::queue);
+        audit(
+            self.request,
+            &self.who,
+            action.as_deref().unwrap_or(PATH),
+            queue,
+            refusal.as_ref().map_or(Ok(()), Err),
+        );
+    }
+}
+
+fn wrong_method() -> Failure {
+    Failure::new(405, "this method does nothing here", "method", ALLOW).with("Allow", ALLOW)
+}

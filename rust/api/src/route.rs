@@ -1,0 +1,434 @@
+//! The routes under `/heddle/v1/`: which there are, who may use them, how one is found, and what
+//! is said where there is none. What they answer is in `v1`, one file per group.
+
+use crate::answer::{CSV, Failure, JSON, Reply};
+use crate::caller::{Identity, audit};
+use crate::{BODY_BYTES_MAX, Engine, Request, Service, accept, account, console, v1};
+use heddle_auth::Refusal;
+use heddle_auth::gate::{Interface, PATH_BYTES_MAX};
+use heddle_auth::query::{Parameters, QUERY_BYTES_MAX};
+use heddle_auth::role::Need;
+use heddle_core::config::unknown;
+use percent_encoding::percent_decode_str;
+
+/// Under which all of them are.
+const BASE: &str = "/heddle/v1/";
+/// Of a path that is not known, no more is compared with those that are.
+const COMPARED_BYTES: usize = 120;
+
+/// Who may use a route, before anything is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Anybody, unsigned.
+    Anybody,
+    /// Whoever proved who they are; they are shown their own, or the route looks further.
+    Known,
+    /// The user of the queue that is the path's first variable, or an administrator.
+    Queue,
+    /// An administrator.
+    Admin,
+}
+
+/// One route.
+pub(crate) struct Route {
+    method: &'static str,
+    /// Below `BASE`, with variables in braces.
+    path: &'static str,
+    access: Access,
+    /// Names of parameters in the query; others are refused.
+    parameters: &'static [&'static str],
+    types: &'static [&'static str],
+    handle: fn(&mut Exchange<'_>) -> Result<Reply, Failure>,
+}
+
+impl Route {
+    const fn get(path: &'static str, access: Access, handle: Handler) -> Route {
+        Route {
+            method: "GET",
+            path,
+            access,
+            parameters: &[],
+            types: &[JSON],
+            handle,
+        }
+    }
+
+    const fn change(
+        method: &'static str,
+        path: &'static str,
+        access: Access,
+        to: Handler,
+    ) -> Route {
+        Route {
+            method,
+            ..Route::get(path, access, to)
+        }
+    }
+
+    const fn with(self, parameters: &'static [&'static str]) -> Route {
+        Route { parameters, ..self }
+    }
+
+    fn takes_body(&self) -> bool {
+        matches!(self.method, "PUT" | "POST")
+    }
+
+    fn changes(&self) -> bool {
+        self.method != "GET"
+    }
+}
+
+type Handler = fn(&mut Exchange<'_>) -> Result<Reply, Failure>;
+
+const LEDGER: Route = Route {
+    types: &[JSON, CSV],
+    ..Route::get("ledger", Access::Known, v1::market::ledger)
+};
+
+/// All of them. The description in `openapi.json` has the same, and a test compares the two.
+const ROUTES: &[Route] = &[
+    Route::get("queues", Access::Known, v1::queues::list),
+    Route::change("POST", "queues", Access::Admin, v1::queues::add),
+    Route::get("queues/{queue}", Access::Queue, v1::queues::one),
+    Route::change(
+        "DELETE",
+        "queues/{queue}",
+        Access::Admin,
+        v1::queues::remove,
+    ),
+    Route::change("PUT", "queues/{queue}/bid", Access::Queue, v1::queues::bid),
+    Route::change(
+        "POST",
+        "queues/{queue}/budget",
+        Access::Admin,
+        v1::queues::add_budget,
+    ),
+    Route::get("jobs", Access::Known, v1::jobs::list).with(&["from", "max"]),
+    Route::get("jobs/{id}", Access::Known, v1::jobs::one),
+    Route::get("explain/{job}", Access::Known, v1::jobs::explain),
+    Route::get("shares", Access::Known, v1::market::shares),
+    Route::get("price", Access::Anybody, v1::market::price),
+    Route::get("price/history", Access::Known, v1::market::history)
+        .with(&["from_ms", "to_ms", "max"]),
+    LEDGER.with(&["queue", "from_ms", "to_ms", "max"]),
+    Route::get("configuration", Access::Admin, v1::server::configuration),
+    Route::get("health", Access::Anybody, v1::server::health),
+    Route::get("time", Access::Anybody, v1::server::time),
+    Route::get("openapi.json", Access::Anybody, v1::server::openapi),
+];
+
+/// A route, for those who describe or test them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteInfo {
+    /// `GET` (and with it `HEAD`), `PUT`, `POST` or `DELETE`.
+    pub method: &'static str,
+    /// Below `/heddle/v1/`, with variables in braces.
+    pub path: &'static str,
+    /// Whether it answers without a signature.
+    pub is_open: bool,
+    /// Names of parameters in the query.
+    pub parameters: &'static [&'static str],
+}
+
+/// All routes under `/heddle/v1/`.
+pub fn routes() -> impl Iterator<Item = RouteInfo> {
+    ROUTES.iter().map(|route| RouteInfo {
+        method: route.method,
+        path: route.path,
+        is_open: route.access == Access::Anybody,
+        parameters: route.parameters,
+    })
+}
+
+/// A request on its way through a route.
+pub(crate) struct Exchange<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) query: Parameters,
+    /// What stands for the path's variables, decoded.
+    pub(crate) variables: Vec<String>,
+    pub(crate) who: Identity,
+    /// The type of body that the client wants most of those that there are.
+    pub(crate) content_type: &'static str,
+    /// For the audit: what is done, and to which queue.
+    pub(crate) action: Option<String>,
+    pub(crate) queue: Option<String>,
+}
+
+/// Answers a request for anything but the published interface.
+pub(crate) fn answer(service: &Service, engine: &dyn Engine, request: &Request<'_>) -> Reply {
+    let outcome = console::answer(request).unwrap_or_else(|| match find(request)? {
+        Found::Allowed(methods) => Ok(Reply::nothing().with("Allow", methods)),
+        Found::Route(route, variables) => serve(service, engine, request, route, variables),
+    });
+    outcome.unwrap_or_else(|failure| {
+        let mut reply = Reply::json(&failure.to_json());
+        (reply.status, reply.headers) = (failure.status, failure.headers);
+        reply
+    })
+}
+
+enum Found {
+    Route(&'static Route, Vec<String>),
+    /// Of a request for the methods that there are.
+    Allowed(String),
+}
+
+/// The route for a method and a path.
+fn find(request: &Request<'_>) -> Result<Found, Failure> {
+    if request.path.len() > PATH_BYTES_MAX {
+        let expected = format!("at most {PATH_BYTES_MAX} bytes");
+        return Err(Failure::new(414, "the path is too long", "path", expected));
+    }
+    let Some(below) = request.path.strip_prefix(BASE) else {
+        return Err(not_found(request.path));
+    };
+    let given: Vec<&str> = below.split('/').collect();
+    let here: Vec<&Route> = ROUTES.iter().filter(|r| matches(r.path, &given)).collect();
+    let Some(any) = here.first() else {
+        return Err(not_found(request.path));
+    };
+    let methods = allowed(&here);
+    if request.method == "OPTIONS" {
+        return Ok(Found::Allowed(methods));
+    }
+    let method = if request.method == "HEAD" {
+        "GET"
+    } else {
+        request.method
+    };
+    let Some(route) = here.iter().find(|route| route.method == method) else {
+        let what = "this method does nothing here";
+        return Err(Failure::new(405, what, "method", &methods).with("Allow", methods));
+    };
+    let variables = any
+        .path
+        .split('/')
+        .zip(&given)
+        .filter(|(name, _)| name.starts_with('{'));
+    let variables = variables
+        .map(|(_, value)| decoded(value))
+        .collect::<Result<_, _>>()?;
+    Ok(Found::Route(route, variables))
+}
+
+fn matches(path: &str, given: &[&str]) -> bool {
+    let fits = |(name, value): (&str, &&str)| match name.starts_with('{') {
+        true => !value.is_empty(),
+        false => name == *value,
+    };
+    path.split('/').count() == given.len() && path.split('/').zip(given).all(fits)
+}
+
+fn allowed(routes: &[&Route]) -> String {
+    let mut methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.push("OPTIONS");
+    methods.join(", ")
+}
+
+/// A part of the path without its escapes.
+fn decoded(part: &str) -> Result<String, Failure> {
+    let is_number = |escape: &str| {
+        let digits = escape.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let whole = part.split('%').skip(1).all(is_number);
+    let text = percent_decode_str(part)
+        .decode_utf8()
+        .ok()
+        .filter(|_| whole);
+    text.map(String::from).ok_or_else(|| {
+        let expected = "escapes of two hexadecimal digits, in UTF-8";
+        Failure::new(400, "the path has a broken escape", "path", expected)
+    })
+}
+
+/// Nothing is there; which of the paths that there are was probably meant.
+fn not_found(path: &str) -> Failure {
+    let end = (0..=path.len().min(COMPARED_BYTES))
+        .rev()
+        .find(|end| path.is_char_boundary(*end));
+    let path = &path[..end.unwrap_or(0)];
+    let given: Vec<&str> = path.strip_prefix(BASE).unwrap_or(path).split('/').collect();
+    // Variables of a path are as they were given, so that they count for no difference.
+    let like = |route: &Route| {
+        let parts = route.path.split('/').enumerate().map(|(i, name)| {
+            let value = given.get(i).filter(|value| !value.is_empty());
+            value
+                .filter(|_| name.starts_with('{'))
+                .unwrap_or(&name)
+                .to_string()
+        });
+        format!("{BASE}{}", parts.collect::<Vec<_>>().join("/"))
+    };
+    let known: Vec<String> = ROUTES.iter().map(like).collect();
+    let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+    known.dedup();
+    Failure::new(
+        404,
+        "there is nothing at this path",
+        "path",
+        unknown(path, &known),
+    )
+}
+
+/// A route that was found.
+fn serve(
+    service: &Service,
+    engine: &dyn Engine,
+    request: &Request<'_>,
+    route: &Route,
+    variables: Vec<String>,
+) -> Result<Reply, Failure> {
+    let mut exchange = Exchange {
+        service,
+        engine,
+        request,
+        query: Parameters::of("").expect("an empty query has no faults"),
+        variables,
+        who: Identity::Unknown,
+        content_type: JSON,
+        action: None,
+        queue: None,
+    };
+    let outcome = exchange.carry_out(route);
+    let refusal = outcome.as_ref().err().and_then(|failure| {
+        let noted = route.changes() || failure.refusal.is_some();
+        noted.then(|| failure.refusal())
+    });
+    if route.changes() || refusal.is_some() {
+        let plain = format!("{} {}", request.method, request.path);
+        let action = exchange.action.as_deref().unwrap_or(&plain);
+        let queue = exchange.queue.as_deref();
+        let outcome = refusal.as_ref().map_or(Ok(()), Err);
+        audit(request, &exchange.who, action, queue, outcome);
+    }
+    outcome
+}
+
+/// The query, if it has no other parameters than these.
+fn parameters(query: &str, known: &[&str]) -> Result<Parameters, Failure> {
+    if query.len() > QUERY_BYTES_MAX {
+        let expected = format!("at most {QUERY_BYTES_MAX} bytes");
+        return Err(Failure::new(
+            414,
+            "the query is too long",
+            "query",
+            expected,
+        ));
+    }
+    let parameters = Parameters::of(query)?;
+    let names = query.split('&').filter(|part| !part.is_empty());
+    for name in names.map(|part| part.split('=').next().unwrap_or(part)) {
+        if !known.contains(&name) {
+            let expected = match known.is_empty() {
+                true => "no parameters".to_string(),
+                false => unknown(&name[..name.len().min(COMPARED_BYTES)], known),
+            };
+            return Err(Failure::new(
+                400,
+                "a parameter is not known",
+                "query",
+                expected,
+            ));
+        }
+    }
+    Ok(parameters)
+}
+
+impl Exchange<'_> {
+    fn carry_out(&mut self, route: &Route) -> Result<Reply, Failure> {
+        self.query = parameters(self.request.query, route.parameters)?;
+        let wanted = accept::choose(self.request.accept, route.types);
+        self.content_type = wanted.ok_or_else(|| {
+            let expected = route.types.join(" or ");
+            Failure::new(
+                406,
+                "there is no such type of it",
+                "header `Accept`",
+                expected,
+            )
+        })?;
+        // Before the gate, which hashes it.
+        let most = if route.takes_body() {
+            BODY_BYTES_MAX
+        } else {
+            0
+        };
+        match self.request.body.len() {
+            length if length <= most => {}
+            _ if most == 0 => {
+                let what = "this request takes no body";
+                return Err(Failure::new(400, what, "body", "no body"));
+            }
+            _ => return Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
+        }
+        if route.access != Access::Anybody {
+            self.service
+                .identify(Interface::Json, self.engine, self.request, &mut self.who)?;
+            self.who.known()?;
+        }
+        match route.access {
+            Access::Anybody | Access::Known => {}
+            Access::Admin => self.who.may(Need::Admin)?,
+            Access::Queue => {
+                let queue = account::checked_queue(&self.variables[0])?;
+                self.queue = Some(queue.clone());
+                self.who.may(Need::Queue(&queue))?;
+            }
+        }
+        (route.handle)(self)
+    }
+
+    /// A whole number in the query.
+    pub(crate) fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Failure> {
+        let Some(text) = self.query.get(name)? else {
+            return Ok(None);
+        };
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text
+            .parse()
+            .ok()
+            .filter(|number| (least..=most).contains(number));
+        number.filter(|_| digits).map(Some).ok_or_else(|| {
+            let expected = format!("a whole number from {least} to {most}");
+            Failure::new(
+                400,
+                "that is no such number",
+                format!("query, `{name}`"),
+                expected,
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_routes_are_one() {
+        for (i, route) in ROUTES.iter().enumerate() {
+            for other in &ROUTES[i + 1..] {
+                let same = other.path == route.path && other.method == route.method;
+                assert!(!same, "{} {}", route.method, route.path);
+            }
+            // Where several paths fit a request, the variables of the first would be taken.
+            let given: Vec<&str> = route.path.split('/').collect();
+            let fitting = ROUTES.iter().filter(|other| matches(other.path, &given));
+            assert!(fitting.into_iter().all(|other| other.path == route.path));
+        }
+    }
+
+    #[test]
+    fn variables_are_found_where_a_route_relies_on_them() {
+        for route in ROUTES {
+            assert!(route.access != Access::Queue || route.path.contains("{queue}"));
+            assert!(!route.changes() || route.access != Access::Anybody);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Jobs: where they stand, why they wait, when they are expected to start and end. Jobs have the
+//! engine's numbers here; the engine knows no names, so none can be shown by mistake.
+
+use crate::answer::{Failure, Reply};
+use crate::clock::Clock;
+use crate::route::Exchange;
+use heddle_auth::role::Need;
+use serde_json::{Value, json};
+
+/// Jobs in one answer: the engine is asked for each.
+const JOBS: u64 = 100;
+const JOBS_MAX: u64 = 500;
+
+/// `GET jobs`: from a number on, with what each waits for; an administrator's all, a user's own.
+pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let from = exchange
+        .number("from", 0, u64::from(u32::MAX))?
+        .unwrap_or(0);
+    let max = exchange.number("max", 1, JOBS_MAX)?.unwrap_or(JOBS);
+    let waits = exchange.ask(&json!({"op": "waits", "from": from, "max": max}))?;
+    let told = waits["jobs"].as_array().map_or(&[][..], Vec::as_slice);
+    // The engine counts only those that wait for something.
+    let (page, rest) = told.split_at(told.len().min(max as usize));
+    let mut jobs = Vec::new();
+    for entry in page {
+        // It may have ended since.
+        if let Some(job) = found(exchange, &entry[0])?
+            && exchange.who.sees(job["queue"].as_str().unwrap_or(""))
+        {
+            jobs.push(row(&job, &entry[1]));
+        }
+    }
+    let next = rest.first().map_or(&waits["next"], |entry| &entry[0]);
+    let next = next.as_u64().filter(|next| *next > 0);
+    Ok(Reply::json(&json!({
+        "jobs": jobs, "next": next, "now_ms": exchange.request.now_ms,
+    })))
+}
+
+/// `GET jobs/{id}`: one job, and when it is expected to start and end.
+pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let id = number(exchange)?;
+    let report = own(exchange, &id)?;
+    let explained = of_job(exchange, "explain", &id)?;
+    let predicted = of_job(exchange, "predict", &id)?;
+    let clock = Clock::new(&explained["now_ms"], exchange.request.now_ms);
+    let mut job = row(&report, &explained["sentence"]);
+    job["submitted_ms"] = report["submitted_ms"].clone();
+    clock.put_right(&mut job["submitted_ms"]);
+    job["prediction"] = predicted["jobs"][0].clone();
+    if let Value::Object(prediction) = &mut job["prediction"] {
+        prediction.remove("job");
+        let clock = Clock::new(&predicted["now_ms"], exchange.request.now_ms);
+        for moment in ["start", "end"] {
+            for time in ["earliest_ms", "expected_ms", "latest_ms"] {
+                if let Some(at) = prediction.get_mut(moment).and_then(|at| at.get_mut(time)) {
+                    clock.put_right(at);
+                }
+            }
+        }
+    }
+    Ok(Reply::json(&job))
+}
+
+/// `GET explain/{job}`: why it waits, what would change that, and what was decided of it lately.
+pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let id = number(exchange)?;
+    own(exchange, &id)?;
+    let mut explained = of_job(exchange, "explain", &id)?;
+    let clock = Clock::new(&explained["now_ms"], exchange.request.now_ms);
+    for (list, time) in [("waits", "since_ms"), ("trace", "at_ms")] {
+        for entry in explained[list].as_array_mut().into_iter().flatten() {
+            clock.put_right(&mut entry[time]);
+        }
+    }
+    clock.put_right(&mut explained["now_ms"]);
+    Ok(Reply::json(&explained))
+}
+
+/// The number of a job in the path.
+fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
+    let text = &exchange.variables[0];
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse::<u32>().ok().filter(|_| digits);
+    number.map(Value::from).ok_or_else(|| {
+        let expected = "the number that GET jobs gives";
+        Failure::new(400, "that is no number of a job", "path", expected)
+    })
+}
+
+/// What the engine says of a job, if there is one.
+fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> {
+    match exchange.engine.request(&json!({"op": "job", "job": id})) {
+        Ok(job) => Ok(Some(job)),
+        Err(problem) if problem.starts_with("key `job`") => Ok(None),
+        Err(problem) => Err(Failure::engine(&problem)),
+    }
+}
+
+/// What is shown of that in a list.
+fn row(job: &Value, waits_for: &Value) -> Value {
+    json!({
+        "job": job["job"],
+        "queue": job["queue"],
+        "priority": job["priority"],
+        "mapreduce": job["mapreduce"],
+        "runnable": job["runnable"],
+        "running": job["running"],
+        "done": job["done"],
+        "used": job["used"],
+        "maps": job["hints"]["maps"],
+        "reduces": job["hints"]["reduces"],
+        "waits_for": waits_for,
+    })
+}
+
+/// A job whose queue the caller may see.
+fn own(exchange: &mut Exchange<'_>, id: &Value) -> Result<Value, Failure> {
+    let job = found(exchange, id)?.ok_or_else(no_job)?;
+    let queue = job["queue"].as_str().unwrap_or("").to_string();
+    exchange.queue = Some(queue.clone());
+    exchange.who.may(Need::Queue(&queue))?;
+    Ok(job)
+}
+
+/// Asks more about a job, which may have ended by now.
+fn of_job(exchange: &Exchange<'_>, op: &str, id: &Value) -> Result<Value, Failure> {
+    let answer = exchange.engine.request(&json!({"op": op, "job": id}));
+    answer.map_err(|problem| match problem.starts_with("key `job`") {
+        true => no_job(),
+        false => Failure::engine(&problem),
+    })
+}
+
+fn no_job() -> Failure {
+    let expected = "a job that has not ended; GET jobs lists them";
+    Failure::new(404, "there is no such job", "path", expected)
+}

@@ -1,0 +1,10 @@
+//! The API as a host uses it: signed requests in, answers out, with a real engine behind it.
+
+mod common;
+mod console;
+mod documented;
+mod hostile;
+mod json;
+mod market;
+mod published;
+mod roles;

@@ -1,0 +1,144 @@
+//! Prices and charges over time: intervals that a host tells of, and what is made of them.
+
+use crate::common::{NOW, START, Site, header, json_of, market_config, text};
+use serde_json::{Value, json};
+
+/// An interval of alice, who bids 2 and pays 16 for 8 slots, and bob, who bids 1 and pays 4 for 4,
+/// both for 20 s.
+fn interval(i: i64) -> Value {
+    let row = |queue: &str, rate: i64, quota: i64, balance: i64| {
+        json!({
+            "queue": queue, "rate_micro": rate * 1_000_000, "quota": [quota, 0],
+            "used_slot_ms": [quota * 20_000, 0], "income_micro": 500_000,
+            "debit_micro": rate * quota * 1_000_000, "balance_micro": balance,
+        })
+    };
+    json!({
+        "at_ms": START as i64 + 20_000 * i,
+        "price_micro": 3_000_000 + i,
+        "rows": [
+            row("root.alice", 2, 8, 100_000_000 - 15_500_000 * i),
+            row("root.bob", 1, 4, 1_000_000_000 - 3_500_000 * i),
+        ],
+    })
+}
+
+fn site(intervals: i64, kept: usize) -> Site {
+    let site = Site::with(&market_config(), &json!({"history_intervals": kept}));
+    (1..=intervals).for_each(|i| site.service.interval(&interval(i)));
+    site
+}
+
+#[test]
+fn the_price_over_time() {
+    let site = site(3, 100);
+    let history = json_of(&site.signed("bob", "GET", "/heddle/v1/price/history", ""));
+    let expected = json!({
+        "intervals": [
+            {"at_ms": START + 20_000, "price": "3.000001", "price_micro": 3_000_001},
+            {"at_ms": START + 40_000, "price": "3.000002", "price_micro": 3_000_002},
+            {"at_ms": START + 60_000, "price": "3.000003", "price_micro": 3_000_003},
+        ],
+        "next_from_ms": null,
+        "complete": true,
+    });
+    assert_eq!(history, expected);
+    let now = json_of(&site.get("/heddle/v1/price"));
+    assert_eq!(now, json!({"price": "0", "price_micro": 0, "now_ms": NOW}));
+}
+
+#[test]
+fn pages_follow_each_other_without_a_gap() {
+    let site = site(7, 100);
+    for (route, list, rows) in [("price/history", "intervals", 1), ("ledger", "rows", 2)] {
+        let mut from = Some(0);
+        let mut times = Vec::new();
+        while let Some(from_ms) = from {
+            let target = format!("/heddle/v1/{route}?from_ms={from_ms}&max=3");
+            let page = json_of(&site.signed("root", "GET", &target, ""));
+            let entries = page[list].as_array().expect("a list");
+            times.extend(entries.iter().filter_map(|entry| entry["at_ms"].as_u64()));
+            from = page["next_from_ms"].as_u64();
+        }
+        let expected = (1..=7).flat_map(|i| vec![START + 20_000 * i; rows]);
+        assert_eq!(times, expected.collect::<Vec<_>>(), "{route}");
+    }
+    let target = format!(
+        "/heddle/v1/ledger?from_ms={}&to_ms={}",
+        START + 40_000,
+        START + 59_999
+    );
+    let one = json_of(&site.signed("root", "GET", &target, ""));
+    assert_eq!(one["rows"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_has_been_forgotten_is_said() {
+    let site = site(5, 2);
+    let all = json_of(&site.signed("root", "GET", "/heddle/v1/price/history", ""));
+    assert_eq!(all["complete"], false);
+    assert_eq!(all["intervals"][0]["at_ms"], START + 80_000);
+    let target = format!("/heddle/v1/price/history?from_ms={}", START + 80_000);
+    let late = json_of(&site.signed("root", "GET", &target, ""));
+    assert_eq!(late["complete"], true);
+    // What is told again, or cannot be read, is left out.
+    for wrong in [interval(5), interval(1), json!({"at_ms": 1}), Value::Null] {
+        site.service.interval(&wrong);
+    }
+    assert_eq!(
+        json_of(&site.signed("root", "GET", "/heddle/v1/price/history", "")),
+        all
+    );
+}
+
+#[test]
+fn the_ledger_in_json() {
+    let site = site(1, 100);
+    let ledger = json_of(&site.signed("alice", "GET", "/heddle/v1/ledger", ""));
+    let expected = json!({
+        "rows": [{
+            "at_ms": START + 20_000, "queue": "root.alice",
+            "price": "3.000001", "price_micro": 3_000_001,
+            "rate": "2", "rate_micro": 2_000_000,
+            "quota": [8, 0], "used_slot_ms": [160_000, 0],
+            "income": "0.5", "income_micro": 500_000,
+            "debit": "16", "debit_micro": 16_000_000,
+            "balance": "84.5", "balance_micro": 84_500_000,
+        }],
+        "next_from_ms": null,
+        "complete": true,
+    });
+    assert_eq!(ledger, expected);
+    let own = json_of(&site.signed("alice", "GET", "/heddle/v1/ledger?queue=alice", ""));
+    assert_eq!(own, expected);
+    let all = json_of(&site.signed("root", "GET", "/heddle/v1/ledger", ""));
+    assert_eq!(
+        crate::common::paths(&all["rows"]),
+        ["root.alice", "root.bob"]
+    );
+}
+
+#[test]
+fn the_ledger_in_csv() {
+    let site = site(2, 100);
+    let ledger = |user, target| site.signed_with(user, "GET", target, b"", Some("text/csv"));
+    let page = ledger("root", "/heddle/v1/ledger?max=1");
+    assert_eq!(page.content_type, "text/csv; charset=utf-8");
+    assert_eq!(header(&page, "Vary"), Some("Accept"));
+    let next = (START + 40_000).to_string();
+    assert_eq!(header(&page, "X-Heddle-Next-From-Ms"), Some(next.as_str()));
+    let head = "at_ms,queue,price,rate,quota_0,quota_1,used_slot_ms_0,used_slot_ms_1,income,\
+                debit,balance\n";
+    let at_ms = START + 20_000;
+    let expected = format!(
+        "{head}{at_ms},root.alice,3.000001,2,8,0,160000,0,0.5,16,84.5\n\
+         {at_ms},root.bob,3.000001,1,4,0,80000,0,0.5,4,996.5\n"
+    );
+    assert_eq!(text(&page), expected);
+    let own = text(&ledger("bob", "/heddle/v1/ledger"));
+    assert!(
+        own.lines().skip(1).all(|line| line.contains(",root.bob,")),
+        "{own}"
+    );
+    assert_eq!(own.lines().count(), 3);
+}

@@ -1,0 +1,242 @@
+//! One service: the books and the interface over HTTP, which share accounts and accepted
+//! requests. Takes requests apart and puts answers together for a host that knows HTTP; what is
+//! answered is `heddle_api`'s, what is kept is `books`'.
+
+use crate::Engine;
+use crate::books::Books;
+use crate::marks;
+use crate::settings::Settings;
+use heddle_api::{Answer, Request};
+use heddle_auth::replay::Watermarks;
+use heddle_core::Engine as Core;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How long the end of a ResourceManager waits for the store.
+const CLOSING: Duration = Duration::from_secs(3);
+/// For so long a report is good for everybody who asks: pages that poll must not cost the
+/// scheduler more, however many they are.
+const REPORT_MS: i64 = 500;
+/// Reports of so many kinds are kept.
+const REPORTS_MAX: usize = 64;
+
+/// See the file's description.
+pub struct Service {
+    api: heddle_api::Service,
+    books: Books,
+    reports: Mutex<Reports>,
+}
+
+/// What the engine said lately, by the request.
+#[derive(Default)]
+struct Reports {
+    engine: u64,
+    by_request: BTreeMap<String, (i64, Value)>,
+}
+
+/// A request as a host hands it over, but for its body.
+#[derive(Deserialize)]
+struct Head {
+    method: String,
+    path: String,
+    #[serde(default)]
+    query: Option<String>,
+    authorization: Option<String>,
+    address: Option<String>,
+    user: Option<String>,
+    accept: Option<String>,
+    #[serde(default)]
+    host: String,
+}
+
+impl Service {
+    /// From sections `api` and `store` of `heddle.json`, and `started_ms`. Opens nothing yet.
+    ///
+    /// # Errors
+    /// Which setting is wrong, what was expected and what to do.
+    pub fn new(settings: &Value) -> Result<Service, String> {
+        let settings = Settings::read(settings)?;
+        Ok(Service {
+            api: heddle_api::Service::new(&settings.api, settings.started_ms)?,
+            books: Books::new(settings.store),
+            reports: Mutex::default(),
+        })
+    }
+
+    /// This ResourceManager is the active one from now on.
+    pub fn activate(&self, owner: &str, now_ms: i64) {
+        self.books.activate(owner, now_ms);
+    }
+
+    /// Does what is due; returns the state of the books.
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Value {
+        // Before the books are open to changes.
+        if let Some((marks, used)) = self.books.restored_marks() {
+            self.api.merge_watermarks(&marks);
+            if used {
+                self.api.history_begins_late();
+            }
+        }
+        for posted in self.books.pump(engine, now_ms) {
+            self.api.interval(&marks::interval(&posted));
+        }
+        self.api.poll(time(engine.now_ms()));
+        self.books.status()
+    }
+
+    /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
+    /// `user`, `accept`, `host`. The answer is a line of JSON (`status`, `content_type`,
+    /// `headers`: pairs), then the body.
+    ///
+    /// # Errors
+    /// What is wrong with `head`: the host's fault, not the sender's.
+    pub fn serve(
+        &self,
+        engine: &dyn Engine,
+        head: &str,
+        body: &[u8],
+        now_ms: i64,
+    ) -> Result<Vec<u8>, String> {
+        let head: Head =
+            serde_json::from_str(head).map_err(|error| format!("head of a request: {error}"))?;
+        let request = Request {
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref().unwrap_or(""),
+            authorization: head.authorization.as_deref(),
+            address: head.address.as_deref().and_then(address),
+            user: head.user.as_deref(),
+            accept: head.accept.as_deref(),
+            host: &head.host,
+            body,
+            now_ms: time(now_ms),
+            steady_ms: time(engine.now_ms()),
+        };
+        let asked = Asked {
+            service: self,
+            engine,
+            now_ms,
+            added: RefCell::default(),
+            stored: Cell::new(true),
+        };
+        let mut answer = self.api.answer(&asked, &request);
+        let added = asked.added.take();
+        if !added.is_empty() {
+            // Of a request that changed nothing: kept as well, but nobody waits for it.
+            self.books.note(added);
+        }
+        if !asked.stored.get() {
+            answer.headers.push(("Heddle-Stored", "later".to_string()));
+        }
+        Ok(written(answer))
+    }
+
+    /// Ends: waits a moment for what is still to be written.
+    pub fn close(&self, now_ms: i64) -> Value {
+        self.books.close(CLOSING, now_ms)
+    }
+
+    /// What the engine reports, from now or from a moment ago.
+    fn report(&self, engine: &dyn Engine, request: &Value, now_ms: i64) -> Result<Value, String> {
+        let key = request.to_string();
+        {
+            let mut reports = self.reports.lock();
+            if reports.engine != engine.id() {
+                reports.by_request.clear();
+                reports.engine = engine.id();
+            }
+            let fresh = |at_ms: i64| (at_ms..at_ms + REPORT_MS).contains(&now_ms);
+            reports.by_request.retain(|_, (at_ms, _)| fresh(*at_ms));
+            if let Some((_, report)) = reports.by_request.get(&key) {
+                return Ok(report.clone());
+            }
+        }
+        let report = engine.request(request)?;
+        let mut reports = self.reports.lock();
+        if reports.engine == engine.id() && reports.by_request.len() < REPORTS_MAX {
+            reports.by_request.insert(key, (now_ms, report.clone()));
+        }
+        Ok(report)
+    }
+}
+
+/// What the interface asks the engine in the course of one request.
+struct Asked<'a> {
+    service: &'a Service,
+    engine: &'a dyn Engine,
+    now_ms: i64,
+    /// What is to be kept of the request, until something is written with it.
+    added: RefCell<Vec<heddle_store::Change>>,
+    stored: Cell<bool>,
+}
+
+impl heddle_api::Engine for Asked<'_> {
+    fn request(&self, request: &Value) -> Result<Value, String> {
+        if !Core::is_mutating(request) {
+            return self.service.report(self.engine, request, self.now_ms);
+        }
+        self.change(request, &Watermarks::default())
+    }
+
+    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
+        self.service.reports.lock().by_request.clear();
+        let (books, marks) = (&self.service.books, marks::changes(signature));
+        // What was refused stays in `added`, and is kept without the change.
+        let changed = books.change(self.engine, request, marks, self.now_ms)?;
+        self.added.borrow_mut().clear();
+        // What was read while it was made is old.
+        self.service.reports.lock().by_request.clear();
+        self.stored.set(changed.stored);
+        Ok(changed.answer)
+    }
+
+    fn accepted(&self, signature: &Watermarks) {
+        self.added.borrow_mut().extend(marks::changes(signature));
+    }
+
+    fn books(&self) -> Value {
+        self.service.books.status()
+    }
+}
+
+/// An address as web servers write it: those of IPv6 in brackets, or with their scope.
+fn address(text: &str) -> Option<IpAddr> {
+    let plain = text.trim_start_matches('[').trim_end_matches(']');
+    plain.split('%').next()?.parse().ok()
+}
+
+fn time(now_ms: i64) -> u64 {
+    u64::try_from(now_ms).unwrap_or(0)
+}
+
+fn written(answer: Answer) -> Vec<u8> {
+    let head = json!({
+        "status": answer.status,
+        "content_type": answer.content_type,
+        "headers": answer.headers,
+    });
+    let mut text = head.to_string().into_bytes();
+    text.push(b'\n');
+    text.extend(answer.body);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_both_kinds_are_read_as_web_servers_write_them() {
+        let loopback: IpAddr = "::1".parse().expect("an address");
+        for text in ["::1", "[::1]", "[::1%lo]", "::1%lo"] {
+            assert_eq!(address(text), Some(loopback), "{text}");
+        }
+        assert_eq!(address("10.0.0.7"), "10.0.0.7".parse().ok());
+        assert_eq!(address("proxy"), None);
+    }
+}

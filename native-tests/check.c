@@ -209,6 +209,16 @@ static void put_everything_known(frame *f) {
   heddle_node_load load = {
       .header = {HEDDLE_NODE_LOAD, sizeof load, 3}, .foreign_per_mille = 250};
   frame_put(f, &load, sizeof load);
+  heddle_container_launched launched = {
+      .header = {HEDDLE_CONTAINER_LAUNCHED, sizeof launched, 2}, .key = 77, .launched_ms = 1500};
+  frame_put(f, &launched, sizeof launched);
+  heddle_job_counters counters = {.header = {HEDDLE_JOB_COUNTERS, sizeof counters, 2},
+                                  .maps_done = 10,
+                                  .map_output_bytes = 1u << 20};
+  frame_put(f, &counters, sizeof counters);
+  heddle_node_shuffle sent = {
+      .header = {HEDDLE_NODE_SHUFFLE, sizeof sent, 3}, .sent_bytes = 1u << 20};
+  frame_put(f, &sent, sizeof sent);
 }
 
 static void put_everything_of_container(frame *f) {

@@ -9,7 +9,7 @@ JDK_FOLDER=${JDK_FOLDER:-/usr/lib/jvm}
 
 # The Java that `java` is, as a number: 17 for "17.0.15", 8 for "1.8.0".
 java_major() {
-    "$1" -version 2>&1 | sed -n '1s/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p'
+    "$1" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p'
 }
 
 # Sets JAVA_HOME to a JDK 17: the one the user chose, the one on the PATH, or one Debian installed.
@@ -71,6 +71,8 @@ has_command() {
     case "$1" in
         # Debian splits pip's bundle off Python: without it `import venv` works and venvs do not.
         venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+        # Debian keeps a server's programs off the PATH, in a folder for each version.
+        postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
         # A compiler without the C library's headers and start files links nothing.
         libc) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
         *) command -v "$1" >/dev/null ;;

@@ -101,6 +101,15 @@
 // Kind of `NodeLoad`.
 #define HEDDLE_NODE_LOAD 24
 
+// Kind of `ContainerLaunched`.
+#define HEDDLE_CONTAINER_LAUNCHED 25
+
+// Kind of `JobCounters`.
+#define HEDDLE_JOB_COUNTERS 26
+
+// Kind of `NodeShuffle`.
+#define HEDDLE_NODE_SHUFFLE 27
+
 // Kind of `Grant` (output frame).
 #define HEDDLE_GRANT 1
 
@@ -602,6 +611,42 @@ typedef struct heddle_node_load {
   uint32_t pad;
 } heddle_node_load;
 
+// The process of a container runs.
+typedef struct heddle_container_launched {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // Its key.
+  uint64_t key;
+  // When its node said so, on the clock of `now_ms`.
+  int64_t launched_ms;
+} heddle_container_launched;
+
+// What the tasks of a job have done so far, all together; replaces what was known.
+typedef struct heddle_job_counters {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // How many maps have succeeded.
+  uint32_t maps_done;
+  // How many reduces have succeeded.
+  uint32_t reduces_done;
+  // Bytes that maps have read.
+  uint64_t input_bytes;
+  // Bytes of map output, as it is fetched.
+  uint64_t map_output_bytes;
+  // Bytes that reduces have fetched.
+  uint64_t shuffled_bytes;
+  // Bytes written as the job's output.
+  uint64_t written_bytes;
+} heddle_job_counters;
+
+// How much map output a node has sent since its NodeManager began (`id` is the node).
+typedef struct heddle_node_shuffle {
+  // Kind, size and id.
+  struct heddle_record_header header;
+  // So many bytes.
+  uint64_t sent_bytes;
+} heddle_node_shuffle;
+
 // One container of an ask may start on a node. To be answered by one [`Ack`] or [`Nack`], in
 // order of `seq`.
 typedef struct heddle_grant {
@@ -872,6 +917,21 @@ _Static_assert(sizeof(heddle_node_load) == 16, "layout of heddle_node_load");
 _Static_assert(offsetof(heddle_node_load, header) == 0, "layout of heddle_node_load");
 _Static_assert(offsetof(heddle_node_load, foreign_per_mille) == 8, "layout of heddle_node_load");
 _Static_assert(offsetof(heddle_node_load, pad) == 12, "layout of heddle_node_load");
+_Static_assert(sizeof(heddle_container_launched) == 24, "layout of heddle_container_launched");
+_Static_assert(offsetof(heddle_container_launched, header) == 0, "layout of heddle_container_launched");
+_Static_assert(offsetof(heddle_container_launched, key) == 8, "layout of heddle_container_launched");
+_Static_assert(offsetof(heddle_container_launched, launched_ms) == 16, "layout of heddle_container_launched");
+_Static_assert(sizeof(heddle_job_counters) == 48, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, header) == 0, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, maps_done) == 8, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, reduces_done) == 12, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, input_bytes) == 16, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, map_output_bytes) == 24, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, shuffled_bytes) == 32, "layout of heddle_job_counters");
+_Static_assert(offsetof(heddle_job_counters, written_bytes) == 40, "layout of heddle_job_counters");
+_Static_assert(sizeof(heddle_node_shuffle) == 16, "layout of heddle_node_shuffle");
+_Static_assert(offsetof(heddle_node_shuffle, header) == 0, "layout of heddle_node_shuffle");
+_Static_assert(offsetof(heddle_node_shuffle, sent_bytes) == 8, "layout of heddle_node_shuffle");
 _Static_assert(sizeof(heddle_grant) == 32, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, header) == 0, "layout of heddle_grant");
 _Static_assert(offsetof(heddle_grant, ask) == 8, "layout of heddle_grant");

@@ -84,6 +84,13 @@ impl FrameWriter {
                 node,
                 foreign_per_mille,
             } => self.load(node, foreign_per_mille),
+            Event::ContainerLaunched {
+                job,
+                key,
+                launched_ms,
+            } => self.launched(job, key, launched_ms),
+            Event::JobCounters { job, ref counters } => self.counters(job, counters),
+            Event::NodeShuffle { node, sent_bytes } => self.shuffle(node, sent_bytes),
             Event::Fault(code) => self.plain(FAULT, code),
         }
     }

@@ -62,6 +62,12 @@ pub const TASK: u16 = 22;
 pub const RACK_TRAFFIC: u16 = 23;
 /// Kind of `NodeLoad`.
 pub const NODE_LOAD: u16 = 24;
+/// Kind of `ContainerLaunched`.
+pub const CONTAINER_LAUNCHED: u16 = 25;
+/// Kind of `JobCounters`.
+pub const JOB_COUNTERS: u16 = 26;
+/// Kind of `NodeShuffle`.
+pub const NODE_SHUFFLE: u16 = 27;
 
 /// Kind of `Grant` (output frame).
 pub const GRANT: u16 = 1;

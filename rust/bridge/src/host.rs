@@ -6,12 +6,14 @@
 //! and knows no pointer.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use heddle_core::config::Setup;
 use heddle_core::engine::Engine;
 use heddle_core::event::{Decision, Event};
+use heddle_service::Outbox;
 use log::LevelFilter;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::constant::{OUTPUT_IDLE, OUTPUT_MORE, PANIC};
 use crate::error::BridgeError;
@@ -57,6 +59,8 @@ pub struct Host {
     logs: LogBuffer,
     journal: Option<Recorder>,
     unfetched: Option<Unfetched>,
+    /// Where what happens to accounts goes, if anybody writes it down.
+    outbox: Option<Arc<Outbox>>,
 }
 
 /// A reply that the caller's buffer was too small for.
@@ -98,7 +102,39 @@ impl Host {
             logs,
             journal,
             unfetched: None,
+            outbox: None,
         })
+    }
+
+    /// Gives the engine the accounts that were saved, if any were, and from then on posts what
+    /// happens to accounts. Under policies without accounts there is nothing to do.
+    ///
+    /// # Errors
+    /// As [`Host::request`]; nothing is posted then.
+    pub fn attach(
+        &mut self,
+        now_ms: i64,
+        saved: Option<&Value>,
+        outbox: &Arc<Outbox>,
+    ) -> Result<(), BridgeError> {
+        self.usable()?;
+        if !self.guarded(|host| host.engine.keep_ledger())? {
+            return Ok(());
+        }
+        if let Some(saved) = saved {
+            // Recorded as all requests are: from now on it decides what is paid for.
+            let request = json!({"op": "restoreAccounts", "saved": saved});
+            self.request(now_ms, &request.to_string())?;
+        }
+        self.outbox = Some(Arc::clone(outbox));
+        self.guarded(Host::post)
+    }
+
+    /// Hands on what happened to accounts.
+    fn post(&mut self) {
+        if let Some(outbox) = &self.outbox {
+            outbox.post(self.engine.take_ledger(), self.engine.setup().epoch_ms);
+        }
     }
 
     /// Applies an input frame and writes the output frame; returns its length.
@@ -207,6 +243,7 @@ impl Host {
         if self.events.contains(&Event::Tick) {
             self.flush_journal();
         }
+        self.post();
         let idle = if self.engine.is_idle() {
             OUTPUT_IDLE
         } else {
@@ -225,6 +262,7 @@ impl Host {
         let request = serde_json::from_str(json)
             .map_err(|error| BridgeError::BadRequest(format!("request: {error}")))?;
         let reply = self.engine.request(now_ms, &request);
+        self.post();
         let reply = reply.map_err(|error| BridgeError::BadRequest(error.to_string()))?;
         Ok(serde_json::to_string(&reply).expect("a reply has string keys only"))
     }

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::slice;
 
 use jni::errors::{Error, ErrorPolicy};
-use jni::objects::{JByteBuffer, JClass, JString, JThrowable, JValue};
+use jni::objects::{JByteArray, JByteBuffer, JClass, JString, JThrowable, JValue};
 use jni::strings::{JNIStr, JNIString};
 use jni::sys::{jint, jlong};
 use jni::{Env, NativeMethod, jni_sig, jni_str, native_method};
@@ -18,6 +18,7 @@ use crate::constant::ABI_VERSION;
 use crate::error::{BridgeError, FrameFault};
 use crate::host::{self, ENGINES};
 use crate::panics;
+use crate::services::{self, EngineHandle};
 
 /// The class that declares the natives.
 pub const CLASS: &JNIStr = jni_str!("io.heddle.yarn.Native");
@@ -49,6 +50,29 @@ pub const NATIVE_METHODS: &[NativeMethod] = &[
     native_method! {
         java_type = "io.heddle.yarn.Native", error_policy = Throw,
         static extern fn close(handle: jlong)
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn open_service(settings_json: JString) -> jlong
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn activate_service(service: jlong, owner: JString, now_ms: jlong)
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn pump_service(
+            service: jlong, engine: jlong, engine_ms: jlong, now_ms: jlong) -> JString
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn serve(
+            service: jlong, engine: jlong, engine_ms: jlong, now_ms: jlong, head: JString,
+            body: jbyte[]) -> jbyte[]
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn close_service(service: jlong, now_ms: jlong) -> JString
     },
 ];
 
@@ -112,6 +136,72 @@ fn request<'l>(
 
 fn close<'l>(_: &mut Env<'l>, _: JClass<'l>, handle: jlong) -> Result<()> {
     Ok(host::close(handle as u64)?)
+}
+
+fn open_service<'l>(env: &mut Env<'l>, _: JClass<'l>, settings_json: JString<'l>) -> Result<jlong> {
+    let settings = text(env, &settings_json, BridgeError::BadConfig)?;
+    Ok(services::open(&settings)? as jlong)
+}
+
+fn activate_service<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    service: jlong,
+    owner: JString<'l>,
+    now_ms: jlong,
+) -> Result<()> {
+    let owner = text(env, &owner, BridgeError::BadRequest)?;
+    Ok(services::activate(service as u64, &owner, now_ms)?)
+}
+
+fn pump_service<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    service: jlong,
+    engine: jlong,
+    engine_ms: jlong,
+    now_ms: jlong,
+) -> Result<JString<'l>> {
+    let engine = engine_at(engine, engine_ms);
+    let state = services::pump(service as u64, engine, now_ms)?;
+    Ok(JString::from_str(env, state)?)
+}
+
+// One parameter per parameter of the Java declaration.
+#[allow(clippy::too_many_arguments)]
+fn serve<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    service: jlong,
+    engine: jlong,
+    engine_ms: jlong,
+    now_ms: jlong,
+    head: JString<'l>,
+    body: JByteArray<'l>,
+) -> Result<JByteArray<'l>> {
+    let head = text(env, &head, BridgeError::BadRequest)?;
+    let body = match body.is_null() {
+        true => Vec::new(),
+        false => env.convert_byte_array(&body)?,
+    };
+    let engine = engine_at(engine, engine_ms);
+    let answer = services::serve(service as u64, engine, &head, &body, now_ms)?;
+    Ok(env.byte_array_from_slice(&answer)?)
+}
+
+fn close_service<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    service: jlong,
+    now_ms: jlong,
+) -> Result<JString<'l>> {
+    let state = services::close(service as u64, now_ms)?;
+    Ok(JString::from_str(env, state)?)
+}
+
+fn engine_at(handle: jlong, now_ms: jlong) -> EngineHandle {
+    let handle = handle as u64;
+    EngineHandle { handle, now_ms }
 }
 
 /// A Java string, or the error that `refuse` makes for null.

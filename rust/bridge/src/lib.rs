@@ -3,8 +3,9 @@
 //! Events come in as a frame of fixed-layout records and decisions go out as one; configuration
 //! and questions are JSON. The bridge keeps engines in a table of handles, checks a frame before
 //! the engine sees any of it, contains panics, and can record a journal that replays byte for
-//! byte. It decides nothing, starts no thread, reads no clock, and never calls Java except to
-//! throw. It is the only crate with `unsafe`.
+//! byte; beside engines it has services, which keep their accounts and answer over HTTP. It decides
+//! nothing, starts no thread but a store's, reads no clock, and never calls Java except to throw.
+//! It is the only crate with `unsafe`.
 
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
@@ -22,3 +23,4 @@ pub mod logs;
 pub mod panics;
 pub mod record;
 pub mod replay;
+pub mod services;

@@ -2,8 +2,8 @@
 //!
 //! Rust must never call Java, so a line cannot go to slf4j when it is written. Each engine has a
 //! bounded buffer of finished LOG records; while one of its calls runs, the buffer is the sink of
-//! the calling thread. Lines outside of a call have no engine and are dropped. Nothing here
-//! writes to a file or to the terminal.
+//! the calling thread; a service's calls have theirs (`services.rs`). Lines of other threads are
+//! dropped. Nothing here writes to a file or to the terminal.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write as _};
@@ -19,6 +19,9 @@ const TEXT_BYTES_MAX: usize = 4096;
 /// Kept free for the record that says how many were dropped.
 const NOTE_BYTES: usize = 128;
 const HEADER_BYTES: usize = size_of::<record::Log>();
+
+/// The target of lines that auditors read; in front of their text, so that a host can tell.
+pub const AUDIT: &str = "heddle.audit";
 
 thread_local! {
     /// Where the lines of the call that runs on this thread go.
@@ -60,6 +63,20 @@ impl LogBuffer {
             bytes: &self.bytes,
             records: self.records,
         }
+    }
+
+    /// The records as levels and texts, for callers that fetch no frame.
+    pub fn lines(&mut self) -> Vec<(u32, String)> {
+        let Logs { bytes, records } = self.records();
+        let (mut rest, mut lines) = (bytes, Vec::new());
+        for _ in 0..records {
+            let (header, after) = rest.split_at(HEADER_BYTES);
+            let log: record::Log = bytemuck::pod_read_unaligned(header);
+            let text = &after[..log.length as usize];
+            lines.push((log.header.id, String::from_utf8_lossy(text).into_owned()));
+            rest = &rest[usize::from(log.header.size)..];
+        }
+        lines
     }
 
     /// Forgets the records; the memory is kept for the next ones.
@@ -166,7 +183,10 @@ impl log::Log for Logger {
                 return;
             };
             let Some(buffer) = sink.as_mut() else { return };
-            buffer.push(record.level(), *record.args());
+            match record.target() {
+                AUDIT => buffer.push(record.level(), format_args!("{AUDIT} {}", record.args())),
+                _ => buffer.push(record.level(), *record.args()),
+            }
         });
     }
 
@@ -192,6 +212,22 @@ mod tests {
         let mut buffer = LogBuffer::new(level);
         with_sink(&mut buffer, call);
         buffer
+    }
+
+    #[test]
+    fn lines_come_back_with_their_levels_and_those_of_the_audit_are_marked() {
+        let mut buffer = logged(LevelFilter::Info, || {
+            log::warn!("a queue is full");
+            log::info!(target: AUDIT, "{}", "{}");
+            log::debug!("nobody asked");
+            log::error!("");
+        });
+        let expected = [
+            (LOG_WARN, "a queue is full".to_string()),
+            (LOG_INFO, "heddle.audit {}".to_string()),
+            (LOG_ERROR, String::new()),
+        ];
+        assert_eq!(buffer.lines(), expected);
     }
 
     #[test]

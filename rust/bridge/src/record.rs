@@ -13,7 +13,9 @@ use crate::constant::*;
 
 mod facts;
 
-pub use facts::{InputBlocks, JobHints, NodeLoad, RackTraffic, Task};
+pub use facts::{
+    ContainerLaunched, InputBlocks, JobCounters, JobHints, NodeLoad, NodeShuffle, RackTraffic, Task,
+};
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("frames are little-endian and are read in place: this target is not");
@@ -501,6 +503,12 @@ layouts! {
         bandwidth_bytes_per_s: u64 }
     "NODE_LOAD" NODE_LOAD, NodeLoad, 16 {
         header: RecordHeader, foreign_per_mille: u32, pad: u32 }
+    "CONTAINER_LAUNCHED" CONTAINER_LAUNCHED, ContainerLaunched, 24 {
+        header: RecordHeader, key: u64, launched_ms: i64 }
+    "JOB_COUNTERS" JOB_COUNTERS, JobCounters, 48 {
+        header: RecordHeader, maps_done: u32, reduces_done: u32, input_bytes: u64,
+        map_output_bytes: u64, shuffled_bytes: u64, written_bytes: u64 }
+    "NODE_SHUFFLE" NODE_SHUFFLE, NodeShuffle, 16 { header: RecordHeader, sent_bytes: u64 }
 }
 
 layouts! {

@@ -1,7 +1,7 @@
 //! Events of what is known beyond YARN's books, as records. Reading them is `frame/facts.rs`.
 
-use heddle_core::event::{Event, JobHints, TaskFacts};
-use heddle_core::types::{ContainerKey, JobId, NodeId};
+use heddle_core::event::{Event, JobCounters, JobHints, TaskFacts};
+use heddle_core::types::{ContainerKey, JobId, Millis, NodeId};
 
 use super::{FrameWriter, header};
 use crate::constant::*;
@@ -89,6 +89,34 @@ impl FrameWriter {
             header: header::<record::NodeLoad>(NODE_LOAD, node.0),
             foreign_per_mille,
             pad: 0,
+        });
+    }
+
+    pub(super) fn launched(&mut self, job: JobId, key: ContainerKey, launched_ms: Millis) {
+        self.write(&record::ContainerLaunched {
+            header: header::<record::ContainerLaunched>(CONTAINER_LAUNCHED, job.0),
+            key,
+            launched_ms,
+        });
+    }
+
+    pub(super) fn counters(&mut self, job: JobId, counters: &JobCounters) {
+        let [maps_done, reduces_done] = counters.done;
+        self.write(&record::JobCounters {
+            header: header::<record::JobCounters>(JOB_COUNTERS, job.0),
+            maps_done,
+            reduces_done,
+            input_bytes: counters.input_bytes,
+            map_output_bytes: counters.map_output_bytes,
+            shuffled_bytes: counters.shuffled_bytes,
+            written_bytes: counters.written_bytes,
+        });
+    }
+
+    pub(super) fn shuffle(&mut self, node: NodeId, sent_bytes: u64) {
+        self.write(&record::NodeShuffle {
+            header: header::<record::NodeShuffle>(NODE_SHUFFLE, node.0),
+            sent_bytes,
         });
     }
 }

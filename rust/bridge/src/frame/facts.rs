@@ -1,7 +1,7 @@
 //! Records of what is known beyond YARN's books (`record/facts.rs`), as events. Numbers are not
 //! judged here: the engine bounds whatever is claimed, since a wrong claim must not cost a frame.
 
-use heddle_core::event::{Event, JobHints, TaskFacts};
+use heddle_core::event::{Event, JobCounters, JobHints, TaskFacts};
 use heddle_core::types::{JobId, NodeId, PlaceId};
 
 use super::{At, read};
@@ -52,6 +52,25 @@ pub(super) fn decode(at: At, id: u32, bytes: &[u8]) -> Result<Event, BridgeError
                 foreign_per_mille,
             }
         }
+        CONTAINER_LAUNCHED => {
+            let record::ContainerLaunched {
+                key, launched_ms, ..
+            } = read(bytes);
+            Event::ContainerLaunched {
+                job: JobId(id),
+                key,
+                launched_ms,
+            }
+        }
+        JOB_COUNTERS => Event::JobCounters {
+            job: JobId(id),
+            counters: counters(&read(bytes)),
+        },
+        NODE_SHUFFLE => {
+            let record::NodeShuffle { sent_bytes, .. } = read(bytes);
+            let node = NodeId(id);
+            Event::NodeShuffle { node, sent_bytes }
+        }
         // `record_at` has found the kind in the layout table, and a test sends every kind of it
         // through here.
         kind => return Err(at.fault(0, "a kind that is decoded".to_owned(), kind)),
@@ -100,4 +119,14 @@ fn task_facts(at: At, task: &record::Task) -> Result<TaskFacts, BridgeError> {
         executing_since_ms: since_ms,
         committing: flags & TASK_COMMITTING != 0,
     })
+}
+
+fn counters(record: &record::JobCounters) -> JobCounters {
+    JobCounters {
+        done: [record.maps_done, record.reduces_done],
+        input_bytes: record.input_bytes,
+        map_output_bytes: record.map_output_bytes,
+        shuffled_bytes: record.shuffled_bytes,
+        written_bytes: record.written_bytes,
+    }
 }

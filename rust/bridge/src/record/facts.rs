@@ -95,3 +95,45 @@ pub struct NodeLoad {
     /// 0.
     pub pad: u32,
 }
+
+/// The process of a container runs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct ContainerLaunched {
+    /// Kind, size and id.
+    pub header: RecordHeader,
+    /// Its key.
+    pub key: u64,
+    /// When its node said so, on the clock of `now_ms`.
+    pub launched_ms: i64,
+}
+
+/// What the tasks of a job have done so far, all together; replaces what was known.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct JobCounters {
+    /// Kind, size and id.
+    pub header: RecordHeader,
+    /// How many maps have succeeded.
+    pub maps_done: u32,
+    /// How many reduces have succeeded.
+    pub reduces_done: u32,
+    /// Bytes that maps have read.
+    pub input_bytes: u64,
+    /// Bytes of map output, as it is fetched.
+    pub map_output_bytes: u64,
+    /// Bytes that reduces have fetched.
+    pub shuffled_bytes: u64,
+    /// Bytes written as the job's output.
+    pub written_bytes: u64,
+}
+
+/// How much map output a node has sent since its NodeManager began (`id` is the node).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct NodeShuffle {
+    /// Kind, size and id.
+    pub header: RecordHeader,
+    /// So many bytes.
+    pub sent_bytes: u64,
+}

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use heddle::client::{Answer, FrameWriter};
 use heddle::constant::RESOURCE_TYPES;
 use heddle_core::event::{
-    AskFacts, ContainerFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal, TaskFacts,
+    AskFacts, ContainerFacts, Decision, Event, JobCounters, JobFacts, JobHints, NodeFacts, Refusal,
+    TaskFacts,
 };
 use heddle_core::resource::Resource;
 use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
@@ -402,6 +403,19 @@ impl Cluster {
             };
             let (job, key) = (container.job, container.key);
             events.push(Event::Task { job, key, facts });
+            events.push(Event::ContainerLaunched {
+                job,
+                key,
+                launched_ms: now_ms,
+            });
+            let counters = JobCounters {
+                done: [1, 0],
+                input_bytes: done << 20,
+                map_output_bytes: done << 19,
+                shuffled_bytes: done << 18,
+                written_bytes: done,
+            };
+            events.push(Event::JobCounters { job, counters });
         }
         events.push(Event::RackTraffic {
             rack: PlaceId(1 + self.random.below(RACKS.into()) as u32),
@@ -414,6 +428,10 @@ impl Cluster {
             events.push(Event::NodeLoad {
                 node: self.nodes[number].facts.node,
                 foreign_per_mille: self.random.below(1_001) as u32,
+            });
+            events.push(Event::NodeShuffle {
+                node: self.nodes[number].facts.node,
+                sent_bytes: now_ms as u64 * 1_000,
             });
         }
     }

@@ -41,10 +41,12 @@ final class ApplicationEvents {
   private final Names names;
   private final DirtyAttempts dirty;
   private final HintReader hints;
+  private final FactFeed facts;
 
   ApplicationEvents(HeddleScheduler scheduler, RMContext rmContext,
       ConcurrentMap<ApplicationId, SchedulerApplication<HeddleAppAttempt>> applications,
-      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty, HintReader hints) {
+      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty, HintReader hints,
+      FactFeed facts) {
     this.scheduler = scheduler;
     this.rmContext = rmContext;
     this.applications = applications;
@@ -53,6 +55,7 @@ final class ApplicationEvents {
     this.names = names;
     this.dirty = dirty;
     this.hints = hints;
+    this.facts = facts;
   }
 
   /** An application was submitted, or comes back after a restart. */
@@ -83,9 +86,11 @@ final class ApplicationEvents {
       rmApp.setQueue(queue.getQueueName());
     }
     applications.put(id, Compat.newApplication(queue, user, priority, unmanaged));
-    books.jobAdded(new HeddleJob(id, queue, user, names.users().intern(user),
+    HeddleJob job = new HeddleJob(id, queue, user, names.users().intern(user),
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
-        hints.read(rmApp, id)));
+        hints.read(rmApp, id));
+    books.jobAdded(job);
+    facts.jobAdded(job);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);
     if (LOG.isInfoEnabled()) {
       LOG.info("Accepted {} of user {} in queue {}", id, user, queue);
@@ -132,6 +137,7 @@ final class ApplicationEvents {
       return;
     }
     application.stop(event.getFinalState());
+    facts.jobRemoved(id);
     HeddleJob job = books.job(id);
     if (job != null) {
       stopForgotten(job);
@@ -186,6 +192,7 @@ final class ApplicationEvents {
   /** An attempt ended; its containers go with it unless the next one is to have them. */
   void attemptRemoved(AppAttemptRemovedSchedulerEvent event) {
     ApplicationAttemptId id = event.getApplicationAttemptID();
+    scheduler.explanations.withdraw(id);
     HeddleAppAttempt attempt = scheduler.getApplicationAttempt(id);
     if (attempt == null || !attempt.getApplicationAttemptId().equals(id)) {
       LOG.info("Attempt {} ended but is not the current one", id);

@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.web.WebHandler;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -46,9 +47,30 @@ abstract class ClientOperations
   protected QueueControl queues;
   protected Engine engine;
   protected EngineBooks books;
+  /** Why applications wait. */
+  protected Explanations explanations;
+
+  private volatile WebHandler webHandler;
 
   ClientOperations(String name) {
     super(name);
+  }
+
+  // ---- The web.
+
+  /** What pages and REST answers are made of; null before the scheduler is initialised. */
+  public QueueReports queueReports() {
+    return reports;
+  }
+
+  /** Returns what answers below {@code /heddle/} and {@code /scheduler}, or null. */
+  public WebHandler webHandler() {
+    return webHandler;
+  }
+
+  /** Sets what answers there, or null for nobody. */
+  public void setWebHandler(WebHandler handler) {
+    webHandler = handler;
   }
 
   // ---- Queues.
@@ -352,10 +374,40 @@ abstract class ClientOperations
    * @return null if it knows nothing of it, or is just being made anew
    */
   public String describe(ApplicationId id) {
+    return about(id, "job");
+  }
+
+  /**
+   * When the application is expected to start its first task and to end, each with a band, as JSON.
+   * Times are on the engine's clock, whose reading stands beside them as {@code now_ms}.
+   *
+   * @return null if the engine knows nothing of it, or is just being made anew
+   */
+  public String predict(ApplicationId id) {
+    return about(id, "predict");
+  }
+
+  private String about(ApplicationId id, String operation) {
     writeLock.lock();
     try {
       HeddleJob job = books.job(id);
-      return job == null ? null : engine.request(SetupJson.about("job", job.id()));
+      return job == null ? null : engine.request(SetupJson.about(operation, job.id()));
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  /**
+   * Why an application waits, what would change that, and what was decided of it lately, as JSON.
+   *
+   * @return null if the engine knows nothing of it, or is just being made anew
+   */
+  public String explain(ApplicationId id) {
+    writeLock.lock();
+    try {
+      HeddleJob job = books.job(id);
+      String reply = job == null ? null : engine.request(SetupJson.explain(job.id()));
+      return reply == null ? null : explanations.named(reply);
     } finally {
       writeLock.unlock();
     }

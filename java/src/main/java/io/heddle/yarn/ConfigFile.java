@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,10 +32,12 @@ final class ConfigFile {
 
   private final String source;
   private final JsonNode content;
+  private final Path folder;
 
-  private ConfigFile(String source, JsonNode content) {
+  private ConfigFile(String source, JsonNode content, Path folder) {
     this.source = source;
     this.content = content;
+    this.folder = folder;
   }
 
   /** Returns where the configuration came from, for messages. */
@@ -45,6 +48,11 @@ final class ConfigFile {
   /** Returns the configuration, an object. */
   JsonNode content() {
     return content;
+  }
+
+  /** Returns the path of a file that is named in the configuration: beside it, if relative. */
+  Path resolve(String path) {
+    return folder.resolve(path);
   }
 
   /**
@@ -61,20 +69,33 @@ final class ConfigFile {
             FILE_PROPERTY + " in yarn-site.xml names " + file + ", which is not a readable file."
                 + " Correct the path, or remove the property to run with the defaults");
       }
-      return parse(file.toString(), Files.readAllBytes(file));
+      return parse(file.toString(), Files.readAllBytes(file), file.getParent());
     }
     // The configuration's class loader sees the RM's conf folder.
     URL resource = conf.getResource(RESOURCE);
     if (resource == null) {
-      return new ConfigFile("defaults (no heddle.json)", JSON.createObjectNode());
+      return new ConfigFile("defaults (no heddle.json)", JSON.createObjectNode(), workingFolder());
     }
     try (InputStream in = resource.openStream()) {
-      return parse(resource.toString(), readAll(in));
+      return parse(resource.toString(), readAll(in), folderOf(resource));
+    }
+  }
+
+  private static Path workingFolder() {
+    return Paths.get("").toAbsolutePath();
+  }
+
+  private static Path folderOf(URL resource) {
+    try {
+      boolean isFile = "file".equals(resource.getProtocol());
+      return isFile ? Paths.get(resource.toURI()).getParent() : workingFolder();
+    } catch (URISyntaxException e) {
+      return workingFolder();
     }
   }
 
   /** Reads the text of a configuration; {@code source} is only for messages. */
-  static ConfigFile parse(String source, byte[] text) throws IOException {
+  static ConfigFile parse(String source, byte[] text, Path folder) throws IOException {
     JsonNode content;
     try {
       content = JSON.readTree(text);
@@ -87,7 +108,7 @@ final class ConfigFile {
     if (content == null || !content.isObject()) {
       throw new IOException(source + ": expected a JSON object, like {\"policy\": \"fair\"}");
     }
-    return new ConfigFile(source, content);
+    return new ConfigFile(source, content, folder);
   }
 
   private static byte[] readAll(InputStream in) throws IOException {
@@ -111,5 +132,19 @@ final class ConfigFile {
       throw new YarnRuntimeException(property + " in yarn-site.xml is "
           + configuration.get(property) + "; expected a whole number of milliseconds", e);
     }
+  }
+
+  /**
+   * As {@link #milliseconds}, of something that is done again and again.
+   *
+   * @throws YarnRuntimeException if it is no number above 0, with its name
+   */
+  static long positiveMilliseconds(Configuration configuration, String property, long otherwise) {
+    long value = milliseconds(configuration, property, otherwise);
+    if (value <= 0) {
+      throw new YarnRuntimeException(property + " in yarn-site.xml is " + value
+          + "; expected a number of milliseconds above 0");
+    }
+    return value;
   }
 }

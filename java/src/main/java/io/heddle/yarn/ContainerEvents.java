@@ -7,12 +7,19 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEven
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerPreemptEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ReleaseContainerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What happens to single containers besides their node's reports: they expire, are released, are
  * taken back. Called with the scheduler's write lock held.
  */
 final class ContainerEvents {
+  private static final Logger LOG = LoggerFactory.getLogger(ContainerEvents.class);
+
   private final HeddleScheduler scheduler;
   private final Engine engine;
   private final DirtyAttempts dirty;
@@ -23,8 +30,38 @@ final class ContainerEvents {
     this.dirty = dirty;
   }
 
+  /** Carries out an event that is about a container. */
+  void dispatch(SchedulerEvent event) {
+    switch (event.getType().name()) {
+      case "CONTAINER_EXPIRED":
+        expired((ContainerExpiredSchedulerEvent) event);
+        break;
+      case "RELEASE_CONTAINER":
+        released(((ReleaseContainerEvent) event).getContainer());
+        break;
+      case "KILL_RESERVED_CONTAINER":
+        // Java holds no reservations.
+        break;
+      case "MARK_CONTAINER_FOR_PREEMPTION":
+        mark(((ContainerPreemptEvent) event).getContainer());
+        break;
+      case "MARK_CONTAINER_FOR_KILLABLE":
+        preempt(((ContainerPreemptEvent) event).getContainer().getContainerId());
+        break;
+      case "MARK_CONTAINER_FOR_NONKILLABLE":
+        unmark(((ContainerPreemptEvent) event).getContainer());
+        break;
+      default:
+        // MANAGE_QUEUE and AUTO_QUEUE_DELETION are between the Capacity Scheduler and itself.
+        if (LOG.isDebugEnabled()) {
+          LOG.debug("Event {} is not for this scheduler", event.getType());
+        }
+        break;
+    }
+  }
+
   /** Nobody fetched or started a container in time, or used what it had grown by. */
-  void expired(ContainerExpiredSchedulerEvent event) {
+  private void expired(ContainerExpiredSchedulerEvent event) {
     ContainerId id = event.getContainerId();
     if (event.isIncrease()) {
       scheduler.rollBack(id);
@@ -36,7 +73,7 @@ final class ContainerEvents {
   }
 
   /** The temporary container of an update has done its duty. */
-  void released(RMContainer container) {
+  private void released(RMContainer container) {
     // What it was swapped for must reach the engine before it goes.
     dirty.writeTo(engine.out());
     scheduler.completedContainer(container,
@@ -46,7 +83,7 @@ final class ContainerEvents {
   }
 
   /** Warns an AM that a container will be taken back; its node may be overcommitted. */
-  void mark(RMContainer container) {
+  private void mark(RMContainer container) {
     HeddleAppAttempt attempt =
         scheduler.getCurrentAttemptForContainer(container.getContainerId());
     if (attempt != null) {
@@ -55,7 +92,7 @@ final class ContainerEvents {
   }
 
   /** Takes the warning back. */
-  void unmark(RMContainer container) {
+  private void unmark(RMContainer container) {
     HeddleAppAttempt attempt =
         scheduler.getCurrentAttemptForContainer(container.getContainerId());
     if (attempt != null) {

@@ -45,7 +45,8 @@ final class Engine {
   private final String journal;
   private Decisions decisions;
   private JsonNode config;
-  private long handle;
+  private volatile Allocations allocations;
+  private volatile long handle;
   private boolean up;
   private boolean closed;
   private boolean calling;
@@ -83,17 +84,35 @@ final class Engine {
   /**
    * Makes the engine.
    *
+   * @param pools of the allocations file, or null
    * @throws HeddleException when the configuration is wrong; its text names the key
    */
-  void open(JsonNode content) {
-    handle = Native.open(SetupJson.open(minimum, journal, content));
+  void open(JsonNode content, Allocations pools) {
+    handle = Native.open(
+        SetupJson.open(minimum, journal, content, pools, ENGINE_LOG.isDebugEnabled()));
     config = content;
+    allocations = pools;
     up = true;
+  }
+
+  /** Returns the heddle.json in force. */
+  JsonNode config() {
+    return config;
+  }
+
+  /** Returns what is in force of an allocations file, or null. Free of locks. */
+  Allocations allocations() {
+    return allocations;
   }
 
   /** Whether there is an engine; without one events are dropped, for it will be told everything. */
   boolean up() {
     return up;
+  }
+
+  /** Returns what the library knows the engine by; 0 while there is none. From any thread. */
+  long handle() {
+    return handle;
   }
 
   /** Returns how often the engine was made anew. */
@@ -246,16 +265,28 @@ final class Engine {
   /**
    * Changes the configuration; on error everything stays as it was.
    *
+   * @param pools of the allocations file, or null
    * @return reply of {@code queues}
    * @throws HeddleException naming the key that is wrong, or that there is no engine to check it
    */
-  String reload(JsonNode content) {
-    String reply = request(SetupJson.reload(content));
+  String reload(JsonNode content, Allocations pools) {
+    String reply = demand(SetupJson.reload(content, pools));
+    config = content;
+    allocations = pools;
+    return reply;
+  }
+
+  /**
+   * As {@link #request}, of a configuration.
+   *
+   * @throws HeddleException saying what is wrong, or that there is no engine to check it
+   */
+  String demand(String json) {
+    String reply = request(json);
     if (reply == null) {
       throw new HeddleException(FrameLayout.BAD_REQUEST, "the engine is being made anew and could"
           + " not check the configuration; try again in a moment");
     }
-    config = content;
     return reply;
   }
 
@@ -291,7 +322,7 @@ final class Engine {
     replaying = true;
     writer.clear();
     try {
-      open(config);
+      open(config, allocations);
       decisions.replay();
       if (up) {
         rebuilds++;

@@ -154,9 +154,20 @@ final class EngineBooks {
         container.getContainer().getResource());
   }
 
+  /** A node said that a container runs; it may be of an attempt that ended, or gone already. */
+  void containerLaunched(HeddleAppAttempt attempt, ContainerId id) {
+    RMContainer container = attempt == null ? null : attempt.getLiveContainersMap().get(id);
+    if (container != null && concernsEngine(attempt, id, container)) {
+      engine.out().containerLaunched(
+          attempt.job().id(), ContainerKeys.of(id), Time.monotonicNow());
+    }
+  }
+
   /** A container left Java's books. */
   void containerCompleted(HeddleAppAttempt attempt, ContainerId id, int exitStatus) {
     engine.out().containerCompleted(attempt.job().id(), ContainerKeys.of(id), exitStatus);
+    // An engine with nothing to grant may have held tasks back until this one ended.
+    engine.wake();
   }
 
   /** Whether the engine is meant to know a live container. */

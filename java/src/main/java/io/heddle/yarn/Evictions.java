@@ -1,9 +1,14 @@
 package io.heddle.yarn;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -47,6 +52,22 @@ final class Evictions {
     }
     attempt.markForPreemption(id);
     warned.add(new Due(id, nowMs + graceMs));
+  }
+
+  /**
+   * Of these containers those that were handed to their AM. MapReduce's looks a container that it
+   * is warned of up in its own books, where one that it never got is missing.
+   */
+  static Set<ContainerId> knownToMaster(
+      Set<ContainerId> marked, Map<ContainerId, RMContainer> live) {
+    Set<ContainerId> known = new HashSet<>();
+    for (ContainerId id : marked) {
+      RMContainer container = live.get(id);
+      if (container != null && container.getState() != RMContainerState.ALLOCATED) {
+        known.add(id);
+      }
+    }
+    return known;
   }
 
   /** Kills what was warned of long enough ago. */

@@ -256,6 +256,24 @@ final class FrameLayout {
   static final int NODE_LOAD_FOREIGN_PER_MILLE = 8;
   static final int NODE_LOAD_PAD = 12;
 
+  static final int CONTAINER_LAUNCHED = 25;
+  static final int CONTAINER_LAUNCHED_SIZE = 24;
+  static final int CONTAINER_LAUNCHED_KEY = 8;
+  static final int CONTAINER_LAUNCHED_LAUNCHED_MS = 16;
+
+  static final int JOB_COUNTERS = 26;
+  static final int JOB_COUNTERS_SIZE = 48;
+  static final int JOB_COUNTERS_MAPS_DONE = 8;
+  static final int JOB_COUNTERS_REDUCES_DONE = 12;
+  static final int JOB_COUNTERS_INPUT_BYTES = 16;
+  static final int JOB_COUNTERS_MAP_OUTPUT_BYTES = 24;
+  static final int JOB_COUNTERS_SHUFFLED_BYTES = 32;
+  static final int JOB_COUNTERS_WRITTEN_BYTES = 40;
+
+  static final int NODE_SHUFFLE = 27;
+  static final int NODE_SHUFFLE_SIZE = 16;
+  static final int NODE_SHUFFLE_SENT_BYTES = 8;
+
   // Records of an output frame.
 
   static final int GRANT = 1;

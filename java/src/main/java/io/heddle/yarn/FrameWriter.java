@@ -126,6 +126,33 @@ final class FrameWriter {
     buffer.putInt(at + FrameLayout.NODE_LOAD_PAD, 0);
   }
 
+  /** A reduce that executes its function since {@code sinceMs}. */
+  void task(int job, long key, int perMille, long sinceMs) {
+    int at = record(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
+    buffer.putLong(at + FrameLayout.TASK_KEY, key);
+    buffer.putInt(at + FrameLayout.TASK_PROGRESS_PER_MILLE, perMille);
+    buffer.putInt(at + FrameLayout.TASK_FLAGS, FrameLayout.TASK_EXECUTING);
+    buffer.putLong(at + FrameLayout.TASK_INPUT_BYTES, 0);
+    buffer.putLong(at + FrameLayout.TASK_OUTPUT_BYTES, 0);
+    buffer.putLong(at + FrameLayout.TASK_EXECUTING_SINCE_MS, sinceMs);
+  }
+
+  void containerLaunched(int job, long key, long launchedMs) {
+    int at = record(FrameLayout.CONTAINER_LAUNCHED, FrameLayout.CONTAINER_LAUNCHED_SIZE, job);
+    buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_KEY, key);
+    buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_LAUNCHED_MS, launchedMs);
+  }
+
+  void jobCounters(int job, JobCounters counters) {
+    int at = record(FrameLayout.JOB_COUNTERS, FrameLayout.JOB_COUNTERS_SIZE, job);
+    counters.write(buffer, at);
+  }
+
+  void nodeShuffle(int node, long sentBytes) {
+    int at = record(FrameLayout.NODE_SHUFFLE, FrameLayout.NODE_SHUFFLE_SIZE, node);
+    buffer.putLong(at + FrameLayout.NODE_SHUFFLE_SENT_BYTES, sentBytes);
+  }
+
   void jobRemoved(int job) {
     record(FrameLayout.JOB_REMOVED, FrameLayout.JOB_REMOVED_SIZE, job);
   }

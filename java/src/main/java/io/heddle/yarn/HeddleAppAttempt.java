@@ -512,13 +512,13 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     toPreempt.remove(id);
   }
 
-  /** Returns the containers that the AM is told to give back. */
+  /** Returns the containers that the AM is told to give back, of those that it was handed. */
   Set<ContainerId> preemptionMarks() {
     if (toPreempt.isEmpty()) {
       return Collections.emptySet();
     }
     synchronized (toPreempt) {
-      return new HashSet<>(toPreempt);
+      return Evictions.knownToMaster(toPreempt, liveContainers);
     }
   }
 
@@ -529,6 +529,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     if (blacklist.amStateChanged()) {
       touch();
     }
+    // Before what is handed over now, which the AM does not know while it reads the warnings.
+    Set<ContainerId> marks = preemptionMarks();
     List<Container> previous = pullPreviousAttemptContainers();
     List<Container> allocated = newlyAllocatedContainers.isEmpty()
         ? new ArrayList<Container>(0) : pullNewlyAllocatedContainers();
@@ -551,7 +553,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       setApplicationHeadroomForMetrics(headroom);
       reportedHeadroom = headroom;
     }
-    return new Allocation(allocated, headroom, preemptionMarks(), null, null, tokens,
+    return new Allocation(allocated, headroom, marks.isEmpty() ? null : marks, null, null, tokens,
         increased, decreased, promoted, demoted, previous, null);
   }
 

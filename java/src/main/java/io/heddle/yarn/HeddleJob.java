@@ -6,7 +6,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
  * What the engine calls a job: a YARN application, whatever its attempt. Holds the number that
  * both sides use for it and what a rebuilt engine must be told again.
  *
- * <p>Guarded by the scheduler's write lock.
+ * <p>Guarded by the scheduler's write lock, but for what is final or volatile.
  */
 final class HeddleJob {
   private final ApplicationId applicationId;
@@ -14,11 +14,14 @@ final class HeddleJob {
   private final int userId;
   private final int flags;
   private final long submittedMs;
-  private final JobHints hints;
   private int id = -1;
   private int priority;
   private HeddleQueue queue;
   private HeddleAppAttempt attempt;
+  // Also read by those who look at its progress.
+  private volatile JobHints hints;
+  // What its ApplicationMaster counted last; null before the first time.
+  private JobCounters counters;
 
   /**
    * Makes a job that has no number yet.
@@ -94,7 +97,35 @@ final class HeddleJob {
   void write(FrameWriter out) {
     out.jobAdded(id, queue.id(), userId, priority, flags, submittedMs);
     if (!hints.isEmpty()) {
-      out.jobHints(id, hints);
+      writeHints(out);
     }
+    if (counters != null) {
+      out.jobCounters(id, counters);
+    }
+  }
+
+  /** Tells the engine what is known of this job. */
+  void writeHints(FrameWriter out) {
+    out.jobHints(id, hints);
+  }
+
+  boolean isMapReduce() {
+    return (flags & FrameLayout.JOB_MAPREDUCE) != 0;
+  }
+
+  /** How many reduces there are in all; -1 if that is not known. Any thread may ask. */
+  int reduces() {
+    return hints.reduces();
+  }
+
+  /** Takes over totals that its submission did not say; returns whether any is new. */
+  boolean learnTotals(long maps, long reduces) {
+    JobHints before = hints;
+    hints = before.withTotals(maps, reduces);
+    return hints != before;
+  }
+
+  void setCounters(JobCounters counted) {
+    counters = counted;
   }
 }

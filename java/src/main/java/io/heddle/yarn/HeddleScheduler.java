@@ -1,5 +1,7 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.web.ApiHandler;
+import io.heddle.yarn.web.FilterSetup;
 import java.io.IOException;
 import java.util.Collections;
 import java.util.List;
@@ -24,20 +26,18 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerPreemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAttributesUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeLabelsUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ReleaseContainerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.apache.hadoop.yarn.util.resource.Resources;
 import org.slf4j.Logger;
@@ -96,6 +96,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private DecisionApplier applier;
   private Evictions evictions;
   private EngineAudit audit;
+  private Economy economy;
+  /** Made in serviceInit, as are the others. */
+  FactFeed facts;
+  ConfigControl config;
   private ResourceCodec resources;
   private volatile long failures;
   private volatile boolean started;
@@ -124,6 +128,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   @Override
   public void setRMContext(RMContext context) {
     rmContext = context;
+    FilterSetup.install(conf, context.getResourceManager());
   }
 
   @Override
@@ -163,19 +168,18 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     commit = new ContainerCommit(rmContext, books, engine, resources);
     evictions = new Evictions(containerEvents::preempt);
     applier = new DecisionApplier(this, books, commit, evictions);
+    explanations = new Explanations(engine, books, rmContext);
     audit = new EngineAudit(engine, books, dirty, resources,
         ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS));
     engine.setDecisions(applier);
-    try {
-      engine.open(file.content());
-    } catch (HeddleException e) {
-      throw new IOException(file.source() + ": " + e.getMessage(), e);
-    }
-    queues.configured(file.content());
-    queues.refresh();
+    economy = Economy.of(engine, file, configuration);
+    setWebHandler(new ApiHandler(economy::serve));
+    config = new ConfigControl(engine, queues, names.users(), writeLock);
+    config.open(file, configuration);
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
+    facts = new FactFeed(this, rmContext, reports.table(), configuration);
     applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
-        dirty, new HintReader(configuration));
+        dirty, new HintReader(configuration), facts);
     LOG.info("Heddle {} with {}", FrameLayout.BUILD_VERSION, file.source());
   }
 
@@ -183,12 +187,24 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   protected void serviceStart() throws Exception {
     started = true;
     super.serviceStart();
+    facts.start();
+    config.start();
+    economy.start();
   }
 
   @Override
   protected void serviceStop() throws Exception {
+    if (config != null) {
+      config.stop();
+    }
+    if (facts != null) {
+      facts.stop();
+    }
     // The tick ends first; whoever comes later finds the engine closed and the last snapshot.
     super.serviceStop();
+    if (economy != null) {
+      economy.stop();
+    }
     writeLock.lock();
     try {
       if (engine != null) {
@@ -214,15 +230,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     String error = null;
     try {
       ConfigFile file = ConfigFile.read(configuration);
-      writeLock.lock();
-      try {
-        queues.reload(file.content());
-        LOG.info("Reloaded {}", file.source());
-      } catch (HeddleException e) {
-        error = file.source() + ": " + e.getMessage();
-      } finally {
-        writeLock.unlock();
-      }
+      config.reload(file, configuration);
+      LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
       error = e.getMessage();
     }
@@ -296,37 +305,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         applicationEvents.attemptRemoved((AppAttemptRemovedSchedulerEvent) event);
         break;
       default:
-        dispatchContainer(event);
-        break;
-    }
-  }
-
-  private void dispatchContainer(SchedulerEvent event) {
-    switch (event.getType().name()) {
-      case "CONTAINER_EXPIRED":
-        containerEvents.expired((ContainerExpiredSchedulerEvent) event);
-        break;
-      case "RELEASE_CONTAINER":
-        containerEvents.released(((ReleaseContainerEvent) event).getContainer());
-        break;
-      case "KILL_RESERVED_CONTAINER":
-        // Java holds no reservations.
-        break;
-      case "MARK_CONTAINER_FOR_PREEMPTION":
-        containerEvents.mark(((ContainerPreemptEvent) event).getContainer());
-        break;
-      case "MARK_CONTAINER_FOR_KILLABLE":
-        containerEvents.preempt(
-            ((ContainerPreemptEvent) event).getContainer().getContainerId());
-        break;
-      case "MARK_CONTAINER_FOR_NONKILLABLE":
-        containerEvents.unmark(((ContainerPreemptEvent) event).getContainer());
-        break;
-      default:
-        // MANAGE_QUEUE and AUTO_QUEUE_DELETION are between the Capacity Scheduler and itself.
-        if (LOG.isDebugEnabled()) {
-          LOG.debug("Event {} is not for this scheduler", event.getType());
-        }
+        containerEvents.dispatch(event);
         break;
     }
   }
@@ -345,7 +324,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /** The capacity changed; what is a fraction of it must follow. */
   private void clusterChanged() {
-    reports.setCluster(getClusterResource());
+    reports.setCluster(getClusterResource(), getMaximumResourceCapability());
     updateAvailable();
   }
 
@@ -383,6 +362,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     writeLock.lock();
     try {
       ContainerId id = container.getContainerId();
+      explanations.containerEnded(container);
       HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
       if (attempt == null) {
         if (LOG.isInfoEnabled()) {
@@ -400,6 +380,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     } finally {
       writeLock.unlock();
     }
+  }
+
+  @Override
+  protected void containerLaunchedOnNode(ContainerId id, SchedulerNode node) {
+    super.containerLaunchedOnNode(id, node);
+    books.containerLaunched(getCurrentAttemptForContainer(id), id);
   }
 
   // ---- A node's heartbeat.
@@ -469,15 +455,18 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         evictions.killDue(Time.monotonicNow());
         engine.ready();
         dirty.writeTo(engine.out());
+        facts.drainTo(engine.out(), books);
         engine.out().tick();
         engine.step();
         queues.refreshIfDue();
-        reports.setCluster(getClusterResource());
+        reports.setCluster(getClusterResource(), getMaximumResourceCapability());
         updateAvailable();
         audit.runIfDue(Time.monotonicNow());
+        explanations.askIfDue();
       } finally {
         writeLock.unlock();
       }
+      explanations.show();
     } catch (Throwable e) {
       failures++;
       LOG.error("Error in the tick", e);

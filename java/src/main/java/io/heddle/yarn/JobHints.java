@@ -22,6 +22,39 @@ final class JobHints {
   private long reduceMs;
   private long signature;
 
+  /** The same, with totals of tasks where they are not known yet; this, if nothing is new. */
+  JobHints withTotals(long allMaps, long allReduces) {
+    boolean newMaps = allMaps >= 0 && allMaps <= Integer.MAX_VALUE
+        && (known & FrameLayout.HINT_MAPS) == 0;
+    boolean newReduces = allReduces >= 0 && allReduces <= Integer.MAX_VALUE
+        && (known & FrameLayout.HINT_REDUCES) == 0;
+    if (!newMaps && !newReduces) {
+      return this;
+    }
+    JobHints more = new JobHints();
+    more.known = known;
+    more.maps = maps;
+    more.reduces = reduces;
+    more.shufflePerMille = shufflePerMille;
+    more.inputBytes = inputBytes;
+    more.deadlineMs = deadlineMs;
+    more.mapMs = mapMs;
+    more.reduceMs = reduceMs;
+    more.signature = signature;
+    if (newMaps) {
+      more.setMaps((int) allMaps);
+    }
+    if (newReduces) {
+      more.setReduces((int) allReduces);
+    }
+    return more;
+  }
+
+  /** How many reduces there are in all; -1 if that is not known. */
+  int reduces() {
+    return (known & FrameLayout.HINT_REDUCES) == 0 ? -1 : reduces;
+  }
+
   boolean isEmpty() {
     return known == 0;
   }

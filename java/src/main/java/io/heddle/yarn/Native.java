@@ -40,4 +40,38 @@ final class Native {
 
   /** Ends an engine; closing twice throws. */
   static native void close(long handle);
+
+  /**
+   * Makes what runs beside an engine: its books and its answers over HTTP. Checks the settings;
+   * touches no store before {@link #activateService}.
+   *
+   * @param settingsJson sections {@code api} and {@code store} of heddle.json, and
+   *     {@code started_ms}
+   */
+  static native long openService(String settingsJson);
+
+  /** This ResourceManager is the active one: the store is its own from now on. Does not wait. */
+  static native void activateService(long service, String owner, long nowMs);
+
+  /**
+   * Does what is due, about once a second; never on the scheduling thread, as it may wait.
+   *
+   * @param engineMs the engine's clock
+   * @param nowMs milliseconds since 1970
+   * @return the state of the books, JSON
+   */
+  static native String pumpService(long service, long engine, long engineMs, long nowMs);
+
+  /**
+   * Answers a request over HTTP; never on the scheduling thread.
+   *
+   * @param head JSON: method, path, query, authorization, address, user, accept, host
+   * @param body null for none
+   * @return a line of JSON with status, content_type and headers, then the body
+   */
+  static native byte[] serve(
+      long service, long engine, long engineMs, long nowMs, String head, byte[] body);
+
+  /** Ends a service, waiting a moment for what is to be written; returns the books' last state. */
+  static native String closeService(long service, long nowMs);
 }

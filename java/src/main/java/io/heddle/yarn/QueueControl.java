@@ -109,10 +109,11 @@ final class QueueControl {
   /**
    * Changes the configuration.
    *
+   * @param pools of the allocations file, or null
    * @throws HeddleException naming the key that is wrong; nothing has changed then
    */
-  void reload(JsonNode config) {
-    String reply = engine.reload(config);
+  void reload(JsonNode config, Allocations pools) {
+    String reply = engine.reload(config, pools);
     configured(config);
     table.publish(QueueSnapshot.read(SetupJson.read(reply)));
   }

@@ -23,7 +23,7 @@ import org.apache.hadoop.yarn.util.Records;
  * {@link QueueSnapshot} and Hadoop's metrics, takes no lock and never enters the engine: YARN asks
  * for a queue's description on every AM heartbeat.
  */
-final class QueueReports {
+public final class QueueReports {
   static final String SCHEDULER_TYPE = "HeddleScheduler";
   private static final Set<String> ALL_LABELS =
       Collections.singleton(CommonNodeLabelsManager.ANY);
@@ -31,6 +31,7 @@ final class QueueReports {
   private final QueueTable table;
   private final boolean aclsEnabled;
   private volatile Resource cluster = Resource.newInstance(0, 0);
+  private volatile Resource largest = Resource.newInstance(0, 0);
 
   QueueReports(Configuration conf) {
     table = new QueueTable(this, conf);
@@ -43,9 +44,26 @@ final class QueueReports {
     return table;
   }
 
-  /** Sets what shares are fractions of. */
-  void setCluster(Resource capacity) {
+  /** Sets what shares are fractions of, and the largest container that any node could run. */
+  void setCluster(Resource capacity, Resource largestContainer) {
     cluster = capacity;
+    largest = largestContainer;
+  }
+
+  /** Returns the last snapshot of all queues. */
+  public QueueSnapshot snapshot() {
+    return table.snapshot();
+  }
+
+  /** Returns the largest container that may be asked for, as of the last tick. */
+  public Resource largestContainer() {
+    return largest;
+  }
+
+  /** Returns the metrics of a queue, or null if there never was one of this path. */
+  public QueueMetrics metrics(String path) {
+    HeddleQueue queue = table.get(path);
+    return queue == null ? null : queue.getMetrics();
   }
 
   /**

@@ -5,24 +5,33 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.apache.hadoop.yarn.api.records.Resource;
 
 /**
  * All queues as the engine described them at one moment. Immutable; replaced as a whole on the
  * tick and whenever a queue is made or the configuration changes.
  */
-final class QueueSnapshot {
+public final class QueueSnapshot {
   /** The path of the queue above all others. */
   static final String ROOT = "root";
   /** Before the engine was asked for the first time. */
   static final QueueSnapshot EMPTY =
-      new QueueSnapshot(Collections.<String, QueueView>emptyMap());
+      new QueueSnapshot(
+          Collections.<String, QueueView>emptyMap(), Collections.<String, String>emptyMap(), null);
 
   private final Map<String, QueueView> byPath;
   // Last part of the path to queue, or to null when two queues share it.
   private final Map<String, QueueView> byName = new HashMap<>();
 
-  private QueueSnapshot(Map<String, QueueView> byPath) {
+  // Implementation by stage, such as "fair" by "share".
+  private final Map<String, String> stages;
+  private final Resource capacity;
+
+  private QueueSnapshot(
+      Map<String, QueueView> byPath, Map<String, String> stages, Resource capacity) {
     this.byPath = byPath;
+    this.stages = stages;
+    this.capacity = capacity;
     for (QueueView queue : byPath.values()) {
       String name = queue.path.substring(queue.path.lastIndexOf('.') + 1);
       byName.put(name, byName.containsKey(name) ? null : queue);
@@ -40,7 +49,31 @@ final class QueueSnapshot {
         parent.addChild(queue);
       }
     }
-    return new QueueSnapshot(byPath);
+    Map<String, String> stages = new HashMap<>();
+    reply.path("policy").fields().forEachRemaining(
+        stage -> stages.put(stage.getKey(), stage.getValue().asText()));
+    Resource capacity = QueueView.resource(reply.path("cluster").path("capacity"), 0);
+    return new QueueSnapshot(byPath, stages, capacity);
+  }
+
+  /** Whether any stage of the policy in force is this one. */
+  boolean uses(String stage) {
+    return stages.containsValue(stage);
+  }
+
+  /** Returns the implementation of a stage of the policy in force; "share" gives "fair", say. */
+  public String stage(String name) {
+    return stages.getOrDefault(name, "");
+  }
+
+  /** Returns what all nodes together have, or null before the engine was asked. */
+  public Resource capacity() {
+    return capacity;
+  }
+
+  /** Returns the queue above all others, or null before the engine was asked. */
+  public QueueView root() {
+    return byPath.get(ROOT);
   }
 
   /** Returns all queues, parents before children. */

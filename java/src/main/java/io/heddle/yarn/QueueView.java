@@ -13,21 +13,24 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
  * What the engine said of one queue at one moment. Immutable once its snapshot is published; read
  * by RPC and web threads, which never enter the engine.
  */
-final class QueueView {
+public final class QueueView {
   /** Stands for "as many as you like". */
-  static final int NO_LIMIT = -1;
+  public static final int NO_LIMIT = -1;
 
   final int id;
-  final String path;
+  public final String path;
   final String parent;
-  final boolean leaf;
-  final float weight;
-  final Resource maxShare;
-  final Resource fairShare;
-  final Resource used;
-  final int pendingContainers;
-  final int runningContainers;
-  final int maxRunningJobs;
+  public final boolean leaf;
+  public final float weight;
+  public final Resource minShare;
+  public final Resource maxShare;
+  public final Resource fairShare;
+  public final Resource used;
+  /** What it uses and what it asks for. */
+  public final Resource demand;
+  public final int pendingContainers;
+  public final int runningContainers;
+  public final int maxRunningJobs;
   final AccessControlList aclSubmit;
   final AccessControlList aclAdmin;
   final boolean dynamic;
@@ -41,9 +44,11 @@ final class QueueView {
     parent = path.indexOf('.') < 0 ? null : path.substring(0, path.lastIndexOf('.'));
     leaf = queue.path("leaf").asBoolean();
     weight = (float) queue.path("weight").asDouble(1.0);
+    minShare = resource(queue.path("min_share"), 0);
     maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
     fairShare = resource(queue.path("fair_share"), 0);
     used = resource(queue.path("used"), 0);
+    demand = resource(queue.path("demand"), 0);
     pendingContainers = queue.path("pending_containers").asInt();
     runningContainers = queue.path("running_containers").asInt();
     maxRunningJobs =
@@ -55,7 +60,8 @@ final class QueueView {
     draining = queue.path("draining").asBoolean();
   }
 
-  private static Resource resource(JsonNode amounts, long absent) {
+  /** Reads amounts by resource type; those that are not there are {@code absent}. */
+  static Resource resource(JsonNode amounts, long absent) {
     Resource resource = Resource.newInstance(0, 0);
     for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
       JsonNode amount = amounts.path(type.getName());
@@ -73,7 +79,8 @@ final class QueueView {
     children.add(child);
   }
 
-  List<QueueView> children() {
+  /** Returns the queues below, in the order of the configuration. */
+  public List<QueueView> children() {
     return Collections.unmodifiableList(children);
   }
 }

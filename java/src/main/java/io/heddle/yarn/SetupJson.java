@@ -23,8 +23,11 @@ final class SetupJson {
    * @param minimum YARN's smallest container
    * @param journal file to record input frames in, or null
    * @param config content of heddle.json
+   * @param pools of the allocations file, or null
+   * @param debug whether the engine's lines at debug level are wanted
    */
-  static String open(Resource minimum, String journal, JsonNode config) {
+  static String open(Resource minimum, String journal, JsonNode config, Allocations pools,
+      boolean debug) {
     ObjectNode setup = JSON.createObjectNode();
     ArrayNode names = setup.putArray("resource_types");
     ObjectNode smallest = setup.putObject("minimum_allocation");
@@ -33,8 +36,23 @@ final class SetupJson {
       smallest.put(type.getName(), minimum.getResourceValue(type.getName()));
     }
     setup.put("journal", journal);
-    setup.set("config", config);
+    putEpoch(setup);
+    setup.put("log_level", debug ? "debug" : "info");
+    put(setup, config, pools);
     return setup.toString();
+  }
+
+  /**
+   * Writes what runs beside the engine is made with.
+   *
+   * @param config content of heddle.json
+   * @param startedMs milliseconds since 1970
+   */
+  static String service(JsonNode config, long startedMs) {
+    ObjectNode settings = JSON.createObjectNode().put("started_ms", startedMs);
+    settings.set("api", config.get("api"));
+    settings.set("store", config.get("store"));
+    return settings.toString();
   }
 
   /** A request without arguments. */
@@ -47,11 +65,45 @@ final class SetupJson {
     return JSON.createObjectNode().put("op", what).put(what, number).toString();
   }
 
-  /** Asks for another configuration. */
-  static String reload(JsonNode config) {
+  /** Asks why the job of this number waits, and what was decided of it. */
+  static String explain(int job) {
+    return JSON.createObjectNode().put("op", "explain").put("job", job).toString();
+  }
+
+  /** Asks why jobs wait, from the job of this number on, for so many that do. */
+  static String waits(int from, int max) {
+    return JSON.createObjectNode().put("op", "waits").put("from", from).put("max", max)
+        .toString();
+  }
+
+  /** Asks for another configuration; the allocations may be null. */
+  static String reload(JsonNode config, Allocations pools) {
     ObjectNode request = JSON.createObjectNode().put("op", "reload");
-    request.set("config", config);
+    put(request, config, pools);
+    putEpoch(request);
     return request.toString();
+  }
+
+  private static void put(ObjectNode request, JsonNode config, Allocations pools) {
+    request.set("config", config);
+    if (pools != null) {
+      pools.putInto(request);
+    }
+  }
+
+  /** Asks what the text of an allocations file says, and whether it can be used. */
+  static String allocations(String text) {
+    return JSON.createObjectNode().put("op", "allocations").put("text", text).toString();
+  }
+
+  /** An object without anything in it. */
+  static ObjectNode object() {
+    return JSON.createObjectNode();
+  }
+
+  /** The engine's clock is the monotonic one; times of day in a configuration are not. */
+  private static void putEpoch(ObjectNode request) {
+    request.put("epoch_ms", -EngineBooks.toMonotonic(0));
   }
 
   /**

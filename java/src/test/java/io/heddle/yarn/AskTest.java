@@ -246,6 +246,58 @@ public class AskTest {
     }
   }
 
+  /**
+   * MapReduce's own way of asking ({@code RMContainerRequestor}): each heartbeat sends the counts
+   * that are right for what the AM had heard when it wrote them, and what it is given it takes off
+   * only with the next. Nodes report between any two heartbeats, so something is always on its way.
+   */
+  @Test
+  public void anAmThatSendsAbsoluteCountsIsNeverGivenTooMuch() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM here = cluster.node("a1", 5 * GB);
+      MockNM there = cluster.node("b1", 4 * GB);
+      MockAM am = cluster.run("alice", here);
+      int left = 23;
+      List<Container> running = new ArrayList<>();
+      List<ContainerId> surplus = new ArrayList<>();
+      int released = 0;
+      for (int beat = 0; beat < 60 && (left > 0 || !running.isEmpty()); beat++) {
+        // Half of the wave ends, and nodes report before the AM says again what it wants.
+        for (Container done : new ArrayList<>(running.subList(0, (running.size() + 1) / 2))) {
+          cluster.completed(done.getNodeId().getHost().equals("a1") ? here : there, done);
+          running.remove(done);
+        }
+        cluster.heartbeat();
+        List<Container> given =
+            am.allocate(onHost(20, "a1", GB, left, true), surplus).getAllocatedContainers();
+        released += surplus.size();
+        surplus.clear();
+        for (Container container : given) {
+          if (left > 0) {
+            left--;
+            running.add(container);
+          } else {
+            surplus.add(container.getId());
+          }
+        }
+        cluster.running(here, on("a1", given));
+        cluster.running(there, on("b1", given));
+      }
+      assertEquals("tasks that got no container", 0, left);
+      assertEquals("containers that it had no task for", 0, released + surplus.size());
+    }
+  }
+
+  private static List<Container> on(String host, List<Container> containers) {
+    List<Container> found = new ArrayList<>();
+    for (Container container : containers) {
+      if (container.getNodeId().getHost().equals(host)) {
+        found.add(container);
+      }
+    }
+    return found;
+  }
+
   @Test
   public void manyApplicationsShareTheNodes() throws Exception {
     try (TestCluster cluster = new TestCluster()) {

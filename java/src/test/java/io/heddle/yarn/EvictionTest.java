@@ -6,6 +6,7 @@ import static io.heddle.yarn.TestCluster.ask;
 import static io.heddle.yarn.TestCluster.fetch;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
@@ -32,7 +34,7 @@ import org.junit.Test;
 public class EvictionTest {
   private static final String PREEMPTING = "{\"heartbeat_fill\": 1.0,"
       + " \"queues\": [{\"path\": \"root.starved\", \"min_share\": {\"memory-mb\": 2048}},"
-      + " {\"path\": \"root.greedy\", \"max_am_share\": 1.0}],"
+      + " {\"path\": \"root.greedy\", \"max_am_share\": 1.0, \"preempt_opaque\": true}],"
       + " \"preemption\": {\"enabled\": true, \"min_share_timeout_ms\": 0, \"grace_ms\": 0}}";
 
   private static void starve(TestCluster cluster) throws Exception {
@@ -112,6 +114,44 @@ public class EvictionTest {
               response.getPreemptionMessage().getStrictContract().getContainers().iterator()
                   .next().getId())));
       assertEquals("it still runs", 2, cluster.attempt(am).getLiveContainers().size());
+    }
+  }
+
+  /** What it was granted but not handed yet is no container that it could give back. */
+  @Test
+  public void theAmIsWarnedOnlyOfContainersThatItWasHanded() throws Exception {
+    String patient = PREEMPTING.replace("\"grace_ms\": 0", "\"grace_ms\": 3600000");
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(patient))) {
+      MockNM node = cluster.node("a1", 3 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);
+      ask(am, any(20, GB, 2));
+      cluster.heartbeat();
+      starve(cluster);
+      AllocateResponse handing = ask(am, any(20, GB, 0));
+      assertEquals(2, handing.getAllocatedContainers().size());
+      assertNull("a warning of what the same answer hands over", handing.getPreemptionMessage());
+      AllocateResponse next = ask(am, any(20, GB, 0));
+      assertNotNull("no warning", next.getPreemptionMessage());
+      ContainerId warned = next.getPreemptionMessage().getStrictContract().getContainers()
+          .iterator().next().getId();
+      assertTrue(warned.toString(), handing.getAllocatedContainers().stream()
+          .anyMatch(container -> container.getId().equals(warned)));
+    }
+  }
+
+  @Test
+  public void anOpaqueApplicationKeepsWhatItsQueueDoesNotExpose() throws Exception {
+    String closed = PREEMPTING.replace(", \"preempt_opaque\": true", "");
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(closed))) {
+      MockNM node = cluster.node("a1", 4 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);
+      ask(am, any(20, GB, 3));
+      cluster.heartbeat();
+      cluster.running(node, fetch(am));
+      starve(cluster);
+      AllocateResponse response = ask(am, any(20, GB, 0));
+      assertNull("a warning", response.getPreemptionMessage());
+      assertEquals(4, cluster.attempt(am).getLiveContainers().size());
     }
   }
 }

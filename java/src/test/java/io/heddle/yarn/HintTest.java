@@ -43,7 +43,7 @@ public class HintTest {
   private static final long CLOCKS_MS = 60_000;
 
   /** Submits as a client does, with an environment of the AM and with tags. */
-  private static RMApp submit(TestCluster cluster, String user, String name,
+  static RMApp submit(TestCluster cluster, String user, String name,
       Map<String, String> environment, String... tags) throws Exception {
     ApplicationId id = cluster.rm.getClientRMService()
         .getNewApplication(GetNewApplicationRequest.newInstance()).getApplicationId();

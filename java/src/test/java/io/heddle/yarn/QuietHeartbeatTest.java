@@ -194,6 +194,27 @@ public class QuietHeartbeatTest {
     }
   }
 
+  /** Tasks that a limit holds back wait outside of the engine's backlog, which may be empty. */
+  @Test
+  public void aTaskThatWaitsForAnotherToEndIsServedAtOnce() throws Exception {
+    String limited = "{\"heartbeat_fill\": 1.0, \"queues\": ["
+        + "{\"path\": \"root.one\", \"max_tasks_per_job\": 1}]}";
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(limited))) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.launch(cluster.submit("bob", "root.one"), node);
+      ask(am, any(1, GB, 2));
+      cluster.heartbeat();
+      List<Container> first = fetch(am);
+      assertEquals("one at a time", 1, first.size());
+      cluster.running(node, first);
+      cluster.heartbeat();
+      assertEquals("the engine has nothing to grant", 0, fetch(am).size());
+      cluster.completed(node, first.get(0));
+      cluster.heartbeat();
+      assertEquals("without waiting for a tick", 1, fetch(am).size());
+    }
+  }
+
   @Test
   public void aContainerThatIsToGrowIsServed() throws Exception {
     try (Waiting waiting = waiting()) {

@@ -1,0 +1,128 @@
+package io.heddle.yarn;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.net.NetUtils;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What runs beside the engine: the books of its accounts, which outlive engines and
+ * ResourceManagers, and its answers over HTTP. All of it is the library's; this gives it a thread,
+ * the engine of now and the time. Nothing here runs on the scheduling thread or takes the
+ * scheduler's lock: a store may be slow.
+ */
+final class Economy {
+  private static final long PERIOD_MS = 1000;
+  /** How long the end waits for what the thread is at. */
+  private static final long STOPPING_MS = 5000;
+  /** What the library puts in front of a line for auditors, and their logger. */
+  private static final String AUDIT = "heddle.audit ";
+  private static final Logger AUDIT_LOG = LoggerFactory.getLogger("heddle.audit");
+  private static final Logger LOG = LoggerFactory.getLogger(Economy.class);
+
+  private final Engine engine;
+  private final String owner;
+  private final ScheduledExecutorService thread;
+  private long service;
+  private boolean stopped;
+  private String lastState = "";
+
+  private Economy(Engine engine, JsonNode content, Configuration conf) {
+    this.engine = engine;
+    String host = NetUtils.getLocalHostname();
+    String id = conf.get(YarnConfiguration.RM_HA_ID);
+    owner = id == null ? host : id + " on " + host;
+    service = Native.openService(SetupJson.service(content, Time.now()));
+    thread = Executors.newSingleThreadScheduledExecutor(FactFeed.daemons("heddle-economy"));
+  }
+
+  /**
+   * Makes it from a configuration.
+   *
+   * @throws IOException if a setting is wrong; its text names the file and the key
+   */
+  static Economy of(Engine engine, ConfigFile file, Configuration conf) throws IOException {
+    try {
+      return new Economy(engine, file.content(), conf);
+    } catch (HeddleException e) {
+      throw new IOException(file.source() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** This ResourceManager is the active one from now on. */
+  synchronized void start() {
+    Native.activateService(service, owner, Time.now());
+    thread.scheduleWithFixedDelay(this::pump, 0, PERIOD_MS, TimeUnit.MILLISECONDS);
+  }
+
+  private void pump() {
+    try {
+      JsonNode books = SetupJson.read(
+          Native.pumpService(service, engine.handle(), Time.monotonicNow(), Time.now()));
+      log(books);
+      String state = books.path("state").asText();
+      if (!state.equals(lastState)) {
+        ((ObjectNode) books).remove("log");
+        LOG.info("The books are {}: {}", state, books);
+        lastState = state;
+      }
+    } catch (Throwable e) {
+      // The next second tries again; an executor would give up.
+      LOG.error("The books could not be brought up to date", e);
+    }
+  }
+
+  /**
+   * Answers a request over HTTP.
+   *
+   * @param head what {@link Native#serve} takes
+   */
+  byte[] serve(String head, byte[] body) {
+    return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
+  }
+
+  /** Writes what is still to be written, if the store lets it, and ends. */
+  synchronized void stop() {
+    if (stopped) {
+      return;
+    }
+    stopped = true;
+    thread.shutdown();
+    try {
+      if (!thread.awaitTermination(STOPPING_MS, TimeUnit.MILLISECONDS)) {
+        LOG.warn("The store keeps the books waiting; the rest of their entries may be lost");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    JsonNode books = SetupJson.read(Native.closeService(service, Time.now()));
+    log(books);
+    ((ObjectNode) books).remove("log");
+    LOG.info("The books are closed: {}", books);
+  }
+
+  /** Logs what the service had to say; the library calls no logger itself. */
+  private static void log(JsonNode books) {
+    for (JsonNode line : books.path("log")) {
+      String text = line.path(1).asText();
+      int level = line.path(0).asInt();
+      if (text.startsWith(AUDIT)) {
+        AUDIT_LOG.info(text.substring(AUDIT.length()));
+      } else if (level <= FrameLayout.LOG_ERROR) {
+        LOG.error(text);
+      } else if (level == FrameLayout.LOG_WARN) {
+        LOG.warn(text);
+      } else {
+        LOG.info(text);
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+package io.heddle.yarn.web;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.yarn.HeddleException;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Arrays;
+import javax.servlet.http.HttpServletRequest;
+import javax.servlet.http.HttpServletResponse;
+
+/**
+ * Hands requests to the library and its answers back: path and query as they were sent, since
+ * signatures cover them, and a body of bounded length. Decides nothing.
+ */
+public final class ApiHandler implements WebHandler {
+  /** One byte more than the library takes of a body: then it says that it is too long. */
+  private static final int BODY_BYTES_READ = (16 << 10) + 1;
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final Library library;
+
+  /** Who answers. */
+  public interface Library {
+    /**
+     * Answers one request.
+     *
+     * @param head JSON: method, path, query, authorization, address, user, accept, host
+     * @return a line of JSON with status, content_type and headers, then the body
+     * @throws HeddleException if there is nobody to answer now
+     */
+    byte[] serve(String head, byte[] body);
+  }
+
+  public ApiHandler(Library library) {
+    this.library = library;
+  }
+
+  @Override
+  public void handle(HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    byte[] answer;
+    try {
+      answer = library.serve(head(request), body(request));
+    } catch (HeddleException e) {
+      Replies.sentence(response, HttpServletResponse.SC_SERVICE_UNAVAILABLE,
+          "The scheduler cannot answer at this moment; try again in a few seconds.");
+      return;
+    }
+    int end = 0;
+    while (answer[end] != '\n') {
+      end++;
+    }
+    JsonNode head = JSON.readTree(Arrays.copyOf(answer, end));
+    response.setStatus(head.path("status").asInt());
+    response.setContentType(head.path("content_type").asText());
+    for (JsonNode header : head.path("headers")) {
+      response.setHeader(header.path(0).asText(), header.path(1).asText());
+    }
+    response.setContentLength(answer.length - end - 1);
+    response.getOutputStream().write(answer, end + 1, answer.length - end - 1);
+  }
+
+  private static String head(HttpServletRequest request) {
+    ObjectNode head = JSON.createObjectNode();
+    head.put("method", request.getMethod());
+    head.put("path", request.getRequestURI());
+    head.put("query", request.getQueryString());
+    head.put("authorization", request.getHeader("Authorization"));
+    head.put("address", request.getRemoteAddr());
+    head.put("user", request.getRemoteUser());
+    head.put("accept", request.getHeader("Accept"));
+    head.put("host", request.getServerName());
+    return head.toString();
+  }
+
+  private static byte[] body(HttpServletRequest request) throws IOException {
+    ByteArrayOutputStream body = new ByteArrayOutputStream();
+    byte[] chunk = new byte[4096];
+    InputStream in = request.getInputStream();
+    while (body.size() < BODY_BYTES_READ) {
+      int n = in.read(chunk, 0, Math.min(chunk.length, BODY_BYTES_READ - body.size()));
+      if (n < 0) {
+        break;
+      }
+      body.write(chunk, 0, n);
+    }
+    return body.toByteArray();
+  }
+}

@@ -1,0 +1,92 @@
+package io.heddle.yarn.web;
+
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.http.lib.StaticUserWebFilter;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer;
+
+/**
+ * Puts {@link HeddleFilter} last into the chain of filters that a ResourceManager's web server will
+ * have, and lets the filter find that ResourceManager again.
+ *
+ * <p>A scheduler is made before the web server, from the same configuration object, so what it
+ * writes there the web server reads. The filter is known to it by class name only, so the
+ * ResourceManager has a number in the configuration. The filter asks the ResourceManager for its
+ * scheduler at each request: one that loses the lead makes a second scheduler for the same web
+ * server, and one JVM may have several ResourceManagers.
+ */
+public final class FilterSetup {
+  /** Whether the scheduler answers on the ResourceManager's port at all. */
+  public static final String ENABLE_PROPERTY = "heddle.web.enable";
+
+  static final String INITIALIZERS = "hadoop.http.filter.initializers";
+  static final String AUTHENTICATION_TYPE = "hadoop.http.authentication.type";
+  /** Written by the scheduler, not by operators. */
+  static final String NUMBER_PROPERTY = "heddle.web.resource-manager";
+
+  private static final AtomicLong LAST_NUMBER = new AtomicLong();
+  // Weak: who stops a ResourceManager does not tell.
+  private static final Map<String, WeakReference<ResourceManager>> BY_NUMBER =
+      new ConcurrentHashMap<>();
+
+  private FilterSetup() {}
+
+  /**
+   * Adds the filter to the configuration of a ResourceManager whose web server has not started.
+   *
+   * @param conf the ResourceManager's own object, or null
+   * @param resourceManager null where there is none, as in tests of a scheduler alone
+   */
+  public static void install(Configuration conf, ResourceManager resourceManager) {
+    if (conf == null || resourceManager == null || !conf.getBoolean(ENABLE_PROPERTY, true)) {
+      return;
+    }
+    conf.set(NUMBER_PROPERTY, numberOf(resourceManager));
+    addInitializer(conf, UserGroupInformation.isSecurityEnabled());
+  }
+
+  private static synchronized String numberOf(ResourceManager resourceManager) {
+    BY_NUMBER.values().removeIf(known -> known.get() == null);
+    for (Map.Entry<String, WeakReference<ResourceManager>> known : BY_NUMBER.entrySet()) {
+      if (known.getValue().get() == resourceManager) {
+        return known.getKey();
+      }
+    }
+    String number = String.valueOf(LAST_NUMBER.incrementAndGet());
+    BY_NUMBER.put(number, new WeakReference<>(resourceManager));
+    return number;
+  }
+
+  /** Returns the ResourceManager of a number, or null if it is gone or the number is null. */
+  static ResourceManager find(String number) {
+    WeakReference<ResourceManager> known = number == null ? null : BY_NUMBER.get(number);
+    return known == null ? null : known.get();
+  }
+
+  /**
+   * Adds our initializer after the operator's, so that who is asking has been found out by then.
+   *
+   * <p>Without security and with no initializer, or Hadoop's default alone, the ResourceManager
+   * puts its own authentication before it ({@code RMWebAppUtil.setupSecurityAndFilters}). It
+   * compares the list with exactly these, so with ours added that has to be done here.
+   */
+  static void addInitializer(Configuration conf, boolean secure) {
+    List<String> initializers = new ArrayList<>(conf.getTrimmedStringCollection(INITIALIZERS));
+    initializers.remove(HeddleFilterInitializer.class.getName());
+    List<String> byDefault = Collections.singletonList(StaticUserWebFilter.class.getName());
+    if (!secure && (initializers.isEmpty() || initializers.equals(byDefault))) {
+      initializers.add(0, RMAuthenticationFilterInitializer.class.getName());
+      conf.set(AUTHENTICATION_TYPE, "simple");
+    }
+    initializers.add(HeddleFilterInitializer.class.getName());
+    conf.set(INITIALIZERS, String.join(",", initializers));
+  }
+}

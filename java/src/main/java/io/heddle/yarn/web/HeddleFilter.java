@@ -1,0 +1,163 @@
+package io.heddle.yarn.web;
+
+import io.heddle.yarn.HeddleScheduler;
+import java.io.EOFException;
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicLong;
+import javax.servlet.Filter;
+import javax.servlet.FilterChain;
+import javax.servlet.FilterConfig;
+import javax.servlet.ServletException;
+import javax.servlet.ServletRequest;
+import javax.servlet.ServletResponse;
+import javax.servlet.http.HttpServletRequest;
+import javax.servlet.http.HttpServletResponse;
+import org.apache.hadoop.ha.HAServiceProtocol.HAServiceState;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers some paths of the ResourceManager's web server for the scheduler and passes everything
+ * else on, untouched: other pages work however broken this is.
+ *
+ * <p>A standby answers nothing here: its own filter, further down the chain, redirects to the
+ * active one.
+ */
+public final class HeddleFilter implements Filter {
+  /** The stock REST answer about the scheduler. */
+  static final String INFO_PATH = "/ws/v1/cluster/scheduler";
+  /** The stock page about the scheduler. */
+  static final String PAGE_PATH = "/cluster/scheduler";
+
+  /** The ResourceManager's name for its web application. */
+  private static final String APPLICATION = "cluster";
+  /** A page that polls must not fill the log. */
+  private static final long LOG_INTERVAL_MS = 60_000;
+
+  private static final Logger LOG = LoggerFactory.getLogger(HeddleFilter.class);
+
+  private final AtomicLong nextLogMs = new AtomicLong(Long.MIN_VALUE);
+  private volatile ResourceManager resourceManager;
+
+  @Override
+  public void init(FilterConfig config) {
+    resourceManager = FilterSetup.find(config.getInitParameter(FilterSetup.NUMBER_PROPERTY));
+  }
+
+  @Override
+  public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+      throws IOException, ServletException {
+    if (!(request instanceof HttpServletRequest) || !(response instanceof HttpServletResponse)
+        || !answers((HttpServletRequest) request, (HttpServletResponse) response)) {
+      chain.doFilter(request, response);
+    }
+  }
+
+  @Override
+  public void destroy() {
+    resourceManager = null;
+  }
+
+  /** Answers a request if it is for the scheduler; false if it is to be passed on. */
+  private boolean answers(HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    String path;
+    HeddleScheduler scheduler;
+    try {
+      path = pathOf(request);
+      scheduler = isOurs(path) && isManagers(request) ? activeScheduler() : null;
+    } catch (Throwable e) {
+      complain(e);
+      return false;
+    }
+    if (scheduler == null) {
+      return false;
+    }
+    try {
+      answer(scheduler, path, request, response);
+    } catch (EOFException e) {
+      // Whoever asked has gone: nobody's fault, and the web server knows what to do.
+      throw e;
+    } catch (Throwable e) {
+      complain(e);
+      if (response.isCommitted()) {
+        // Too late for a status: whoever reads must not take the part for the whole.
+        throw new IOException("the answer could not be completed", e);
+      }
+      response.resetBuffer();
+      Replies.sentence(response, HttpServletResponse.SC_INTERNAL_SERVER_ERROR,
+          "The scheduler could not answer; the ResourceManager's log says why.");
+    }
+    return true;
+  }
+
+  /** The path without parameters, decoded, and without a slash at its end. */
+  private static String pathOf(HttpServletRequest request) {
+    String servlet = request.getServletPath();
+    String rest = request.getPathInfo();
+    String path = (servlet == null ? "" : servlet) + (rest == null ? "" : rest);
+    return path.endsWith("/") ? path.substring(0, path.length() - 1) : path;
+  }
+
+  /**
+   * Whether this came to the ResourceManager's pages: in a mini cluster the web servers of other
+   * daemons may be given a copy of the configuration. Only a request can tell, as Hadoop makes one
+   * filter for several contexts.
+   */
+  private static boolean isManagers(HttpServletRequest request) {
+    return APPLICATION.equals(request.getServletContext().getServletContextName());
+  }
+
+  private static boolean isOurs(String path) {
+    return path.equals(INFO_PATH) || path.equals(PAGE_PATH) || isHandlers(path);
+  }
+
+  private static boolean isHandlers(String path) {
+    return path.equals("/heddle") || path.startsWith("/heddle/")
+        || path.equals("/scheduler") || path.startsWith("/scheduler/");
+  }
+
+  /** The scheduler of now; null if another ResourceManager's answers, or none is there yet. */
+  private HeddleScheduler activeScheduler() {
+    ResourceManager owner = resourceManager;
+    RMContext context = owner == null ? null : owner.getRMContext();
+    if (context == null || context.getHAServiceState() == HAServiceState.STANDBY) {
+      return null;
+    }
+    ResourceScheduler scheduler = context.getScheduler();
+    return scheduler instanceof HeddleScheduler ? (HeddleScheduler) scheduler : null;
+  }
+
+  private static void answer(HeddleScheduler scheduler, String path, HttpServletRequest request,
+      HttpServletResponse response) throws IOException {
+    if (isHandlers(path)) {
+      WebHandler handler = scheduler.webHandler();
+      if (handler == null) {
+        Replies.sentence(response, HttpServletResponse.SC_NOT_FOUND,
+            "This scheduler serves nothing at this address.");
+      } else {
+        handler.handle(request, response);
+      }
+    } else if (Replies.isRead(request, response)) {
+      if (path.equals(INFO_PATH)) {
+        SchedulerInfo.answer(scheduler.queueReports(), request, response);
+      } else {
+        SchedulerPage.answer(scheduler.queueReports(), response);
+      }
+    }
+  }
+
+  /** Logs what went wrong, at most once in a while. */
+  private void complain(Throwable problem) {
+    long now = Time.monotonicNow();
+    long next = nextLogMs.get();
+    if (now >= next && nextLogMs.compareAndSet(next, now + LOG_INTERVAL_MS)) {
+      LOG.error("A web request to the scheduler failed; more such errors of the next {} s are"
+          + " not logged", LOG_INTERVAL_MS / 1000, problem);
+    }
+  }
+}

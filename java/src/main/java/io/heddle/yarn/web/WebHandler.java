@@ -1,0 +1,22 @@
+package io.heddle.yarn.web;
+
+import java.io.IOException;
+import javax.servlet.http.HttpServletRequest;
+import javax.servlet.http.HttpServletResponse;
+
+/**
+ * Answers requests below {@code /heddle/} and at or below {@code /scheduler}, on the web threads of
+ * the active ResourceManager.
+ *
+ * <p>The filters that the operator configured have run: {@code getRemoteUser()} is who they say
+ * sent this, which without security is whoever the sender claims to be. Hadoop's filter against
+ * forged cross-site requests comes later in the chain and has <em>not</em> run, so a handler that
+ * changes anything checks for itself that a request was meant. Parameters arrive with the special
+ * characters of HTML quoted, as Hadoop does it for every page; the query string as it was sent.
+ *
+ * <p>Whatever is thrown is logged and answered with status 500, unless the answer has begun.
+ */
+public interface WebHandler {
+  /** Answers one request, whatever its method. */
+  void handle(HttpServletRequest request, HttpServletResponse response) throws IOException;
+}

@@ -1,0 +1,223 @@
+package io.heddle.yarn.web;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertSame;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.util.ArrayList;
+import java.util.List;
+import javax.servlet.FilterChain;
+import javax.servlet.FilterConfig;
+import javax.servlet.ServletException;
+import javax.servlet.http.HttpServletRequest;
+import javax.servlet.http.HttpServletResponse;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppUtil;
+import org.junit.Test;
+
+/** The parts of the web that need no web server; what a browser or a tool sees is in WebTest. */
+public class WebPartsTest {
+  private static final String STATIC_USER = "org.apache.hadoop.http.lib.StaticUserWebFilter";
+  private static final String SPNEGO =
+      "org.apache.hadoop.security.AuthenticationFilterInitializer";
+  private static final String CROSS_ORIGIN =
+      "org.apache.hadoop.security.HttpCrossOriginFilterInitializer";
+  private static final String MANAGERS =
+      "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer";
+  private static final String OURS = HeddleFilterInitializer.class.getName();
+
+  private static String chain(String configured, boolean secure) {
+    Configuration conf = new Configuration(false);
+    if (configured != null) {
+      conf.set(FilterSetup.INITIALIZERS, configured);
+    }
+    FilterSetup.addInitializer(conf, secure);
+    String once = conf.get(FilterSetup.INITIALIZERS);
+    FilterSetup.addInitializer(conf, secure);
+    assertEquals("a second scheduler changes nothing", once, conf.get(FilterSetup.INITIALIZERS));
+    return once;
+  }
+
+  @Test
+  public void ourFilterIsLastAndWhatWasThereStays() {
+    // As the ResourceManager itself would have completed them.
+    assertEquals(MANAGERS + "," + OURS, chain(null, false));
+    assertEquals(MANAGERS + "," + OURS, chain("", false));
+    assertEquals(MANAGERS + "," + STATIC_USER + "," + OURS, chain(" " + STATIC_USER, false));
+    assertEquals(SPNEGO + "," + OURS, chain(SPNEGO, false));
+    assertEquals(CROSS_ORIGIN + "," + STATIC_USER + "," + OURS,
+        chain(CROSS_ORIGIN + ",\n " + STATIC_USER + " ", false));
+    assertEquals(OURS, chain("", true));
+    assertEquals(STATIC_USER + "," + OURS, chain(STATIC_USER, true));
+    assertEquals(SPNEGO + "," + CROSS_ORIGIN + "," + OURS,
+        chain(OURS + "," + SPNEGO + "," + CROSS_ORIGIN, true));
+  }
+
+  @Test
+  public void simpleAuthenticationIsSetOnlyWhereTheResourceManagerWould() {
+    Configuration conf = new Configuration(false);
+    conf.set(FilterSetup.INITIALIZERS, SPNEGO);
+    conf.set(FilterSetup.AUTHENTICATION_TYPE, "kerberos");
+    FilterSetup.addInitializer(conf, false);
+    assertEquals("kerberos", conf.get(FilterSetup.AUTHENTICATION_TYPE));
+    conf.set(FilterSetup.INITIALIZERS, STATIC_USER);
+    FilterSetup.addInitializer(conf, false);
+    assertEquals("simple", conf.get(FilterSetup.AUTHENTICATION_TYPE));
+  }
+
+  /** With Kerberos the ResourceManager rewrites the list once more; its own filter stays first. */
+  @Test
+  public void theResourceManagersOwnRewriteKeepsUsLast() {
+    System.setProperty("java.security.krb5.realm", "EXAMPLE.COM");
+    System.setProperty("java.security.krb5.kdc", "localhost");
+    Configuration secure = new YarnConfiguration();
+    secure.set("hadoop.security.authentication", "kerberos");
+    UserGroupInformation.setConfiguration(secure);
+    try {
+      secure.set(FilterSetup.INITIALIZERS, SPNEGO + "," + CROSS_ORIGIN);
+      secure.set(FilterSetup.AUTHENTICATION_TYPE, "kerberos");
+      FilterSetup.addInitializer(secure, UserGroupInformation.isSecurityEnabled());
+      RMWebAppUtil.setupSecurityAndFilters(secure, null);
+      assertEquals(MANAGERS + "," + CROSS_ORIGIN + "," + OURS,
+          secure.get(FilterSetup.INITIALIZERS));
+    } finally {
+      UserGroupInformation.setConfiguration(new YarnConfiguration());
+      System.clearProperty("java.security.krb5.realm");
+      System.clearProperty("java.security.krb5.kdc");
+    }
+  }
+
+  @Test
+  public void everyResourceManagerIsFoundByItsOwnNumber() {
+    Configuration shared = new Configuration(false);
+    ResourceManager one = new ResourceManager();
+    ResourceManager other = new ResourceManager();
+    FilterSetup.install(shared, one);
+    String first = shared.get(FilterSetup.NUMBER_PROPERTY);
+    Configuration copy = new Configuration(shared);
+    FilterSetup.install(copy, other);
+    String second = copy.get(FilterSetup.NUMBER_PROPERTY);
+    assertNotEquals(first, second);
+    assertSame(one, FilterSetup.find(first));
+    assertSame(other, FilterSetup.find(second));
+    // Its second scheduler, after it lost the lead.
+    FilterSetup.install(shared, one);
+    assertEquals(first, shared.get(FilterSetup.NUMBER_PROPERTY));
+    assertNull(FilterSetup.find("0"));
+    assertNull(FilterSetup.find(null));
+  }
+
+  @Test
+  public void whereItIsSwitchedOffOrThereIsNoServerNothingChanges() {
+    Configuration off = new Configuration(false);
+    off.setBoolean(FilterSetup.ENABLE_PROPERTY, false);
+    FilterSetup.install(off, new ResourceManager());
+    assertNull(off.get(FilterSetup.INITIALIZERS));
+    Configuration alone = new Configuration(false);
+    FilterSetup.install(alone, null);
+    assertNull(alone.get(FilterSetup.INITIALIZERS));
+    FilterSetup.install(null, new ResourceManager());
+    new HeddleFilterInitializer().initFilter(null, alone);
+  }
+
+  @Test
+  public void mediaTypesAreChosenByQuality() {
+    String[][] cases = {
+      {null, "j"}, {"", "j"}, {" ", "j"}, {"*/*", "j"}, {"application/*", "j"}, {"a/x", "x"},
+      {"a/j;q=0.2,a/x;q=0.3", "x"}, {"a/x;q=0.3,a/j;q=0.3", "x"}, {"text/html,*/*;q=0.1", "j"},
+      {"a/x;q=0,a/j", "j"}, {"a/j;q=0", null}, {"a/j;q=NaN", null}, {"a/j;q=x", null},
+      {"text/html", null}, {"garbage", null}, {"*", null}, {",,;;q=,", null},
+      {"A/X; CharSet=utf-8 ; Q=1.0", "x"}, {"a/j;q=-1", null},
+    };
+    for (String[] expected : cases) {
+      String accept = expected[0] == null ? null
+          : expected[0].replace("a/", "application/").replace("A/", "APPLICATION/");
+      if (accept != null) {
+        accept = accept.replaceAll("/j\\b", "/json").replaceAll("/x\\b", "/xml")
+            .replaceAll("/X\\b", "/XML");
+      }
+      String wanted = "j".equals(expected[1]) ? MediaTypes.JSON
+          : "x".equals(expected[1]) ? MediaTypes.XML : null;
+      assertEquals(accept, wanted,
+          MediaTypes.choose(accept, MediaTypes.JSON, MediaTypes.XML));
+    }
+  }
+
+  /** Whatever a queue is called, both documents stay readable, and say the same where they can. */
+  @Test
+  public void anyTextMakesAReadableDocument() throws Exception {
+    StringBuilder everything = new StringBuilder("]]><!--&amp;<a b=\"'\">\\u0041 \ud83d\ude00");
+    for (char c = 0; c < 0x180; c++) {
+      everything.append(c);
+    }
+    String hostile = everything.append("\ufffe\uffff").toString();
+    String inXml = text(hostile, true);
+    assertEquals(XmlDocument.allowed(hostile).replace("\r", "\n"), inXml.replace("\r", "\n"));
+    assertEquals(hostile, text(hostile, false));
+    // Half a pair is no text in either.
+    assertEquals("a\ufffdb", text("a\ud83db", true));
+    assertEquals("a?b", text("a\ud83db", false));
+  }
+
+  private static String text(String value, boolean xml) throws Exception {
+    ByteArrayOutputStream body = new ByteArrayOutputStream();
+    try (InfoDocument out = xml ? new XmlDocument(body) : new JsonDocument(body)) {
+      out.begin("scheduler", null);
+      out.text("queueName", value);
+      out.end();
+    }
+    if (!xml) {
+      return new ObjectMapper().readTree(body.toByteArray())
+          .path("scheduler").path("queueName").asText();
+    }
+    return DocumentBuilderFactory.newInstance().newDocumentBuilder()
+        .parse(new ByteArrayInputStream(body.toByteArray()))
+        .getDocumentElement().getFirstChild().getTextContent();
+  }
+
+  @Test
+  public void aBrokenFilterPassesRequestsOn() throws Exception {
+    HeddleFilter filter = new HeddleFilter();
+    filter.init(mock(FilterConfig.class));
+    HttpServletResponse response = mock(HttpServletResponse.class);
+    List<Object> passed = new ArrayList<>();
+    FilterChain chain = (request, ignored) -> passed.add(request);
+    HttpServletRequest ours = mock(HttpServletRequest.class);
+    when(ours.getServletPath()).thenReturn("/ws/v1/cluster/scheduler");
+    // No context either, so that asking for it fails.
+    filter.doFilter(ours, response, chain);
+    HttpServletRequest broken = mock(HttpServletRequest.class);
+    when(broken.getServletPath()).thenThrow(new LinkageError("provoked by a test"));
+    filter.doFilter(broken, response, chain);
+    HttpServletRequest pathless = mock(HttpServletRequest.class);
+    filter.doFilter(pathless, response, chain);
+    assertEquals(3, passed.size());
+    assertTrue(passed.contains(broken));
+  }
+
+  @Test
+  public void whatOthersThrowIsNotOurs() throws Exception {
+    ServletException theirs = new ServletException("of another page");
+    try {
+      new HeddleFilter().doFilter(mock(HttpServletRequest.class),
+          mock(HttpServletResponse.class), (request, response) -> {
+            throw theirs;
+          });
+      fail("swallowed");
+    } catch (ServletException e) {
+      assertSame(theirs, e);
+    }
+  }
+}

@@ -1,12 +1,13 @@
-//! `heddle check-config`: configuration files, checked before they do harm. `heddle.json` is read
-//! by the engine's own reader; of Hadoop's site files the part is checked that concerns Heddle. No
-//! check of what is right for a cluster, only of what cannot work.
+//! `heddle check-config`: configuration files, checked before they do harm. `heddle.json` and the
+//! allocations file are read by the engine's own readers; of Hadoop's site files the part is
+//! checked that concerns Heddle. No check of what is right for a cluster, only of what cannot work.
 
 mod environment;
 mod site;
 
 use clap::Args;
 use heddle_core::Config;
+use heddle_core::config::{Allocations, Fault};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ use site::Site;
 /// Which files are checked, and against what.
 #[derive(Args)]
 pub(crate) struct Files {
-    /// heddle.json, or Hadoop's site files in the order in which Hadoop reads them, such as
-    /// core-site.xml mapred-site.xml: a reference may point from one to another.
+    /// heddle.json, an allocations file, or Hadoop's site files in the order in which Hadoop reads
+    /// them, such as core-site.xml mapred-site.xml: a reference may point from one to another.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The cluster's resource types, which shares in heddle.json may name.
@@ -32,15 +33,16 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
     let mut site = Site::default();
     let mut site_files = 0;
     for file in &arguments.files {
-        let checked = if file
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
-            check_json(file, &arguments.resource_types)
-        } else {
-            site_files += 1;
-            read(file).and_then(|text| site.add(file, &text))
-        };
+        let checked = read(file).and_then(|text| {
+            if ends_with(file, ".json") {
+                check_json(&text, &arguments.resource_types)
+            } else if is_site(file, &text) {
+                site_files += 1;
+                site.add(file, &text)
+            } else {
+                check_allocations(file, &text)
+            }
+        });
         if let Err(fault) = checked {
             faults.push(format!("{}{fault}", file.display()));
         }
@@ -74,13 +76,40 @@ fn count(files: usize) -> String {
     }
 }
 
+/// Reads a file. Bytes that are no UTF-8 are for its reader to find, which knows the line.
 fn read(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!(": {error}"))
+    let bytes = fs::read(file).map_err(|error| format!(": {error}"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn check_json(file: &Path, resource_types: &[String]) -> Result<(), String> {
-    let text = read(file)?;
-    let config: Value = serde_json::from_str(&text)
+fn ends_with(file: &Path, ending: &str) -> bool {
+    let name = file.file_name().unwrap_or_default();
+    name.to_string_lossy().ends_with(ending)
+}
+
+/// Whether a file is one of Hadoop's: by its name, else by what is in it. An allocations file may
+/// have any name.
+fn is_site(file: &Path, text: &str) -> bool {
+    ends_with(file, "-site.xml")
+        || ends_with(file, "-default.xml")
+        || text.contains("<configuration")
+}
+
+/// What is left out of a file is said, and is no fault: files of later versions have more in them.
+fn check_allocations(file: &Path, text: &str) -> Result<(), String> {
+    let said = |fault: &Fault| match fault.line {
+        0 => format!(": {}", fault.problem),
+        line => format!(":{line}: {}", fault.problem),
+    };
+    let allocations = Allocations::parse(text).map_err(|fault| said(&fault))?;
+    for warning in &allocations.warnings {
+        eprintln!("{}{} (a warning)", file.display(), said(warning));
+    }
+    Ok(())
+}
+
+fn check_json(text: &str, resource_types: &[String]) -> Result<(), String> {
+    let config: Value = serde_json::from_str(text)
         .map_err(|error| format!(":{}: {error}; expected JSON", error.line()))?;
     Config::from_json(&config, resource_types).map_err(|error| format!(": {error}"))?;
     Ok(())

@@ -1,20 +1,26 @@
 //! `heddle`: the command line. Parses arguments and prints; what it answers is worked out by the
-//! core's functions and by the simulator.
+//! core's functions and by the simulator, or by a ResourceManager that it asks.
 
 mod case;
 mod check_config;
+mod economy;
+mod failure;
+mod manual;
 mod papers;
 mod plots;
+mod remote;
 mod report;
 mod simulate;
+mod store;
+mod terminal;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Heddle, a scheduler for Apache Hadoop YARN.
 #[derive(Parser)]
-#[command(name = "heddle", version, max_term_width = 100)]
+#[command(name = "heddle", version, max_term_width = 100, after_help = manual::after_help())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -22,6 +28,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Economy(economy::Command),
+    /// The store that accounts and ledger are kept in.
+    #[command(subcommand)]
+    Store(store::Command),
+    /// Imports a budget file of the published scheduler into a store.
+    ImportBudget(store::Import),
     /// Answers cases of pure calculation: JSON on standard input, JSON on standard output.
     Case {
         /// Whose calculation.
@@ -60,10 +73,23 @@ enum Command {
         /// Which, such as DP-52; all if none is named.
         experiments: Vec<String>,
     },
+    /// Completions of this command for a shell, on standard output.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: manual::For,
+    },
+    /// The manual page, on standard output: `heddle man | man -l -`.
+    Man,
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
+        Command::Economy(command) => economy::main(&command),
+        Command::Store(command) => store::main(&command),
+        Command::ImportBudget(import) => store::import(&import),
+        Command::Completions { shell } => manual::completions(shell, Arguments::command()),
+        Command::Man => manual::man(Arguments::command()),
         Command::Case { system } => case::main(system),
         Command::CheckConfig { files } => check_config::main(&files),
         Command::Papers { experiments } => papers::main(&experiments),

@@ -61,6 +61,10 @@ const JOBS: &[&str] = &[
     "crossed_write",
     "map_slot_s",
     "reduce_slot_s",
+    "predicted_at_s",
+    "earliest_s",
+    "expected_s",
+    "latest_s",
 ];
 
 fn seconds(ms: i64) -> String {
@@ -96,6 +100,12 @@ fn job_row(job: &JobRecord) -> Vec<String> {
     row.extend(job.locality.iter().map(u32::to_string));
     row.extend(job.crossed.iter().map(|bytes| format!("{bytes:.0}")));
     row.extend(job.slot_ms.iter().map(|ms| seconds(*ms)));
+    row.push(maybe(job.predicted, |predicted| seconds(predicted.made_ms)));
+    for i in 0..3 {
+        row.push(maybe(job.predicted, |predicted| {
+            seconds(predicted.end_ms[i])
+        }));
+    }
     row
 }
 

@@ -50,6 +50,9 @@ pub(crate) struct What {
     /// Second attempts of slow tasks.
     #[arg(long)]
     speculation: bool,
+    /// Asks at each job's submission when it will start and end, and says how that came true.
+    #[arg(long)]
+    predict: bool,
     /// Checks the engine's invariants after every step: slow.
     #[arg(long)]
     check: bool,
@@ -99,6 +102,7 @@ impl What {
         options.seed = self.seed;
         options.slow_start_per_mille = self.slow_start;
         options.check = self.check;
+        options.predict = self.predict;
         options.trouble = Trouble {
             jitter_per_mille: self.jitter,
             straggler_per_mille: self.stragglers,

@@ -206,3 +206,62 @@ fn heddle_json_is_read_by_the_engines_reader() {
     let said = refused(&[&file("json", "heddle.json", "{\n\"policy\" \"hfsp\"}")]);
     assert!(said.contains("heddle.json:2: "), "{said}");
 }
+
+/// The messages are the engine's, the form of places is that of all files here.
+#[test]
+fn an_allocations_file_is_read_by_the_engines_reader() {
+    let xml = "<allocations>\n<pool name='ads'><minMaps>3</minMaps></pool>\n</allocations>";
+    for (name, text) in [
+        ("pools.xml", xml),
+        (
+            "fair-scheduler.xml",
+            "<?xml version='1.0'?>\n<allocations/>",
+        ),
+        ("pools", "# pool maps reduces\nads 10 5\n"),
+    ] {
+        let path = file("allocations", name, text);
+        assert_eq!(passed(&[&path]), "1 file checked, no fault\n");
+    }
+    for (name, text, words) in [
+        (
+            "pools.xml",
+            xml.replace('3', "NaN"),
+            ":2: minMaps: expected a whole number",
+        ),
+        ("pools.xml", xml.replace("<pool", "<!-- "), ":3: "),
+        (
+            "pools.xml",
+            format!("<!DOCTYPE a>\n{xml}"),
+            ":1: a document type is not accepted",
+        ),
+        (
+            "pools",
+            "ads 10 5\nweb 10".to_owned(),
+            ":2: expected a pool, its minimum of map",
+        ),
+        (
+            "pools",
+            String::new(),
+            ": is empty; to allocate nothing write <allocations/>",
+        ),
+    ] {
+        let path = file("wrong-allocations", name, &text);
+        let said = refused(&[&path]);
+        let at = format!("{}{words}", path.display());
+        assert!(said.starts_with(&at), "{at}: {said}");
+    }
+    let path = file("allocations", "latin.xml", "");
+    fs::write(&path, b"<allocations>\n<!-- \xe4 --></allocations>").expect("it can be written");
+    assert!(refused(&[&path]).contains("latin.xml:2: expected UTF-8"));
+
+    // What is left out is said, and nothing is wrong with the file.
+    let text = xml.replace("minMaps", "minMap");
+    let output = check(&[&file("allocations", "warned.xml", &text)]);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).expect("it speaks UTF-8");
+    let words = "warned.xml:2: `minMap` is not known; did you mean `minMaps`?";
+    assert!(
+        said.contains(words) && said.ends_with("(a warning)\n"),
+        "{said}"
+    );
+}

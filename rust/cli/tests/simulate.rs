@@ -48,6 +48,7 @@ fn a_simulation_prints_a_summary_and_writes_tables_and_plots() {
         &file,
         "--policy",
         "fifo",
+        "--predict",
         "--out",
         &out_name,
     ]);
@@ -56,6 +57,9 @@ fn a_simulation_prints_a_summary_and_writes_tables_and_plots() {
     assert_eq!(summary["finished"], 2);
     assert_eq!(summary["goals"]["met"], 1);
     assert_eq!(summary["attempts"]["map"], 16);
+    let ends = &summary["predictions"]["ends"];
+    let judged = ["sooner", "inside", "later"].map(|side| ends[side].as_u64().unwrap_or(0));
+    assert_eq!(judged.iter().sum::<u64>(), 2, "{ends}");
     let kept = fs::read_to_string(out.join("summary.json")).expect("it was written");
     assert_eq!(
         serde_json::from_str::<Value>(&kept).expect("it is JSON"),
@@ -63,7 +67,9 @@ fn a_simulation_prints_a_summary_and_writes_tables_and_plots() {
     );
     let jobs = fs::read_to_string(out.join("jobs.csv")).expect("it was written");
     let columns: Vec<usize> = jobs.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(columns, [25; 3], "{jobs}");
+    assert_eq!(columns, [29; 3], "{jobs}");
+    // The last four say what was expected; with --predict none is empty.
+    assert!(!jobs.contains(",,\n") && !jobs.contains(",\n"), "{jobs}");
     for file in ["samples.csv", "users.csv"] {
         let table = fs::read_to_string(out.join(file)).expect("it was written");
         assert!(table.lines().count() > 1, "{file}: {table}");

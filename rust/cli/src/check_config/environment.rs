@@ -25,14 +25,22 @@ const HINTS: &[&str] = &[
 
 /// Other properties that begin with `heddle.`, of yarn-site.xml.
 const OF_THE_SCHEDULER: &[&str] = &[
+    "heddle.am-poll.counters-interval-ms",
+    "heddle.am-poll.enable",
+    "heddle.am-poll.in-flight",
+    "heddle.am-poll.interval-ms",
     "heddle.audit.interval-ms",
     "heddle.config.file",
     "heddle.hints.enable",
     "heddle.journal.path",
     "heddle.native.path",
+    "heddle.nm-poll.enable",
+    "heddle.nm-poll.interval-ms",
     "heddle.node-load.enable",
+    "heddle.progress.enable",
     "heddle.tick-ms",
     "heddle.user-metrics.enable",
+    "heddle.web.enable",
 ];
 
 /// What was found.

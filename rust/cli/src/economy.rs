@@ -1,0 +1,464 @@
+//! The commands that run an economy through a ResourceManager: which there are, and those that are
+//! one request and one table. Longer ones have files of their own. Decides nothing: what is
+//! allowed, and what an amount is, the server says.
+
+mod income;
+mod ledger;
+mod sign;
+mod top;
+
+use crate::failure::{self, Failure};
+use crate::remote::{Client, Server};
+use crate::terminal::{print, said, table, time};
+use clap::{Args, Subcommand};
+use heddle_auth::amount;
+use heddle_auth::query::quoted;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// Of a list of prices, no more are shown than a screen or two hold.
+const HISTORY_MAX: usize = 10_000;
+
+/// What concerns one queue.
+#[derive(Args)]
+pub(crate) struct OfQueue {
+    /// The queue's name or path, such as alice or root.alice.
+    #[arg(value_name = "QUEUE")]
+    queue: String,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// The price of a slot for one allocation interval; needs no secret, but for the history.
+    Price {
+        /// The prices of the intervals that the server remembers, the last so many.
+        #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20")]
+        history: Option<usize>,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// One queue: its account, its slots, its jobs.
+    Info(OfQueue),
+    /// All queues that you may see, one line each.
+    Infos {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Sets what a queue pays per slot and allocation interval.
+    Bid {
+        /// The queue's name or path.
+        queue: String,
+        /// Credits, such as 0.5; at most six decimals.
+        rate: String,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Adds credits to a queue's account (administrators).
+    Budget {
+        /// The queue's name or path.
+        queue: String,
+        /// How many to add, such as +12.
+        #[arg(value_name = "+CREDITS", allow_negative_numbers = true)]
+        more: String,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Adds a queue with an empty account, or removes an account with what is in it
+    /// (administrators).
+    #[command(subcommand)]
+    Queue(QueueCommand),
+    /// Income per hour of each queue and in all, against the number of servers.
+    Income(income::Income),
+    /// What queues had, used and paid in each allocation interval, as CSV, for chargeback.
+    Ledger(ledger::Ledger),
+    /// Parameters that prove who submits a job and bound what it may spend. Asks no server.
+    Sign(sign::Sign),
+    /// Jobs by number, with what each waits for.
+    Jobs {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Why a job waits, what would change that, and what was decided of it lately.
+    Explain {
+        /// The job's number, as `heddle jobs` gives it.
+        #[arg(value_name = "JOB")]
+        job: u32,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Queues, bids, shares and slots in a table that stays up to date.
+    Top(top::Top),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum QueueCommand {
+    /// Adds a queue with an empty account.
+    Add(OfQueue),
+    /// Removes a queue's account; the credits in it are forfeited.
+    Remove(OfQueue),
+}
+
+/// Carries out a command.
+pub(crate) fn main(command: &Command) -> ExitCode {
+    failure::exit(match command {
+        Command::Price { history, server } => price(*history, server),
+        Command::Info(of) => info(of),
+        Command::Infos { server } => infos(server),
+        Command::Bid {
+            queue,
+            rate,
+            server,
+        } => bid(queue, rate, server),
+        Command::Budget {
+            queue,
+            more,
+            server,
+        } => budget(queue, more, server),
+        Command::Queue(QueueCommand::Add(of)) => add(of),
+        Command::Queue(QueueCommand::Remove(of)) => remove(of),
+        Command::Income(income) => income.main(),
+        Command::Ledger(ledger) => ledger.main(),
+        Command::Sign(sign) => sign.main(),
+        Command::Jobs { server } => jobs(server),
+        Command::Explain { job, server } => explain(*job, server),
+        Command::Top(top) => top.main(),
+    })
+}
+
+fn price(history: Option<usize>, server: &Server) -> Result<(), Failure> {
+    let client = Client::new(server)?;
+    let Some(last) = history else {
+        let answer = client.open("price")?;
+        return match server.json {
+            true => print(&answer.shown()),
+            false => print(&format!(
+                "{}\n",
+                crate::terminal::clean(&said(&answer.json["price"]))
+            )),
+        };
+    };
+    let answer = client.get("price/history", &format!("max={HISTORY_MAX}"))?;
+    if server.json {
+        return print(&answer.shown());
+    }
+    let intervals = list(&answer.json["intervals"]);
+    let shown = &intervals[intervals.len().saturating_sub(last)..];
+    let row = |interval: &Value| vec![time(&interval["at_ms"]), said(&interval["price"])];
+    let rows: Vec<Vec<String>> = shown.iter().map(row).collect();
+    print(&table(&["until", "price"], &rows))
+}
+
+/// The queue's place in a path.
+fn at(queue: &str) -> String {
+    format!("queues/{}", quoted(queue))
+}
+
+/// A list of an answer; none if it is something else.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Numbers of pools, as one: `3`, or `3+2` if both have some.
+fn by_pool(pools: &Value) -> String {
+    let numbers: Vec<String> = list(pools)
+        .iter()
+        .enumerate()
+        .filter(|(pool, slots)| *pool == 0 || slots.as_u64() != Some(0))
+        .map(|(_, slots)| said(slots))
+        .collect();
+    match numbers.is_empty() {
+        true => "-".to_string(),
+        false => numbers.join("+"),
+    }
+}
+
+/// A part of the whole, in per cent with one decimal.
+fn per_cent(share: &Value) -> String {
+    let share = share.as_f64();
+    share.map_or("-".to_string(), |share| format!("{:.1}", share * 100.0))
+}
+
+/// The account of a queue, line by line.
+fn account_lines(account: &Value) -> String {
+    let lines = [
+        ("budget", said(&account["budget"])),
+        ("rate", said(&account["rate"])),
+        ("income per hour", said(&account["income_per_hour"])),
+        ("last debit", said(&account["last_debit"])),
+        ("share %", per_cent(&account["share"])),
+        ("slots bought", by_pool(&account["quota"])),
+        ("slots used", said(&account["used_slots"])),
+        ("slots pending", said(&account["pending_slots"])),
+    ];
+    pairs(&lines)
+}
+
+/// Names and values in two columns.
+fn pairs(lines: &[(&str, String)]) -> String {
+    let line =
+        |(name, value): &(&str, String)| format!("{name:<16} {}\n", crate::terminal::clean(value));
+    lines.iter().map(line).collect()
+}
+
+fn info(of: &OfQueue) -> Result<(), Failure> {
+    let answer = Client::new(&of.server)?.get(&at(&of.queue), "")?;
+    if of.server.json {
+        return print(&answer.shown());
+    }
+    let queue = &answer.json;
+    let mut text = pairs(&[("queue", said(&queue["queue"]))]);
+    match queue["account"].is_null() {
+        true => text.push_str("it has no account\n"),
+        false => text.push_str(&account_lines(&queue["account"])),
+    }
+    let scheduling = &queue["scheduling"];
+    if !scheduling.is_null() {
+        text.push_str(&pairs(&[
+            ("jobs", said(&scheduling["jobs"])),
+            ("jobs that may run", said(&scheduling["runnable_jobs"])),
+            ("containers", said(&scheduling["running_containers"])),
+            ("pending", said(&scheduling["pending_containers"])),
+        ]));
+    }
+    print(&text)
+}
+
+fn infos(server: &Server) -> Result<(), Failure> {
+    let answer = Client::new(server)?.get("queues", "")?;
+    match server.json {
+        true => print(&answer.shown()),
+        false => print(&market(&answer.json)),
+    }
+}
+
+/// Queues with what they bid, have and use (DP-35).
+fn market(queues: &Value) -> String {
+    let interval_ms = queues["allocation_interval_ms"].as_u64();
+    let row = |queue: &Value| {
+        let account = &queue["account"];
+        let containers = |key: &str| said(&queue["scheduling"][key]);
+        let of_account = |key: &str, other: &str| match account.is_null() {
+            true => containers(other),
+            false => said(&account[key]),
+        };
+        vec![
+            said(&queue["queue"]),
+            said(&account["budget"]),
+            said(&account["rate"]),
+            per_cent(&account["share"]),
+            by_pool(&account["quota"]),
+            of_account("used_slots", "running_containers"),
+            of_account("pending_slots", "pending_containers"),
+            lasts(account, interval_ms),
+        ]
+    };
+    let rows: Vec<Vec<String>> = list(&queues["queues"]).iter().map(row).collect();
+    let heading = [
+        "queue", "budget", "rate", "share %", "bought", "used", "pending", "lasts",
+    ];
+    table(&heading, &rows)
+}
+
+/// How long the budget lasts if every interval costs what the last one did.
+fn lasts(account: &Value, interval_ms: Option<u64>) -> String {
+    let micro = |key: &str| account[key].as_u64();
+    let (Some(budget), Some(debit)) = (micro("budget_micro"), micro("last_debit_micro")) else {
+        return "-".to_string();
+    };
+    let intervals = budget.checked_div(debit);
+    let ms = intervals
+        .zip(interval_ms)
+        .and_then(|(intervals, ms)| intervals.checked_mul(ms));
+    let Some(seconds) = ms.map(|ms| ms / 1_000) else {
+        return "-".to_string();
+    };
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A number of credits as it may be sent: checked here first, so that a slip costs no request.
+fn credits(name: &str, text: &str) -> Result<String, Failure> {
+    let credits = amount::credits(name, text).map_err(|refusal| {
+        let expected = refusal.to_string();
+        let expected = expected
+            .split_once("expected ")
+            .map(|(_, expected)| expected.to_string());
+        let expected = expected.unwrap_or_default();
+        Failure::usage(format!("`{text}` is no number of credits"), name, expected)
+    })?;
+    Ok(amount::credits_text(credits))
+}
+
+fn bid(queue: &str, rate: &str, server: &Server) -> Result<(), Failure> {
+    let body = json!({"rate": credits("RATE", rate)?});
+    let path = format!("{}/bid", at(queue));
+    let answer = Client::new(server)?.change("PUT", &path, Some(&body))?;
+    match server.json {
+        true => print(&answer.shown()),
+        false => print(&account_lines(&answer.json)),
+    }
+}
+
+fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
+    let Some(more) = more.strip_prefix('+') else {
+        let what = format!("`{more}` has no `+` before it");
+        let remedy = "+CREDITS: a budget can be added to, and not be set or lowered";
+        return Err(Failure::usage(what, "+CREDITS", remedy));
+    };
+    let body = json!({"add": credits("+CREDITS", more)?});
+    let path = format!("{}/budget", at(queue));
+    let answer = Client::new(server)?.change("POST", &path, Some(&body))?;
+    match server.json {
+        true => print(&answer.shown()),
+        false => print(&account_lines(&answer.json)),
+    }
+}
+
+fn add(of: &OfQueue) -> Result<(), Failure> {
+    let body = json!({"queue": of.queue});
+    let answer = Client::new(&of.server)?.change("POST", "queues", Some(&body))?;
+    match of.server.json {
+        true => print(&answer.shown()),
+        false => {
+            let name = crate::terminal::clean(&said(&answer.json["queue"]));
+            print(&format!("{name} added, with nothing in its account\n"))
+        }
+    }
+}
+
+fn remove(of: &OfQueue) -> Result<(), Failure> {
+    let client = Client::new(&of.server)?;
+    let before = client.get(&at(&of.queue), "")?.json;
+    client.change("DELETE", &at(&of.queue), None)?;
+    // There is no body; what was in the account a moment before is worth a word.
+    if of.server.json {
+        return crate::terminal::print_json(&json!({"removed": before}));
+    }
+    let name = crate::terminal::clean(&said(&before["queue"]));
+    let lost = crate::terminal::clean(&said(&before["account"]["budget"]));
+    print(&format!(
+        "{name} removed; {lost} credits that it held are forfeited\n"
+    ))
+}
+
+fn jobs(server: &Server) -> Result<(), Failure> {
+    let client = Client::new(server)?;
+    let mut rows = Vec::new();
+    let mut all = Vec::new();
+    let mut from = 0;
+    loop {
+        let answer = client.get("jobs", &format!("from={from}&max=500"))?;
+        let page = list(&answer.json["jobs"]);
+        all.extend(page.iter().cloned());
+        rows.extend(page.iter().map(job_row));
+        match answer.json["next"].as_u64() {
+            // A page that leads back would be read for ever.
+            Some(next) if next > from => from = next,
+            _ if server.json => {
+                return crate::terminal::print_json(&json!({
+                    "jobs": all, "next": null, "now_ms": answer.json["now_ms"],
+                }));
+            }
+            _ => break,
+        }
+    }
+    print(&table(
+        &["job", "queue", "running", "done", "waits for"],
+        &rows,
+    ))
+}
+
+fn job_row(job: &Value) -> Vec<String> {
+    let sum = |key: &str| {
+        list(&job[key])
+            .iter()
+            .filter_map(Value::as_u64)
+            .sum::<u64>()
+    };
+    vec![
+        said(&job["job"]),
+        said(&job["queue"]),
+        sum("running").to_string(),
+        sum("done").to_string(),
+        said(&job["waits_for"]),
+    ]
+}
+
+fn explain(job: u32, server: &Server) -> Result<(), Failure> {
+    let answer = Client::new(server)?.get(&format!("explain/{job}"), "")?;
+    if server.json {
+        return print(&answer.shown());
+    }
+    let job = &answer.json;
+    let mut text = pairs(&[("job", said(&job["job"])), ("queue", said(&job["queue"]))]);
+    let waits = list(&job["waits"]);
+    if waits.is_empty() {
+        text.push_str("it waits for nothing\n");
+    }
+    for wait in waits {
+        let line = format!(
+            "{} (since {})",
+            said(&wait["sentence"]),
+            time(&wait["since_ms"])
+        );
+        text.push_str(&format!("{}\n", crate::terminal::clean(&line)));
+    }
+    let row = |entry: &Value| {
+        let words = match entry["sentence"].is_string() {
+            true => said(&entry["sentence"]),
+            false => said(&entry["reason"]),
+        };
+        vec![
+            time(&entry["at_ms"]),
+            said(&entry["stage"]),
+            said(&entry["what"]),
+            words,
+        ]
+    };
+    let rows: Vec<Vec<String>> = list(&job["trace"]).iter().map(row).collect();
+    if !rows.is_empty() {
+        text.push('\n');
+        text.push_str(&table(&["at", "stage", "what", "why"], &rows));
+    }
+    print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_lasts_as_many_intervals_as_it_pays() {
+        let account =
+            |budget: u64, debit: u64| json!({"budget_micro": budget, "last_debit_micro": debit});
+        // 88 credits at 3 an interval of 20 s: 29 intervals, 580 s, nine minutes and more.
+        assert_eq!(lasts(&account(88_000_000, 3_000_000), Some(20_000)), "9m");
+        assert_eq!(lasts(&account(5_000_000, 1_000_000), Some(20_000)), "100s");
+        // 6,000 intervals of 60 s are 100 hours; ten times as much is 41 days and 16 hours.
+        assert_eq!(lasts(&account(6_000, 1), Some(60_000)), "4d");
+        assert_eq!(lasts(&account(60_000, 1), Some(60_000)), "41d");
+        assert_eq!(lasts(&account(600, 1), Some(60_000)), "10h");
+        for (account, interval) in [
+            (account(1, 0), Some(1)),
+            (account(1, 1), None),
+            (account(u64::MAX, 1), Some(u64::MAX)),
+            (Value::Null, Some(1)),
+        ] {
+            assert_eq!(lasts(&account, interval), "-");
+        }
+    }
+
+    #[test]
+    fn slots_of_one_pool_are_one_number() {
+        assert_eq!(by_pool(&json!([3, 0])), "3");
+        assert_eq!(by_pool(&json!([3, 2])), "3+2");
+        assert_eq!(by_pool(&json!([0, 0])), "0");
+        assert_eq!(by_pool(&Value::Null), "-");
+    }
+}

@@ -1,0 +1,227 @@
+//! `heddle top`: the market as it goes on. In a terminal a screen that is drawn again and again,
+//! until a key ends it; elsewhere a plain table each time. Changes nothing.
+
+use super::{list, market};
+use crate::failure::Failure;
+use crate::remote::{Client, Server};
+use crate::terminal::{clean, clean_json, print, said, time};
+use clap::Args;
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{cursor, event, execute, queue, style, terminal};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write, stdout};
+use std::time::{Duration, Instant};
+
+/// More often, and the server would give the same report.
+const LEAST: Duration = Duration::from_millis(500);
+
+#[derive(Args)]
+pub(crate) struct Top {
+    /// Once, as a plain table.
+    #[arg(long)]
+    once: bool,
+    /// How often the table is brought up to date.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(value_parser = humantime::parse_duration)]
+    every: Duration,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// What is shown.
+struct Seen {
+    price: Value,
+    queues: Value,
+}
+
+impl Seen {
+    fn now(client: &Client) -> Result<Seen, Failure> {
+        Ok(Seen {
+            price: client.open("price")?.json,
+            queues: client.get("queues", "")?.json,
+        })
+    }
+
+    fn head(&self) -> String {
+        let sum = |key: &str| -> u64 {
+            let accounts = list(&self.queues["queues"])
+                .iter()
+                .map(|queue| &queue["account"]);
+            accounts.filter_map(|account| account[key].as_u64()).sum()
+        };
+        let head = format!(
+            "{}  price {}  slots used {}, pending {}",
+            time(&self.queues["now_ms"]),
+            said(&self.price["price"]),
+            sum("used_slots"),
+            sum("pending_slots"),
+        );
+        clean(&head)
+    }
+
+    fn plain(&self) -> String {
+        format!("{}\n\n{}", self.head(), market(&self.queues))
+    }
+
+    fn json(&self) -> String {
+        let both = json!({"price": self.price, "queues": self.queues});
+        format!("{}\n", clean_json(&both.to_string()))
+    }
+}
+
+impl Top {
+    pub(crate) fn main(&self) -> Result<(), Failure> {
+        let client = Client::new(&self.server)?;
+        let first = Seen::now(&client)?;
+        if stdout().is_terminal() && !self.once && !self.server.json {
+            return self
+                .live(&client, first)
+                .map_err(|error| Failure::output(&error));
+        }
+        let mut seen = first;
+        loop {
+            let text = if self.server.json {
+                seen.json()
+            } else {
+                seen.plain()
+            };
+            print(&text)?;
+            if self.once {
+                return Ok(());
+            }
+            std::thread::sleep(self.every.max(LEAST));
+            if !self.server.json {
+                print("\n")?;
+            }
+            seen = Seen::now(&client)?;
+        }
+    }
+
+    /// Draws until a key ends it. A server that cannot be reached for a while is waited for.
+    fn live(&self, client: &Client, first: Seen) -> std::io::Result<()> {
+        let screen = Screen::open()?;
+        let mut seen = first;
+        let mut trouble = None;
+        loop {
+            draw(&seen, trouble.as_ref())?;
+            let due = Instant::now() + self.every.max(LEAST);
+            while let Some(left) = due.checked_duration_since(Instant::now()) {
+                if event::poll(left)? {
+                    match event::read()? {
+                        Event::Key(key) if ends(&key) => {
+                            drop(screen);
+                            return Ok(());
+                        }
+                        Event::Resize(..) => draw(&seen, trouble.as_ref())?,
+                        _ => {}
+                    }
+                }
+            }
+            match Seen::now(client) {
+                Ok(now) => (seen, trouble) = (now, None),
+                Err(failure) => trouble = Some(failure),
+            }
+        }
+    }
+}
+
+/// q, Escape, and, as keys no longer make signals, Control-C and Control-D.
+fn ends(key: &KeyEvent) -> bool {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    key.kind == KeyEventKind::Press
+        && match key.code {
+            KeyCode::Esc => true,
+            KeyCode::Char('q') => true,
+            KeyCode::Char('c' | 'd') => control,
+            _ => false,
+        }
+}
+
+/// A terminal that is ours for a while, and given back however that ends.
+struct Screen;
+
+impl Screen {
+    fn open() -> std::io::Result<Screen> {
+        terminal::enable_raw_mode()?;
+        let screen = Screen;
+        execute!(stdout(), EnterAlternateScreen, cursor::Hide)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = execute!(stdout(), cursor::Show, LeaveAlternateScreen);
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+fn draw(seen: &Seen, trouble: Option<&Failure>) -> std::io::Result<()> {
+    let (columns, rows) = terminal::size()?;
+    let lines = frame(seen, trouble, usize::from(columns), usize::from(rows));
+    let mut out = stdout().lock();
+    queue!(out, cursor::MoveTo(0, 0), Clear(ClearType::All))?;
+    for (row, line) in (0..).zip(&lines) {
+        queue!(out, cursor::MoveTo(0, row), style::Print(line))?;
+    }
+    out.flush()
+}
+
+/// The lines of a screen of that size: no line too long, none too many, the last about keys.
+fn frame(seen: &Seen, trouble: Option<&Failure>, columns: usize, rows: usize) -> Vec<String> {
+    let foot = match trouble {
+        None => "q ends".to_string(),
+        Some(failure) => format!("as it was; now: {}   (q ends)", clean(&failure.what)),
+    };
+    let mut lines: Vec<String> = seen.plain().lines().map(String::from).collect();
+    let room = rows.saturating_sub(1);
+    if lines.len() > room {
+        let more = lines.len() - room.saturating_sub(1);
+        lines.truncate(room.saturating_sub(1));
+        lines.push(format!("... and {more} more; a higher window shows them"));
+    }
+    lines.push(foot);
+    lines.truncate(rows);
+    let cut = |line: &String| line.chars().take(columns).collect();
+    lines.iter().map(cut).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(queues: usize) -> Seen {
+        let row = |i: usize| json!({"queue": format!("root.q{i}\u{1b}[2J"), "account": null});
+        Seen {
+            price: json!({"price": "0.5"}),
+            queues: json!({"queues": (0..queues).map(row).collect::<Vec<_>>(), "now_ms": 0}),
+        }
+    }
+
+    #[test]
+    fn a_frame_fits_its_window_whatever_that_is() {
+        for (columns, rows) in [(80, 24), (10, 3), (1, 1), (0, 0), (300, 200)] {
+            let lines = frame(&seen(50), None, columns, rows);
+            assert!(lines.len() <= rows, "{columns}x{rows}");
+            assert!(lines.iter().all(|line| line.chars().count() <= columns));
+            assert!(!lines.concat().contains('\u{1b}'));
+        }
+        // Head, blank, heading and 50 queues are 53 lines; 22 of them and a word about the other
+        // 31 leave the 24th for the keys.
+        let lines = frame(&seen(50), None, 80, 24);
+        assert_eq!(lines.len(), 24);
+        assert!(lines[22].starts_with("... and 31 more"), "{}", lines[22]);
+        assert_eq!(lines[23], "q ends");
+    }
+
+    #[test]
+    fn what_is_wrong_stands_at_the_foot() {
+        let trouble = Failure::usage("gone\u{7}", "", "");
+        let lines = frame(&seen(1), Some(&trouble), 80, 24);
+        assert_eq!(
+            lines.last().unwrap(),
+            "as it was; now: gone\\u{7}   (q ends)"
+        );
+    }
+}

@@ -1,0 +1,325 @@
+//! The way to a ResourceManager: where it is, who asks, requests signed with version 2, and what
+//! is made of answers, of which none is trusted. Plain HTTP only, and no proxy from the
+//! environment; knows no command.
+
+mod address;
+pub(crate) mod secret;
+
+use crate::failure::{Failure, Kind};
+use crate::terminal::clean_json;
+use address::Address;
+use clap::Args;
+use heddle_auth::canonical::{Body, Signed, Validity};
+use heddle_auth::{Secret, v2};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use ureq::http;
+
+/// Under which everything is.
+const BASE: &str = "/heddle/v1/";
+/// An answer is no longer than this.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// How long a signature is good for: longer than an answer takes.
+const VALID_MS: u64 = 60_000;
+/// What a usual answer holds of ours.
+const NO_HEDDLE: &str = "a ResourceManager with Heddle, at the address of its web interface";
+
+/// Who asks.
+#[derive(Args, Clone)]
+pub(crate) struct Who {
+    /// In whose name: the user's name in the ACL file.
+    #[arg(long, env = "HEDDLE_USER", value_name = "NAME")]
+    user: Option<String>,
+    /// The file with the user's secret in its first line, which nobody else may read (mode 600).
+    /// Without one, the secret is taken from the environment, HEDDLE_SECRET.
+    #[arg(long, env = "HEDDLE_SECRET_FILE", value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+impl Who {
+    /// The user and the secret.
+    pub(crate) fn known(&self) -> Result<(String, Secret), Failure> {
+        let user = self.user.clone().filter(|user| !user.is_empty());
+        let user = user.ok_or_else(|| {
+            let remedy = "--user NAME, or HEDDLE_USER in the environment";
+            Failure::usage("in whose name is not said", "user", remedy)
+        })?;
+        Ok((user, secret::read(self.secret_file.as_deref())?))
+    }
+}
+
+/// Which ResourceManager, and who asks.
+#[derive(Args, Clone)]
+pub(crate) struct Server {
+    /// The ResourceManager's web address, http://HOST:PORT. For https, use the near end of a
+    /// tunnel or of a proxy.
+    #[arg(long, env = "HEDDLE_URL", value_name = "URL")]
+    #[arg(default_value = "http://localhost:8088")]
+    url: String,
+    #[command(flatten)]
+    who: Who,
+    /// How long to wait for an answer, such as 10s or 500ms.
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(value_parser = humantime::parse_duration)]
+    timeout: Duration,
+    /// Print the server's JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// An answer that says yes.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// As it was sent, for printing.
+    pub(crate) text: String,
+    /// Null if there is no body.
+    pub(crate) json: Value,
+}
+
+impl Answer {
+    /// As it was sent, but for what a terminal would obey.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = clean_json(&self.text);
+        if !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+        shown
+    }
+}
+
+/// A ResourceManager.
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    address: Address,
+    timeout: Duration,
+    who: Who,
+    /// Read when it is needed first.
+    known: std::cell::OnceCell<(String, Secret)>,
+}
+
+/// A request, before it is signed.
+struct Asked<'a> {
+    method: &'a str,
+    path: String,
+    query: String,
+    body: Option<String>,
+    signed: bool,
+}
+
+impl Client {
+    pub(crate) fn new(server: &Server) -> Result<Client, Failure> {
+        if server.timeout.is_zero() {
+            let remedy = "a time such as 10s";
+            return Err(Failure::usage(
+                "there is no time to wait",
+                "--timeout",
+                remedy,
+            ));
+        }
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(server.timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent(concat!("heddle/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Client {
+            agent: config.new_agent(),
+            address: Address::read(&server.url)?,
+            timeout: server.timeout,
+            who: server.who.clone(),
+            known: std::cell::OnceCell::new(),
+        })
+    }
+
+    /// Asks what anybody may know.
+    pub(crate) fn open(&self, path: &str) -> Result<Answer, Failure> {
+        self.ask(&Asked {
+            method: "GET",
+            path: path.to_string(),
+            query: String::new(),
+            body: None,
+            signed: false,
+        })
+    }
+
+    /// Asks, signed.
+    pub(crate) fn get(&self, path: &str, query: &str) -> Result<Answer, Failure> {
+        self.ask(&Asked {
+            method: "GET",
+            path: path.to_string(),
+            query: query.to_string(),
+            body: None,
+            signed: true,
+        })
+    }
+
+    /// Changes something, signed.
+    pub(crate) fn change(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
+        self.ask(&Asked {
+            method,
+            path: path.to_string(),
+            query: String::new(),
+            body: body.map(Value::to_string),
+            signed: true,
+        })
+    }
+
+    fn ask(&self, asked: &Asked<'_>) -> Result<Answer, Failure> {
+        let path = format!("{BASE}{}", asked.path);
+        let target = match asked.query.is_empty() {
+            true => path.clone(),
+            false => format!("{path}?{}", asked.query),
+        };
+        let at = format!("{} {}{target}", asked.method, self.address);
+        let mut request = http::Request::builder()
+            .method(asked.method)
+            .uri(format!("{}{target}", self.address))
+            .header("Accept", "application/json");
+        if asked.signed {
+            request = request.header("Authorization", self.signature(asked, &path)?);
+        }
+        let sent = match &asked.body {
+            None => request.body(()).map(|request| self.agent.run(request)),
+            Some(body) => request
+                .header("Content-Type", "application/json")
+                .body(body.as_bytes())
+                .map(|request| self.agent.run(request)),
+        };
+        let sent = sent.map_err(|error| {
+            let remedy = "names that fit into a request";
+            Failure::usage(error.to_string(), at.as_str(), remedy)
+        })?;
+        let is_change = asked.method != "GET";
+        let mut response = sent.map_err(|error| self.no_answer(&error, &at, is_change))?;
+        let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+        let body = body.read_to_vec();
+        let body = body.map_err(|error| self.no_answer(&error, &at, is_change))?;
+        if response.headers().get("Heddle-Stored").is_some() && response.status().is_success() {
+            eprintln!("heddle: in force; it is written down when the store can be reached again");
+        }
+        judged(&response, body, &at)
+    }
+
+    fn signature(&self, asked: &Asked<'_>, path: &str) -> Result<String, Failure> {
+        if self.known.get().is_none() {
+            let _ = self.known.set(self.who.known()?);
+        }
+        let (user, secret) = self.known.get().expect("it was just set");
+        let signed = Signed {
+            method: asked.method,
+            path,
+            query: &asked.query,
+            body: Body::of(asked.body.as_deref().unwrap_or("").as_bytes()),
+        };
+        Ok(v2::header(secret, user, &signed, &validity(VALID_MS)?))
+    }
+
+    /// The server is not there, or does not speak as one.
+    fn no_answer(&self, error: &ureq::Error, at: &str, is_change: bool) -> Failure {
+        let (what, remedy) = match error {
+            ureq::Error::Timeout(_) => (
+                format!(
+                    "no answer within {}",
+                    humantime::format_duration(self.timeout)
+                ),
+                "a server that answers, or a longer --timeout",
+            ),
+            ureq::Error::BodyExceedsLimit(_) => (
+                format!("the answer is longer than {ANSWER_BYTES_MAX} bytes"),
+                NO_HEDDLE,
+            ),
+            ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
+                (format!("the answer is not HTTP: {error}"), NO_HEDDLE)
+            }
+            other => (
+                format!("not reachable: {other}"),
+                "a ResourceManager that runs there; check --url or HEDDLE_URL",
+            ),
+        };
+        let what = match is_change {
+            true => {
+                format!("{what}; whether it was done is not known, so look before repeating it")
+            }
+            false => what,
+        };
+        Failure::new(Kind::Unreachable, what, at, remedy)
+    }
+}
+
+/// What an answer says: yes, no, or nothing that can be understood.
+fn judged(
+    response: &http::Response<ureq::Body>,
+    body: Vec<u8>,
+    at: &str,
+) -> Result<Answer, Failure> {
+    let status = response.status();
+    if status.is_redirection() {
+        let location = response.headers().get("Location");
+        let location = location
+            .and_then(|to| to.to_str().ok())
+            .unwrap_or("nowhere");
+        let what = format!("it answers {status} and points to {location}");
+        let remedy =
+            "the active ResourceManager's own address in --url: requests are not passed on";
+        return Err(Failure::new(Kind::Unreachable, what, at, remedy));
+    }
+    let text = String::from_utf8(body).ok();
+    let json = text.as_deref().and_then(|text| match text.is_empty() {
+        true => Some(Value::Null),
+        false => serde_json::from_str::<Value>(text).ok(),
+    });
+    let (Some(text), Some(json)) = (text, json) else {
+        let what = format!(
+            "the answer is not Heddle's (HTTP status {})",
+            status.as_u16()
+        );
+        return Err(Failure::new(Kind::Unreachable, what, at, NO_HEDDLE));
+    };
+    if status.is_success() {
+        return Ok(Answer { text, json });
+    }
+    let error = &json["error"];
+    let Some(what) = error["what"].as_str() else {
+        let what = format!("HTTP status {}, without a reason", status.as_u16());
+        return Err(Failure::new(Kind::Unreachable, what, at, NO_HEDDLE));
+    };
+    // 503: the engine is being made anew, or this is not the active one. Anything else is a no.
+    let kind = match status.as_u16() {
+        502..=504 => Kind::Unreachable,
+        _ => Kind::Refused,
+    };
+    let part = error["where"].as_str().unwrap_or("request");
+    let remedy = error["expected"].as_str().unwrap_or("");
+    Err(Failure::new(kind, what, format!("{part}, {at}"), remedy))
+}
+
+/// A signature of now, with a nonce that nobody can guess.
+pub(crate) fn validity(valid_ms: u64) -> Result<Validity, Failure> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| {
+        let remedy = "a system that gives random numbers";
+        Failure::new(Kind::Refused, error.to_string(), "nonce", remedy)
+    })?;
+    let timestamp_ms = now_ms();
+    Ok(Validity {
+        timestamp_ms,
+        expires_ms: timestamp_ms.saturating_add(valid_ms),
+        nonce: random.iter().map(|byte| format!("{byte:02x}")).collect(),
+    })
+}
+
+/// Milliseconds since 1970 by this machine's clock.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}

@@ -1,0 +1,167 @@
+//! Text for people: tables, and names that somebody else chose, made harmless. A server's answer
+//! may hold any character; none that moves a cursor, changes colours or turns the direction of
+//! writing leaves this file. Asks nothing of the terminal itself.
+
+use crate::failure::Failure;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write};
+
+/// Characters that show nothing, but change how a terminal shows what follows, or hide that two
+/// texts differ: control characters, marks of direction, spaces without width, tags.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A text in one line: every harmful character as its number, `\u{1b}`.
+pub(crate) fn clean(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_harmful(c) {
+            true => cleaned.extend(c.escape_unicode()),
+            false => cleaned.push(c),
+        }
+    }
+    cleaned
+}
+
+/// JSON that a server sent, with the same meaning byte by byte, but for a terminal: outside of
+/// texts there can be white space only, and in texts escapes say the same.
+pub(crate) fn clean_json(json: &str) -> String {
+    let mut cleaned = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => cleaned.push(c),
+            '\r' | '\t' => cleaned.push(' '),
+            c if is_harmful(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(cleaned, "\\u{unit:04x}");
+                }
+            }
+            c => cleaned.push(c),
+        }
+    }
+    cleaned
+}
+
+/// Writes to standard output. A reader that has seen enough, such as `head`, is no fault.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        written => written.map_err(|error| Failure::output(&error)),
+    }
+}
+
+/// Writes a JSON value of our own making, in lines.
+pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&clean_json(&format!("{value:#}\n")))
+}
+
+/// Rows under a heading, in columns as wide as they need; columns of numbers to the right.
+pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| clean(cell)).collect())
+        .collect();
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+    let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max();
+    let mut text = String::new();
+    let mut line = |row: Vec<&str>| {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let wide = heading[column].len().max(width(column).unwrap_or(0));
+            match cells(column).all(|cell| is_number(cell)) {
+                true => line.push_str(&format!("{cell:>wide$}  ")),
+                false => line.push_str(&format!("{cell:<wide$}  ")),
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(heading.to_vec());
+    for row in &rows {
+        line(row.iter().map(String::as_str).collect());
+    }
+    text
+}
+
+fn is_number(cell: &str) -> bool {
+    !cell.is_empty()
+        && cell
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b"+-./%".contains(&byte))
+}
+
+/// What a key of an answer says, as text: numbers and texts as they are, nothing as `-`.
+pub(crate) fn said(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_string(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_string(),
+        Value::Bool(false) => "no".to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// A time of day in UTC, from milliseconds since 1970.
+pub(crate) fn time(value: &Value) -> String {
+    let time = value
+        .as_u64()
+        .and_then(|ms| std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(ms)));
+    // Beyond the year 9999 there is no such text.
+    let in_range = time.filter(|_| value.as_u64().is_some_and(|ms| ms < 253_402_300_800_000));
+    match in_range {
+        Some(time) => humantime::format_rfc3339_seconds(time).to_string(),
+        None => said(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let hostile = "a\u{1b}[2J\u{9b}31m\r\n\u{7}\u{202e}b\u{200b}\u{7f}\u{e0041}c";
+        let cleaned = clean(hostile);
+        assert_eq!(
+            cleaned,
+            "a\\u{1b}[2J\\u{9b}31m\\u{d}\\u{a}\\u{7}\\u{202e}b\\u{200b}\\u{7f}\\u{e0041}c"
+        );
+        assert_eq!(clean("root.\u{e9}\u{4e2d} x"), "root.\u{e9}\u{4e2d} x");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let sent = "{\"a\":\r\n\t\"\u{9b}31m\u{202e}\u{7f}\u{e0041}\\u001b\"}";
+        let shown = clean_json(sent);
+        assert!(
+            !shown.chars().any(|c| is_harmful(c) && c != '\n'),
+            "{shown}"
+        );
+        let values: [Value; 2] = [sent, &shown].map(|text| serde_json::from_str(text).unwrap());
+        assert_eq!(values[0], values[1]);
+    }
+
+    #[test]
+    fn columns_of_numbers_stand_to_the_right() {
+        let rows = [["a", "10", "x"], ["bcd", "-", "yz"]].map(|row| row.map(String::from).to_vec());
+        let expected = "queue   n  what\na      10  x\nbcd     -  yz\n";
+        assert_eq!(table(&["queue", "n", "what"], &rows), expected);
+    }
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        // date -u -d @1700000000
+        assert_eq!(time(&json!(1_700_000_000_999_u64)), "2023-11-14T22:13:20Z");
+        assert_eq!(time(&json!(u64::MAX)), u64::MAX.to_string());
+        assert_eq!(time(&Value::Null), "-");
+    }
+}

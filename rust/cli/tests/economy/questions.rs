@@ -1,0 +1,141 @@
+//! Commands that ask and change nothing.
+
+use crate::site::{Site, words};
+use serde_json::json;
+
+#[test]
+fn the_price_needs_no_secret() {
+    let site = Site::market();
+    let mut command = crate::site::heddle(&["price", "--url", &site.url()]);
+    let output = command.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // The sum of the bids, 2 and 1.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n");
+    assert_eq!(site.json("alice", &["price"])["price_micro"], 3_000_000);
+    assert!(
+        site.heard()
+            .iter()
+            .all(|heard| heard.authorization.is_none())
+    );
+}
+
+#[test]
+fn prices_over_time() {
+    let site = Site::market();
+    site.until(40_500);
+    let said = site.said("alice", &["price", "--history"]);
+    // Intervals end at the first tick, at 20.5 s and at 40.5 s; the last two are asked for below.
+    assert_eq!(said.lines().count(), 4, "{said}");
+    assert!(
+        said.lines().skip(1).all(|line| line.ends_with("Z      3")),
+        "{said}"
+    );
+    let last = site.said("alice", &["price", "--history", "2"]);
+    assert_eq!(last.lines().count(), 3, "{last}");
+    let intervals = &site.json("alice", &["price", "--history"])["intervals"];
+    assert_eq!(intervals[2]["at_ms"], site.started_ms + 40_500);
+}
+
+#[test]
+fn a_queue_and_its_account() {
+    let site = Site::market();
+    site.until(20_500);
+    let said = site.said("alice", &["info", "alice"]);
+    assert_eq!(words(&said, "queue"), ["queue", "root.alice"]);
+    // The first interval begins at the first tick, so 20 s are paid: 100, and an income of
+    // 7.2 / 3600 * 20, less 16 for eight slots at 2.
+    assert_eq!(words(&said, "budget"), ["budget", "84.04"]);
+    assert_eq!(words(&said, "rate"), ["rate", "2"]);
+    assert_eq!(words(&said, "income per hour").last(), Some(&"7.2"));
+    assert_eq!(words(&said, "last debit").last(), Some(&"16"));
+    assert_eq!(words(&said, "share %").last(), Some(&"66.7"));
+    assert_eq!(words(&said, "slots bought").last(), Some(&"8"));
+    assert_eq!(words(&said, "slots used").last(), Some(&"8"));
+    assert_eq!(words(&said, "slots pending").last(), Some(&"12"));
+    let json = site.json("alice", &["info", "root.alice"]);
+    assert_eq!(json["account"]["budget_micro"], 84_040_000);
+    assert_eq!(site.account("root.alice")["budget_micro"], 84_040_000);
+    let refused = site.refused(1, "alice", &["info", "bob"]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
+    let refused = site.refused(1, "root", &["info", "nobody"]);
+    assert!(refused.contains("there is no such queue"), "{refused}");
+    assert!(refused.contains("GET queues lists them"), "{refused}");
+}
+
+#[test]
+fn all_queues_of_an_administrator_and_the_own_of_a_user() {
+    let site = Site::market();
+    site.until(20_500);
+    let said = site.said("root", &["infos"]);
+    // 84.04 credits pay 5 intervals of 16, which are 100 s. Bob's 1000 + 0.02 - 4
+    // pay 249 intervals of 4, which are 4,980 s: 83 minutes.
+    let alice = ["root.alice", "84.04", "2", "66.7", "8", "8", "12", "100s"];
+    let bob = ["root.bob", "996.02", "1", "33.3", "4", "4", "6", "83m"];
+    assert_eq!(words(&said, "root.alice"), alice);
+    assert_eq!(words(&said, "root.bob"), bob);
+    let own = site.said("bob", &["infos"]);
+    assert!(own.contains("root.bob") && !own.contains("alice"), "{own}");
+    let json = site.json("bob", &["infos"]);
+    assert_eq!(json["allocation_interval_ms"], 20_000);
+}
+
+#[test]
+fn income_against_servers() {
+    let site = Site::market();
+    // 7.2 + 3.6 = 10.8 credits an hour: 90 % of twelve slots.
+    let said = site.said("root", &["income"]);
+    assert_eq!(words(&said, "root.alice"), ["root.alice", "7.2", "60.0"]);
+    assert_eq!(words(&said, "root.bob"), ["root.bob", "3.6", "30.0"]);
+    assert_eq!(words(&said, "in all"), ["in", "all", "10.8", "90.0"]);
+    assert!(said.contains("% of 12 slots"), "{said}");
+    let json = site.json("root", &["income", "--servers", "11"]);
+    assert_eq!(json["exceeds"], false);
+    assert_eq!(json["servers"], 11);
+    let more = site.run("root", &["income", "--servers", "10"]);
+    assert_eq!(more.status.code(), Some(0));
+    let warning = String::from_utf8_lossy(&more.stderr);
+    assert!(
+        warning.contains("10.8 credits per hour are more than 10 servers"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn jobs_and_why_they_wait() {
+    let site = Site::market();
+    let said = site.said("root", &["jobs"]);
+    assert_eq!(words(&said, "  1  ")[..4], ["1", "root.alice", "8", "0"]);
+    assert_eq!(words(&said, "  2  ")[..4], ["2", "root.bob", "4", "0"]);
+    let jobs = site.json("alice", &["jobs"]);
+    assert_eq!(jobs["jobs"].as_array().map(Vec::len), Some(1));
+    let sentence = jobs["jobs"][0]["waits_for"]
+        .as_str()
+        .expect("12 of its maps wait");
+    let explained = site.said("alice", &["explain", "1"]);
+    assert!(explained.contains(sentence), "{explained}");
+    let granted = explained.lines().filter(|line| line.contains("granted"));
+    assert_eq!(granted.count(), 8, "{explained}");
+    assert_eq!(site.json("alice", &["explain", "1"])["queue"], "root.alice");
+    let refused = site.refused(1, "alice", &["explain", "2"]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
+    let refused = site.refused(1, "alice", &["explain", "77"]);
+    assert!(refused.contains("there is no such job"), "{refused}");
+    site.refused(2, "alice", &["explain", "application_1_0001"]);
+}
+
+#[test]
+fn top_once_and_not_in_a_terminal() {
+    let site = Site::market();
+    site.until(20_500);
+    let said = site.said("root", &["top", "--once"]);
+    let head = said.lines().next().expect("a head");
+    assert!(
+        head.ends_with("price 3  slots used 12, pending 18"),
+        "{head}"
+    );
+    assert_eq!(words(&said, "root.bob")[1], "996.02");
+    let json = site.json("root", &["top", "--once"]);
+    assert_eq!(json["price"]["price"], json!("3"));
+    assert_eq!(json["queues"]["queues"][0]["queue"], "root");
+    assert!(!said.contains('\u{1b}'));
+}

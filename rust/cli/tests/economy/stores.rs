@@ -1,0 +1,145 @@
+//! `heddle store migrate` and `heddle import-budget`: what they refuse, and what they leave alone.
+//! A store that was really moved is in `ledger`.
+
+use crate::site::{failed, file, heddle};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+fn run(arguments: &[&str]) -> Output {
+    heddle(arguments).output().expect("it starts")
+}
+
+fn place(kind: &str, folder: &Path, name: &str) -> String {
+    format!("{kind}:{}", folder.join(name).display())
+}
+
+fn said(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn a_budget_file_becomes_accounts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let budgets = file(
+        &folder.path().join("budget"),
+        "alice 100 0.5\nroot.bob 7.25 2\n",
+        0o644,
+    );
+    let budgets = budgets.display().to_string();
+    for kind in ["sqlite", "file"] {
+        let place = place(kind, folder.path(), kind);
+        let text = said(&run(&["import-budget", &budgets, "--store", &place]));
+        assert!(text.starts_with("2 accounts imported"), "{text}");
+        let book = heddle_store::open(&place, None)
+            .expect("a place")
+            .load()
+            .expect("it is there");
+        book.check().expect("grants - debits = budgets");
+        let alice = &book.accounts["root.alice"];
+        assert_eq!(
+            (alice.budget.micro(), alice.rate.micro()),
+            (100_000_000, 500_000)
+        );
+        assert_eq!(book.accounts["root.bob"].budget.micro(), 7_250_000);
+        // Again, it would give the same credits twice.
+        let again = failed(1, &run(&["import-budget", &budgets, "--store", &place]));
+        assert!(
+            again.contains("line 1: queue root.alice has an account already"),
+            "{again}"
+        );
+        assert!(again.contains("nothing was imported"), "{again}");
+        let skipped = [
+            "import-budget",
+            &budgets,
+            "--store",
+            &place,
+            "--skip-faulty",
+            "--json",
+        ];
+        let json: Value = serde_json::from_str(&said(&run(&skipped))).expect("JSON");
+        assert_eq!(
+            (&json["accounts"], &json["skipped_lines"]),
+            (&0.into(), &2.into())
+        );
+        let after = heddle_store::open(&place, None).expect("a place").load();
+        assert_eq!(after.expect("it is there"), book);
+    }
+}
+
+#[test]
+fn lines_that_are_wrong_are_named_and_nothing_is_imported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "alice 100 0.5\nbob NaN 1\ncarol\ndave 1 2\u{1b}[2J\n";
+    let budgets = file(&folder.path().join("budget"), text, 0o644)
+        .display()
+        .to_string();
+    let place = place("sqlite", folder.path(), "economy");
+    let refused = failed(1, &run(&["import-budget", &budgets, "--store", &place]));
+    for line in ["line 2", "line 3", "line 4", "--skip-faulty"] {
+        assert!(refused.contains(line), "{line}: {refused}");
+    }
+    assert!(!refused.contains('\u{1b}'), "{refused:?}");
+    let book = heddle_store::open(&place, None)
+        .expect("a place")
+        .load()
+        .expect("it is there");
+    assert!(book.accounts.is_empty());
+    let output = run(&[
+        "import-budget",
+        &budgets,
+        "--store",
+        &place,
+        "--skip-faulty",
+    ]);
+    assert!(said(&output).starts_with("1 accounts imported"));
+}
+
+#[test]
+fn places_that_are_none_and_stores_that_are_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let to = place("sqlite", folder.path(), "to");
+    let refused = failed(2, &run(&["store", "migrate", "mysql:x", &to]));
+    assert!(refused.contains("sqlite:FILE"), "{refused}");
+    // Never used: more likely a slip.
+    let refused = failed(
+        1,
+        &run(&["store", "migrate", &place("file", folder.path(), "no"), &to]),
+    );
+    assert!(refused.contains("is its name right?"), "{refused}");
+    let nowhere = "sqlite:/nowhere/at/all/economy";
+    let refused = failed(3, &run(&["store", "migrate", nowhere, &to]));
+    assert!(refused.contains("/nowhere/at/all"), "{refused}");
+    let missing = failed(
+        2,
+        &run(&["import-budget", "/nowhere/budget", "--store", &to]),
+    );
+    assert!(missing.contains("/nowhere/budget"), "{missing}");
+    failed(2, &run(&["store"]));
+}
+
+#[test]
+fn passwords_are_in_files_that_nobody_else_may_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = file(&folder.path().join("open"), "a-password\n", 0o644)
+        .display()
+        .to_string();
+    let closed = file(&folder.path().join("closed"), "a-password\n", 0o600)
+        .display()
+        .to_string();
+    let to = place("sqlite", folder.path(), "to");
+    // Nobody listens on port 1.
+    let from = "postgres://heddle@127.0.0.1:1/heddle";
+    let migrate = |file: &str| run(&["store", "migrate", from, &to, "--from-password-file", file]);
+    let refused = failed(2, &migrate(&open));
+    assert!(
+        refused.contains("mode 0644") && refused.contains("chmod 600"),
+        "{refused}"
+    );
+    let refused = failed(3, &migrate(&closed));
+    assert!(refused.contains("unavailable"), "{refused}");
+    assert!(!refused.contains("a-password"), "{refused}");
+    assert!(!fs::exists(folder.path().join("to")).expect("it can be looked at"));
+}

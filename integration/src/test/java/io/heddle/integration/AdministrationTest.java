@@ -7,10 +7,6 @@ import static org.junit.Assert.assertNull;
 
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
-import java.io.File;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
@@ -43,12 +39,12 @@ public class AdministrationTest {
       yarn.start();
       assertNull(yarn.getQueueInfo("root.fresh"));
 
-      write(cluster, AFTER);
+      cluster.configureEngine(AFTER);
       assertEquals(0, refreshQueues(cluster));
       assertNotNull(yarn.getQueueInfo("root.fresh"));
 
       // A mistake is refused, and what was in force stays.
-      write(cluster, BAD);
+      cluster.configureEngine(BAD);
       assertNotEquals(0, refreshQueues(cluster));
       assertNull(yarn.getQueueInfo("root.bad"));
       assertNotNull(yarn.getQueueInfo("root.fresh"));
@@ -68,11 +64,6 @@ public class AdministrationTest {
               yarn.getApplicationReport(id).getYarnApplicationState()
                   == YarnApplicationState.KILLED);
     }
-  }
-
-  private static void write(MiniCluster cluster, String json) throws IOException {
-    File file = new File(cluster.configuration().get("heddle.config.file"));
-    Files.write(file.toPath(), json.getBytes(StandardCharsets.UTF_8));
   }
 
   private static int refreshQueues(MiniCluster cluster) throws Exception {

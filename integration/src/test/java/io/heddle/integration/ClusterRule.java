@@ -41,6 +41,13 @@ final class ClusterRule extends ExternalResource {
     this.builder = builder;
   }
 
+  /** For a test that starts and stops its cluster itself. */
+  static ClusterRule of(MiniCluster cluster) {
+    ClusterRule rule = new ClusterRule(null);
+    rule.cluster = cluster;
+    return rule;
+  }
+
   @Override
   protected void before() throws Exception {
     cluster = builder.start();

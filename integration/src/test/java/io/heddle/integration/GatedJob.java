@@ -11,12 +11,17 @@ import io.heddle.integration.jobs.Gate;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
+import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobCounter;
 import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.mapreduce.TaskAttemptID;
+import org.apache.hadoop.mapreduce.TaskReport;
+import org.apache.hadoop.mapreduce.TaskType;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
@@ -35,6 +40,14 @@ final class GatedJob {
 
   /** Submits the job; none of its maps ends before it is let. */
   GatedJob(ClusterRule cluster, String name, int maps) throws Exception {
+    // Two to a node, so that some maps are always left to be granted after a fault.
+    this(cluster, "alice", name, maps, conf -> conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024));
+  }
+
+  /** The same of this user, with a configuration that was changed like this. */
+  GatedJob(
+      ClusterRule cluster, String user, String name, int maps, Consumer<Configuration> change)
+      throws Exception {
     this.cluster = cluster;
     this.maps = maps;
     Path folder = ClusterRule.path(name);
@@ -42,17 +55,54 @@ final class GatedJob {
     output = new Path(folder, "out");
     gate = new Gate(cluster.fileSystem(), new Path(folder, "gate"));
     Configuration conf = cluster.configuration();
-    // Two to a node, so that some maps are always left to be granted after a fault.
-    conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
     // No reduce asks before all maps ended: the last leader has to grant them.
     conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 1);
+    change.accept(conf);
     gate.guard(conf);
     job =
         JobClient.submit(
-            "alice", () -> TextJobs.wordCount(conf, name, corpus.folder(), output, REDUCES));
+            user,
+            () ->
+                TextJobs.wordCount(
+                    conf,
+                    name,
+                    corpus.folder(),
+                    output,
+                    conf.getInt(MRJobConfig.NUM_REDUCES, REDUCES)));
   }
 
-  private ApplicationId id() {
+  /** The cluster that it runs on. */
+  ClusterRule cluster() {
+    return cluster;
+  }
+
+  /** Kills the attempts at maps that run now; the job makes new ones. */
+  void killRunningMaps() throws Exception {
+    for (TaskReport task : job.getTaskReports(TaskType.MAP)) {
+      for (TaskAttemptID attempt : task.getRunningTaskAttemptIds()) {
+        job.killTask(attempt);
+      }
+    }
+  }
+
+  /** Ends it as it is, and waits until that is done. */
+  void kill() throws Exception {
+    job.killJob();
+    Await.until("the job is killed", ClusterRule.JOB_SECONDS, job::isComplete, this::describe);
+  }
+
+  /** Lets every map end, from now on. */
+  void open() throws Exception {
+    gate.letAll();
+  }
+
+  /** The job itself, for its counters and times. */
+  Job job() {
+    return job;
+  }
+
+  /** Its application. */
+  ApplicationId id() {
     return JobClient.applicationId(job.getJobID());
   }
 
@@ -74,6 +124,13 @@ final class GatedJob {
     Await.until(
         tasks + " tasks run", ClusterRule.JOB_SECONDS,
         () -> applications.taskHosts(id()).size() >= tasks, this::describe);
+  }
+
+  /** Waits until so many of its reduces run. */
+  void awaitReduces(int count) throws Exception {
+    Await.until(
+        count + " reduces run", ClusterRule.JOB_SECONDS,
+        () -> cluster.applications().reduceHosts(id()).size() == count, this::describe);
   }
 
   private String describe() {
@@ -102,6 +159,23 @@ final class GatedJob {
     assertEquals(corpus.counts(), JobOutput.counts(cluster.fileSystem(), output));
     // The ApplicationMaster went on through it all.
     assertEquals(1, cluster.applications().find(id()).getAppAttempts().size());
+  }
+
+  /** When it was submitted, by the ResourceManager's clock. */
+  long submittedMs() {
+    return cluster.applications().find(id()).getSubmitTime();
+  }
+
+  /** When it was over, by the ResourceManager's clock. */
+  long endedMs() {
+    return cluster.applications().find(id()).getFinishTime();
+  }
+
+  /** After the end: how many of its maps had ended at a time. */
+  long mapsEndedBefore(long timeMs) throws Exception {
+    return Arrays.stream(job.getTaskReports(TaskType.MAP))
+        .filter(task -> task.getFinishTime() < timeMs)
+        .count();
   }
 
   /** Asserts, after the end, that no map was started twice. */

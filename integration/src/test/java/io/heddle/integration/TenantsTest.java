@@ -1,6 +1,7 @@
 package io.heddle.integration;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 
 import io.heddle.integration.cluster.Applications;
@@ -25,6 +26,7 @@ import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
+import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -102,6 +104,11 @@ public class TenantsTest {
     // It asks for 24 maps and the cluster has room for 16 containers: others have to wait.
     Await.until(
         "the hog runs on most of the cluster", 120, () -> applications.containers(hogId) >= 12);
+    if (ClusterRule.isHeddle()) {
+      // What `yarn application -status` prints.
+      Await.until(
+          "the hog says why it gets no more", 60, () -> diagnostics(hogId).startsWith("waits: "));
+    }
     Configuration conf = CLUSTER.configuration();
     Path output = ClusterRule.path("survivor/out");
     Job survivor =
@@ -116,6 +123,15 @@ public class TenantsTest {
     Await.until(
         "the killed job holds nothing", 60, () -> applications.containers(hogId) == 0);
     CLUSTER.awaitIdle();
+    assertFalse(diagnostics(hogId), diagnostics(hogId).contains("waits: "));
+  }
+
+  private static String diagnostics(ApplicationId id) throws Exception {
+    try (YarnClient yarn = YarnClient.createYarnClient()) {
+      yarn.init(CLUSTER.configuration());
+      yarn.start();
+      return yarn.getApplicationReport(id).getDiagnostics();
+    }
   }
 
   /** Not MapReduce: strange priorities, sizes of its own, hosts that are a must. */

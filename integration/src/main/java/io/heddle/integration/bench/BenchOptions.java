@@ -59,7 +59,8 @@ final class BenchOptions {
   private List<Workload> workloads(CommandLine line) throws ParseException {
     String names = line.getOptionValue("workloads");
     List<Workload> chosen = Catalogue.select(quick, names);
-    boolean limitless = schedulers.contains(SchedulerKind.HEDDLE) && !policy.keepsQueues;
+    boolean heddle = schedulers.stream().anyMatch(SchedulerKind::heddle);
+    boolean limitless = heddle && !policy.keepsQueues;
     List<Workload> limited = new ArrayList<>();
     for (Workload workload : chosen) {
       if (limitless && workload.shape().isLimited()) {
@@ -96,7 +97,7 @@ final class BenchOptions {
     Options options = new Options();
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
     options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
-        + "heddle; default " + ALL));
+        + "heddle, heddle-untraced; default " + ALL));
     options.addOption(valued("policy", "NAME", "Heddle's policy, of " + HeddlePolicy.labels()
         + "; default " + HeddlePolicy.FAIR_FIFO.label + ", which is fair between queues and first "
         + "come first served inside. A policy with one line for all jobs runs no workload of the "

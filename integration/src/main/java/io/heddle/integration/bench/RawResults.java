@@ -49,7 +49,7 @@ final class RawResults {
         for (Measurement measurement : results.rounds(workload, kind)) {
           ObjectNode run = runs.addObject();
           run.put("workload", workload.name()).put("scheduler", kind.label);
-          run.put("policy", kind == SchedulerKind.HEDDLE ? options.policy.label : "");
+          run.put("policy", kind.heddle() ? options.policy.label : "");
           describe(run.put("round", ++round), measurement);
         }
       }

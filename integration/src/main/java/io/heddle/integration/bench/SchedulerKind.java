@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.StringJoiner;
+import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
@@ -108,28 +109,17 @@ enum SchedulerKind {
     @Override
     void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
         throws IOException {
-      ObjectMapper json = new ObjectMapper();
-      ObjectNode root = json.createObjectNode();
-      policy.choose(root, shape);
-      if (shape.localityDelay) {
-        root.putObject("delay").put("node_wait_ms", shape.roundMs)
-            .put("rack_wait_ms", shape.roundMs);
-      }
-      root.put("heartbeat_fill", 1.0);
-      ArrayNode queues = root.putArray("queues");
-      for (int q = 0; q < shape.queues; q++) {
-        ObjectNode queue = queues.addObject().put("path", "root." + Shape.queueName(q));
-        queue.put("max_am_share", 1.0);
-        policy.equip(queue);
-        if (shape.isLimited()) {
-          queue.putObject("max_share").put("memory-mb", shape.queueLimitMb());
-        }
-      }
-      root.putArray("placement").addObject().put("rule", "specified").put("create", false);
-      Path file = folder.resolve("heddle.json");
-      Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
-      conf.set("heddle.config.file", file.toString());
-      conf.setInt("heddle.tick-ms", Integer.MAX_VALUE);
+      configureHeddle(conf, shape, policy, folder, json -> {});
+    }
+  },
+
+  /** The same without what explains decisions: what that costs. */
+  HEDDLE_UNTRACED("heddle-untraced", "io.heddle.yarn.HeddleScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      configureHeddle(conf, shape, policy, folder,
+          json -> json.putObject("explain").put("entries", 0));
     }
   };
 
@@ -156,6 +146,11 @@ enum SchedulerKind {
   /** Whether containers are placed outside {@code handle(NODE_UPDATE)}. */
   boolean asynchronous() {
     return false;
+  }
+
+  /** Whether this is Heddle, so that its policy says what it can run. */
+  boolean heddle() {
+    return this == HEDDLE || this == HEDDLE_UNTRACED;
   }
 
   /** Whether this is a scheduler of Hadoop's own. */
@@ -185,6 +180,33 @@ enum SchedulerKind {
     conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, false);
     conf.setBoolean(YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME, false);
     return conf;
+  }
+
+  private static void configureHeddle(Configuration conf, Shape shape,
+      HeddlePolicy policy, Path folder, Consumer<ObjectNode> extra) throws IOException {
+    ObjectMapper json = new ObjectMapper();
+    ObjectNode root = json.createObjectNode();
+    policy.choose(root, shape);
+    extra.accept(root);
+    if (shape.localityDelay) {
+      root.putObject("delay").put("node_wait_ms", shape.roundMs)
+          .put("rack_wait_ms", shape.roundMs);
+    }
+    root.put("heartbeat_fill", 1.0);
+    ArrayNode queues = root.putArray("queues");
+    for (int q = 0; q < shape.queues; q++) {
+      ObjectNode queue = queues.addObject().put("path", "root." + Shape.queueName(q));
+      queue.put("max_am_share", 1.0);
+      policy.equip(queue);
+      if (shape.isLimited()) {
+        queue.putObject("max_share").put("memory-mb", shape.queueLimitMb());
+      }
+    }
+    root.putArray("placement").addObject().put("rule", "specified").put("create", false);
+    Path file = folder.resolve("heddle.json");
+    Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
+    conf.set("heddle.config.file", file.toString());
+    conf.setInt("heddle.tick-ms", Integer.MAX_VALUE);
   }
 
   private static void capacity(Configuration conf, Shape shape) {

@@ -7,6 +7,7 @@ package io.heddle.integration.cluster;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -15,13 +16,18 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerAppReport;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNodeReport;
 import org.apache.hadoop.yarn.util.resource.Resources;
 
 /** Reads of one cluster's ResourceManager. */
 public final class Applications {
+  /** What MapReduce's ApplicationMaster asks for reduces at. */
+  private static final int REDUCE_PRIORITY = 10;
+
   private final MiniCluster cluster;
 
   /** Reads from this cluster, whichever of its ResourceManagers is active at each call. */
@@ -45,9 +51,20 @@ public final class Applications {
 
   /** Hosts of the task containers that run now, one entry for each container. */
   public List<String> taskHosts(ApplicationId id) {
+    return running(id, container -> true);
+  }
+
+  /** Those of a MapReduce job's reduces among them. */
+  public List<String> reduceHosts(ApplicationId id) {
+    return running(
+        id, container -> container.getAllocatedPriority().getPriority() == REDUCE_PRIORITY);
+  }
+
+  private List<String> running(ApplicationId id, Predicate<RMContainer> which) {
     return live(id).stream()
         .filter(container -> !container.isAMContainer())
         .filter(container -> container.getState() == RMContainerState.RUNNING)
+        .filter(which)
         .map(container -> container.getAllocatedNode().getHost())
         .collect(Collectors.toList());
   }
@@ -55,6 +72,19 @@ public final class Applications {
   /** How many containers it holds, its ApplicationMaster's included. */
   public int containers(ApplicationId id) {
     return live(id).size();
+  }
+
+  /** Whether it wants a container, its ApplicationMaster's included, that it has not got. */
+  public boolean waits(ApplicationId id) {
+    RMApp app = find(id);
+    if (app == null || app.getCurrentAppAttempt() == null) {
+      return false;
+    }
+    SchedulerApplicationAttempt attempt =
+        ((AbstractYarnScheduler<?, ?>) cluster.scheduler())
+            .getApplicationAttempt(app.getCurrentAppAttempt().getAppAttemptId());
+    return attempt != null
+        && attempt.getAppAttemptResourceUsage().getPending().getMemorySize() > 0;
   }
 
   private Collection<RMContainer> live(ApplicationId id) {

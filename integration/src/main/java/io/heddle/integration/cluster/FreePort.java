@@ -9,7 +9,7 @@ import java.net.ServerSocket;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** Hands out ports of the loopback address that nobody listens on. */
-final class FreePort {
+public final class FreePort {
   /**
    * Below the range from which Linux takes the ports of outgoing connections (32768 and above): a
    * port that stays closed for a while, as a standby's does, would else be taken by a connection.
@@ -21,7 +21,8 @@ final class FreePort {
 
   private FreePort() {}
 
-  static int next() throws IOException {
+  /** Returns a port that was free a moment ago. */
+  public static int next() throws IOException {
     for (int attempt = 0; attempt < TRIES; attempt++) {
       int port = ThreadLocalRandom.current().nextInt(FIRST, LAST);
       try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {

@@ -11,6 +11,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -275,6 +276,15 @@ public final class MiniCluster implements AutoCloseable {
     return workFolder;
   }
 
+  /**
+   * Writes another text into heddle.json, for {@code rmadmin -refreshQueues} and for the
+   * ResourceManager that becomes active next. The cluster must have been started with one.
+   */
+  public void configureEngine(String json) throws IOException {
+    Path file = Paths.get(conf.get("heddle.config.file"));
+    Files.write(file, json.getBytes(StandardCharsets.UTF_8));
+  }
+
   /** The active ResourceManager becomes standby and the other one active. */
   public void failOver() throws Exception {
     int active = yarn.getActiveRMIndex();
@@ -287,6 +297,16 @@ public final class MiniCluster implements AutoCloseable {
     int active = yarn.getActiveRMIndex();
     yarn.stopResourceManager(active);
     resourceManager(1 - active).getRMContext().getRMAdminService().transitionToActive(byUser());
+  }
+
+  /**
+   * Stops the active one of two ResourceManagers and starts it again: unlike a standby's, its
+   * scheduler begins with the heddle.json of now, whatever was in force before.
+   */
+  public void restartActive() throws Exception {
+    int active = yarn.getActiveRMIndex();
+    yarn.restartResourceManager(active);
+    resourceManager(active).getRMContext().getRMAdminService().transitionToActive(byUser());
   }
 
   /** Waits until this many nodes are usable in the active ResourceManager. */

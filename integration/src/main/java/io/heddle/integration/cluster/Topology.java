@@ -36,6 +36,19 @@ public final class Topology {
   }
 
   /**
+   * The rack of a host.
+   *
+   * @throws IllegalArgumentException if it is none of {@link #HOSTS}
+   */
+  public static String rackOf(String host) {
+    int index = HOSTS.indexOf(host);
+    if (index < 0) {
+      throw new IllegalArgumentException(host + " is none of " + HOSTS);
+    }
+    return rackOf(index);
+  }
+
+  /**
    * The mapping as {@code org.apache.hadoop.net.StaticMapping} reads it: {@code host=rack,...}. It
    * goes into every job's configuration too, since an ApplicationMaster resolves racks itself.
    */

@@ -1,12 +1,17 @@
 /*
- * One job of the demo, from its plan to its end. Submits itself; what it did is read off it by the
- * picture and the closing table.
+ * One job of the demo, from its plan to its end. Submits itself; what it did is read off it by
+ * the picture and the closing table.
  */
 package io.heddle.integration.demo;
 
 import io.heddle.integration.cluster.Applications;
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.cluster.Topology;
 import io.heddle.integration.jobs.JobClient;
+import io.heddle.integration.jobs.ShuffleTraffic;
 import java.io.IOException;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.JobStatus;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -22,29 +27,33 @@ final class DemoJob {
     FAILED
   }
 
-  private final String user;
+  private final JobPlan plan;
   private final String name;
-  private final long startMs;
+  private final long goalMs;
   private final JobClient.Maker maker;
   private volatile Job job;
   private volatile State state = State.PLANNED;
   private volatile String problem = "";
   private long submittedMs;
-  private long firstTaskMs = -1;
+  private long refreshedMs;
+  private long waitedMs;
   private long endedMs;
   private float mapProgress;
   private float reduceProgress;
+  /** What was expected when its tasks had just begun to be known. */
+  private Forecast forecast;
+  private volatile long expectedEndMs;
 
-  /** A job of this user that is to be submitted so many ms after the first. */
-  DemoJob(String user, String name, long startMs, JobClient.Maker maker) {
-    this.user = user;
+  /** A job of this plan, as the maker makes it; {@code goalMs} is 0 for none. */
+  DemoJob(JobPlan plan, String name, long goalMs, JobClient.Maker maker) {
+    this.plan = plan;
     this.name = name;
-    this.startMs = startMs;
+    this.goalMs = goalMs;
     this.maker = maker;
   }
 
   String user() {
-    return user;
+    return plan.user();
   }
 
   String name() {
@@ -70,14 +79,9 @@ final class DemoJob {
     return submitted == null ? null : JobClient.applicationId(submitted.getJobID());
   }
 
-  /** From the submission to its first task's container, or until now. */
-  long waitedMs(long nowMs) {
-    return (firstTaskMs >= 0 ? firstTaskMs : isOver() ? endedMs : nowMs) - submittedMs;
-  }
-
-  /** From its first task's container to its end, or until now; 0 before. */
-  long ranMs(long nowMs) {
-    return firstTaskMs < 0 ? 0 : (isOver() ? endedMs : nowMs) - firstTaskMs;
+  /** From its submission to its end, or until now. */
+  long tookMs(long nowMs) {
+    return (isOver() ? endedMs : nowMs) - submittedMs;
   }
 
   float mapProgress() {
@@ -89,23 +93,62 @@ final class DemoJob {
   }
 
   boolean isDue(long nowMs) {
-    return state == State.PLANNED && nowMs >= startMs;
+    return state == State.PLANNED && nowMs >= TimeUnit.SECONDS.toMillis(plan.startSeconds());
   }
 
   /** Marks it as submitted from now on; {@link #submit} does it. */
   void begin(long nowMs) {
     submittedMs = nowMs;
+    refreshedMs = nowMs;
     state = State.WAITING;
   }
 
   /** Submits it; takes a second, so not in the thread that draws. */
   void submit() {
     try {
-      job = JobClient.submit(user, maker);
+      job = JobClient.submit(user(), maker);
     } catch (Exception e) {
       problem = String.valueOf(e.getMessage());
       state = State.FAILED;
     }
+  }
+
+  /** What became of it; to be asked while the cluster that knows it runs. */
+  JobResult result(long nowMs, Applications applications)
+      throws IOException, InterruptedException {
+    JobResult result = new JobResult(user(), plan.name(), name);
+    result.state = state;
+    result.waitedMs = waitedMs;
+    result.tookMs = tookMs(nowMs);
+    result.goalMs = goalMs;
+    result.endedMs = endedMs;
+    result.forecast = forecast;
+    if (application() != null) {
+      result.localities = applications.localities(application());
+    }
+    if (state == State.SUCCEEDED && plan.shuffles()) {
+      ShuffleTraffic shuffle = ShuffleTraffic.of(job, Topology::rackOf);
+      result.shuffledBytes = shuffle.bytes();
+      result.crossRackBytes = shuffle.crossRackBytes();
+    }
+    return result;
+  }
+
+  /** Keeps what is expected of it when its ApplicationMaster has begun to ask, and shows now. */
+  void foresee(MiniCluster cluster, long nowMs) throws IOException {
+    if (state != State.RUNNING || application() == null) {
+      return;
+    }
+    Optional<Forecast> now = Forecast.ask(cluster, application(), nowMs);
+    if (forecast == null && now.isPresent()) {
+      forecast = now.get();
+    }
+    expectedEndMs = now.map(one -> one.expectedMs).orElse(0L);
+  }
+
+  /** When it is expected to end, 0 if nobody can say. */
+  long expectedEndMs() {
+    return isOver() ? 0 : expectedEndMs;
   }
 
   /** Brings state and progress up to date. */
@@ -114,9 +157,12 @@ final class DemoJob {
     if (submitted == null || isOver()) {
       return;
     }
+    if (applications.waits(application())) {
+      waitedMs += nowMs - refreshedMs;
+    }
+    refreshedMs = nowMs;
     // The ApplicationMaster is the first container; a task is one beyond.
-    if (firstTaskMs < 0 && applications.allocated(application()) > 1) {
-      firstTaskMs = nowMs;
+    if (state == State.WAITING && applications.allocated(application()) > 1) {
       state = State.RUNNING;
     }
     JobStatus status = submitted.getStatus();

@@ -1,13 +1,17 @@
 /*
- * The demo's command line. Knows the shape of a policy, not the names of policies: those are the
- * engine's, whose own message lists them when a name is wrong.
+ * The demo's command line. Knows the shape of a policy; which names there are is the engine's,
+ * whose own message lists them when one is wrong.
  */
 package io.heddle.integration.demo;
 
-import io.heddle.integration.cluster.MiniCluster;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import java.io.PrintWriter;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.apache.commons.cli.CommandLine;
 import org.apache.commons.cli.GnuParser;
 import org.apache.commons.cli.HelpFormatter;
@@ -21,9 +25,17 @@ final class DemoOptions {
   private static final List<String> STAGES = Arrays.asList("share", "order", "place");
 
   private final CommandLine line;
+  private final JsonNode json;
 
-  private DemoOptions(CommandLine line) {
+  private DemoOptions(CommandLine line) throws ParseException {
     this.line = line;
+    if (!line.getArgList().isEmpty()) {
+      throw new ParseException("unexpected argument '" + line.getArgList().get(0) + "'");
+    }
+    if (line.hasOption("stock") && line.hasOption("no-comparison")) {
+      throw new ParseException("--stock and --no-comparison: one of the two");
+    }
+    json = json(policy());
   }
 
   /**
@@ -32,18 +44,11 @@ final class DemoOptions {
    * @throws ParseException with a text for the user if they are wrong
    */
   static DemoOptions parse(String[] arguments) throws ParseException {
-    DemoOptions options;
     try {
-      options = new DemoOptions(new GnuParser().parse(known(), arguments));
+      return new DemoOptions(new GnuParser().parse(known(), arguments));
     } catch (ParseException e) {
       throw new ParseException(e.getMessage() + "; see ./x demo --help");
     }
-    if (!options.line.getArgList().isEmpty()) {
-      throw new ParseException(
-          "unexpected argument '" + options.line.getArgList().get(0) + "'; see ./x demo --help");
-    }
-    options.engineConfiguration();
-    return options;
   }
 
   private static Options known() {
@@ -53,14 +58,18 @@ final class DemoOptions {
             "p",
             "policy",
             true,
-            "the composition: a preset's name (fair, fifo) or stages, such as"
-                + " share=fair,order=fifo,place=delay. With a name that it does not know, Heddle"
+            "the composition: a preset's name (" + String.join(", ", Workload.names())
+                + ") or stages, such as"
+                + " share=dynamic-priority,order=hfsp,place=shuffle-watcher. With a name that it"
+                + " does not know, Heddle"
                 + " lists those that it knows. Default: fair");
     policy.setArgName("POLICY");
     options.addOption(policy);
-    options.addOption(null, "stock", false, "run Hadoop's own Capacity scheduler, to compare");
+    options.addOption(null, "no-comparison", false, "run the workload under the policy alone");
+    options.addOption(
+        null, "stock", false, "compare with Hadoop's own Capacity scheduler instead of fifo");
     options.addOption(null, "plain", false, "print lines instead of a live picture");
-    options.addOption(null, "keep", false, "keep the work folder with all logs");
+    options.addOption(null, "keep", false, "keep the work folders with all logs");
     options.addOption("h", "help", false, "print this text");
     return options;
   }
@@ -71,9 +80,9 @@ final class DemoOptions {
             out,
             HELP_WIDTH,
             "./x demo [--hadoop V]",
-            "\nStarts HDFS and YARN with four nodes on two racks in this process, and lets three"
-                + " users run real MapReduce jobs: alice a large one, bob two of medium size, carol"
-                + " three small ones while the others run. Takes a minute or two.\n\n",
+            "\nStarts HDFS and YARN with four nodes on two racks in this process, and lets users"
+                + " run real MapReduce jobs of the kind that the policy was made for; then the same"
+                + " under fifo, and says what the policy changed. Takes a few minutes.\n\n",
             known(),
             2,
             4,
@@ -94,29 +103,43 @@ final class DemoOptions {
     return line.hasOption("keep");
   }
 
-  /** The scheduler class to run. */
-  String schedulerClass() {
-    return line.hasOption("stock")
-        ? "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
-        : MiniCluster.HEDDLE;
+  /** What the demo is about. */
+  Contender candidate() {
+    return Contender.heddle(policy(), json);
   }
 
-  /** The composition in words, for the headline. */
-  String title() {
-    return line.hasOption("stock") ? "stock Capacity scheduler" : "Heddle, policy " + policy();
+  /** What it is compared with, if with anything. */
+  Optional<Contender> opponent() {
+    if (line.hasOption("stock")) {
+      return Optional.of(Contender.capacity());
+    }
+    boolean alone = line.hasOption("no-comparison") || policy().equals("fifo");
+    return alone ? Optional.empty() : Optional.of(Contender.fifo());
+  }
+
+  /** What both run. */
+  Workload workload() {
+    return json.isObject()
+        // What is not named is as in preset fair.
+        ? Workload.forStages(stage("share", "fair"), stage("order", "deficit"),
+            stage("place", "delay"))
+        : Workload.forPreset(policy());
+  }
+
+  private String stage(String name, String otherwise) {
+    return json.path(name).asText(otherwise);
   }
 
   private String policy() {
     return line.getOptionValue("policy", "fair");
   }
 
-  /** The text of heddle.json. */
-  String engineConfiguration() throws ParseException {
-    String policy = policy();
+  /** The policy as heddle.json has it. */
+  private static JsonNode json(String policy) throws ParseException {
     if (!policy.contains("=")) {
-      return "{\"policy\": " + quote(policy) + "}";
+      return TextNode.valueOf(policy);
     }
-    StringBuilder json = new StringBuilder();
+    ObjectNode stages = JsonNodeFactory.instance.objectNode();
     for (String part : policy.split(",")) {
       String[] stage = part.split("=", 2);
       if (stage.length != 2 || !STAGES.contains(stage[0].trim()) || stage[1].trim().isEmpty()) {
@@ -124,14 +147,8 @@ final class DemoOptions {
             "--policy: '" + part + "' is not a stage; expected share=NAME, order=NAME or"
                 + " place=NAME, separated by commas");
       }
-      json.append(json.length() == 0 ? "" : ", ");
-      json.append(quote(stage[0].trim())).append(": ").append(quote(stage[1].trim()));
+      stages.put(stage[0].trim(), stage[1].trim());
     }
-    return "{\"policy\": {" + json + "}}";
-  }
-
-  /** As a JSON string; quotes and backslashes are all that a shell argument may need escaped. */
-  private static String quote(String text) {
-    return '"' + text.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
+    return stages;
   }
 }

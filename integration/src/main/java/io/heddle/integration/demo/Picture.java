@@ -1,6 +1,6 @@
 /*
- * Turns the state of the demo into lines of text: the live picture, the line for a log, and the
- * closing table. Prints nothing and asks nobody.
+ * Turns the state of the demo into lines of text: the live picture, and the line for a
+ * log. Prints nothing and asks nobody.
  */
 package io.heddle.integration.demo;
 
@@ -14,7 +14,7 @@ import org.apache.commons.lang3.StringUtils;
 final class Picture {
   private static final int CLUSTER_BAR = 34;
   private static final int QUEUE_BAR = 16;
-  private static final int JOB_BAR = 12;
+  private static final int JOB_BAR = 8;
 
   private Picture() {}
 
@@ -43,16 +43,23 @@ final class Picture {
     }
     lines.add("");
     lines.add(
-        String.format("%-7s %-15s %-17s %-17s %s", "user", "job", "maps", "reduces", "state"));
+        String.format("%-7s %-17s %-13s %-13s %s", "user", "job", "maps", "reduces", "state"));
     for (DemoJob job : jobs) {
       lines.add(
           String.format(
-              "%-7s %-15s %s %4s %s %4s %s",
+              "%-7s %-17s %s %4s %s %4s %s",
               job.user(), job.name(), bar(job.mapProgress(), JOB_BAR), percent(job.mapProgress()),
               bar(job.reduceProgress(), JOB_BAR), percent(job.reduceProgress()),
-              job.state().name().toLowerCase(Locale.ROOT)));
+              state(job)));
     }
     return lines;
+  }
+
+  /** Where a job is, and when it is expected to end if somebody knows. */
+  private static String state(DemoJob job) {
+    String state = job.state().name().toLowerCase(Locale.ROOT);
+    long endMs = job.expectedEndMs();
+    return endMs == 0 ? state : state + ", end ~" + clock(endMs);
   }
 
   /** The same in one line, for where nothing can be redrawn. */
@@ -72,26 +79,6 @@ final class Picture {
     return line.toString();
   }
 
-  /** The table at the end. The localities are those of each job's containers, in job order. */
-  static List<String> table(
-      long nowMs, List<DemoJob> jobs, int[] containers, int[][] localities) {
-    List<String> lines = new ArrayList<>();
-    lines.add(
-        String.format(
-            "%-7s %-15s %-10s %8s %8s %11s   %s",
-            "user", "job", "result", "waited", "ran", "containers", "node/rack/off"));
-    for (int i = 0; i < jobs.size(); i++) {
-      DemoJob job = jobs.get(i);
-      lines.add(
-          String.format(
-              "%-7s %-15s %-10s %8s %8s %11d   %s",
-              job.user(), job.name(), job.state().name().toLowerCase(Locale.ROOT),
-              seconds(job.waitedMs(nowMs)), seconds(job.ranMs(nowMs)), containers[i],
-              localities(localities[i])));
-    }
-    return lines;
-  }
-
   /** Containers by locality; a dash while there is none. */
   private static String localities(int[] counts) {
     int sum = Arrays.stream(counts).sum();
@@ -100,10 +87,6 @@ final class Picture {
 
   static String percent(double part) {
     return String.format("%.0f%%", 100 * part);
-  }
-
-  private static String seconds(long ms) {
-    return String.format(Locale.ROOT, "%.1f s", ms / 1000.0);
   }
 
   private static String clock(long ms) {

@@ -8,6 +8,7 @@ import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.hadoop.conf.Configuration;
@@ -18,7 +19,6 @@ import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
-import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.YarnApplicationState;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
@@ -36,12 +36,19 @@ public final class ShellApplication {
   private final Configuration conf;
   private final String user;
   private final String queue;
+  private Set<String> tags = Collections.emptySet();
 
   /** For a user and a queue; nothing is submitted yet. */
   public ShellApplication(Configuration conf, String user, String queue) {
     this.conf = conf;
     this.user = user;
     this.queue = queue;
+  }
+
+  /** Submits it with these application tags. */
+  ShellApplication tagged(Set<String> tags) {
+    this.tags = tags;
+    return this;
   }
 
   /** What became of a run. */
@@ -86,30 +93,23 @@ public final class ShellApplication {
       yarn.init(conf);
       yarn.start();
       ApplicationId id = submit(yarn);
-      // The token is what makes this thread the ApplicationMaster in the ResourceManager's eyes.
-      UserGroupInformation.getCurrentUser().addToken(yarn.getAMRMToken(id));
-      try (AMRMClient<ContainerRequest> master = AMRMClient.createAMRMClient();
-          NMClient nodes = NMClient.createNMClient()) {
-        master.init(conf);
-        master.start();
-        nodes.init(conf);
-        nodes.start();
-        master.registerApplicationMaster("localhost", 0, "");
+      try (InProcessMaster running = new InProcessMaster(conf, yarn, id)) {
         Result result = new Result(id);
-        requests.forEach(master::addContainerRequest);
-        work(master, nodes, result, requests, command);
-        master.unregisterApplicationMaster(FinalApplicationStatus.SUCCEEDED, "", "");
-        awaitState(yarn, id, YarnApplicationState.FINISHED);
+        requests.forEach(running.master::addContainerRequest);
+        work(running.master, running.nodes, result, requests, command);
+        running.finish();
         return result;
       }
     }
   }
 
-  private ApplicationId submit(YarnClient yarn) throws Exception {
+  /** Submits it and waits until YARN has a token for its master. */
+  ApplicationId submit(YarnClient yarn) throws Exception {
     YarnClientApplication application = yarn.createApplication();
     ApplicationSubmissionContext context = application.getApplicationSubmissionContext();
     context.setApplicationName("shell of " + user);
     context.setQueue(queue);
+    context.setApplicationTags(tags);
     context.setPriority(Priority.newInstance(0));
     context.setUnmanagedAM(true);
     context.setAMContainerSpec(
@@ -171,6 +171,11 @@ public final class ShellApplication {
       }
     }
     return false;
+  }
+
+  /** Waits until it has ended, and fails if it did so otherwise than by itself. */
+  static void awaitFinished(YarnClient yarn, ApplicationId id) throws Exception {
+    awaitState(yarn, id, YarnApplicationState.FINISHED);
   }
 
   private static void awaitState(YarnClient yarn, ApplicationId id, YarnApplicationState wanted)

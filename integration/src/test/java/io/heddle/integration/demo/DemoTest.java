@@ -5,17 +5,32 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.heddle.yarn.HeddleScheduler;
+import java.io.File;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.commons.cli.ParseException;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.junit.Rule;
 import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
 
-/** The demo's arguments and its picture. Starts no cluster: {@code ./x demo} itself does. */
+/** The demo's arguments, workloads, figures and pictures. Starts no cluster, as the demo does. */
 public class DemoTest {
   private static final int COLUMNS = 80;
+
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
   private static DemoOptions parse(String... arguments) throws ParseException {
     return DemoOptions.parse(arguments);
@@ -25,18 +40,33 @@ public class DemoTest {
     return assertThrows(ParseException.class, () -> DemoOptions.parse(arguments)).getMessage();
   }
 
+  /** The policy in the candidate's heddle.json. */
+  private static JsonNode policy(String... arguments) throws Exception {
+    DemoOptions options = parse(arguments);
+    String json = options.candidate().engineConfiguration(options.workload().settings());
+    return new ObjectMapper().readTree(json).get("policy");
+  }
+
   @Test
   public void policyIsFairUnlessTold() throws Exception {
-    assertEquals("{\"policy\": \"fair\"}", parse().engineConfiguration());
-    assertEquals("{\"policy\": \"fifo\"}", parse("--policy", "fifo").engineConfiguration());
-    assertEquals("{\"policy\": \"fifo\"}", parse("--policy=fifo").engineConfiguration());
+    assertEquals("fair", policy().asText());
+    assertEquals("fifo", policy("--policy", "fifo").asText());
+    assertEquals("fifo", policy("--policy=fifo").asText());
   }
 
   @Test
   public void policyMayNameStages() throws Exception {
-    String json = "{\"policy\": {\"share\": \"fair\", \"place\": \"delay\"}}";
-    assertEquals(json, parse("--policy", "share=fair,place=delay").engineConfiguration());
-    assertEquals(json, parse("--policy=share=fair, place=delay").engineConfiguration());
+    JsonNode json = new ObjectMapper().readTree("{\"share\": \"fair\", \"place\": \"delay\"}");
+    assertEquals(json, policy("--policy", "share=fair,place=delay"));
+    assertEquals(json, policy("--policy=share=fair, place=delay"));
+  }
+
+  @Test
+  public void comparesWithFifoUnlessToldOrFifoItself() throws Exception {
+    assertEquals("fifo", parse("--policy", "hfsp").opponent().get().name());
+    assertEquals("Capacity", parse("--policy", "hfsp", "--stock").opponent().get().name());
+    assertFalse(parse("--policy", "hfsp", "--no-comparison").opponent().isPresent());
+    assertFalse(parse("--policy", "fifo").opponent().isPresent());
   }
 
   @Test
@@ -47,11 +77,12 @@ public class DemoTest {
     assertTrue(refusal("fifo").contains("'fifo'"));
     assertTrue(refusal("--polciy", "fifo").contains("--polciy"));
     assertTrue(refusal("--policy").contains("Missing argument"));
+    assertTrue(refusal("--stock", "--no-comparison").contains("one of the two"));
   }
 
   @Test
   public void aNameWithQuotesStaysOneName() throws Exception {
-    assertEquals("{\"policy\": \"a\\\"b\\\\\"}", parse("--policy", "a\"b\\").engineConfiguration());
+    assertEquals("a\"b\\", policy("--policy", "a\"b\\").asText());
   }
 
   @Test
@@ -64,7 +95,7 @@ public class DemoTest {
 
   @Test
   public void pictureFitsTheTerminal() throws Exception {
-    DemoJob job = new DemoJob("carol", "medium count 2", 0, () -> null);
+    DemoJob job = new DemoJob(JobPlan.of("carol", "count"), "shuffling 12345", 0, () -> null);
     job.begin(0);
     Snapshot.Queue queue = new Snapshot.Queue("root.somebody-with-a-long-name");
     queue.used = 1;
@@ -81,7 +112,6 @@ public class DemoTest {
     assertFits(picture);
     assertTrue(String.join("\n", picture).contains("1000/200/30"));
     assertTrue(picture.get(0), picture.get(0).endsWith("9:59"));
-    assertFits(Picture.table(599_000, jobs, new int[] {1234}, new int[][] {{1000, 200, 30}}));
   }
 
   private static void assertFits(List<String> lines) {
@@ -91,17 +121,201 @@ public class DemoTest {
     }
   }
 
+  /** Every workload that there is: those of the presets, and of compositions. */
+  private static List<Workload> workloads() {
+    List<Workload> all = new ArrayList<>();
+    Workload.names().forEach(name -> all.add(Workload.forPreset(name)));
+    all.add(Workload.forStages("dynamic-priority", "hfsp", "shuffle-watcher"));
+    all.add(Workload.forStages("fair", "reverse-adaptive", "delay"));
+    return all;
+  }
+
+  /** What the engine says to a policy, without the cluster around it. */
+  private String refusalOfTheEngine(String policy) throws Exception {
+    File file = folder.newFile("heddle.json");
+    Files.write(file.toPath(), ("{\"policy\": \"" + policy + "\"}").getBytes("UTF-8"));
+    YarnConfiguration conf = new YarnConfiguration();
+    conf.set("heddle.config.file", file.getPath());
+    HeddleScheduler scheduler = new HeddleScheduler();
+    scheduler.setConf(conf);
+    Exception refusal = assertThrows(Exception.class, () -> scheduler.init(conf));
+    return String.valueOf(refusal.getMessage());
+  }
+
   @Test
-  public void utilisationIsAMeanOverTime() {
-    Utilisation utilisation = new Utilisation();
-    Snapshot.Queue waiting = new Snapshot.Queue("root.alice");
-    waiting.pending = 3;
-    // A quarter of the time full with somebody waiting, three quarters at a fifth.
-    utilisation.add(0, new Snapshot(Collections.singletonList(waiting), 1));
-    utilisation.add(10_000, new Snapshot(Collections.<Snapshot.Queue>emptyList(), 0.2));
-    utilisation.add(40_000, new Snapshot(Collections.<Snapshot.Queue>emptyList(), 0.9));
-    String text = utilisation.describe();
-    assertTrue(text, text.contains("40% used over 40 s"));
-    assertTrue(text, text.contains("100% in the 10 s"));
+  public void everyPresetOfTheEngineHasAWorkload() throws Exception {
+    // The engine lists its presets when it refuses one.
+    String said = refusalOfTheEngine("no-such-preset");
+    Matcher list = Pattern.compile("expected one of: ([a-z, -]+)").matcher(said);
+    assertTrue(said, list.find());
+    Set<String> presets = new TreeSet<>(Arrays.asList(list.group(1).trim().split(", ")));
+    assertEquals(presets, new TreeSet<>(Workload.names()));
+  }
+
+  @Test
+  public void workloadsAreShortAndFitTheTable() {
+    for (Workload workload : workloads()) {
+      assertFits(Arrays.asList(workload.story().split("\n")));
+      assertFalse(workload.story(), workload.figures().isEmpty());
+      int containers = 0;
+      Set<String> names = new TreeSet<>();
+      for (JobPlan job : workload.jobs()) {
+        containers += 1 + job.tasks();
+        String title = job.name() + (job.hasGoal() ? " in 100 s" : "");
+        assertTrue(title + " is longer than its column", title.length() <= 17);
+        assertTrue(job.name() + " is there twice", names.add(job.name()));
+      }
+      assertTrue("each container costs seconds: " + containers, containers <= 36);
+    }
+  }
+
+  private static JobResult result(String name, long waitedMs, long goalMs) {
+    JobResult result = new JobResult("alice", name, name);
+    result.state = DemoJob.State.SUCCEEDED;
+    result.waitedMs = waitedMs;
+    result.tookMs = 2 * waitedMs;
+    result.goalMs = goalMs;
+    return result;
+  }
+
+  private static String compare(Figure figure, List<JobResult> here, List<JobResult> there) {
+    return figure.compare("hfsp", here, "fifo", there);
+  }
+
+  @Test
+  public void waitingIsTheMeanOfTheJobsItIsAbout() {
+    List<JobResult> here = Arrays.asList(result("large", 90_000, 0), result("a", 10_000, 0),
+        result("b", 18_000, 0));
+    List<JobResult> there = Arrays.asList(result("large", 80_000, 0), result("a", 70_000, 0),
+        result("b", 72_000, 0));
+    Figure small = new Figure.Waiting("the small jobs", "a", "b");
+    // (10 + 18) / 2 = 14 and (70 + 72) / 2 = 71; 71 / 14 = 5.07.
+    assertEquals("the small jobs waited 14 s under hfsp, 71 s under fifo: 5.1 times shorter",
+        compare(small, here, there));
+    // 90 / 80 = 1.125.
+    assertEquals("the large job waited 90 s under hfsp, 80 s under fifo: 1.1 times longer",
+        compare(new Figure.Waiting("the large job", "large"), here, there));
+  }
+
+  @Test
+  public void noWaitIsNotSoManyTimesShorter() {
+    Figure figure = new Figure.Waiting("the small jobs", "a");
+    List<JobResult> none = Arrays.asList(result("a", 0, 0));
+    List<JobResult> some = Arrays.asList(result("a", 30_000, 0));
+    assertEquals("the small jobs waited 0 s under hfsp, 30 s under fifo: no wait at all",
+        compare(figure, none, some));
+    assertEquals("the small jobs waited 30 s under hfsp, 0 s under fifo: longer",
+        compare(figure, some, none));
+    assertEquals("the small jobs waited 0 s under hfsp, 0 s under fifo: no wait under either",
+        compare(figure, none, none));
+  }
+
+  @Test
+  public void goalsAreMetByJobsThatSucceededInTime() {
+    JobResult failed = result("c", 10, 1000);
+    failed.state = DemoJob.State.FAILED;
+    List<JobResult> here = Arrays.asList(result("a", 500, 1000), result("b", 5, 10), failed,
+        result("no goal", 1, 0));
+    List<JobResult> there = Arrays.asList(result("a", 501, 1000), result("b", 5, 10), failed);
+    assertEquals("2 of 3 completion goals were met under hfsp, 1 of 3 under fifo",
+        compare(new Figure.GoalsMet(), here, there));
+  }
+
+  @Test
+  public void crossRackTrafficIsAPartOfAllThatWasShuffled() {
+    JobResult one = result("a", 1, 0);
+    one.shuffledBytes = 300;
+    one.crossRackBytes = 0;
+    JobResult two = result("b", 1, 0);
+    two.shuffledBytes = 100;
+    two.crossRackBytes = 40;
+    JobResult half = result("a", 1, 0);
+    half.shuffledBytes = 400;
+    half.crossRackBytes = 200;
+    // 40 of 400 against 200 of 400: a tenth against a half.
+    assertEquals(
+        "10% of the shuffle crossed racks under hfsp, 50% under fifo: 80% less",
+        compare(new Figure.CrossRack(), Arrays.asList(one, two), Arrays.asList(half)));
+    assertEquals(
+        "50% of the shuffle crossed racks under hfsp, 10% under fifo: no less",
+        compare(new Figure.CrossRack(), Arrays.asList(half), Arrays.asList(one, two)));
+  }
+
+  @Test
+  public void localMapsAreThoseOnTheHostThatWasAskedFor() {
+    JobResult here = result("a", 1, 0);
+    here.localities = new int[] {3, 1, 0};
+    JobResult there = result("a", 1, 0);
+    there.localities = new int[] {1, 2, 1};
+    assertEquals(
+        "75% of the maps ran where their data is under hfsp, 25% under fifo",
+        compare(new Figure.NodeLocal(), Arrays.asList(here), Arrays.asList(there)));
+  }
+
+  /** At 5 s of the demo the engine's clock reads 100 s: its 130 s are the demo's 35. */
+  private static Forecast forecast() throws Exception {
+    String end = "{\"earliest_ms\": 110000, \"expected_ms\": 130000, \"latest_ms\": 160000}";
+    String answer = "{\"now_ms\": 100000, \"jobs\": [{\"job\": 1, \"end\": " + end + "}]}";
+    return Forecast.read(answer, 5_000).orElseThrow(AssertionError::new);
+  }
+
+  @Test
+  public void forecastsAreOnTheDemosClock() throws Exception {
+    Forecast forecast = forecast();
+    assertEquals(5_000, forecast.madeMs);
+    assertEquals(15_000, forecast.earliestMs);
+    assertEquals(35_000, forecast.expectedMs);
+    assertEquals(65_000, forecast.latestMs);
+    assertTrue(forecast.holds(65_000));
+    assertFalse(forecast.holds(65_001) || forecast.holds(14_999));
+    assertFalse("of nobody", Forecast.read("{\"jobs\": []}", 0).isPresent());
+  }
+
+  /** Expected after 30 s: after 61 s (62 for 31, with the second added) it is off by two. */
+  @Test
+  public void theClosingSaysHowWellEndsWereForeseen() throws Exception {
+    JobResult foreseen = new JobResult("ada", "grep", "grep");
+    foreseen.state = DemoJob.State.SUCCEEDED;
+    foreseen.forecast = forecast();
+    foreseen.endedMs = 5_000 + 61_000;
+    JobResult silent = new JobResult("ada", "sort", "sort");
+    silent.state = DemoJob.State.SUCCEEDED;
+    List<Contender> one = Collections.singletonList(parse("--policy=hfsp").candidate());
+    Closing closing = new Closing(one, Collections.singletonList(Arrays.asList(foreseen, silent)));
+    String line = closing.foresight().orElseThrow(AssertionError::new);
+    assertTrue(line, line.startsWith("0 of 1 jobs ended in the band"));
+    assertTrue(line, line.endsWith("off by a factor of 2.0 in the median."));
+    for (String part : line.split("\\R")) {
+      assertTrue(part, part.length() <= COLUMNS);
+    }
+    closing = new Closing(one, Collections.singletonList(Collections.singletonList(silent)));
+    assertFalse(closing.foresight().isPresent());
+  }
+
+  @Test
+  public void theClosingTableFitsAndComparesOnlyWhatSucceeded() {
+    JobResult job = result("shuffling 12345", 300_000, 0);
+    job.localities = new int[] {100, 20, 3};
+    String composition = "share=dynamic-priority,order=hfsp,place=shuffle-watcher";
+    List<Contender> both =
+        Arrays.asList(Contender.heddle(composition, null), Contender.fifo());
+    List<JobResult> run = Collections.singletonList(job);
+    Closing closing = new Closing(both, Arrays.asList(run, run));
+    assertFits(closing.table());
+    assertEquals(3, closing.table().size());
+    assertTrue(closing.table().get(0), closing.table().get(0).contains("under the composition"));
+    String row = closing.table().get(2);
+    assertTrue(row, row.contains("300.0 s  600.0 s  100/123"));
+    List<Figure> figures = Collections.<Figure>singletonList(new Figure.GoalsMet());
+    assertEquals(1, closing.comparison(figures).size());
+    JobResult failed = new JobResult("alice", "shuffling", "shuffling 12345");
+    failed.state = DemoJob.State.FAILED;
+    closing = new Closing(both, Arrays.asList(run, Collections.singletonList(failed)));
+    assertFits(closing.table());
+    assertTrue(closing.table().get(2), closing.table().get(2).endsWith("failed"));
+    assertFalse(closing.succeeded());
+    assertTrue(closing.comparison(figures).isEmpty());
+    closing = new Closing(both.subList(0, 1), Collections.singletonList(run));
+    assertTrue(closing.succeeded() && closing.comparison(figures).isEmpty());
   }
 }

@@ -1,0 +1,59 @@
+/*
+ * A scheduler that runs the demo's workload: Heddle with a policy, or Hadoop's own. Names and
+ * configuration; runs nothing.
+ */
+package io.heddle.integration.demo;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
+import io.heddle.integration.cluster.MiniCluster;
+
+/** One of two that are compared. */
+final class Contender {
+  private static final String CAPACITY =
+      "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler";
+
+  private final String name;
+  private final JsonNode policy;
+
+  private Contender(String name, JsonNode policy) {
+    this.name = name;
+    this.policy = policy;
+  }
+
+  /** Heddle with this policy: a preset's name, or an object of stages. */
+  static Contender heddle(String name, JsonNode policy) {
+    return new Contender(name, policy);
+  }
+
+  /** Heddle with all jobs in one line. */
+  static Contender fifo() {
+    return new Contender("fifo", TextNode.valueOf("fifo"));
+  }
+
+  /** Hadoop's own scheduler. */
+  static Contender capacity() {
+    return new Contender("Capacity", null);
+  }
+
+  /** As tables and sentences call it: three stages are too long for a line about two runs. */
+  String name() {
+    return name.contains("=") ? "the composition" : name;
+  }
+
+  /** For the headline. */
+  String title() {
+    return policy == null ? "Hadoop's own Capacity scheduler" : "Heddle, policy " + name;
+  }
+
+  /** The scheduler class to run. */
+  String schedulerClass() {
+    return policy == null ? CAPACITY : MiniCluster.HEDDLE;
+  }
+
+  /** The text of heddle.json: the workload's sections, and the policy. */
+  String engineConfiguration(ObjectNode settings) {
+    return settings.deepCopy().set("policy", policy).toString();
+  }
+}

@@ -1,0 +1,147 @@
+/*
+ * One job of a workload before there is a cluster for it: whose it is, when it comes, what it is
+ * made of. The jobs are real; only the seconds that a map waits stand for the bytes of a bigger
+ * input.
+ */
+package io.heddle.integration.demo;
+
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.jobs.Corpus;
+import io.heddle.integration.jobs.TextJobs;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+
+/** Set up once, in a workload; the same plan makes the same job on every cluster. */
+final class JobPlan {
+  private static final int LINES_PER_FILE = 400;
+  private static final int MAP_PAUSE_MS = 3000;
+  /** With {@link Run#NODE_MEMORY_MB}: a task to a node, and beside it ApplicationMasters. */
+  static final int TASK_MEMORY_MB = 1024;
+  static final int MASTER_MEMORY_MB = 256;
+
+  private final String user;
+  private final String name;
+  private int startSeconds;
+  private int maps = 1;
+  private int reduces;
+  private double goal;
+  private boolean combines = true;
+  private final List<String> hints = new ArrayList<>();
+
+  private JobPlan(String user, String name) {
+    this.user = user;
+    this.name = name;
+  }
+
+  /** A job with one map, submitted at once. Users have queues of their own, `root.USER`. */
+  static JobPlan of(String user, String name) {
+    return new JobPlan(user, name);
+  }
+
+  /** Submitted so many seconds after the first. */
+  JobPlan after(int seconds) {
+    startSeconds = seconds;
+    return this;
+  }
+
+  /** Its number of tasks. */
+  JobPlan tasks(int mapTasks, int reduceTasks) {
+    maps = mapTasks;
+    reduces = reduceTasks;
+    return this;
+  }
+
+  /**
+   * Should end in so many times what a job of one map takes on this machine, and says so: a number
+   * of seconds would be out of reach on one machine and nothing on another.
+   */
+  JobPlan goal(double times) {
+    goal = times;
+    return this;
+  }
+
+  /** Sends every word through the shuffle, more bytes than the maps read, and says so. */
+  JobPlan shufflesAll() {
+    combines = false;
+    // "word123 " is 8 bytes read; 7 and their length, a count of 4, and 2 of the file's format.
+    hints.add("heddle:shuffle-ratio=1.7");
+    return this;
+  }
+
+  String user() {
+    return user;
+  }
+
+  String name() {
+    return name;
+  }
+
+  int tasks() {
+    return maps + reduces;
+  }
+
+  int startSeconds() {
+    return startSeconds;
+  }
+
+  boolean hasGoal() {
+    return goal > 0;
+  }
+
+  boolean shuffles() {
+    return !combines;
+  }
+
+  /**
+   * Writes its input into HDFS.
+   *
+   * @param unitSeconds how long a job of one map takes, if it has a goal
+   */
+  DemoJob prepare(MiniCluster cluster, double unitSeconds) throws IOException {
+    long goalSeconds = Math.round(goal * unitSeconds);
+    String title = hasGoal() ? name + " in " + goalSeconds + " s" : name;
+    String folder = user + "/" + name.replace(' ', '-');
+    // The same text in every run: what differs between two runs is the scheduler.
+    Corpus input =
+        Corpus.write(
+            cluster.fileSystem(), new Path("/demo/in/" + folder), maps, LINES_PER_FILE,
+            folder.hashCode());
+    Path output = new Path("/demo/out/" + folder);
+    return new DemoJob(
+        this,
+        title,
+        goalSeconds * 1000,
+        () -> {
+          Configuration conf = cluster.configuration();
+          List<String> said = new ArrayList<>(hints);
+          if (hasGoal()) {
+            said.add("heddle:deadline=+" + goalSeconds + "s");
+          }
+          conf.setStrings(MRJobConfig.JOB_TAGS, said.toArray(new String[0]));
+          return make(conf, title, input.folder(), output);
+        });
+  }
+
+  private Job make(Configuration conf, String title, Path input, Path output)
+      throws IOException {
+    conf.setInt(TextJobs.MAP_PAUSE_MS, MAP_PAUSE_MS);
+    conf.setInt(MRJobConfig.MR_AM_VMEM_MB, MASTER_MEMORY_MB);
+    conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MEMORY_MB);
+    conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MEMORY_MB);
+    // Where the reduces go shall be decided by where the maps ran.
+    conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 0.9f);
+    if (reduces == 0) {
+      return TextJobs.upperCase(conf, title, input, output);
+    }
+    Job job = TextJobs.wordCount(conf, title, input, output, reduces);
+    if (!combines) {
+      job.getConfiguration().unset(MRJobConfig.COMBINE_CLASS_ATTR);
+    }
+    return job;
+  }
+}

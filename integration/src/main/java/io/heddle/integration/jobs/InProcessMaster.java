@@ -1,0 +1,62 @@
+/*
+ * The ApplicationMaster of an unmanaged application, in the calling thread: registered with the
+ * ResourceManager, and able to start containers. What it asks for and runs is its caller's.
+ */
+package io.heddle.integration.jobs;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
+import org.apache.hadoop.yarn.client.api.AMRMClient;
+import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
+import org.apache.hadoop.yarn.client.api.NMClient;
+import org.apache.hadoop.yarn.client.api.NMTokenCache;
+import org.apache.hadoop.yarn.client.api.YarnClient;
+
+/** From registration to {@link #close}. */
+final class InProcessMaster implements AutoCloseable {
+  final AMRMClient<ContainerRequest> master = AMRMClient.createAMRMClient();
+  final NMClient nodes = NMClient.createNMClient();
+  private final YarnClient yarn;
+  private final ApplicationId id;
+
+  /**
+   * Registers with the ResourceManager, as the current user.
+   *
+   * @param yarn the client that submitted it; its owner closes it
+   * @param id of an application that has a token
+   */
+  InProcessMaster(Configuration conf, YarnClient yarn, ApplicationId id) throws Exception {
+    this.yarn = yarn;
+    this.id = id;
+    // The token is what makes this thread the ApplicationMaster in the ResourceManager's eyes.
+    UserGroupInformation.getCurrentUser().addToken(yarn.getAMRMToken(id));
+    // By default all masters of a JVM share one cache of tokens, and with it each other's.
+    NMTokenCache tokens = new NMTokenCache();
+    master.setNMTokenCache(tokens);
+    nodes.setNMTokenCache(tokens);
+    try {
+      master.init(conf);
+      master.start();
+      nodes.init(conf);
+      nodes.start();
+      master.registerApplicationMaster("localhost", 0, "");
+    } catch (Exception e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** Says that all went well, and waits until YARN agrees. */
+  void finish() throws Exception {
+    master.unregisterApplicationMaster(FinalApplicationStatus.SUCCEEDED, "", "");
+    ShellApplication.awaitFinished(yarn, id);
+  }
+
+  @Override
+  public void close() {
+    nodes.stop();
+    master.stop();
+  }
+}

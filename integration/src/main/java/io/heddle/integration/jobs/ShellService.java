@@ -1,0 +1,197 @@
+/*
+ * An application that is not MapReduce and does not end by itself: an unmanaged ApplicationMaster
+ * in a thread of this JVM that keeps some containers running a shell command, and asks anew for
+ * each that ends. To the scheduler it is one opaque phase. For work with an end see
+ * ShellApplication.
+ */
+package io.heddle.integration.jobs;
+
+import java.security.PrivilegedExceptionAction;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.client.api.AMRMClient;
+import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
+import org.apache.hadoop.yarn.client.api.NMClient;
+import org.apache.hadoop.yarn.client.api.YarnClient;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+
+/** Runs from {@link #start} until {@link #stop}, through changes of the ResourceManager. */
+public final class ShellService {
+  private static final int POLL_MS = 200;
+  private static final int TIMEOUT_SECONDS = 120;
+  private static final Priority PRIORITY = Priority.newInstance(1);
+
+  private final Configuration conf;
+  private final String user;
+  private final String queue;
+  private final int wanted;
+  private final Resource size;
+  private final String command;
+  private final Set<String> tags;
+  private final CompletableFuture<ApplicationId> id = new CompletableFuture<>();
+  private final CompletableFuture<Void> end = new CompletableFuture<>();
+  private final Queue<ContainerRequest> open = new ArrayDeque<>();
+  private final Map<ContainerId, Container> running = new HashMap<>();
+  private final List<ContainerStatus> ended = new ArrayList<>();
+  private volatile boolean stopping;
+
+  private ShellService(
+      Configuration conf,
+      String user,
+      String queue,
+      int wanted,
+      Resource size,
+      String command,
+      String... tags) {
+    this.conf = conf;
+    this.user = user;
+    this.queue = queue;
+    this.wanted = wanted;
+    this.size = size;
+    this.command = command;
+    this.tags = new HashSet<>(Arrays.asList(tags));
+  }
+
+  /**
+   * Submits it; returns once it is accepted.
+   *
+   * @param wanted how many containers it would always have
+   * @param command a line for {@code sh}
+   * @param tags application tags, such as hints
+   */
+  public static ShellService start(
+      Configuration conf,
+      String user,
+      String queue,
+      int wanted,
+      Resource size,
+      String command,
+      String... tags)
+      throws Exception {
+    ShellService service = new ShellService(conf, user, queue, wanted, size, command, tags);
+    Thread thread = new Thread(service::run, "service of " + user);
+    thread.setDaemon(true);
+    thread.start();
+    service.id();
+    return service;
+  }
+
+  /** The application's id. */
+  public ApplicationId id() throws Exception {
+    return id.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** How the containers ended that it did not give back itself. */
+  public synchronized List<ContainerStatus> ended() {
+    return Collections.unmodifiableList(new ArrayList<>(ended));
+  }
+
+  /** How many of them YARN says were taken back. */
+  public int preempted() {
+    return (int)
+        ended().stream()
+            .filter(status -> status.getExitStatus() == ContainerExitStatus.PREEMPTED)
+            .count();
+  }
+
+  /** Gives everything back and waits until YARN says that the application has succeeded. */
+  public void stop() throws Exception {
+    stopping = true;
+    end.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private void run() {
+    try {
+      UserGroupInformation.createRemoteUser(user)
+          .doAs(
+              (PrivilegedExceptionAction<Void>)
+                  () -> {
+                    runAsUser();
+                    return null;
+                  });
+      end.complete(null);
+    } catch (Exception | Error e) {
+      id.completeExceptionally(e);
+      end.completeExceptionally(e);
+    }
+  }
+
+  private void runAsUser() throws Exception {
+    ShellApplication application = new ShellApplication(conf, user, queue).tagged(tags);
+    try (YarnClient yarn = YarnClient.createYarnClient()) {
+      yarn.init(conf);
+      yarn.start();
+      ApplicationId submitted = application.submit(yarn);
+      try (InProcessMaster running = new InProcessMaster(conf, yarn, submitted)) {
+        id.complete(submitted);
+        for (int i = 0; i < wanted; i++) {
+          ask(running.master);
+        }
+        while (!stopping) {
+          allocate(running.master, running.nodes);
+          Thread.sleep(POLL_MS);
+        }
+        running.finish();
+      }
+    }
+  }
+
+  private void ask(AMRMClient<ContainerRequest> master) {
+    ContainerRequest request = new ContainerRequest(size, null, null, PRIORITY);
+    open.add(request);
+    master.addContainerRequest(request);
+  }
+
+  private void allocate(AMRMClient<ContainerRequest> master, NMClient nodes) throws Exception {
+    AllocateResponse response = master.allocate(0);
+    for (Container container : response.getAllocatedContainers()) {
+      if (open.isEmpty()) {
+        // An ask that was sent twice, around a change of the ResourceManager.
+        master.releaseAssignedContainer(container.getId());
+        continue;
+      }
+      master.removeContainerRequest(open.remove());
+      running.put(container.getId(), container);
+      try {
+        nodes.startContainer(
+            container,
+            ContainerLaunchContext.newInstance(
+                null, null, Collections.singletonList(command), null, null, null));
+      } catch (YarnException e) {
+        // It was taken back before it began, or its token is too old for a node that was busy.
+        master.releaseAssignedContainer(container.getId());
+        running.remove(container.getId());
+        ask(master);
+      }
+    }
+    for (ContainerStatus status : response.getCompletedContainersStatuses()) {
+      if (running.remove(status.getContainerId()) != null) {
+        synchronized (this) {
+          ended.add(status);
+        }
+        ask(master);
+      }
+    }
+  }
+}

@@ -1,0 +1,170 @@
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.jobs.ShellService;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.junit.ClassRule;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TestRule;
+
+/**
+ * Dynamic Priority on a real cluster: slots follow bids, also when those change and when another
+ * ResourceManager takes over; who runs out of credits falls back; a bidder gets its slots from
+ * those who do not pay for them; and an application that its queue does not expose keeps what it
+ * has, paid for or not. Newest Hadoop only: nothing here depends on the version.
+ */
+public class DynamicPriorityTest {
+  private static final int INTERVAL_MS = 8000;
+  private static final String RICH = "\"budget\": 1e9, \"preempt_opaque\": true";
+  private static final String CONFIGURATION =
+      "{\"policy\": \"dynamic-priority\", \"preemption\": {\"grace_ms\": 200},"
+          + " \"dynamic_priority\": {\"allocation_interval_ms\": " + INTERVAL_MS + ","
+          + "   \"reclaim_interval_ms\": 1000},"
+          + " \"queues\": ["
+          + "   {\"path\": \"root.alice\", \"spending_rate\": 9, " + RICH + "},"
+          + "   {\"path\": \"root.bob\", \"spending_rate\": 3, " + RICH + "},"
+          + "   {\"path\": \"root.carol\", \"spending_rate\": 0, " + RICH + "},"
+          + "   {\"path\": \"root.dave\", \"budget\": 150, \"preempt_opaque\": true},"
+          + "   {\"path\": \"root.grace\", \"budget\": 1e9, \"spending_rate\": 4}]}";
+
+  @ClassRule
+  public static final ClusterRule CLUSTER =
+      new ClusterRule(
+          MiniCluster.named("dynamic-priority")
+              .highlyAvailable()
+              .engineConfiguration(CONFIGURATION));
+
+  @Rule public final TestRule afterEach = CLUSTER.afterEach();
+
+  @Rule public final Slots slots = new Slots(CLUSTER);
+
+  @Test
+  public void slotsFollowBidsWhenTheyChangeAndAfterAFailover() throws Exception {
+    bid("alice", 9);
+    bid("bob", 3);
+    bid("grace", 4);
+    ShellService grace = slots.service("grace", "root.grace", 4);
+    slots.await("the neighbour has its slots", () -> slots.held(grace) == 4, grace);
+    ShellService alice = slots.service("alice", "root.alice", 16);
+    ShellService bob = slots.service("bob", "root.bob", 16);
+    checkRatio("dp slots at bids 9:3", alice, bob);
+
+    long changedNanos = System.nanoTime();
+    bid("alice", 3);
+    bid("bob", 9);
+    slots.await("slots follow the new bids", () -> follows(bob, alice), alice, bob);
+    double intervals = (System.nanoTime() - changedNanos) / 1e6 / INTERVAL_MS;
+    Slots.measured("dp allocation intervals until slots followed a bid: %.2f", intervals);
+    assertTrue(intervals + " intervals", intervals <= 2);
+    checkRatio("dp slots at bids 3:9", bob, alice);
+
+    // The accounts begin anew, as the configuration says: the bids turn back.
+    CLUSTER.cluster().failOver();
+    CLUSTER.cluster().awaitNodes(4);
+    checkRatio("dp slots at bids 9:3 after a failover", alice, bob);
+
+    assertEquals("what the neighbour lost", 0, grace.ended().size());
+    for (ShellService service : new ShellService[] {alice, bob, grace}) {
+      assertEquals("all that ended was taken back", service.ended().size(), service.preempted());
+      service.stop();
+    }
+  }
+
+  @Test
+  public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
+    HeldBack.keepsItsReduce(CLUSTER, "dynamic-priority");
+  }
+
+  /** Waits until the slots are as three to one, then holds them to it for an interval. */
+  private void checkRatio(String what, ShellService more, ShellService less) throws Exception {
+    slots.await(what, () -> follows(more, less), more, less);
+    double ratio = slots.ratio(more, less, INTERVAL_MS);
+    Slots.measured("%s: ratio %.2f", what, ratio);
+    assertTrue(what + ": ratio " + ratio, ratio > 2.25 && ratio < 4);
+  }
+
+  private boolean follows(ShellService more, ShellService less) throws Exception {
+    int most = slots.held(more);
+    int least = slots.held(less);
+    return least > 0 && most + least >= 11 && most > 2.25 * least && most < 4 * least;
+  }
+
+  @Test
+  public void aBidderTakesItsSlotsAndFallsBackWithoutCredits() throws Exception {
+    bid("grace", 0);
+    bid("alice", 10);
+    ShellService grace = slots.service("grace", "root.grace", 2);
+    slots.await("the neighbour has its slots", () -> slots.held(grace) == 2, grace);
+    ShellService alice = slots.service("alice", "root.alice", 16);
+    slots.await("one user has all that is left", () -> slots.held(alice) == 14, alice);
+
+    // A real job: its ApplicationMaster, too, gets its room from who holds all.
+    bid("carol", 30);
+    GatedJob job = new GatedJob(CLUSTER, "carol", "bidder", 4, conf -> conf.set(
+        MRJobConfig.QUEUE_NAME, "root.carol"));
+    await("the job asks for its maps", () -> number("carol", "pending") >= 4 - used("carol"));
+    long askedNanos = System.nanoTime();
+    await("the bidder has what it asked for", () -> used("carol") >= 4);
+    double intervals = (System.nanoTime() - askedNanos) / 1e6 / INTERVAL_MS;
+    Slots.measured("dp allocation intervals until a bidder had its slots: %.2f", intervals);
+    assertTrue(intervals + " intervals", intervals <= 1);
+    job.awaitRunning(4);
+    job.finish();
+    job.assertNothingRanTwice();
+
+    // Four slots at 25 an interval: 150 credits last for one and a half.
+    ShellService dave = slots.service("dave", "root.dave", 4);
+    bid("dave", 25);
+    slots.await("credits buy slots", () -> slots.held(dave) == 4, alice, dave);
+    slots.await("without credits they go", () -> slots.held(dave) == 0, alice, dave);
+    slots.await("and go back", () -> slots.held(alice) == 14, alice, dave);
+    double left = number("dave", "budget");
+    Slots.measured("dp credits left of 150 when all slots were gone: %.1f", left);
+    assertTrue(left + " credits are left", left < 25);
+    assertEquals("what the neighbour lost, who pays nothing", 0, grace.ended().size());
+    for (ShellService service : new ShellService[] {alice, dave, grace}) {
+      service.stop();
+    }
+  }
+
+  private static void await(String what, java.util.concurrent.Callable<Boolean> condition)
+      throws Exception {
+    Await.until(what, ClusterRule.JOB_SECONDS, condition, DynamicPriorityTest::accounts);
+  }
+
+  private static void bid(String queue, double rate) throws Exception {
+    EngineRequest.send(
+        CLUSTER.heddle(),
+        "{\"op\": \"setSpending\", \"queue\": \"root." + queue + "\", \"value\": " + rate + "}");
+  }
+
+  private static String accounts() {
+    try {
+      return EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"accounts\"}").toString();
+    } catch (Exception e) {
+      return e.toString();
+    }
+  }
+
+  private static double used(String queue) throws Exception {
+    return number(queue, "used");
+  }
+
+  /** A figure of an account; of a list of pools that of the one pool that there is. */
+  private static double number(String name, String what) throws Exception {
+    JsonNode accounts = EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"accounts\"}");
+    for (JsonNode queue : accounts.get("queues")) {
+      if (queue.get("queue").asText().equals("root." + name)) {
+        JsonNode value = queue.get(what);
+        return value.isArray() ? value.get(0).asDouble() : value.asDouble();
+      }
+    }
+    throw new AssertionError(name + " has no account: " + accounts);
+  }
+}

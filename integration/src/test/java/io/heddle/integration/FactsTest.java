@@ -1,0 +1,91 @@
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.jobs.Corpus;
+import io.heddle.integration.jobs.JobClient;
+import io.heddle.integration.jobs.JobOutput;
+import io.heddle.integration.jobs.TextJobs;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.junit.Assume;
+import org.junit.ClassRule;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TestRule;
+
+/**
+ * What a running job tells that says nothing of itself when it is submitted: real
+ * ApplicationMasters are asked over their own web service, behind Hadoop's own filter.
+ */
+public class FactsTest {
+  private static final int MAPS = 5;
+  private static final int REDUCES = 2;
+
+  @ClassRule
+  public static final ClusterRule CLUSTER =
+      new ClusterRule(
+          MiniCluster.named("facts")
+              .engineConfiguration(
+                  "{\"policy\": {\"share\": \"fair\", \"order\": \"hfsp\","
+                      + " \"place\": \"shuffle-watcher\"},"
+                      + " \"shuffle_watcher\": {\"uplink_bytes_per_s\": 1000000}}")
+              .set("heddle.nm-poll.enable", "true")
+              .set("heddle.nm-poll.interval-ms", "250")
+              .set("heddle.am-poll.interval-ms", "250")
+              .set("heddle.am-poll.counters-interval-ms", "250"));
+
+  @Rule public final TestRule afterEach = CLUSTER.afterEach();
+
+  @Test
+  public void aRunningJobTellsItsTotalsAndCounters() throws Exception {
+    Assume.assumeTrue(ClusterRule.isHeddle());
+    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("facts/in"), MAPS, 500, 9);
+    Path output = ClusterRule.path("facts/out");
+    Configuration conf = CLUSTER.configuration();
+    conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 1);
+    Job job =
+        JobClient.submit(
+            "alice", () -> TextJobs.wordCount(conf, "facts", corpus.folder(), output, REDUCES));
+    JsonNode told = null;
+    while (!job.isComplete()) {
+      String now = CLUSTER.heddle().describe(JobClient.applicationId(job.getJobID()));
+      told = now == null ? told : new ObjectMapper().readTree(now);
+      Thread.sleep(50);
+    }
+    CLUSTER.assertSucceeds(job);
+    assertEquals(corpus.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
+    assertEquals(told.toString(), MAPS, told.at("/hints/maps").asInt());
+    assertEquals(told.toString(), REDUCES, told.at("/hints/reduces").asInt());
+    assertEquals(told.toString(), MAPS, told.at("/counters/done/0").asInt());
+    assertTrue(told.toString(), told.at("/counters/input_bytes").asLong() > 0);
+    assertTrue(told.toString(), told.at("/counters/map_output_bytes").asLong() > 0);
+    checkNodes();
+  }
+
+  /**
+   * Real NodeManagers answer as well. All of them are in one JVM and its metrics know one shuffle
+   * service under that name, so that how much each has sent says nothing here.
+   */
+  private static void checkNodes() throws Exception {
+    JsonNode[] sent = new JsonNode[1];
+    Await.until(
+        "every NodeManager tells what it has sent", ClusterRule.JOB_SECONDS,
+        () -> {
+          JsonNode stages = EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"stages\"}");
+          sent[0] = stages.at("/place/sent_bytes");
+          return sent[0].size() == CLUSTER.cluster().nodes().size();
+        },
+        () -> String.valueOf(sent[0]));
+    for (JsonNode node : sent[0]) {
+      assertTrue(sent[0].toString(), node.get(1).isIntegralNumber());
+    }
+  }
+}

@@ -1,0 +1,105 @@
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.Node;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.ToIntFunction;
+import org.apache.hadoop.mapreduce.JobCounter;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+
+/**
+ * A job whose only map that is left finds no room while its reduce runs. MapReduce's
+ * ApplicationMaster kills the reduce if it believes that only so there will be room, which the
+ * scheduler tells it by the headroom. The cluster must be idle when it begins.
+ */
+final class HeldBack {
+  /** Of a node with nothing on it: all of them together have no room for a task. */
+  private static final int EMPTY_MB = 128;
+
+  /** What a task takes. No node may be smaller than that everywhere: YARN then refuses asks. */
+  private static final int TASK_MB = 512;
+
+  /** The ApplicationMaster and the reduce. */
+  private static final int KEPT = 2;
+
+  private static final int HOLD_S = 4;
+
+  private final GatedJob job;
+  private final Slots slots;
+
+  /** Of its two maps one has ended and one was killed and finds no room; its reduce runs. */
+  HeldBack(ClusterRule cluster, String name) throws Exception {
+    job = new GatedJob(cluster, "alice", "held-" + name, 2, conf -> {
+      conf.setInt(MRJobConfig.NUM_REDUCES, 1);
+      conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 0.5f);
+    });
+    slots = new Slots(cluster);
+    job.letEnd(1);
+    job.awaitReduces(1);
+    // The master, the map that is left, and the reduce, which waits for it.
+    Await.until(
+        "the first map's container is gone", ClusterRule.JOB_SECONDS,
+        () -> slots.held(job.id()) == KEPT + 1);
+    List<String> kept = new ArrayList<>(cluster.applications().reduceHosts(job.id()));
+    kept.add(cluster.applications().masterHost(job.id()));
+    resize(node -> kept.contains(node.host()) ? TASK_MB : EMPTY_MB);
+    job.killRunningMaps();
+    Await.until(
+        "the map is gone", ClusterRule.JOB_SECONDS, () -> slots.held(job.id()) <= KEPT);
+  }
+
+  /** Under Heddle, whatever the policy: the reduce stays, and the job ends well. */
+  static void keepsItsReduce(ClusterRule cluster, String policy) throws Exception {
+    cluster.awaitIdle();
+    HeldBack held = new HeldBack(cluster, policy);
+    try {
+      long endNanos = System.nanoTime() + HOLD_S * 1_000_000_000L;
+      while (System.nanoTime() - endNanos < 0) {
+        assertEquals(policy + ": master and reduce", KEPT, held.slots.held(held.job.id()));
+        Thread.sleep(100);
+      }
+    } finally {
+      held.makeRoom();
+    }
+    long killed = held.finish();
+    Slots.measured("%s: %d reduces killed while a map was held back", policy, killed);
+    assertEquals(0, killed);
+  }
+
+  /** Waits until its ApplicationMaster has killed the reduce, as it must not under Heddle. */
+  void awaitKill() throws Exception {
+    Await.until(
+        "the master kills its reduce", ClusterRule.JOB_SECONDS, () -> killedReduces() > 0);
+  }
+
+  /** The nodes are as large as before. */
+  void makeRoom() throws Exception {
+    int memoryMb = job.cluster().configuration().getInt(YarnConfiguration.NM_PMEM_MB, 0);
+    resize(node -> memoryMb);
+  }
+
+  /** Lets the map end; how many reduces were killed until the job had succeeded. */
+  long finish() throws Exception {
+    job.finish();
+    return killedReduces();
+  }
+
+  private long killedReduces() throws Exception {
+    return job.job().getCounters().findCounter(JobCounter.NUM_KILLED_REDUCES).getValue();
+  }
+
+  private void resize(ToIntFunction<Node> memoryMb) throws Exception {
+    String vcores = job.cluster().configuration().get(YarnConfiguration.NM_VCORES);
+    for (Node node : job.cluster().cluster().nodes()) {
+      String id = node.nodeManager().getNMContext().getNodeId().toString();
+      String memory = String.valueOf(memoryMb.applyAsInt(node));
+      String[] command = {"-updateNodeResource", id, memory, vcores};
+      assertEquals(0, new RMAdminCLI(job.cluster().configuration()).run(command));
+    }
+  }
+}

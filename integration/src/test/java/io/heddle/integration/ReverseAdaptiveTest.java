@@ -1,0 +1,118 @@
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.jobs.ShellService;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
+import org.junit.ClassRule;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TestRule;
+
+/**
+ * Reverse-Adaptive on a real cluster: beside an application with a far goal that wants everything,
+ * a job with a near goal gets the slots that it needs and hardly more, also when another
+ * ResourceManager has taken over; and more of them if foreign load is to rise before the goal.
+ * Newest Hadoop only: nothing here depends on the version.
+ */
+public class ReverseAdaptiveTest {
+  /**
+   * 1,080 slot-seconds for a goal in 360 s: three slots, hardly more after half a minute. So long
+   * that what a busy machine takes to start tasks matters little beside it; none of it is waited
+   * for.
+   */
+  private static final int MAPS = 9;
+
+  private static final int MAP_MS = 120_000;
+  private static final int GOAL_S = 360;
+  private static final int NEED = 3;
+  private static final long SAMPLE_MS = 5000;
+
+  @ClassRule
+  public static final ClusterRule CLUSTER =
+      new ClusterRule(
+          MiniCluster.named("reverse-adaptive")
+              .highlyAvailable()
+              .engineConfiguration(configuration("[]")));
+
+  @Rule public final TestRule afterEach = CLUSTER.afterEach();
+
+  @Rule public final Slots slots = new Slots(CLUSTER);
+
+  /** Twelve slots for maps, which other applications' containers count as. */
+  private static String configuration(String foreignLoad) {
+    return "{\"policy\": \"reverse-adaptive\", \"slots\": {\"map_per_node\": 3,"
+        + " \"reduce_per_node\": 1}, \"reverse_adaptive\": {\"control_period_ms\": 1000,"
+        + " \"foreign_load\": " + foreignLoad + "}}";
+  }
+
+  @Test
+  public void theNearerGoalGetsWhatItNeedsAndMoreBeforeALoadThatWillRise() throws Exception {
+    ShellService far = slots.turning("frank", "default", 48, 4, "heddle:deadline=+5h");
+    ShellService neighbour = slots.service("grace", "default", 1);
+    slots.await("the far job has most slots", () -> slots.held(far) >= 10, far);
+    slots.await("the neighbour runs", () -> slots.held(neighbour) == 1, neighbour);
+
+    GatedJob near = job("near");
+    checkNeed(near, "the nearer goal");
+    CLUSTER.cluster().failOver();
+    CLUSTER.cluster().awaitNodes(4);
+    assertTrue("a failover takes no slots", slots.held(near.id()) - 1 >= NEED);
+    near.finish();
+    // Until the far job has asked anew, all slots are for whoever asks first.
+    slots.await("the far job has most slots again", () -> slots.held(far) >= 10, far);
+    GatedJob second = job("second");
+    checkNeed(second, "the nearer goal after a failover");
+    second.kill();
+
+    // Three quarters are taken after a minute: 12 slots for 60 s and 3 for 300 s are 1,620
+    // slot-seconds, of which the job needs two thirds at every moment, not a quarter.
+    long risesMs = System.currentTimeMillis() + 60_000;
+    CLUSTER.cluster().configureEngine(configuration("[[0, 0.0], [" + risesMs + ", 0.75]]"));
+    assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
+    GatedJob early = job("early");
+    slots.await("the job runs", () -> slots.held(early.id()) > NEED + 1, far);
+    double before = slots.mean(early.id(), SAMPLE_MS);
+    double needed = need(early);
+    Slots.measured(
+        "ra slots of a goal in %d s: needs %.1f of %d wanted, has %.1f as three quarters of the"
+            + " slots go before; ratio %.2f",
+        GOAL_S, needed, MAPS, before, before / needed);
+    assertTrue(before + " slots, " + needed + " without the load", before >= 1.4 * needed);
+    assertTrue("that was after the load had risen", System.currentTimeMillis() < risesMs);
+    early.kill();
+    far.stop();
+    assertEquals("what the neighbour lost", 0, neighbour.ended().size());
+    neighbour.stop();
+  }
+
+  @Test
+  public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
+    HeldBack.keepsItsReduce(CLUSTER, "reverse-adaptive");
+  }
+
+  private GatedJob job(String name) throws Exception {
+    return new GatedJob(CLUSTER, "nora", name, MAPS, conf ->
+        conf.set(
+            MRJobConfig.JOB_TAGS,
+            "heddle:deadline=+" + GOAL_S + "s,heddle:map-ms=" + MAP_MS));
+  }
+
+  /** None of its maps ends: it keeps what it was given, so that too much would be seen. */
+  private void checkNeed(GatedJob job, String what) throws Exception {
+    slots.await(what, () -> slots.held(job.id()) - 1 >= NEED);
+    double mean = slots.mean(job.id(), SAMPLE_MS);
+    Slots.measured("ra slots of %s: %.1f (needs %.1f, wants %d)", what, mean, need(job), MAPS);
+    double most = Math.ceil(need(job)) + 2;
+    assertTrue(what + ": " + mean + " slots of " + most, mean >= NEED - 0.5 && mean <= most);
+  }
+
+  /** The slots that a job needs from now on to meet its goal, if nothing of it is done yet. */
+  private static double need(GatedJob job) {
+    double leftMs = GOAL_S * 1000.0 - (System.currentTimeMillis() - job.submittedMs());
+    return MAPS * MAP_MS / Math.max(leftMs, MAP_MS);
+  }
+}

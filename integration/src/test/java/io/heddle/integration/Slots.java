@@ -1,0 +1,124 @@
+package io.heddle.integration;
+
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.jobs.ShellService;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.junit.rules.ExternalResource;
+
+/**
+ * What the tests of policies count: containers that applications hold, by the ResourceManager's
+ * own books. Their clusters have sixteen slots, four on each node. As a rule it stops the services
+ * that a failed test left running, which would starve the tests after it.
+ */
+final class Slots extends ExternalResource {
+  /** Of the size of a task: sixteen fill the cluster. */
+  static final Resource SIZE = Resource.newInstance(512, 1);
+
+  /** Far longer than any test. */
+  private static final String SLEEP = "exec sleep 3600";
+
+  private static final long SAMPLE_MS = 100;
+
+  private final ClusterRule cluster;
+  private final List<ShellService> services = new ArrayList<>();
+
+  Slots(ClusterRule cluster) {
+    this.cluster = cluster;
+  }
+
+  @Override
+  protected void after() {
+    for (ShellService service : services) {
+      try {
+        service.stop();
+      } catch (Exception e) {
+        // The test has failed already, and for this reason or for another that matters more.
+        System.out.println("a service did not stop: " + e);
+      }
+    }
+  }
+
+  /** An opaque application that always wants so many containers. */
+  ShellService service(String user, String queue, int wanted) throws Exception {
+    return start(user, queue, wanted, SLEEP);
+  }
+
+  /** The same whose containers end after so many seconds, to be asked for again. */
+  ShellService turning(String user, String queue, int wanted, int seconds, String... tags)
+      throws Exception {
+    return start(user, queue, wanted, "exec sleep " + seconds, tags);
+  }
+
+  private ShellService start(
+      String user, String queue, int wanted, String command, String... tags) throws Exception {
+    ShellService service =
+        ShellService.start(
+            cluster.configuration(), user, queue, wanted, SIZE, command, tags);
+    services.add(service);
+    return service;
+  }
+
+  /** How many containers it holds, its ApplicationMaster's included if that has one. */
+  int held(ApplicationId id) {
+    return cluster.applications().containers(id);
+  }
+
+  int held(ShellService service) throws Exception {
+    return held(service.id());
+  }
+
+  /** Waits until a condition about slots holds; says who held what if it does not. */
+  void await(String what, Callable<Boolean> condition, ShellService... services)
+      throws Exception {
+    Await.until(what, ClusterRule.JOB_SECONDS, condition, () -> describe(services));
+  }
+
+  private String describe(ShellService... services) {
+    StringBuilder text = new StringBuilder();
+    try {
+      for (ShellService service : services) {
+        text.append(service.id()).append(" holds ").append(held(service)).append(" ");
+      }
+    } catch (Exception e) {
+      text.append(e);
+    }
+    return text.toString();
+  }
+
+  /** The slots of one by those of the other, on average over a time. */
+  double ratio(ShellService more, ShellService less, long overMs) throws Exception {
+    long endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(overMs);
+    long sum = 0;
+    long other = 0;
+    do {
+      sum += held(more);
+      other += held(less);
+      Thread.sleep(SAMPLE_MS);
+    } while (System.nanoTime() - endNanos < 0);
+    return (double) sum / Math.max(1, other);
+  }
+
+  /** The slots of a job's tasks, on average over a time. */
+  double mean(ApplicationId id, long overMs) throws Exception {
+    long endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(overMs);
+    long sum = 0;
+    long samples = 0;
+    do {
+      // Its ApplicationMaster takes none.
+      sum += held(id) - 1;
+      samples++;
+      Thread.sleep(SAMPLE_MS);
+    } while (System.nanoTime() - endNanos < 0);
+    return (double) sum / samples;
+  }
+
+  /** A figure for the record; tests print what they found, one line each. */
+  static void measured(String format, Object... values) {
+    System.out.println("measured: " + String.format(format, values));
+  }
+}

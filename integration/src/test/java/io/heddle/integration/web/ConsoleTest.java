@@ -1,0 +1,474 @@
+package io.heddle.integration.web;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.MiniCluster;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.yarn.api.protocolrecords.GetNewApplicationRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.SubmitApplicationRequest;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.ClientRMService;
+import org.apache.hadoop.yarn.util.Records;
+import org.junit.After;
+import org.junit.AfterClass;
+import org.junit.Before;
+import org.junit.BeforeClass;
+import org.junit.Test;
+
+/**
+ * The console in a real browser, before a real ResourceManager with Dynamic Priority. Newest Hadoop
+ * only: the page is the library's, and how its port is reached WebTest asks of every version.
+ */
+public class ConsoleTest {
+  private static final int SECONDS = 60;
+  /** A queue's name that would run if it were taken for markup. */
+  private static final String HOSTILE = "<img/src=x/onerror=alert(1)>";
+  private static final String ACL =
+      "alice user alices-own-secret\nroot admin the-roots-secret\n";
+  private static final String SHOWN = "!document.querySelector('#accounts table').hidden";
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private static MiniManager manager;
+  private static Browser browser;
+  private static String address;
+
+  @BeforeClass
+  public static void start() throws Exception {
+    Path folder = Files.createTempDirectory("console");
+    Path acl = folder.resolve("acl");
+    Files.createFile(acl,
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    Files.write(acl, ACL.getBytes(StandardCharsets.UTF_8));
+    YarnConfiguration conf = MiniManager.configuration(MiniCluster.HEDDLE, folder);
+    MiniManager.heddleJson(conf, folder, "{\"policy\": \"dynamic-priority\","
+        + " \"dynamic_priority\": {\"allocation_interval_ms\": 1000},"
+        + " \"api\": {\"acl_file\": \"" + acl + "\", \"acl_settle_ms\": 0,"
+        + "   \"trust_web_user\": true},"
+        + " \"queues\": [{\"path\": \"root.alice\", \"budget\": 12345.5, \"spending_rate\": 2,"
+        + "   \"min_share\": {\"memory-mb\": 2048, \"vcores\": 2}},"
+        + "   {\"path\": \"root.bob\", \"budget\": 1000, \"spending_rate\": 0.25}]}");
+    manager = MiniManager.start(conf, folder);
+    address = "http://" + conf.get(YarnConfiguration.RM_WEBAPP_ADDRESS);
+    Await.until("the console is served", SECONDS, () -> manager.get("/heddle/").status == 200);
+    submit("root.bob", "<script>alert(1)</script>");
+    browser = Browser.start();
+  }
+
+  /** A job that waits: the node never reports, so its ApplicationMaster gets no room. */
+  private static void submit(String queue, String name) throws Exception {
+    ClientRMService service = manager.manager.getClientRMService();
+    ApplicationSubmissionContext job = Records.newRecord(ApplicationSubmissionContext.class);
+    job.setApplicationId(service.getNewApplication(
+        Records.newRecord(GetNewApplicationRequest.class)).getApplicationId());
+    job.setApplicationName(name);
+    job.setQueue(queue);
+    job.setResource(Resource.newInstance(1024, 1));
+    job.setAMContainerSpec(Records.newRecord(ContainerLaunchContext.class));
+    service.submitApplication(SubmitApplicationRequest.newInstance(job));
+  }
+
+  @AfterClass
+  public static void stop() {
+    if (browser != null) {
+      browser.close();
+    }
+    if (manager != null) {
+      manager.close();
+    }
+  }
+
+  /** The ResourceManager's own authentication believes the name, and gives a cookie for it. */
+  @Before
+  public void open() throws Exception {
+    browser.call("Emulation.setDeviceMetricsOverride",
+        "{\"width\": 1280, \"height\": 900, \"deviceScaleFactor\": 1, \"mobile\": false}");
+    browser.open(address + "/heddle/?user.name=root");
+    browser.await("the accounts are shown", SHOWN);
+  }
+
+  @After
+  public void nothingRanAndNothingWasBroken() {
+    assertEquals(Collections.emptyList(), browser.takeComplaints());
+    for (String url : browser.requests()) {
+      assertTrue(url, url.startsWith(address + "/heddle/") || url.equals("about:blank"));
+    }
+  }
+
+  /** What a table shows: of each row the texts, the blanks between digits left out. */
+  private static List<List<String>> rows(String id) throws Exception {
+    JsonNode rows = browser.evaluate("[...document.querySelectorAll('#" + id + " tbody tr')]"
+        + ".map(row => [...row.children].map(cell => cell.textContent))");
+    List<List<String>> texts = new ArrayList<>();
+    for (JsonNode row : rows) {
+      List<String> cells = new ArrayList<>();
+      row.forEach(cell -> cells.add(cell.asText().replaceAll("(?<=\\d)[\\u202f,](?=\\d)", "")
+          .replace('\u00a0', ' ')));
+      texts.add(cells);
+    }
+    return texts;
+  }
+
+  /** The row of that name; empty if there is none. */
+  private static List<String> row(String id, String name) throws Exception {
+    return rows(id).stream().filter(row -> row.get(0).equals(name)).findFirst()
+        .orElse(Collections.emptyList());
+  }
+
+  private static JsonNode answered(String path) throws Exception {
+    return browser.evaluate(
+        "fetch('/heddle/v1/" + path + "').then(answer => answer.json())");
+  }
+
+  private static JsonNode account(String queue) throws Exception {
+    for (JsonNode row : answered("queues").get("queues")) {
+      if (row.get("queue").asText().equals(queue)) {
+        return row.get("account");
+      }
+    }
+    throw new AssertionError("no queue " + queue);
+  }
+
+  private static String text(String selector) throws Exception {
+    return browser.evaluate("document.querySelector('" + selector + "')?.textContent ?? ''")
+        .asText();
+  }
+
+  // ---- What is shown.
+
+  @Test
+  public void tablesShowWhatTheInterfaceAnswers() throws Exception {
+    List<List<String>> accounts = rows("accounts");
+    JsonNode queues = answered("queues").get("queues");
+    int compared = 0;
+    for (JsonNode queue : queues) {
+      JsonNode account = queue.get("account");
+      if (account.isNull()) {
+        continue;
+      }
+      List<String> row = accounts.get(compared++);
+      assertEquals(queue.get("queue").asText(), row.get(0));
+      assertEquals(account.get("budget").asText(), row.get(1));
+      assertEquals(account.get("rate").asText(), row.get(2));
+      assertEquals(account.get("used_slots").asText(), row.get(5));
+      assertEquals(account.get("pending_slots").asText(), row.get(6));
+      assertEquals(account.get("last_debit").asText(), row.get(7));
+    }
+    assertEquals(accounts.size(), compared);
+    assertTrue(accounts.toString(), compared >= 2);
+    assertEquals("12345.5", row("accounts", "root.alice").get(1));
+    assertEquals("2 GB, 2 vc", row("pools", "root.alice").get(2));
+    Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
+    List<String> job = rows("jobs").get(0);
+    JsonNode told = answered("jobs").get("jobs").get(0);
+    assertEquals("job#" + told.get("job").asText(), job.get(0));
+    assertEquals("root.bob", job.get(1));
+    assertEquals(told.get("waits_for").asText(), job.get(6));
+    assertTrue(job.toString(), job.get(6).startsWith("waits: "));
+    browser.evaluate("document.querySelector('#jobs button').click()");
+    browser.await("the same is explained",
+        "document.querySelector('dialog li')?.textContent.includes('waits: ')");
+    browser.press("Escape");
+    browser.await("prices are drawn",
+        "document.querySelector('#price-plot path.line')?.getAttribute('d').includes('H')");
+  }
+
+  /** An administrator's actions, on a queue whose name is markup. */
+  @Test
+  public void markupInNamesIsText() throws Exception {
+    signIn("root", "the-roots-secret");
+    browser.evaluate("document.getElementById('add-queue').click()");
+    browser.await("it asks", "document.querySelector('dialog input[name=queue]') !== null");
+    browser.type(HOSTILE);
+    browser.press("Enter");
+    browser.await("it asks again",
+        "document.querySelector('dialog')?.textContent.includes('with no credits')");
+    assertTrue(text("dialog").contains(HOSTILE));
+    browser.press("Enter");
+    String path = "root." + HOSTILE;
+    Await.until("the queue is shown", SECONDS, () -> !row("accounts", path).isEmpty());
+    assertEquals("an image of the page itself alone", 1,
+        browser.evaluate("document.images.length").asInt());
+
+    press("Add to the budget of " + path);
+    browser.await("it asks", "document.activeElement?.name === 'add'");
+    browser.type("5.25");
+    browser.press("Enter");
+    browser.await("it asks again",
+        "document.querySelector('dialog')?.textContent.includes('gets 5.25 credits')");
+    browser.press("Enter");
+    Await.until("it has them", SECONDS, () -> row("accounts", path).get(1).equals("5.25"));
+    assertEquals("5.25", account(path).get("budget").asText());
+
+    press("Remove " + path);
+    browser.await("it says what is lost",
+        "document.querySelector('dialog')?.textContent.includes('5.25 credits are lost')");
+    assertEquals("not what cannot be undone", "Cancel",
+        browser.evaluate("document.activeElement.textContent").asText());
+    browser.press("Tab");
+    browser.press("Enter");
+    Await.until("it is gone", SECONDS, () -> row("accounts", path).isEmpty());
+  }
+
+  /** Presses the button of this name. */
+  private static void press(String name) throws Exception {
+    browser.await("there is a button " + name, "document.querySelector('dialog') === null"
+        + " && [...document.querySelectorAll('button')].some(b => b.ariaLabel === '" + name + "')");
+    browser.evaluate("[...document.querySelectorAll('button')]"
+        + ".find(b => b.ariaLabel === '" + name + "').click()");
+  }
+
+  /** Whatever the server may say of jobs: every text of it is shown, none is markup. */
+  @Test
+  public void markupInAnswersIsText() throws Exception {
+    String bad = "<img src=x onerror=alert(1)><script>alert(2)</script>";
+    ObjectNode job = MAPPER.createObjectNode().put("job", 7).put("queue", bad)
+        .put("waits_for", bad).put("priority", bad).put("running", bad);
+    job.putObject("used").put(bad, 1);
+    ObjectNode jobs = MAPPER.createObjectNode().putNull("next");
+    jobs.putArray("jobs").add(job);
+    String body = Base64.getEncoder()
+        .encodeToString(jobs.toString().getBytes(StandardCharsets.UTF_8));
+    answerInstead("*/heddle/v1/jobs*", "\"responseCode\": 200, \"body\": \"" + body + "\"");
+    try {
+      Await.until("the job is shown", SECONDS,
+          () -> rows("jobs").stream().anyMatch(row -> row.get(6).equals(bad)));
+      assertEquals(bad, rows("jobs").get(0).get(1));
+      assertTrue(rows("jobs").get(0).get(5).contains(bad));
+      assertEquals(0, browser.evaluate("document.querySelectorAll('main img, main script').length")
+          .asInt());
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+  }
+
+  /** From now on requests like that are answered so, and not by the server. */
+  private static void answerInstead(String pattern, String answer) throws Exception {
+    browser.listen("Fetch.requestPaused", paused -> {
+      try {
+        browser.send("Fetch.fulfillRequest",
+            "{\"requestId\": " + paused.get("requestId") + ", " + answer + "}");
+      } catch (Exception e) {
+        throw new AssertionError(e);
+      }
+    });
+    browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \"" + pattern + "\"}]}");
+  }
+
+  // ---- Who asks, and what is changed.
+
+  /** Fills the dialog that is open. */
+  private static void fillIn(String user, String secret) throws Exception {
+    browser.await("it asks who", "document.activeElement?.name === 'user'");
+    browser.type(user);
+    browser.press("Tab");
+    assertEquals("secret", browser.evaluate("document.activeElement.name").asText());
+    browser.type(secret);
+    browser.press("Enter");
+  }
+
+  private static void signIn(String user, String secret) throws Exception {
+    browser.evaluate("document.getElementById('sign').click()");
+    fillIn(user, secret);
+    browser.await("signed in", "document.getElementById('user').textContent === '" + user + "'");
+  }
+
+  @Test
+  public void aBidByKeyboardAloneChangesTheRate() throws Exception {
+    String wanted = "Bid of root.alice";
+    for (int i = 0; !focused().equals(wanted); i++) {
+      assertTrue("not reached by Tab", i < 40);
+      browser.press("Tab");
+      JsonNode outline = browser.evaluate("(e => e === document.body || getComputedStyle(e)"
+          + ".outlineStyle !== 'none')(document.activeElement)");
+      assertTrue("the focus is not seen on " + focused(), outline.asBoolean());
+    }
+    browser.press("Enter");
+    fillIn("alice", "alices-own-secret");
+    browser.await("it asks for the rate", "document.activeElement?.name === 'rate'");
+    assertEquals("2", browser.evaluate("document.activeElement.value").asText());
+    for (int i = 0; i < 7; i++) {
+      browser.press("Tab");
+      assertTrue("Tab left the dialog", browser.evaluate(
+          "document.activeElement.closest('dialog') !== null").asBoolean());
+    }
+    browser.evaluate("document.querySelector('dialog input').focus()");
+    browser.type("-1");
+    browser.press("Enter");
+    browser.await("what is no amount is refused",
+        "document.querySelector('dialog .problem')?.textContent.includes('Expected a number')");
+    browser.type("7.5");
+    browser.press("Enter");
+    browser.await("it asks for a confirmation",
+        "document.querySelector('dialog')?.textContent.includes('7.5 instead of 2')");
+    assertEquals("nothing is changed before", "2", account("root.alice").get("rate").asText());
+    browser.press("Enter");
+    Await.until("the engine has the rate", SECONDS,
+        () -> account("root.alice").get("rate").asText().equals("7.5"));
+    Await.until("and the page", SECONDS,
+        () -> row("accounts", "root.alice").get(2).equals("7.5"));
+    browser.await("the focus is back", "document.activeElement.ariaLabel === '" + wanted + "'");
+    browser.press("Enter");
+    browser.await("it asks again", "document.activeElement?.name === 'rate'");
+    browser.press("Escape");
+    browser.await("Escape closes", "document.querySelector('dialog') === null");
+    assertEquals(wanted, focused());
+    // The other tests begin with what is configured.
+    browser.evaluate("document.activeElement.click()");
+    browser.await("it asks again", "document.activeElement?.name === 'rate'");
+    browser.type("2");
+    browser.press("Enter");
+    browser.await("it asks for a confirmation",
+        "document.querySelector('dialog')?.textContent.includes('2 instead of 7.5')");
+    browser.press("Enter");
+    Await.until("as it was", SECONDS,
+        () -> account("root.alice").get("rate").asText().equals("2"));
+  }
+
+  private static String focused() throws Exception {
+    return browser.evaluate("document.activeElement?.ariaLabel ?? ''").asText();
+  }
+
+  @Test
+  public void aWrongSecretIsRefusedAndSaid() throws Exception {
+    browser.evaluate("document.getElementById('sign').click()");
+    fillIn("root", "not-the-secret");
+    browser.await("the error is shown",
+        "document.querySelector('dialog .problem')?.hidden === false");
+    assertTrue(text("dialog .problem"), text("dialog .problem").length() > 10);
+    assertEquals("Not signed in", text("#user"));
+    assertEquals("true", browser.evaluate("String(localStorage.length === 0"
+        + " && sessionStorage.length === 0 && !document.cookie.includes('secret'))").asText());
+    browser.press("Escape");
+    // The browser itself notes a status of 401 on its console.
+    List<String> complaints = browser.takeComplaints();
+    assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("401")));
+  }
+
+  // ---- Signatures: RFC 4231, section 4, and the example of canonical.rs.
+
+  @Test
+  public void signaturesAreTheStandards() throws Exception {
+    String ascii = "text => Uint8Array.from(text, char => char.charCodeAt(0))";
+    String[][] vectors = {
+      {"'\\x0b'.repeat(20)", "'Hi There'",
+        "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+      {"'Jefe'", "'what do ya want for nothing?'",
+        "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+      {"'\\xaa'.repeat(20)", "'\\xdd'.repeat(50)",
+        "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
+      {"'\\xaa'.repeat(131)", "'Test Using Larger Than Block-Size Key - Hash Key First'",
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+      {"'\\xaa'.repeat(131)", "'This is a test using a larger than block-size key and a larger"
+        + " than block-size data. The key needs to be hashed before being used by the HMAC"
+        + " algorithm.'", "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
+    };
+    for (String[] vector : vectors) {
+      assertEquals(vector[2], browser.evaluate("import('/heddle/sign.js').then(sign => { const b = "
+          + ascii + "; return sign.hex(sign.hmac(b(" + vector[0] + "), b(" + vector[1] + "))); })")
+          .asText());
+    }
+    String header = browser.evaluate("import('/heddle/sign.js').then(sign => sign.header("
+        + "sign.utf8('a secret of thirty-two bytes ...'), 'alice@EXAMPLE', {method: 'POST',"
+        + " path: '/heddle/v1/queues/root.alice/rate', query: 'dry=false',"
+        + " body: '{\"rate\":\"0.5\"}'}, {timestampMs: 1700000000000, expiresMs: 1700000060000,"
+        + " nonce: 'Zm9vYmFyYmF6cXV4'}))").asText();
+    assertTrue(header, header.endsWith("signature="
+        + "5a9524f473a6ecd22d86cec2b58d25df96f06d8d5f6c655e31845464d3778ad2"));
+  }
+
+  // ---- How it looks, and what it does without a server.
+
+  @Test
+  public void aPhoneScrollsInOneDirectionOnly() throws Exception {
+    browser.call("Emulation.setDeviceMetricsOverride",
+        "{\"width\": 360, \"height\": 740, \"deviceScaleFactor\": 1, \"mobile\": true}");
+    browser.await("it is as narrow as a phone", "innerWidth === 360");
+    assertEquals(360, browser.evaluate("document.documentElement.scrollWidth").asInt());
+    assertEquals("what is cut off", "[]", browser.evaluate("JSON.stringify([...document"
+        + ".querySelectorAll('main *')].filter(e => !e.closest('.unseen, thead, svg')"
+        + " && e.getBoundingClientRect().right > 360.5).map(e => e.outerHTML.slice(0, 90)))")
+        .asText());
+  }
+
+  @Test
+  public void everyTextCanBeReadInLightAndDark() throws Exception {
+    for (String scheme : new String[] {"light", "dark"}) {
+      browser.call("Emulation.setEmulatedMedia", "{\"features\": [{\"name\":"
+          + " \"prefers-color-scheme\", \"value\": \"" + scheme + "\"}]}");
+      JsonNode found = browser.evaluate(CONTRASTS);
+      assertTrue(found.toString(), found.get("count").asInt() > 40);
+      assertEquals(scheme + ": texts with less than 4.5", "[]", found.get("low").toString());
+      boolean dark = found.get("ground").asInt() < 128;
+      assertEquals(scheme, scheme.equals("dark"), dark);
+    }
+    browser.call("Emulation.setEmulatedMedia", "{\"features\": []}");
+  }
+
+  /** WCAG 2.1, 1.4.3: of every element with a text of its own, against what is behind it. */
+  private static final String CONTRASTS = "(() => {"
+      + "const rgb = text => text.match(/[\\d.]+/g).map(Number);"
+      + "const part = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;"
+      + "const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);"
+      + "const behind = e => { for (; e; e = e.parentElement) {"
+      + "  const c = rgb(getComputedStyle(e).backgroundColor);"
+      + "  if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };"
+      + "const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);"
+      + "  return (x + 0.05) / (y + 0.05); };"
+      + "const low = []; let count = 0;"
+      + "for (const e of document.querySelectorAll('body *')) {"
+      + "  const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());"
+      + "  if (!own || !e.getClientRects().length || e.closest('.skip, .unseen')) continue;"
+      + "  const style = getComputedStyle(e);"
+      + "  const text = rgb(e instanceof SVGElement ? style.fill : style.color);"
+      + "  const grounds = [behind(e)];"
+      + "  const bar = style.backgroundImage.match(/rgba?\\([^)]*\\)/);"
+      + "  if (bar) grounds.push(rgb(bar[0]));"
+      + "  count++;"
+      + "  for (const ground of grounds) if (ratio(text, ground) < 4.5)"
+      + "    low.push(e.outerHTML.slice(0, 80) + ' ' + text + ' on ' + ground); }"
+      + "return {count, low, ground: behind(document.body)[0]}; })()";
+
+  @Test
+  public void aServerThatFailsTakesNothingFromTheScreen() throws Exception {
+    List<List<String>> before = rows("accounts");
+    answerInstead("*/heddle/v1/*", "\"responseCode\": 503");
+    try {
+      browser.await("it says so", "document.getElementById('problem').hidden === false"
+          + " && document.getElementById('problem').textContent.includes('503')");
+      assertEquals(before.size(), rows("accounts").size());
+      assertEquals(before.get(0).get(0), rows("accounts").get(0).get(0));
+      assertFalse(rows("pools").isEmpty());
+      browser.call("Fetch.disable", "{}");
+      browser.await("it goes on", "document.getElementById('problem').hidden");
+      browser.call("Network.emulateNetworkConditions", "{\"offline\": true, \"latency\": 0,"
+          + " \"downloadThroughput\": 0, \"uploadThroughput\": 0}");
+      browser.await("it says so", "document.getElementById('problem').hidden === false");
+      assertEquals(before.size(), rows("accounts").size());
+    } finally {
+      browser.call("Fetch.disable", "{}");
+      browser.call("Network.emulateNetworkConditions", "{\"offline\": false, \"latency\": 0,"
+          + " \"downloadThroughput\": -1, \"uploadThroughput\": -1}");
+    }
+    browser.await("it goes on", "document.getElementById('problem').hidden");
+    // The browser itself notes failed requests on its console.
+    List<String> complaints = browser.takeComplaints();
+    assertTrue(complaints.toString(), complaints.stream().allMatch(
+        each -> each.contains("503") || each.contains("ERR_INTERNET_DISCONNECTED")));
+  }
+}

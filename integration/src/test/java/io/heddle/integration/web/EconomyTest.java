@@ -1,0 +1,225 @@
+package io.heddle.integration.web;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.cluster.MiniCluster;
+import io.heddle.integration.web.MiniManager.Reply;
+import io.heddle.yarn.HeddleScheduler;
+import java.io.File;
+import java.lang.reflect.Method;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Base64;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.junit.Before;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+import org.w3c.dom.Document;
+
+/**
+ * The economy over a real ResourceManager's port: the published commands as old clients sign and
+ * read them, accounts that outlive the engine, the ResourceManager and a failover, and requests
+ * that none of the three accepts twice.
+ */
+public class EconomyTest {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final String ALICE = "alice";
+  private static final String ROOT = "root";
+  /** Within what clients' clocks may be off, and longer than a test takes. */
+  private static final long AHEAD_MS = 5 * 60_000;
+
+  /** What outlives the ResourceManagers. */
+  @Rule
+  public final TemporaryFolder durable = new TemporaryFolder();
+
+  private long lastMs;
+
+  @Before
+  public void acl() throws Exception {
+    Path acl = durable.getRoot().toPath().resolve("acl");
+    Files.write(acl, "alice user alices-secret\nbob user bobs-secret\nroot admin roots-secret\n"
+        .getBytes(StandardCharsets.UTF_8));
+    Files.setPosixFilePermissions(acl, PosixFilePermissions.fromString("rw-------"));
+  }
+
+  private YarnConfiguration configuration(Path folder) throws Exception {
+    File root = durable.getRoot();
+    YarnConfiguration conf = MiniManager.configuration(MiniCluster.HEDDLE, folder);
+    MiniManager.heddleJson(conf, folder, "{\"policy\": \"dynamic-priority\","
+        + " \"queues\": [{\"path\": \"root.alice\", \"budget\": 100.0, \"spending_rate\": 1.0},"
+        + " {\"path\": \"root.bob\", \"budget\": 50.0}],"
+        + " \"api\": {\"acl_file\": \"" + root + "/acl\", \"acl_settle_ms\": 0},"
+        + " \"store\": \"sqlite:" + root + "/economy\", \"testing\": {\"faults\": true}}");
+    return conf;
+  }
+
+  private MiniManager manager() throws Exception {
+    Path folder = Files.createTempDirectory("economy");
+    MiniManager manager = MiniManager.start(configuration(folder), folder);
+    booksAreOpen(manager.address);
+    return manager;
+  }
+
+  private static void booksAreOpen(String address) throws Exception {
+    Await.until("the books are open", 20, () ->
+        "connected".equals(json(MiniManager.send(address, "GET", "/heddle/v1/health", null, null))
+            .path("books").asText()));
+  }
+
+  private static JsonNode json(Reply reply) throws Exception {
+    return MAPPER.readTree(reply.body);
+  }
+
+  /** A query as the published clients complete and sign it: HMAC-SHA1, base64, quoted. */
+  private Signed sign(String query, String user) throws Exception {
+    // Two requests of a millisecond would have one timestamp, and the second be taken for a replay.
+    lastMs = Math.max(lastMs + 1, System.currentTimeMillis());
+    String text = query + "&user=" + user + "&timestamp=" + lastMs;
+    Mac mac = Mac.getInstance("HmacSHA1");
+    String secret = user.equals(ROOT) ? "roots-secret" : user + "s-secret";
+    mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA1"));
+    byte[] signature = mac.doFinal(text.getBytes(StandardCharsets.UTF_8));
+    return new Signed("/scheduler?" + text,
+        URLEncoder.encode(Base64.getEncoder().encodeToString(signature), "UTF-8"));
+  }
+
+  /** A signed request, to be sent as often as a test likes. */
+  private static final class Signed {
+    private final String path;
+    private final String authorization;
+
+    Signed(String path, String authorization) {
+      this.path = path;
+      this.authorization = authorization;
+    }
+
+    Reply send(String address) throws Exception {
+      return MiniManager.send(address, "GET", path, null, null, authorization);
+    }
+  }
+
+  private Reply send(String address, String query, String user) throws Exception {
+    return sign(query, user).send(address);
+  }
+
+  /** What a published answer says of an account. */
+  private static String text(Reply reply, String element) throws Exception {
+    assertEquals(reply.toString(), 200, reply.status);
+    assertTrue(reply.type, reply.type.startsWith("text/xml"));
+    Document answer = Shape.parse(reply.body);
+    assertEquals("QueueInfo", answer.getDocumentElement().getTagName());
+    return answer.getElementsByTagName(element).item(0).getTextContent();
+  }
+
+  private static double number(Reply reply, String element) throws Exception {
+    return Double.parseDouble(text(reply, element));
+  }
+
+  private double rate(String address) throws Exception {
+    return number(send(address, "info=alice", ALICE), "spending");
+  }
+
+  private static void denied(int status, Reply reply) {
+    assertEquals(reply.toString(), status, reply.status);
+    assertTrue(reply.toString(), reply.body.contains("ACCESS DENIED"));
+  }
+
+  // Billing is the engine's tests' business: nothing runs here, so budgets stay as they are.
+
+  @Test
+  public void publishedCommandsServeThoseWhoMay() throws Exception {
+    try (MiniManager manager = manager()) {
+      String rm = manager.address;
+      assertEquals(0, number(manager.get("/scheduler?price"), "price"), 0);
+      long now = System.currentTimeMillis();
+      assertEquals(now, number(manager.get("/scheduler?time"), "time"), 20_000);
+      assertEquals(100, number(send(rm, "info=alice", ALICE), "budget"), 0);
+      assertEquals(2.5, number(send(rm, "setSpending=2.5&queue=alice", ALICE), "spending"), 0);
+      assertEquals(2.5, rate(rm), 0);
+      assertEquals(62, number(send(rm, "addBudget=12&queue=bob", ROOT), "budget"), 0);
+      assertEquals(0, number(send(rm, "addQueue=carol", ROOT), "budget"), 0);
+      assertTrue(send(rm, "infos", ROOT).body.contains("carol"));
+      assertEquals(200, send(rm, "removeQueue=carol", ROOT).status);
+
+      denied(401, manager.get("/scheduler?infos"));
+      denied(403, send(rm, "infos", ALICE));
+      denied(403, send(rm, "info=bob", ALICE));
+      denied(403, send(rm, "setSpending=9&queue=bob", ALICE));
+      denied(403, send(rm, "addBudget=9&queue=alice", ALICE));
+      denied(401, MiniManager.send(rm, "GET", sign("setSpending=9&queue=alice", ALICE).path,
+          null, null, sign("setSpending=8&queue=alice", ALICE).authorization));
+      for (String amount : new String[] {"NaN", "Infinity", "-1", "1e300", "x"}) {
+        assertEquals(amount, 400, send(rm, "setSpending=" + amount + "&queue=alice", ALICE).status);
+      }
+      assertEquals(2.5, rate(rm), 0);
+
+      Reply price = manager.get("/heddle/v1/price");
+      assertEquals(price.toString(), 200, price.status);
+      assertEquals(0, json(price).path("price_micro").asInt(-1));
+      assertEquals(401, manager.get("/heddle/v1/ledger").status);
+      assertTrue(json(manager.get("/heddle/v1/openapi.json")).path("paths").size() > 10);
+    }
+  }
+
+  @Test
+  public void accountsOutliveTheEngineAndTheResourceManager() throws Exception {
+    // Ahead of the clock, as it may be: then the next one's start is no reason to refuse it.
+    lastMs = System.currentTimeMillis() + AHEAD_MS;
+    Signed bid = sign("setSpending=0.5&queue=alice", ALICE);
+    try (MiniManager manager = manager()) {
+      assertEquals(0.5, number(bid.send(manager.address), "spending"), 0);
+      assertEquals(57.25, number(send(manager.address, "addBudget=7.25&queue=bob", ROOT),
+          "budget"), 0);
+      denied(401, bid.send(manager.address));
+      panic((HeddleScheduler) manager.manager.getResourceScheduler());
+      Await.until("the new engine has the accounts", 20,
+          () -> rate(manager.address) == 0.5);
+      denied(401, bid.send(manager.address));
+    }
+    try (MiniManager manager = manager()) {
+      assertEquals(0.5, rate(manager.address), 0);
+      assertEquals(57.25, number(send(manager.address, "info=bob", ROOT), "budget"), 0);
+      denied(401, bid.send(manager.address));
+    }
+  }
+
+  private static void panic(HeddleScheduler scheduler) throws Exception {
+    Method hook = HeddleScheduler.class.getDeclaredMethod("injectFault", int.class);
+    hook.setAccessible(true);
+    hook.invoke(scheduler, 1);
+  }
+
+  @Test
+  public void accountsMoveWithTheActiveResourceManager() throws Exception {
+    Path folder = Files.createTempDirectory("pair");
+    try (MiniPair pair = new MiniPair(configuration(folder), folder)) {
+      pair.activate(0);
+      booksAreOpen(pair.addresses[0]);
+      lastMs = System.currentTimeMillis() + AHEAD_MS;
+      Signed bid = sign("setSpending=0.25&queue=alice", ALICE);
+      assertEquals(0.25, number(bid.send(pair.addresses[0]), "spending"), 0);
+      pair.activate(1);
+      booksAreOpen(pair.addresses[1]);
+      assertEquals(0.25, rate(pair.addresses[1]), 0);
+      denied(401, bid.send(pair.addresses[1]));
+      Reply standby = send(pair.addresses[0], "setSpending=4&queue=alice", ALICE);
+      assertNotEquals(standby.toString(), 200, standby.status);
+      assertEquals(0.75,
+          number(send(pair.addresses[1], "setSpending=0.75&queue=alice", ALICE), "spending"), 0);
+      pair.activate(0);
+      booksAreOpen(pair.addresses[0]);
+      assertEquals(0.75, rate(pair.addresses[0]), 0);
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package io.heddle.integration.web;
+
+import io.heddle.integration.cluster.FreePort;
+import java.io.File;
+import java.io.OutputStream;
+import java.net.HttpURLConnection;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Scanner;
+import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+
+/**
+ * One real ResourceManager with its web server and a node of 8 GB and 8 vcores that only says that
+ * it is there. No HDFS and nothing that could run: what the web shows needs neither.
+ */
+final class MiniManager implements AutoCloseable {
+  static final int NODE_MEMORY_MB = 8192;
+  static final int NODE_VCORES = 8;
+
+  final ResourceManager manager;
+  private final Path folder;
+  final String address;
+
+  private MiniManager(ResourceManager manager, Path folder, String address) {
+    this.manager = manager;
+    this.folder = folder;
+    this.address = address;
+  }
+
+  /** A configuration to complete and start from. */
+  static YarnConfiguration configuration(String scheduler, Path folder) throws Exception {
+    YarnConfiguration conf = new YarnConfiguration();
+    conf.set(YarnConfiguration.RM_SCHEDULER, scheduler);
+    conf.set("yarn.node-attribute.fs-store.root-dir",
+        new File(folder.toFile(), "node-attribute").toURI().toString());
+    for (String key : YarnConfiguration.getServiceAddressConfKeys(conf)) {
+      conf.set(key, "localhost:0");
+    }
+    conf.set(YarnConfiguration.RM_WEBAPP_ADDRESS, "localhost:" + FreePort.next());
+    return conf;
+  }
+
+  /** Writes heddle.json and names it in a configuration. */
+  static void heddleJson(YarnConfiguration conf, Path folder, String json) throws Exception {
+    Path file = folder.resolve("heddle.json");
+    Files.write(file, json.getBytes(StandardCharsets.UTF_8));
+    conf.set("heddle.config.file", file.toString());
+  }
+
+  /** Starts it; {@code folder} goes with it at the end. */
+  static MiniManager start(YarnConfiguration conf, Path folder) throws Exception {
+    resetStatics();
+    ResourceManager manager = new ResourceManager();
+    manager.init(conf);
+    manager.start();
+    new MockNM("node1:1234", Resource.newInstance(NODE_MEMORY_MB, NODE_VCORES),
+        manager.getResourceTrackerService()).registerNode();
+    return new MiniManager(manager, folder,
+        "http://" + conf.get(YarnConfiguration.RM_WEBAPP_ADDRESS));
+  }
+
+  /** Metrics are static in Hadoop, and those of one scheduler are no use to another. */
+  static void resetStatics() {
+    QueueMetrics.clearQueueMetrics();
+    DefaultMetricsSystem.setMiniClusterMode(true);
+    ClusterMetrics.destroy();
+  }
+
+  Reply get(String path) throws Exception {
+    return get(path, null);
+  }
+
+  /** Asks with this Accept header, or with what Java sends by itself for null. */
+  Reply get(String path, String accept) throws Exception {
+    return send("GET", path, accept, null);
+  }
+
+  Reply send(String method, String path, String accept, String json) throws Exception {
+    return send(address, method, path, accept, json);
+  }
+
+  /** Sends one request and follows no redirect. */
+  static Reply send(String address, String method, String path, String accept, String json)
+      throws Exception {
+    return send(address, method, path, accept, json, null);
+  }
+
+  /** As above, with a header {@code Authorization}. */
+  static Reply send(String address, String method, String path, String accept, String json,
+      String authorization) throws Exception {
+    HttpURLConnection connection = (HttpURLConnection) new URL(address + path).openConnection();
+    connection.setInstanceFollowRedirects(false);
+    connection.setConnectTimeout(20_000);
+    connection.setReadTimeout(20_000);
+    connection.setRequestMethod(method);
+    if (accept != null) {
+      connection.setRequestProperty("Accept", accept);
+    }
+    if (authorization != null) {
+      connection.setRequestProperty("Authorization", authorization);
+    }
+    if (json != null) {
+      connection.setRequestProperty("Content-Type", "application/json");
+      connection.setDoOutput(true);
+      try (OutputStream out = connection.getOutputStream()) {
+        out.write(json.getBytes(StandardCharsets.UTF_8));
+      }
+    }
+    return new Reply(connection);
+  }
+
+  /** What came back. */
+  static final class Reply {
+    final int status;
+    final String type;
+    final String body;
+    private final HttpURLConnection connection;
+
+    private Reply(HttpURLConnection connection) throws Exception {
+      this.connection = connection;
+      status = connection.getResponseCode();
+      type = connection.getContentType();
+      try (Scanner all = new Scanner(
+          status < 400 ? connection.getInputStream() : errors(connection), "UTF-8")) {
+        body = all.useDelimiter("\\A").hasNext() ? all.next() : "";
+      }
+    }
+
+    private static java.io.InputStream errors(HttpURLConnection connection) {
+      java.io.InputStream errors = connection.getErrorStream();
+      return errors != null ? errors : new java.io.ByteArrayInputStream(new byte[0]);
+    }
+
+    String header(String name) {
+      return connection.getHeaderField(name);
+    }
+
+    @Override
+    public String toString() {
+      return status + " " + type + "\n" + body;
+    }
+  }
+
+  @Override
+  public void close() {
+    manager.stop();
+    FileUtil.fullyDelete(folder.toFile());
+    resetStatics();
+  }
+}

@@ -64,6 +64,8 @@ pub enum Change<'a> {
     JobRemoved(&'a Job),
     /// Its queue, priority, hints or attempt changed, or it may run now and might not before.
     JobChanged(&'a Job),
+    /// What it may spend was told, or told anew (`Job::authority`).
+    Authorized(&'a Job),
     /// What it asks for of one kind changed, other than by a grant.
     Asked {
         /// The job.
@@ -180,6 +182,7 @@ pub enum Change<'a> {
 #[derive(Debug, Default)]
 pub struct Stale {
     pub(crate) jobs: Vec<JobId>,
+    pub(crate) leaves: Vec<ShareNodeId>,
     pub(crate) shares: bool,
 }
 
@@ -190,12 +193,17 @@ impl Stale {
         self.jobs.push(job);
     }
 
+    /// The key of one leaf in the tree of shares changed.
+    pub fn leaf(&mut self, leaf: ShareNodeId) {
+        self.leaves.push(leaf);
+    }
+
     /// Keys of the share stage changed: all are asked again.
     pub fn shares(&mut self) {
         self.shares = true;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && !self.shares
+        self.jobs.is_empty() && self.leaves.is_empty() && !self.shares
     }
 }

@@ -18,6 +18,7 @@ use crate::order::OrderKey;
 use crate::resource::Resource;
 use crate::share::ShareKey;
 use crate::share::dynamic_priority::account::Credits;
+use crate::share::dynamic_priority::authority::Bound;
 use crate::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, QueueId};
 use serde::Serialize;
 
@@ -249,6 +250,21 @@ pub enum Reason {
         /// The sum of all bids.
         price: Credits,
     },
+    /// What it may spend does not pay for one slot more, and no slot is idle that nobody bought.
+    Authority {
+        /// Which of its bounds.
+        bound: Bound,
+        /// What it may spend in all.
+        credits: Credits,
+        /// What it has spent.
+        spent: Credits,
+        /// The rate that it may pay.
+        rate: Credits,
+        /// Its queue's rate, in force or bid.
+        bid: Credits,
+        /// For how many slots what is left is enough until the interval ends.
+        slots: u32,
+    },
     /// Another queue goes first.
     Share {
         /// Its queue, or the one above it that is compared.
@@ -376,7 +392,10 @@ impl Reason {
     /// Who holds it up.
     pub fn stage(&self) -> Stage {
         match self {
-            Reason::Quota { .. } | Reason::Share { .. } | Reason::Arrival { .. } => Stage::Share,
+            Reason::Quota { .. }
+            | Reason::Authority { .. }
+            | Reason::Share { .. }
+            | Reason::Arrival { .. } => Stage::Share,
             Reason::Held(_) | Reason::Behind { .. } => Stage::Order,
             Reason::Locality { .. } | Reason::Racks { .. } => Stage::Place,
             Reason::Slots { foreign: true, .. } => Stage::Order,
@@ -392,6 +411,7 @@ impl Reason {
                 std::mem::discriminant(a) == std::mem::discriminant(b)
             }
             (Reason::Locality { level: a, .. }, Reason::Locality { level: b, .. }) => a == b,
+            (Reason::Authority { bound: a, .. }, Reason::Authority { bound: b, .. }) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }

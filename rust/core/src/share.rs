@@ -15,10 +15,12 @@ pub use tree::{ShareNode, ShareNodeId, ShareTree};
 pub use waterfill::{Claim, waterfill, waterfill_exact};
 
 use crate::change::{Change, Stale, World};
+use crate::cluster::Job;
 use crate::config::Config;
 use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::Resource;
 use crate::types::{ContainerKey, JobId, Millis, TIME_MAX_MS};
+use dynamic_priority::authority::Spending;
 use dynamic_priority::ledger::Ledger;
 use serde_json::Value;
 
@@ -108,6 +110,12 @@ pub trait Share: Send {
         true
     }
 
+    /// Whether what a job may spend lets it take one more slot in a pass. Asked only of jobs that
+    /// have an authority, when it is their turn.
+    fn affords(&self, _job: &Job, _pass: u8, _now: Millis) -> bool {
+        true
+    }
+
     /// See `admits`.
     fn class_max(&self, _pass: u8) -> u8 {
         u8::MAX
@@ -138,6 +146,13 @@ pub trait Share: Send {
     /// How many slots of a pool a leaf pays for, if it pays for slots.
     fn quota(&self, _leaf: ShareNodeId, _pool: usize) -> Option<u32> {
         None
+    }
+
+    /// What a job that has an authority has spent of it, and why it may spend no more.
+    fn spending(&self, job: &Job, _now: Millis) -> Option<Spending> {
+        let spent = job.authority?.spent;
+        let exhausted = None;
+        Some(Spending { spent, exhausted })
     }
 
     /// Serves a request of the control plane, if it is one of this share's.

@@ -1,11 +1,13 @@
 //! A job: what it asks for, what it holds. Knows no queue order and no policy.
 
 use crate::backlog::ShapeId;
+use crate::change::POOLS;
 use crate::event::{AskFacts, JobCounters, JobFacts, JobHints, TaskFacts};
 use crate::order::OrderKey;
 use crate::place::Tag;
 use crate::resource::Resource;
 use crate::share::ShareNodeId;
+use crate::share::dynamic_priority::account::Credits;
 use crate::types::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,6 +164,20 @@ impl Ask {
     }
 }
 
+/// What a job may spend of its queue's credits (version 2 of DP-39). It goes with the job, into
+/// another queue too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Authority {
+    /// In all.
+    pub credits: Credits,
+    /// Per slot and interval, at most.
+    pub rate: Credits,
+    /// Until when, on the engine's clock.
+    pub until_ms: Millis,
+    /// What it had spent when the host told of it; what it has spent since, the share knows.
+    pub spent: Credits,
+}
+
 /// A job and all that belongs to it.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -191,6 +207,10 @@ pub struct Job {
     pub used: Resource,
     /// How many containers it has by kind (map, reduce, other), grants in flight included.
     pub running: [u32; 3],
+    /// How many of them take slots, by pool.
+    pub slots: [u32; POOLS],
+    /// What it may spend, if that is bounded.
+    pub authority: Option<Authority>,
     /// How many containers of each kind have succeeded.
     pub done: [u32; 3],
     /// Hosts and racks it does not want.
@@ -218,6 +238,8 @@ impl Job {
             containers: BTreeMap::new(),
             used: Resource::ZERO,
             running: [0; 3],
+            slots: [0; POOLS],
+            authority: None,
             done: [0; 3],
             blacklist: BTreeSet::new(),
             refused: BTreeMap::new(),

@@ -224,6 +224,7 @@ impl Engine {
         let kind = job.kind(container.priority) as usize;
         let leaf = job.leaf;
         let share_leaf = self.tree.node_mut(leaf);
+        count_slot(&mut job.slots, pool, taken);
         if taken {
             job.used += *resource;
             job.running[kind] += 1;
@@ -256,6 +257,7 @@ impl Engine {
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
         for id in jobs {
             let job = self.cluster.job_mut(id).expect("the ids were just listed");
+            job.slots = [0; POOLS];
             for ask in job.asks.iter_mut().flatten() {
                 let shapes = &mut self.backlog.shapes;
                 let size = shapes.get(ask.shape).size;
@@ -272,7 +274,9 @@ impl Engine {
         self.tree.clear_slots();
         for (job, container) in containers {
             let pool = self.pool_of(job, &container);
-            let leaf = self.cluster.job(job).expect("containers have jobs").leaf;
+            let owner = self.cluster.job_mut(job).expect("containers have jobs");
+            count_slot(&mut owner.slots, pool, true);
+            let leaf = owner.leaf;
             if let Some(node) = self.cluster.node_mut(container.node) {
                 count_slot(&mut node.running, pool, true);
             }

@@ -2,10 +2,11 @@
 //! placement of submissions, reload, and the audit that hosts compare with their own books.
 
 use super::{Engine, bounds, build};
-use crate::change::World;
-use crate::cluster::Queue;
+use crate::change::{Change, World};
+use crate::cluster::{Authority, Job, Queue};
 use crate::config::{Allocations, Config, Section, Setup, unknown};
 use crate::resource::Resource;
+use crate::share::dynamic_priority::account::Credits;
 use crate::types::{JobId, Millis, NodeId, QueueId};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -31,6 +32,7 @@ const OPERATIONS: &[&str] = &[
     "explain",
     "waits",
     "place",
+    "authorize",
     "reload",
     "allocations",
     "audit",
@@ -66,6 +68,7 @@ impl Engine {
                 None => self.predict(None),
             },
             "place" => self.place_request(section),
+            "authorize" => self.authorize(section),
             "allocations" => allocations_report(&mut section),
             "reload" => {
                 let epoch_ms = Setup::read_epoch(&mut section).map_err(refused)?;
@@ -116,6 +119,53 @@ impl Engine {
                     | "advice"
             )
         )
+    }
+
+    /// Sets what a job may spend; what it has spent stays spent. Whatever the share, the job keeps
+    /// it. `until_ms` is a moment of the engine's clock.
+    fn authorize(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let id = JobId(numbered(&mut section, "job")?);
+        let credits =
+            micro(&mut section, "credits_micro")?.ok_or_else(|| missing("credits_micro"))?;
+        let rate = micro(&mut section, "rate_micro")?.ok_or_else(|| missing("rate_micro"))?;
+        let until_ms = section.whole("until_ms", 0, i64::MAX).map_err(refused)?;
+        let until_ms = until_ms.ok_or_else(|| missing("until_ms"))?;
+        let spent = micro(&mut section, "spent_micro")?.unwrap_or_default();
+        section.finish().map_err(refused)?;
+        let now = self.now;
+        let job = self.cluster.job(id).ok_or_else(|| no_job(id))?;
+        let before = self.share.spending(job, now).map(|spending| spending.spent);
+        let spent = spent.max(before.unwrap_or_default());
+        let job = self.cluster.job_mut(id).expect("it was found above");
+        job.authority = Some(Authority {
+            credits,
+            rate,
+            until_ms,
+            spent,
+        });
+        self.tell(|cluster| cluster.job(id).map(Change::Authorized));
+        self.settle();
+        let job = self.cluster.job(id).expect("it was found above");
+        let spent = self.share.spending(job, now).map_or(spent, |now| now.spent);
+        let remaining = credits.micro() - spent.micro();
+        Ok(json!({ "job": id.0, "remaining_micro": remaining.max(0) }))
+    }
+
+    /// What a job may spend and has; `null` if nothing bounds it.
+    fn authority_report(&self, job: &Job) -> Value {
+        let spending = self.share.spending(job, self.now);
+        let (Some(authority), Some(spending)) = (job.authority, spending) else {
+            return Value::Null;
+        };
+        let remaining = authority.credits.micro() - spending.spent.micro();
+        json!({
+            "credits_micro": authority.credits.micro(),
+            "rate_micro": authority.rate.micro(),
+            "until_ms": authority.until_ms,
+            "spent_micro": spending.spent.micro(),
+            "remaining_micro": remaining.max(0),
+            "exhausted": spending.exhausted,
+        })
     }
 
     fn place_request(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
@@ -284,7 +334,7 @@ impl Engine {
     fn job_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let id = numbered(&mut section, "job")?;
         let Some(job) = self.cluster.job(JobId(id)) else {
-            return Err(RequestError(format!("key `job`: no job has number {id}")));
+            return Err(no_job(JobId(id)));
         };
         let queue = self.cluster.queues.get(job.facts.queue);
         let hints = &job.hints;
@@ -306,6 +356,7 @@ impl Engine {
             "runnable": job.runnable,
             "running": job.running,
             "done": job.done,
+            "authority": self.authority_report(job),
             "used": self.amounts(&job.used),
             "launched": launched,
             "executing": executing,
@@ -390,6 +441,24 @@ pub(super) fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u
         .map_err(refused)?
         .ok_or_else(|| RequestError(format!("key `{key}`: expected its number")))?;
     Ok(u32::try_from(number).expect("it is in the range that was asked for"))
+}
+
+fn no_job(id: JobId) -> RequestError {
+    RequestError(format!("key `job`: no job has number {}", id.0))
+}
+
+fn missing(key: &str) -> RequestError {
+    RequestError(format!(
+        "key `{key}`: expected a whole number, found nothing"
+    ))
+}
+
+/// An amount of credits in millionths.
+fn micro(section: &mut Section<'_>, key: &'static str) -> Result<Option<Credits>, RequestError> {
+    let micro = section
+        .whole(key, 0, Credits::MAX.micro())
+        .map_err(refused)?;
+    Ok(micro.map(Credits::from_micro))
 }
 
 pub(super) fn refused(error: impl fmt::Display) -> RequestError {

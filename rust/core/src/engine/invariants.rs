@@ -43,16 +43,18 @@ impl Engine {
     /// than it has free.
     fn check_containers(&self) -> Result<(), String> {
         let mut by_node: BTreeMap<NodeId, (Resource, u32, [u32; POOLS])> = BTreeMap::new();
-        let mut by_job: BTreeMap<JobId, (Resource, u32)> = BTreeMap::new();
+        let mut by_job: BTreeMap<JobId, (Resource, u32, [u32; POOLS])> = BTreeMap::new();
         let mut total = Resource::ZERO;
         for (job, container) in self.all_containers() {
             let node = by_node.entry(container.node).or_default();
             node.0 += container.resource;
             node.1 += 1;
-            if let Some(pool) = self.pool_of(job, container) {
-                node.2[pool] += 1;
-            }
+            let pool = self.pool_of(job, container);
             let job = by_job.entry(job).or_default();
+            if let Some(pool) = pool {
+                node.2[pool] += 1;
+                job.2[pool] += 1;
+            }
             job.0 += container.resource;
             job.1 += 1;
             total += container.resource;
@@ -81,7 +83,7 @@ impl Engine {
         for job in self.cluster.jobs() {
             let id = job.facts.job;
             let sum = by_job.remove(&id).unwrap_or_default();
-            let kept = (job.used, job.running_containers());
+            let kept = (job.used, job.running_containers(), job.slots);
             same(&format!("containers of job {}", id.0), &kept, &sum)?;
         }
         let live = self.cluster.jobs().flat_map(|job| job.containers.values());

@@ -55,13 +55,17 @@ impl Engine {
         for job in stale.jobs.drain(..) {
             self.rekey(job);
         }
+        let capacity = &self.cluster.capacity;
+        for leaf in stale.leaves.drain(..) {
+            self.tree.rekey(&*self.share, capacity, leaf);
+        }
         if stale.shares {
             self.tree.rekey_all(&*self.share, &self.cluster.capacity);
         }
         // Keeps the room; asking again makes nothing stale.
         self.stale = Stale {
-            jobs: stale.jobs,
             shares: false,
+            ..stale
         };
     }
 

@@ -230,8 +230,9 @@ impl Search<'_> {
             && (!size.am || node.admits_am(&size.resource))
     }
 
-    /// Whether the host lets the ask run here: the job does not mind the node, the host did not
-    /// refuse it a moment ago, and the node's rack is not kept off by a row.
+    /// Whether the job may pay for one more, if that is asked in this pass, and the host lets the
+    /// ask run here: the job does not mind the node, the host did not refuse it a moment ago, and
+    /// the node's rack is not kept off by a row.
     fn is_welcome(&self, entry: &Entry) -> bool {
         let job = self
             .cluster
@@ -239,7 +240,9 @@ impl Search<'_> {
             .expect("indexed asks have a job");
         let ask = job.ask(entry.ask).expect("indexed asks are there");
         let facts = &self.node.facts;
-        !job.blacklists(facts.host, facts.rack)
+        let unbounded = job.authority.is_none();
+        (unbounded || self.share.affords(job, self.pass, self.now))
+            && !job.blacklists(facts.host, facts.rack)
             && job
                 .refused
                 .get(&facts.node)

@@ -3,6 +3,8 @@
 
 use super::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
 use crate::cluster::{Kind, Queues};
+use crate::share::dynamic_priority::account::Credits;
+use crate::share::dynamic_priority::authority::Bound;
 use crate::types::{Locality, Millis, QueueId};
 
 /// What turns numbers into words.
@@ -89,6 +91,7 @@ fn reason(wait: &Wait, names: &Names<'_>) -> String {
         | Reason::QueueLimit { .. }
         | Reason::MasterLimit { .. }
         | Reason::Quota { .. }
+        | Reason::Authority { .. }
         | Reason::Share { .. }
         | Reason::Arrival { .. } => of_queue(&wait.reason, names),
         Reason::Held(held) => of_held(held, tasks(wait.kind, wait.am)),
@@ -166,6 +169,7 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             names.amount(resource, wanted)
         ),
         Reason::Quota { .. } => of_market(reason, names),
+        Reason::Authority { .. } => of_authority(reason),
         Reason::Share {
             queue,
             resource,
@@ -212,6 +216,35 @@ fn of_market(reason: &Reason, names: &Names<'_>) -> String {
         );
     }
     format!("{queue} uses {used} of {quota} slots at a bid of {bid} (price {price})")
+}
+
+fn of_authority(reason: &Reason) -> String {
+    let Reason::Authority {
+        bound,
+        credits,
+        spent,
+        rate,
+        bid,
+        slots,
+    } = reason
+    else {
+        return String::new();
+    };
+    let left = Credits::from_micro(credits.micro() - spent.micro()).to_number();
+    let (credits, rate, bid) = (credits.to_number(), rate.to_number(), bid.to_number());
+    let why = match bound {
+        Bound::Time => "its authority to spend has ended".to_string(),
+        Bound::Rate => {
+            format!("its authority allows a rate of at most {rate}, and its queue's is {bid}")
+        }
+        Bound::Credits if left == 0.0 => format!("its authority of {credits} credits is spent"),
+        Bound::Credits => format!(
+            "of its authority of {credits} credits {left} are left, enough for {slots} slot{} at \
+             a rate of {bid}",
+            plural(*slots)
+        ),
+    };
+    format!("{why}; only slots that nobody bought are left for it")
 }
 
 fn of_held(held: &Held, tasks: &str) -> String {

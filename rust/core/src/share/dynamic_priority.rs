@@ -4,13 +4,15 @@
 //! The stage: one account per leaf queue. At each allocation interval it charges for the slots
 //! used (`account`), sets price and quotas (`quota`), and between them lets the engine fill
 //! slots in two passes, within the quotas first (DP-21). Slots that are used beyond a quota may
-//! be taken back (`reclaim`). Budgets outlive the stage by `save` and `load`; durable storage
+//! be taken back (`reclaim`). What single jobs may spend is bounded by `authority`. Budgets outlive the stage by `save` and `load`; durable storage
 //! and the signed remote interface are hosts' business.
 
 pub mod account;
 mod advice;
+pub mod authority;
 mod control;
 mod explain;
+mod holdings;
 pub mod ledger;
 mod meter;
 pub mod policy;
@@ -26,16 +28,16 @@ use super::{
     waterfill,
 };
 use crate::change::{Change, POOLS, Stale, World};
-use crate::cluster::Kind;
+use crate::cluster::Job;
 use crate::config::Config;
 use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::types::{ContainerKey, JobId, Millis};
+use crate::types::Millis;
 use account::{Accounts, Credits, Interval, Outcome, Usage};
+use authority::{Authorities, Kept, Owed, Spending};
 use ledger::{Charged, Entry, Ledger};
 use meter::Meter;
 use policy::{ChargeCap, Policy};
-use reclaim::{Holding, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +56,8 @@ struct DynamicPriority {
     opened: BTreeSet<String>,
     /// By the number of the leaf.
     leaves: Vec<Leaf>,
+    /// Jobs that may spend so much only.
+    authorities: Authorities,
     /// Use in this interval that an earlier stage metered, for leaves to come.
     metered: BTreeMap<String, [i64; POOLS]>,
     /// The slots that the quotas in force divide.
@@ -86,6 +90,13 @@ struct Saved {
     interval: Option<(Millis, Millis)>,
     /// Slots times milliseconds used since the last tick.
     slot_ms: BTreeMap<String, [i64; POOLS]>,
+    /// What jobs with an authority have spent and use, by number: for a reload only, as another
+    /// life has other numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    jobs: BTreeMap<u32, Kept>,
+    /// What is owed for such jobs beside that, by queue.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    owed: BTreeMap<String, Owed>,
 }
 
 impl DynamicPriority {
@@ -95,6 +106,7 @@ impl DynamicPriority {
             accounts: Accounts::default(),
             opened: BTreeSet::new(),
             leaves: Vec::new(),
+            authorities: Authorities::default(),
             metered: BTreeMap::new(),
             slots: [0; POOLS],
             interval: None,
@@ -113,6 +125,7 @@ impl DynamicPriority {
             let config = &queue.config;
             let mut meter = Meter::new(world.now);
             meter.slot_ms = self.metered.remove(&config.path).unwrap_or_default();
+            self.authorities.add_leaf(self.leaves.len(), &config.path);
             self.leaves.push(Leaf {
                 name: config.path.clone(),
                 share: 0.0,
@@ -175,33 +188,8 @@ impl DynamicPriority {
         for leaf in &mut self.leaves {
             leaf.meter.slot_ms = [0; POOLS];
         }
+        self.forgive(world.now);
         self.take_over_quotas();
-    }
-
-    /// Slots that tasks can have: the engine's count, less the room of ApplicationMasters where
-    /// slots are but a part of the cluster's room. Else their users' first come would be served
-    /// in full, and the last would be short of all that the masters hold.
-    fn usable_slots(world: &World<'_>) -> [u32; POOLS] {
-        let mut slots = world.slots;
-        if world.shared() {
-            let leaves = world.tree.ids().map(|id| world.tree.node(id));
-            let masters = leaves.fold(Resource::ZERO, |sum, leaf| sum + leaf.am_used);
-            let room = world.cluster.capacity.minus_or_zero(&masters);
-            slots[0] = part_of(slots[0], &room, &world.cluster.capacity);
-        }
-        slots
-    }
-
-    /// Slots of a pool in which a task could start now.
-    fn idle(world: &World<'_>, slots: [u32; POOLS], pool: usize) -> u32 {
-        let root = world.tree.node(ShareNodeId::ROOT);
-        let unused = slots[pool].saturating_sub(root.running[pool]);
-        if !world.shared() {
-            return unused;
-        }
-        let capacity = &world.cluster.capacity;
-        let room = capacity.minus_or_zero(&world.cluster.used);
-        unused.min(part_of(world.slots[0], &room, capacity))
     }
 
     fn beyond(&self) -> bool {
@@ -228,9 +216,12 @@ impl DynamicPriority {
         });
         self.warn_of_inflation(world);
         let beyond = self.beyond();
+        let (jobs, owed) = self.owed(world.now);
+        let dormant = self.dormant(world);
+        let active = |leaf: usize| self.is_active(leaf, &dormant, world);
+        let active: Vec<bool> = (0..self.leaves.len()).map(active).collect();
         let mut usage = BTreeMap::new();
-        for (i, leaf) in self.leaves.iter_mut().enumerate() {
-            let node = world.tree.node(ShareNodeId(i as u32));
+        for (leaf, active) in self.leaves.iter_mut().zip(active) {
             let meter = &mut leaf.meter;
             let sampled =
                 std::array::from_fn(|pool| i64::from(meter.counted(pool, beyond)) * unit_ms);
@@ -240,7 +231,6 @@ impl DynamicPriority {
             } else {
                 sampled
             };
-            let active = node.pending_asks > 0 || node.running != [0; POOLS];
             usage.insert(leaf.name.clone(), Usage { slot_ms, active });
         }
         self.slots = DynamicPriority::usable_slots(world);
@@ -255,12 +245,17 @@ impl DynamicPriority {
             charge_cap: ChargeCap::None,
             ..self.settings.policy
         };
-        self.last = self.accounts.tick(&usage, &interval, &metered);
+        let micro = owed.iter().map(|(name, owed)| (name.clone(), owed.micro()));
+        let micro: BTreeMap<String, i64> = micro.collect();
+        self.last = self
+            .accounts
+            .tick_owing(&usage, &micro, &interval, &metered);
+        self.attribute(jobs, &owed);
         let (last, at_ms) = (&self.last, world.now);
         self.ledger.note(|| Entry::Interval {
             at_ms,
             price: last.price,
-            rows: charged(last, &usage, &incomes),
+            rows: charged(last, &usage, &owed, &incomes),
         });
         self.take_over_quotas();
     }
@@ -306,6 +301,7 @@ impl DynamicPriority {
         } else {
             self.follow_slots(world, stale);
         }
+        self.settle_payers(world.now, stale);
     }
 
     /// Nodes or ApplicationMasters came or went: shares stay, quotas follow (DP-49).
@@ -320,58 +316,8 @@ impl DynamicPriority {
     }
 
     fn has_quota_left(&self, leaf: usize, node: &ShareNode) -> bool {
-        let quota = self.leaves.get(leaf).map(|leaf| leaf.meter.quota);
-        quota.is_some_and(|quota| (0..POOLS).any(|pool| node.running[pool] < quota[pool]))
-    }
-
-    /// What every account has of a pool, in the order of names.
-    fn holdings(&self, world: &World<'_>, pool: usize) -> Vec<Holding<(JobId, ContainerKey)>> {
-        let mut by_name: Vec<usize> = (0..self.leaves.len()).collect();
-        by_name.sort_by_key(|leaf| &self.leaves[*leaf].name);
-        let mut place = vec![0; self.leaves.len()];
-        let mut holdings = Vec::new();
-        for (at, leaf) in by_name.into_iter().enumerate() {
-            place[leaf] = at;
-            holdings.push(Holding {
-                quota: self.leaves[leaf].meter.quota[pool],
-                pending: 0,
-                starting: world.tree.node(ShareNodeId(leaf as u32)).running[pool],
-                running: Vec::new(),
-            });
-        }
-        for job in world.cluster.jobs() {
-            let Some(at) = place.get(job.leaf.index()) else {
-                continue;
-            };
-            let holding = &mut holdings[*at];
-            // A master takes no slot, but where all tasks' room is slots it needs that of one.
-            if job.runnable && world.shared() && pool == 0 {
-                holding.pending = holding.pending.saturating_add(job.pending_masters());
-            }
-            for kind in Kind::ALL {
-                let waits = job.runnable && job.admitted[kind as usize];
-                if waits && world.pool(kind, false) == Some(pool) {
-                    holding.pending = holding.pending.saturating_add(job.pending_of(kind));
-                }
-            }
-            for (key, container) in &job.containers {
-                // What may not be taken holds its slot as what cannot be named yet.
-                let named = world.may_take(job, container);
-                if named && world.pool(job.kind(container.priority), false) == Some(pool) {
-                    let id = (job.facts.job, *key);
-                    holding.starting = holding.starting.saturating_sub(1);
-                    holding.running.push(Task {
-                        id,
-                        job_started: job.facts.submitted_ms,
-                        progress: u64::from(container.task.progress_per_mille),
-                        started: container.started_ms,
-                        committing: container.task.committing,
-                        going: world.evicting.contains(&id),
-                    });
-                }
-            }
-        }
-        holdings
+        let leaf = self.leaves.get(leaf);
+        leaf.is_some_and(|leaf| (0..POOLS).any(|i| leaf.meter.below_quota(i, node.running[i])))
     }
 }
 
@@ -379,28 +325,23 @@ impl DynamicPriority {
 fn charged(
     outcome: &Outcome,
     usage: &BTreeMap<String, Usage>,
+    owed: &BTreeMap<String, Owed>,
     incomes: &BTreeMap<String, Credits>,
 ) -> Vec<Charged> {
     let rows = outcome.rows.iter().map(|(name, row)| Charged {
         queue: name.clone(),
         rate: row.charged_rate,
         quota: row.held,
-        used_slot_ms: usage.get(name).copied().unwrap_or_default().slot_ms,
+        used_slot_ms: owed
+            .get(name)
+            .copied()
+            .unwrap_or_default()
+            .beside(usage.get(name)),
         income: incomes.get(name).copied().unwrap_or_default(),
         debit: row.debit,
         balance: row.budget,
     });
     rows.filter(Charged::says_something).collect()
-}
-
-/// As many of `slots` as the scarcest part of `capacity` that is in `room` holds.
-fn part_of(slots: u32, room: &Resource, capacity: &Resource) -> u32 {
-    let part = |i: usize| {
-        let room = i128::from(room[i].clamp(0, capacity[i]));
-        (i128::from(slots) * room / i128::from(capacity[i])) as u32
-    };
-    let present = (0..RESOURCE_TYPES_MAX).filter(|i| capacity[*i] > 0);
-    present.map(part).min().unwrap_or(0)
 }
 
 impl Share for DynamicPriority {
@@ -441,6 +382,14 @@ impl Share for DynamicPriority {
             (0, None) => self.has_quota_left(leaf.index(), node),
             _ => true,
         }
+    }
+
+    fn affords(&self, job: &Job, pass: u8, now: Millis) -> bool {
+        pass > 0 || self.can_pay(job, now)
+    }
+
+    fn spending(&self, job: &Job, now: Millis) -> Option<Spending> {
+        self.spent(job, now)
     }
 
     /// What its share of the cluster's room is, and of what the others leave an even part. For
@@ -484,10 +433,21 @@ impl Share for DynamicPriority {
                     let running = world.tree.node(job.leaf).running;
                     leaf.meter.read(world.now, running, beyond);
                 }
+                self.follow(job, world, stale);
             }
             // A job that moves takes its slots along.
-            Change::JobAdded(_) | Change::JobChanged(_) | Change::JobRemoved(_) => {
+            Change::JobAdded(job) | Change::JobChanged(job) => {
                 self.read_meters(world);
+                self.follow(job, world, stale);
+            }
+            Change::JobRemoved(job) => {
+                self.read_meters(world);
+                self.forget(job, world.now, stale);
+            }
+            Change::Authorized(job) => {
+                self.read_meters(world);
+                self.follow(job, world, stale);
+                self.settle_payers(world.now, stale);
             }
             Change::Reloaded => {
                 self.read_meters(world);
@@ -497,6 +457,7 @@ impl Share for DynamicPriority {
             Change::Nodes => {
                 self.read_meters(world);
                 self.follow_slots(world, stale);
+                self.settle_payers(world.now, stale);
             }
             Change::Tick => self.on_tick(world, stale),
             _ => {}
@@ -565,11 +526,14 @@ impl Share for DynamicPriority {
 
     fn save(&self) -> Value {
         let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
+        let (jobs, owed) = self.keep_authorities();
         let saved = Saved {
             accounts: self.accounts.clone(),
             opened: self.opened.clone(),
             interval: self.interval,
             slot_ms: self.leaves.iter().map(used).collect(),
+            jobs,
+            owed,
         };
         serde_json::to_value(saved).expect("sums of credits are far below 2^63")
     }
@@ -581,6 +545,7 @@ impl Share for DynamicPriority {
             self.interval = saved.interval;
             self.last = Outcome::default();
             self.metered = saved.slot_ms;
+            self.authorities.resume(saved.jobs, saved.owed);
         }
     }
 }

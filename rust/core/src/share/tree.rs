@@ -303,7 +303,8 @@ impl ShareTree {
         }
     }
 
-    fn rekey(&mut self, share: &dyn Share, capacity: &Resource, id: ShareNodeId) {
+    /// Works one key out anew.
+    pub(crate) fn rekey(&mut self, share: &dyn Share, capacity: &Resource, id: ShareNodeId) {
         let node = &self.nodes[id.index()];
         let (Some(parent), true) = (node.parent, node.pending_asks > 0) else {
             return;

@@ -273,6 +273,12 @@ impl Accounts {
             .map(|(name, account)| (name.as_str(), account))
     }
 
+    /// The rate at which the interval that runs is charged.
+    pub(super) fn rate_charged(&self, name: &str, policy: &Policy) -> Credits {
+        let account = self.accounts.get(name);
+        account.map_or(Credits::ZERO, |account| charged_rate(account, policy))
+    }
+
     /// The price of the last tick.
     pub fn price(&self) -> Credits {
         self.price
@@ -328,12 +334,25 @@ impl Accounts {
         interval: &Interval,
         policy: &Policy,
     ) -> Outcome {
+        self.tick_owing(usage, &BTreeMap::new(), interval, policy)
+    }
+
+    /// The same, where users owe something beside what their `usage` costs, in millionths: for
+    /// jobs that are charged one by one.
+    pub(super) fn tick_owing(
+        &mut self,
+        usage: &BTreeMap<String, Usage>,
+        owed: &BTreeMap<String, i64>,
+        interval: &Interval,
+        policy: &Policy,
+    ) -> Outcome {
         let mut rows = BTreeMap::new();
         let mut price = Credits::ZERO;
         for (name, account) in &mut self.accounts {
             let usage = usage.get(name).copied().unwrap_or_default();
             let before = account.budget;
-            let charge = charge(account, &usage, interval, policy);
+            let owed = i128::from(owed.get(name).copied().unwrap_or(0));
+            let charge = charge(account, &usage, interval, policy) + owed;
             let (charged_rate, held) = (charged_rate(account, policy), account.quotas());
             let skipped = policy.overdraft == Overdraft::Skip && charge > i128::from(before.0);
             let debit = match charge.min(i128::from(before.0)) {

@@ -74,8 +74,9 @@ impl DynamicPriority {
         world: &World<'_>,
     ) -> Value {
         let running = leaf.map_or([0; POOLS], |leaf| {
-            let id = crate::share::ShareNodeId(leaf as u32);
-            world.tree.node(id).running
+            let node = world.tree.node(crate::share::ShareNodeId(leaf as u32));
+            let meter = &self.leaves[leaf].meter;
+            std::array::from_fn(|pool| meter.paying(pool, node.running[pool]))
         });
         let quotas = account.quotas();
         let charged = |pool: usize| match self.beyond() {

@@ -12,10 +12,13 @@ use crate::share::behind::passed_by;
 const DIGITS: u32 = 3;
 
 impl DynamicPriority {
-    /// Its quota is used up, or another queue's job came first.
+    /// Its authority does not pay, its quota is used up, or another queue's job came first.
     pub(super) fn why(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;
+        if let Some(unpaid) = self.unpaid_reason(asked.job, world.now) {
+            return Some(unpaid);
+        }
         let node = world.tree.node(at);
         let pool = asked.pool.unwrap_or(0);
         let below = match asked.pool {
@@ -34,7 +37,7 @@ impl DynamicPriority {
         let account = account.copied().unwrap_or_default();
         Some(Reason::Quota {
             queue: node.queue,
-            used: node.running[pool],
+            used: leaf.meter.paying(pool, node.running[pool]),
             quota: leaf.meter.quota[pool],
             bid: account.grant.map_or(account.rate, |grant| grant.rate),
             budget: account.budget,
@@ -89,9 +92,9 @@ impl DynamicPriority {
     /// run or want something and can pay for a slot (DP-4, DP-9, DP-14), and the asked queue.
     pub(super) fn next_bids(&self, asked: &str, world: &World<'_>) -> (Vec<&str>, Vec<Credits>) {
         let mut active: Vec<&str> = Vec::new();
-        for (leaf, id) in self.leaves.iter().zip(world.tree.ids()) {
-            let node = world.tree.node(id);
-            if node.pending_asks > 0 || node.running.iter().any(|slots| *slots > 0) {
+        let dormant = self.dormant(world);
+        for (i, leaf) in self.leaves.iter().enumerate() {
+            if self.is_active(i, &dormant, world) {
                 active.push(&leaf.name);
             }
         }

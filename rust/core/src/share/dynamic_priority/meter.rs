@@ -11,6 +11,10 @@ pub(super) struct Meter {
     pub(super) quota: [u32; POOLS],
     /// Slots in use, by pool.
     pub(super) running: [u32; POOLS],
+    /// Those of them that jobs with an authority use, which have meters of their own.
+    pub(super) bounded: [u32; POOLS],
+    /// Those of `bounded` that are paid for.
+    pub(super) paid: [u32; POOLS],
     /// Slots times milliseconds since the last reset, by pool.
     pub(super) slot_ms: [i64; POOLS],
     since: Millis,
@@ -35,18 +39,41 @@ impl Meter {
         (self.since, self.running) = (now, running);
     }
 
-    /// What counts of the slots in use.
+    /// What counts of the slots in use by jobs without an authority.
     pub(super) fn counted(&self, pool: usize, beyond: bool) -> u32 {
-        if beyond {
-            self.running[pool]
-        } else {
-            self.running[pool].min(self.quota[pool])
-        }
+        let most = self.most(pool, beyond).saturating_sub(self.paid[pool]);
+        self.unbounded(pool).min(most)
     }
 
     /// Whether it may take one more slot of a pool within its quota.
     pub(super) fn below_quota(&self, pool: usize, running: u32) -> bool {
-        running < self.quota[pool]
+        self.paying(pool, running) < self.quota[pool]
+    }
+
+    /// How many slots can count in all.
+    pub(super) fn most(&self, pool: usize, beyond: bool) -> u32 {
+        if beyond { u32::MAX } else { self.quota[pool] }
+    }
+
+    /// Slots that jobs without an authority use.
+    pub(super) fn unbounded(&self, pool: usize) -> u32 {
+        self.running[pool].saturating_sub(self.bounded[pool])
+    }
+
+    /// Slots in use by jobs whose authority does not pay for them.
+    pub(super) fn unpaid(&self, pool: usize) -> u32 {
+        self.bounded[pool].saturating_sub(self.paid[pool])
+    }
+
+    /// Slots that stand against the quota when so many are in use.
+    pub(super) fn paying(&self, pool: usize, running: u32) -> u32 {
+        running.saturating_sub(self.unpaid(pool))
+    }
+
+    /// How many more slots of jobs with an authority can be paid for.
+    pub(super) fn room(&self, pool: usize, beyond: bool) -> u32 {
+        let taken = self.unbounded(pool).saturating_add(self.paid[pool]);
+        self.most(pool, beyond).saturating_sub(taken)
     }
 }
 
@@ -68,6 +95,21 @@ mod tests {
         all.read(1, [4, 2], true);
         all.read(11, [0, 0], true);
         assert_eq!(all.slot_ms, [40, 20]);
+    }
+
+    /// Of 5 slots in use 3 are bounded and 1 of those is paid for: 2 + 1 stand against the quota.
+    #[test]
+    fn what_an_authority_does_not_pay_for_stands_against_no_quota() {
+        let mut meter = Meter::new(0);
+        (meter.quota, meter.bounded, meter.paid) = ([4, 0], [3, 0], [1, 0]);
+        meter.read(0, [5, 0], false);
+        assert_eq!([meter.unbounded(0), meter.unpaid(0)], [2, 2]);
+        assert_eq!([meter.paying(0, 5), meter.room(0, false)], [3, 1]);
+        assert!(meter.below_quota(0, 5) && !meter.below_quota(0, 6));
+        meter.quota = [2, 0];
+        assert_eq!([meter.counted(0, false), meter.counted(0, true)], [1, 2]);
+        meter.read(10, [5, 0], false);
+        assert_eq!(meter.slot_ms, [10, 0]);
     }
 
     #[test]

@@ -1,0 +1,580 @@
+//! What one job may spend of its queue's credits, at which rate and until when (version 2 of
+//! DP-39), and how much of it is spent. Who grants authorities, and the queues' accounts, are not
+//! here.
+//!
+//! A job whose authority allows no more is *unpaid*: what it runs is charged to nobody, stands
+//! against no quota, may be taken back like all that is beyond a quota, and it gets what the fill
+//! pass leaves. It may be partly so: of its slots as many are paid for as it can afford.
+//!
+//! - *Slots, not containers, are paid for*, as a queue pays for min(used, quota) (DP-11). A slot is
+//!   paid from its start, if its queue has quota left; if not, or if a quota or what is left gets
+//!   smaller, it counts as unpaid. Every tick of the engine settles anew who pays for how many:
+//!   what was paid for first, then by arrival what else the quota has room for. So a queue's own
+//!   jobs do not push a bounded one out of what it pays for, nor does it take over theirs.
+//! - *The next slot must be affordable to the end of the interval* (to the end of the authority, if
+//!   that is earlier) together with all that the job runs, at the rate that was granted: so several
+//!   that start between two ticks are as strict as one. Compared in millionths times milliseconds,
+//!   so that nothing is rounded. Where use is sampled, a slot costs a whole interval.
+//! - *Each job's use has a meter of its own* and is charged by itself, rounded down; its queue owes
+//!   the sum beside what its other jobs used. So what a job spent is exactly what it cost. Should
+//!   ticks come late, or the rate be another one than was foreseen (`charge_rate` `current`), the
+//!   charge is cut to what is left, and what was used beyond is charged to nobody. If the queue's
+//!   budget does not cover what is owed, the jobs' parts of the debit are as what they owe.
+//! - *A queue bids only while somebody in it can pay* (DP-9): with nobody left but unpaid jobs it
+//!   would take quota from others for nothing.
+//! - *Bounds go with the job into another queue*: a move must not give it more to spend. What it
+//!   used before is charged where it used it. That, and what jobs used that ended, is owed at
+//!   once; under `overdraft` `skip` it may then count as spent though the tick skips the charge.
+
+use super::account::{Credits, Usage};
+use super::meter::Meter;
+use super::policy::ChargeRate;
+use super::{DynamicPriority, ShareNodeId};
+use crate::change::{POOLS, Stale, World};
+use crate::cluster::{Authority, Job, Standing};
+use crate::explain::Reason;
+use crate::types::{JobId, Millis};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Why an authority allows no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// What is left does not pay for a slot.
+    Credits,
+    /// Its queue's rate is higher than the authority allows.
+    Rate,
+    /// It has ended.
+    Time,
+}
+
+/// What has become of an authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spending {
+    /// What the job was charged.
+    pub spent: Credits,
+    /// Why it is charged for nothing; none if it can pay for a slot.
+    pub exhausted: Option<Bound>,
+}
+
+/// In order of arrival.
+type Key = (Millis, JobId);
+
+fn key(job: &Job) -> Key {
+    (job.facts.submitted_ms, job.facts.job)
+}
+
+/// What a slot costs, and for how long.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    now: Millis,
+    rate: Credits,
+    unit_ms: Millis,
+    /// When the interval ends.
+    ends_ms: Millis,
+    averaged: bool,
+}
+
+/// What is owed for slots of jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owed {
+    slot_ms: [i64; POOLS],
+    micro: i64,
+}
+
+impl Owed {
+    fn add(&mut self, more: &Owed) {
+        for pool in 0..POOLS {
+            self.slot_ms[pool] = self.slot_ms[pool].saturating_add(more.slot_ms[pool]);
+        }
+        self.micro = self.micro.saturating_add(more.micro);
+    }
+
+    /// What was used for it and beside it.
+    pub(super) fn beside(&self, usage: Option<&Usage>) -> [i64; POOLS] {
+        let other = usage.copied().unwrap_or_default().slot_ms;
+        std::array::from_fn(|pool| other[pool].saturating_add(self.slot_ms[pool]))
+    }
+
+    pub(super) fn micro(&self) -> i64 {
+        self.micro
+    }
+}
+
+/// What a reload must not lose of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    spent: Credits,
+    paid: [u32; POOLS],
+    slot_ms: [i64; POOLS],
+}
+
+/// A job that has an authority.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// With what it has spent by now.
+    authority: Authority,
+    leaf: usize,
+    /// The slots that it uses, by pool.
+    slots: [u32; POOLS],
+    /// How many of them are paid for.
+    paid: [u32; POOLS],
+    /// Paid slots times milliseconds since the last charge, by pool.
+    slot_ms: [i64; POOLS],
+    since: Millis,
+}
+
+impl Held {
+    /// What it used and pays for, up to `now` or the end of its authority.
+    fn used(&self, now: Millis) -> [i64; POOLS] {
+        let elapsed_ms = (now.min(self.authority.until_ms) - self.since).max(0);
+        std::array::from_fn(|pool| {
+            let more = i64::from(self.paid[pool]).saturating_mul(elapsed_ms);
+            self.slot_ms[pool].saturating_add(more)
+        })
+    }
+
+    fn read(&mut self, now: Millis) {
+        self.slot_ms = self.used(now);
+        self.since = self.since.max(now);
+    }
+
+    fn left(&self) -> i64 {
+        let Authority { credits, spent, .. } = self.authority;
+        (credits.micro() - spent.micro()).max(0)
+    }
+
+    /// For how many slots it can pay at the same time until the interval ends.
+    fn affordable(&self, terms: &Terms) -> u32 {
+        let Authority { rate, until_ms, .. } = self.authority;
+        let lasts_ms = until_ms.saturating_sub(terms.now);
+        if lasts_ms <= 0 || terms.rate > rate {
+            return 0;
+        }
+        let (used, span_ms) = match (terms.averaged, terms.ends_ms - terms.now) {
+            (false, _) => ([0; POOLS], terms.unit_ms),
+            // A tick that is overdue begins an interval.
+            (true, rest_ms) if rest_ms <= 0 => (self.used(terms.now), terms.unit_ms.min(lasts_ms)),
+            (true, rest_ms) => (self.used(terms.now), rest_ms.min(lasts_ms)),
+        };
+        let rate = i128::from(terms.rate.micro());
+        let used: i128 = used.iter().map(|ms| i128::from(*ms)).sum();
+        let left = i128::from(self.left()) * i128::from(terms.unit_ms) - used * rate;
+        let slots = left.max(0).checked_div(rate * i128::from(span_ms));
+        slots.map_or(u32::MAX, |slots| u32::try_from(slots).unwrap_or(u32::MAX))
+    }
+
+    fn bound(&self, terms: &Terms) -> Option<Bound> {
+        let Authority { rate, until_ms, .. } = self.authority;
+        match self.affordable(terms) {
+            _ if terms.now >= until_ms => Some(Bound::Time),
+            _ if terms.rate > rate => Some(Bound::Rate),
+            0 => Some(Bound::Credits),
+            _ => None,
+        }
+    }
+
+    /// What the use since the last charge costs at the rate that is charged: never more than
+    /// what is left.
+    fn owes(&self, terms: &Terms) -> Owed {
+        let Authority { rate, until_ms, .. } = self.authority;
+        let used = match terms.averaged {
+            true => self.used(terms.now),
+            false if terms.now >= until_ms => [0; POOLS],
+            false => self.paid.map(|slots| i64::from(slots) * terms.unit_ms),
+        };
+        if terms.rate > rate {
+            return Owed::default();
+        }
+        let (rate, unit_ms) = (i128::from(terms.rate.micro()), i128::from(terms.unit_ms));
+        let most = (i128::from(self.left()) * unit_ms).checked_div(rate);
+        let mut most_ms = most.map_or(i64::MAX, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
+        let slot_ms = used.map(|ms| {
+            let ms = ms.min(most_ms);
+            most_ms -= ms;
+            ms
+        });
+        let sum: i128 = slot_ms.iter().map(|ms| i128::from(*ms)).sum();
+        let micro = (sum * rate / unit_ms) as i64;
+        Owed { slot_ms, micro }
+    }
+}
+
+/// What the jobs with an authority have.
+#[derive(Debug, Default)]
+pub(super) struct Authorities {
+    held: BTreeMap<Key, Held>,
+    /// By leaf, what is owed in this interval for jobs that ended, moved or were authorized anew.
+    closed: BTreeMap<usize, Owed>,
+    /// What an earlier stage kept, for jobs and queues that are to be told of.
+    kept: BTreeMap<u32, Kept>,
+    kept_closed: BTreeMap<String, Owed>,
+}
+
+/// What jobs of a queue that cannot pay hold of it: asks in the backlog, slots.
+type Dormant = BTreeMap<usize, (u32, [u32; POOLS])>;
+
+impl DynamicPriority {
+    /// On which terms a leaf's slots are charged now; `foreseen`: or would be if it were given
+    /// some at its bid.
+    fn terms(&self, leaf: usize, now: Millis, foreseen: bool) -> Terms {
+        let name = self.leaves.get(leaf).map_or("", |leaf| leaf.name.as_str());
+        let account = self.accounts.get(name);
+        let granted = account.is_some_and(|account| account.grant.is_some());
+        let policy = &self.settings.policy;
+        let bids = foreseen && !granted && policy.charge_rate == ChargeRate::Granted;
+        let rate = match account {
+            Some(account) if bids => account.rate,
+            _ => self.accounts.rate_charged(name, policy),
+        };
+        Terms {
+            now,
+            rate,
+            unit_ms: self.settings.allocation_interval_ms,
+            ends_ms: self.interval.map_or(now, |(_, ends_ms)| ends_ms),
+            averaged: self.settings.averaged,
+        }
+    }
+
+    /// Whether the job can pay for all that it runs and one slot more.
+    pub(super) fn can_pay(&self, job: &Job, now: Millis) -> bool {
+        self.authorities.held.get(&key(job)).is_none_or(|held| {
+            let slots: u32 = held.slots.iter().sum();
+            slots < held.affordable(&self.terms(held.leaf, now, true))
+        })
+    }
+
+    pub(super) fn spent(&self, job: &Job, now: Millis) -> Option<Spending> {
+        let held = self.authorities.held.get(&key(job))?;
+        Some(Spending {
+            spent: held.authority.spent,
+            exhausted: held.bound(&self.terms(held.leaf, now, true)),
+        })
+    }
+
+    /// Why a job with an authority waits for unbought slots, if it does.
+    pub(super) fn unpaid_reason(&self, job: &Job, now: Millis) -> Option<Reason> {
+        let held = self.authorities.held.get(&key(job))?;
+        if self.can_pay(job, now) {
+            return None;
+        }
+        let terms = self.terms(held.leaf, now, true);
+        Some(Reason::Authority {
+            bound: held.bound(&terms).unwrap_or(Bound::Credits),
+            credits: held.authority.credits,
+            spent: held.authority.spent,
+            rate: held.authority.rate,
+            bid: terms.rate,
+            slots: held.affordable(&terms),
+        })
+    }
+
+    /// Takes over what a job with an authority may spend and uses. The meter of its leaf was read.
+    pub(super) fn follow(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
+        let Some(told) = job.authority else { return };
+        let (at, leaf) = (key(job), job.leaf.index());
+        let moved = |held: &Held| held.leaf != leaf;
+        let known = self.authorities.held.get(&at).copied();
+        if known.is_some_and(|held| moved(&held) || bounds(&held.authority) != bounds(&told)) {
+            self.close(at, world.now);
+        }
+        if known.is_some_and(|held| moved(&held)) {
+            self.take_out(at, stale);
+        }
+        let known = self.authorities.held.get(&at).copied();
+        let mut held = known.unwrap_or_else(|| self.begin(job, world.now));
+        let spent = held.authority.spent.max(told.spent);
+        held.authority = Authority { spent, ..told };
+        held.leaf = leaf;
+        held.read(world.now);
+        self.authorities.held.insert(at, held);
+        self.count(at, job.slots, world.now);
+        stale.leaf(job.leaf);
+    }
+
+    /// A job that is new here, with no slots but those that an earlier stage had counted.
+    fn begin(&mut self, job: &Job, now: Millis) -> Held {
+        let kept = self.authorities.kept.remove(&job.facts.job.0);
+        let authority = job.authority.expect("the caller found it");
+        let leaf = job.leaf.index();
+        let (paid, spent) = kept.map_or(([0; POOLS], authority.spent), |k| (k.paid, k.spent));
+        let slots = kept.map_or([0; POOLS], |_| job.slots);
+        let paid = std::array::from_fn(|pool| paid[pool].min(slots[pool]));
+        if let Some(leaf) = self.leaves.get_mut(leaf) {
+            shift(&mut leaf.meter, [0; POOLS], slots, [0; POOLS], paid);
+        }
+        Held {
+            authority: Authority { spent, ..authority },
+            leaf,
+            slots,
+            paid,
+            slot_ms: kept.map_or([0; POOLS], |kept| kept.slot_ms),
+            since: now,
+        }
+    }
+
+    /// Counts the slots that a job uses now; of those that have come, what can be paid for is.
+    fn count(&mut self, at: Key, slots: [u32; POOLS], now: Millis) {
+        let Some(held) = self.authorities.held.get(&at).copied() else {
+            return;
+        };
+        let affordable = held.affordable(&self.terms(held.leaf, now, true));
+        let beyond = self.beyond();
+        let Some(leaf) = self.leaves.get_mut(held.leaf) else {
+            return;
+        };
+        let kept: [u32; POOLS] = std::array::from_fn(|pool| held.paid[pool].min(slots[pool]));
+        shift(&mut leaf.meter, held.slots, slots, held.paid, kept);
+        let mut can = affordable.saturating_sub(kept.iter().sum());
+        let paid = std::array::from_fn(|pool| {
+            let came = slots[pool].saturating_sub(held.slots[pool]);
+            let more = came.min(can).min(leaf.meter.room(pool, beyond));
+            can -= more;
+            kept[pool] + more
+        });
+        shift(&mut leaf.meter, slots, slots, kept, paid);
+        let held = Held {
+            slots,
+            paid,
+            ..held
+        };
+        self.authorities.held.insert(at, held);
+    }
+
+    /// Charges what a job used so far where it used it.
+    fn close(&mut self, at: Key, now: Millis) {
+        let Some(mut held) = self.authorities.held.get(&at).copied() else {
+            return;
+        };
+        // Where use is sampled, only what is in use at the tick is charged.
+        if self.settings.averaged {
+            let mut owed = held.owes(&self.terms(held.leaf, now, false));
+            let closed = self.authorities.closed.entry(held.leaf).or_default();
+            let name = self.leaves.get(held.leaf).map(|leaf| leaf.name.as_str());
+            let account = name.and_then(|name| self.accounts.get(name));
+            let budget = account.map_or(0, |account| account.budget.micro());
+            owed.micro = owed.micro.min((budget - closed.micro).max(0));
+            closed.add(&owed);
+            held.authority.spent = held.authority.spent + Credits::from_micro(owed.micro);
+        }
+        held.read(now);
+        held.slot_ms = [0; POOLS];
+        self.authorities.held.insert(at, held);
+    }
+
+    fn take_out(&mut self, at: Key, stale: &mut Stale) {
+        let Some(held) = self.authorities.held.get_mut(&at) else {
+            return;
+        };
+        if let Some(leaf) = self.leaves.get_mut(held.leaf) {
+            let none = [0; POOLS];
+            shift(&mut leaf.meter, held.slots, none, held.paid, none);
+        }
+        stale.leaf(ShareNodeId(held.leaf as u32));
+        (held.slots, held.paid) = ([0; POOLS], [0; POOLS]);
+    }
+
+    /// A job ended.
+    pub(super) fn forget(&mut self, job: &Job, now: Millis, stale: &mut Stale) {
+        if job.authority.is_some() {
+            self.close(key(job), now);
+            self.take_out(key(job), stale);
+            self.authorities.held.remove(&key(job));
+        }
+    }
+
+    /// Who pays for how many slots from now on. The meters were read.
+    pub(super) fn settle_payers(&mut self, now: Millis, stale: &mut Stale) {
+        if self.authorities.held.is_empty() {
+            return;
+        }
+        let beyond = self.beyond();
+        let affordable = |held: &Held| held.affordable(&self.terms(held.leaf, now, true));
+        let mut can: Vec<u32> = self.authorities.held.values().map(affordable).collect();
+        let mut before: BTreeMap<usize, [u32; POOLS]> = BTreeMap::new();
+        for held in self.authorities.held.values_mut() {
+            held.read(now);
+            if let Some(leaf) = self.leaves.get_mut(held.leaf) {
+                before.entry(held.leaf).or_insert(leaf.meter.paid);
+                leaf.meter.paid = [0; POOLS];
+            }
+        }
+        // What was paid for goes before what was not.
+        for again in [true, false] {
+            for (held, can) in self.authorities.held.values_mut().zip(&mut can) {
+                let Some(leaf) = self.leaves.get_mut(held.leaf) else {
+                    continue;
+                };
+                let meter = &mut leaf.meter;
+                for pool in 0..POOLS {
+                    let (wanted, room) = match again {
+                        true => (held.paid[pool], meter.most(pool, beyond) - meter.paid[pool]),
+                        false => (held.slots[pool] - held.paid[pool], meter.room(pool, beyond)),
+                    };
+                    let some = wanted.min(room).min(*can);
+                    held.paid[pool] = if again { some } else { held.paid[pool] + some };
+                    meter.paid[pool] += some;
+                    *can -= some;
+                }
+            }
+        }
+        for (leaf, paid) in before {
+            if self.leaves[leaf].meter.paid != paid {
+                stale.leaf(ShareNodeId(leaf as u32));
+            }
+        }
+    }
+
+    /// What each job owes for the interval that ends, and by queue what is owed in all.
+    pub(super) fn owed(&self, now: Millis) -> (Vec<(Key, Owed)>, BTreeMap<String, Owed>) {
+        let owes = |(at, held): (&Key, &Held)| {
+            let owed = held.owes(&self.terms(held.leaf, now, false));
+            (*at, held.leaf, owed)
+        };
+        let jobs: Vec<(Key, usize, Owed)> = self.authorities.held.iter().map(owes).collect();
+        let mut by_leaf = self.authorities.closed.clone();
+        for (_, leaf, owed) in &jobs {
+            by_leaf.entry(*leaf).or_default().add(owed);
+        }
+        let name = |leaf: usize| self.leaves.get(leaf).map(|leaf| leaf.name.clone());
+        let queues = by_leaf.into_iter();
+        let queues = queues.filter_map(|(leaf, owed)| Some((name(leaf)?, owed)));
+        let jobs = jobs.iter().map(|(at, _, owed)| (*at, *owed)).collect();
+        (jobs, queues.collect())
+    }
+
+    /// Counts as spent what the queues were debited for their jobs in the last tick.
+    pub(super) fn attribute(&mut self, jobs: Vec<(Key, Owed)>, queues: &BTreeMap<String, Owed>) {
+        let closed = std::mem::take(&mut self.authorities.closed);
+        for (at, owed) in jobs {
+            let Some(held) = self.authorities.held.get_mut(&at) else {
+                continue;
+            };
+            held.slot_ms = [0; POOLS];
+            let Some(leaf) = self.leaves.get(held.leaf) else {
+                continue;
+            };
+            let of_closed = closed.get(&held.leaf).map_or(0, |owed| owed.micro);
+            let in_all = queues.get(&leaf.name).map_or(0, |owed| owed.micro);
+            let row = self.last.rows.get(&leaf.name);
+            let debit = row.map_or(0, |row| row.debit.micro());
+            let (due, paid) = (in_all - of_closed, (debit - of_closed).max(0));
+            let micro = match paid >= due {
+                true => owed.micro,
+                false => (i128::from(owed.micro) * i128::from(paid) / i128::from(due)) as i64,
+            };
+            held.authority.spent = held.authority.spent + Credits::from_micro(micro);
+        }
+    }
+
+    /// What stands in queues' names without a chance to be paid for, when what is used by now has
+    /// been charged and the next interval begins.
+    pub(super) fn dormant(&self, world: &World<'_>) -> Dormant {
+        let mut dormant = Dormant::new();
+        for ((_, id), held) in &self.authorities.held {
+            let mut after = *held;
+            let owed = held.owes(&self.terms(held.leaf, world.now, false));
+            after.authority.spent = held.authority.spent + Credits::from_micro(owed.micro);
+            (after.slot_ms, after.paid) = ([0; POOLS], [0; POOLS]);
+            let account = self.leaves.get(held.leaf).map(|leaf| leaf.name.as_str());
+            let account = account.and_then(|name| self.accounts.get(name));
+            let terms = Terms {
+                rate: account.map_or(Credits::ZERO, |account| account.rate),
+                ends_ms: world.now,
+                ..self.terms(held.leaf, world.now, false)
+            };
+            if after.bound(&terms).is_none() {
+                continue;
+            }
+            let asks = world.cluster.job(*id).map_or(0, standing_asks);
+            let (of_all, slots) = dormant.entry(held.leaf).or_default();
+            *of_all += asks;
+            for (sum, more) in slots.iter_mut().zip(held.slots) {
+                *sum += more;
+            }
+        }
+        dormant
+    }
+
+    /// Whether a job of the leaf that can pay runs or waits (DP-9).
+    pub(super) fn is_active(&self, leaf: usize, dormant: &Dormant, world: &World<'_>) -> bool {
+        let node = world.tree.node(ShareNodeId(leaf as u32));
+        let (asks, slots) = dormant.get(&leaf).copied().unwrap_or_default();
+        let pays = |pool: usize| node.running[pool] > slots[pool];
+        node.pending_asks > asks || (0..POOLS).any(pays)
+    }
+
+    /// What a job pays for of a pool, and how many slots more it could, if it has an authority.
+    pub(super) fn paid_slots(&self, job: &Job, pool: usize, now: Millis) -> Option<(u32, u32)> {
+        let held = self.authorities.held.get(&key(job))?;
+        let affordable = held.affordable(&self.terms(held.leaf, now, true));
+        let slots: u32 = held.slots.iter().sum();
+        Some((held.paid[pool], affordable.saturating_sub(slots)))
+    }
+
+    /// Forgets what was used in an interval that is not charged.
+    pub(super) fn forgive(&mut self, now: Millis) {
+        self.authorities.closed.clear();
+        for held in self.authorities.held.values_mut() {
+            held.read(now);
+            held.slot_ms = [0; POOLS];
+        }
+    }
+
+    pub(super) fn keep_authorities(&self) -> (BTreeMap<u32, Kept>, BTreeMap<String, Owed>) {
+        let kept = |((_, id), held): (&Key, &Held)| {
+            let kept = Kept {
+                spent: held.authority.spent,
+                paid: held.paid,
+                slot_ms: held.slot_ms,
+            };
+            (id.0, kept)
+        };
+        let name = |leaf: &usize| self.leaves.get(*leaf).map(|leaf| leaf.name.clone());
+        let closed = self.authorities.closed.iter();
+        (
+            self.authorities.held.iter().map(kept).collect(),
+            closed
+                .filter_map(|(i, owed)| Some((name(i)?, *owed)))
+                .collect(),
+        )
+    }
+}
+
+impl Authorities {
+    pub(super) fn resume(&mut self, jobs: BTreeMap<u32, Kept>, closed: BTreeMap<String, Owed>) {
+        (self.kept, self.kept_closed) = (jobs, closed);
+    }
+
+    /// A queue became the leaf of that number.
+    pub(super) fn add_leaf(&mut self, leaf: usize, name: &str) {
+        if let Some(owed) = self.kept_closed.remove(name) {
+            self.closed.insert(leaf, owed);
+        }
+    }
+}
+
+/// What the host set.
+fn bounds(authority: &Authority) -> (Credits, Credits, Millis) {
+    (authority.credits, authority.rate, authority.until_ms)
+}
+
+fn standing_asks(job: &Job) -> u32 {
+    let asks = job.asks.iter().flatten();
+    asks.filter(|ask| ask.standing != Standing::Out).count() as u32
+}
+
+/// Moves a leaf's sums from what a job had to what it has.
+fn shift(
+    meter: &mut Meter,
+    slots_before: [u32; POOLS],
+    slots: [u32; POOLS],
+    paid_before: [u32; POOLS],
+    paid: [u32; POOLS],
+) {
+    for pool in 0..POOLS {
+        meter.bounded[pool] = meter.bounded[pool] + slots[pool] - slots_before[pool];
+        meter.paid[pool] = meter.paid[pool] + paid[pool] - paid_before[pool];
+    }
+}

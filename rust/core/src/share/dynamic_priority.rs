@@ -250,7 +250,7 @@ impl DynamicPriority {
         self.last = self
             .accounts
             .tick_owing(&usage, &micro, &interval, &metered);
-        self.attribute(jobs, &owed);
+        self.attribute(jobs, &owed, world.now);
         let (last, at_ms) = (&self.last, world.now);
         self.ledger.note(|| Entry::Interval {
             at_ms,

@@ -445,12 +445,18 @@ impl DynamicPriority {
     }
 
     /// Counts as spent what the queues were debited for their jobs in the last tick.
-    pub(super) fn attribute(&mut self, jobs: Vec<(Key, Owed)>, queues: &BTreeMap<String, Owed>) {
+    pub(super) fn attribute(
+        &mut self,
+        jobs: Vec<(Key, Owed)>,
+        queues: &BTreeMap<String, Owed>,
+        now: Millis,
+    ) {
         let closed = std::mem::take(&mut self.authorities.closed);
         for (at, owed) in jobs {
             let Some(held) = self.authorities.held.get_mut(&at) else {
                 continue;
             };
+            held.read(now);
             held.slot_ms = [0; POOLS];
             let Some(leaf) = self.leaves.get(held.leaf) else {
                 continue;

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::market::{Market, evicted};
+use common::market::{Market, evicted, reduces};
 use heddle_core::Engine;
 use heddle_core::event::{Decision, Event};
 use heddle_core::types::*;
@@ -145,6 +145,24 @@ fn several_that_start_between_ticks_are_as_strict_as_one() {
     assert_eq!(market.number("a", "debit"), 5.0);
     // What it runs is beyond any quota; b has them all.
     assert_eq!(market.quotas(["a", "b"]), [0, 12]);
+}
+
+/// Maps and reduces are paid for from the same credits: 7 of the 9 that run.
+#[test]
+fn both_kinds_of_slots_spend_the_same_credits() {
+    let extra = json!({"slots": {"map_per_node": 2, "reduce_per_node": 1}});
+    let mut market = Market::with(9, &[("a", 1000.0, 1.0)], extra);
+    market.submit(1, "a", 6);
+    market.host.ask_facts(reduces(1, 3));
+    authorize(&mut market, 1, 7.5, 1.0, FAR);
+    market.host.tick();
+    assert_eq!(market.account("a")["quota"], json!([6, 3]));
+    assert_eq!(market.beat([1]), [9]);
+    market.until(20_000);
+    assert_eq!(spent(&mut market, 1), (7.0, json!("credits")));
+    market.until(40_000);
+    assert_eq!(spent(&mut market, 1), (7.0, json!("credits")));
+    assert_eq!(market.number("a", "budget"), 993.0);
 }
 
 /// A tick that comes an interval late charges for two, and not beyond the bound.
@@ -367,6 +385,11 @@ struct History {
     /// Everything that was decided and reported.
     log: Vec<String>,
     interval: Value,
+    /// By queue: its rate, the one that the last interval granted slots at, and all slots that
+    /// its jobs have used since, times milliseconds.
+    meters: [(f64, f64, i64); 2],
+    /// Whether no more than that can be charged.
+    metered: bool,
 }
 
 const QUEUES: [&str; 2] = ["a", "b"];
@@ -385,11 +408,16 @@ impl History {
             before: Default::default(),
             log: Vec::new(),
             interval: Value::Null,
+            meters: [(1.0, 0.0, 0), (0.7, 0.0, 0)],
+            metered: settings.get("reclaim_interval_ms").is_some(),
         }
     }
 
     fn step(&mut self, &(pause_ms, what, whom, amount): &Step) {
         self.market.host.now += pause_ms;
+        for (job, (queue, _)) in &self.jobs {
+            self.meters[*queue].2 += pause_ms * self.market.host.running(*job) as i64;
+        }
         let job = self
             .jobs
             .keys()
@@ -398,8 +426,10 @@ impl History {
         match (what, job) {
             (0 | 1, _) => self.submit(whom as usize % 2, amount),
             (2, Some(job)) => {
-                let queue = QUEUES[self.jobs[&job].0];
-                self.market.set("setSpending", queue, amount as f64 / 4e6);
+                let queue = self.jobs[&job].0;
+                let rate = (amount / 4) as f64 / 1e6;
+                self.meters[queue].0 = rate;
+                self.market.set("setSpending", QUEUES[queue], rate);
             }
             (3, Some(job)) => self.market.host.complete_all(job),
             (4, Some(job)) => self.bound(job, amount),
@@ -475,6 +505,10 @@ impl History {
                     "{name} paid {debit}, its jobs {}",
                     more[at]
                 );
+                let (rate, granted, slot_ms) = self.meters[at];
+                let most = slot_ms as f64 / 20_000.0 * granted * 1e6 + 1.0;
+                assert!(!self.metered || debit as f64 <= most, "{debit} of {most}");
+                self.meters[at] = (rate, rate, 0);
             }
         }
         let sum = |key: &str| accounts["sums"][key].as_i64().expect("a whole number");

@@ -147,7 +147,8 @@ fn several_that_start_between_ticks_are_as_strict_as_one() {
     assert_eq!(market.quotas(["a", "b"]), [0, 12]);
 }
 
-/// Maps and reduces are paid for from the same credits: 7 of the 9 that run.
+/// Maps and reduces are paid for from the same credits: of the 9 that run 7 for the interval, and
+/// an eighth as soon as what is left pays for it to the end: for the half of it.
 #[test]
 fn both_kinds_of_slots_spend_the_same_credits() {
     let extra = json!({"slots": {"map_per_node": 2, "reduce_per_node": 1}});
@@ -159,10 +160,10 @@ fn both_kinds_of_slots_spend_the_same_credits() {
     assert_eq!(market.account("a")["quota"], json!([6, 3]));
     assert_eq!(market.beat([1]), [9]);
     market.until(20_000);
-    assert_eq!(spent(&mut market, 1), (7.0, json!("credits")));
+    assert_eq!(spent(&mut market, 1), (7.5, json!("credits")));
     market.until(40_000);
-    assert_eq!(spent(&mut market, 1), (7.0, json!("credits")));
-    assert_eq!(market.number("a", "budget"), 993.0);
+    assert_eq!(spent(&mut market, 1), (7.5, json!("credits")));
+    assert_eq!(market.number("a", "budget"), 992.5);
 }
 
 /// A tick that comes an interval late charges for two, and not beyond the bound.

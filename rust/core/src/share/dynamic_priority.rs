@@ -4,8 +4,9 @@
 //! The stage: one account per leaf queue. At each allocation interval it charges for the slots
 //! used (`account`), sets price and quotas (`quota`), and between them lets the engine fill
 //! slots in two passes, within the quotas first (DP-21). Slots that are used beyond a quota may
-//! be taken back (`reclaim`). `authority` bounds what single jobs may spend. Budgets outlive the stage by `save` and `load`; durable storage
-//! and the signed remote interface are hosts' business.
+//! be taken back (`reclaim`). What single jobs may spend is bounded (`authority`). Budgets outlive
+//! the stage by `save` and `load`; durable storage and the signed remote interface are hosts'
+//! business.
 
 pub mod account;
 mod advice;

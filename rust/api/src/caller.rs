@@ -34,7 +34,7 @@ impl Identity {
         }
     }
 
-    fn who(&self) -> Who<'_> {
+    pub(crate) fn who(&self) -> Who<'_> {
         match self {
             Identity::Unknown => Who::Unknown,
             Identity::Claimed(user) => Who::Claimed(user),
@@ -128,7 +128,7 @@ impl Service {
     }
 }
 
-/// Writes the line of the audit.
+/// Writes the line of the audit of a request.
 pub(crate) fn audit(
     request: &Request<'_>,
     who: &Identity,
@@ -144,5 +144,10 @@ pub(crate) fn audit(
         queue,
         outcome,
     };
+    write(&record);
+}
+
+/// Hands a line of the audit to the host, which knows it by its target.
+pub(crate) fn write(record: &Record<'_>) {
     log::info!(target: "heddle.audit", "{}", record.to_line());
 }

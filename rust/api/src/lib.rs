@@ -2,7 +2,8 @@
 //! published XML commands at `/scheduler`, the same and more as JSON under `/heddle/v1/`, and the
 //! console at `/heddle/`, a page in front of the JSON. Opens
 //! no socket, starts no thread, reads no clock: a host hands over plain requests and sends plain
-//! answers, from as many threads as it likes. Reads the ACL file, through `heddle_auth`, and
+//! answers, from as many threads as it likes. Says as well whether a job that is submitted is
+//! signed as it must be. Reads the ACL file, through `heddle_auth`, and
 //! writes the audit, through `log`. Decides nothing about slots.
 #![forbid(unsafe_code)]
 
@@ -17,10 +18,12 @@ mod history;
 mod published;
 mod route;
 mod settings;
+mod submission;
 mod v1;
 
 pub use answer::Answer;
 pub use route::{RouteInfo, routes};
+pub use submission::{Submitted, Taken};
 pub use v1::OPENAPI;
 
 use heddle_auth::acl::file::{AclFile, Polled};

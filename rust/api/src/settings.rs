@@ -30,6 +30,9 @@ pub(crate) struct Settings {
     /// Whether a user whom the ResourceManager's web authentication found may read without a
     /// signature. Off: in a cluster without Kerberos anybody can claim any name there.
     pub(crate) trust_web_user: bool,
+    /// Whether jobs that are not signed are refused. Off: a signature that is there is checked all
+    /// the same, and the jobs of today, which have none, run on.
+    pub(crate) require_signed_jobs: bool,
 }
 
 impl Settings {
@@ -61,7 +64,15 @@ impl Settings {
             clock,
             history_intervals,
             trust_web_user: section.boolean("trust_web_user")?.unwrap_or(false),
+            require_signed_jobs: section.boolean("require_signed_jobs")?.unwrap_or(false),
         };
+        if settings.require_signed_jobs && settings.acl_file.is_none() {
+            let problem = "expected false where there is no `acl_file`: no job could be signed";
+            return Err(ConfigError::new(
+                section.key("require_signed_jobs"),
+                problem,
+            ));
+        }
         section.finish()?;
         Ok(settings)
     }
@@ -86,8 +97,13 @@ mod tests {
         let plain = Settings::read(&json!({})).expect("a good section");
         assert_eq!(Settings::read(&Value::Null).as_ref(), Ok(&plain));
         assert!(plain.v1 && !plain.trust_web_user && plain.acl_file.is_none());
+        assert!(
+            !plain.require_signed_jobs,
+            "the jobs of today have no signature"
+        );
         let all = json!({"acl_file": "/etc/acl", "acl_settle_ms": 0, "v1": false, "skew_ms": 5000,
-                         "valid_max_ms": 60_000, "history_intervals": 3, "trust_web_user": true});
+                         "valid_max_ms": 60_000, "history_intervals": 3, "trust_web_user": true,
+                         "require_signed_jobs": true});
         let expected = Settings {
             acl_file: Some(PathBuf::from("/etc/acl")),
             acl_settle_ms: 0,
@@ -98,6 +114,7 @@ mod tests {
             },
             history_intervals: 3,
             trust_web_user: true,
+            require_signed_jobs: true,
         };
         assert_eq!(Settings::read(&all), Ok(expected));
     }
@@ -122,6 +139,11 @@ mod tests {
                 json!({"skew_ms": -1}),
                 "api.skew_ms",
                 "expected a whole number",
+            ),
+            (
+                json!({"require_signed_jobs": true}),
+                "api.require_signed_jobs",
+                "expected false where there is no `acl_file`",
             ),
             (json!([]), "api", "expected an object"),
         ];

@@ -31,9 +31,39 @@ pub const V2: [&str; 7] = [
     "heddle.job.signature",
 ];
 
+/// What an unset parameter is in the template for clients: a reference to an empty one would keep
+/// every ApplicationMaster from starting.
+const ABSENT: &str = "none";
+
 /// A value of the configuration is no longer than this.
 const VALUE_BYTES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 4096;
+
+/// All parameters of both versions.
+pub fn parameters() -> impl Iterator<Item = &'static str> {
+    [TIMESTAMP, SIGNATURE].into_iter().chain(V2)
+}
+
+/// The variable in the environment of a job's ApplicationMaster that carries a parameter to the
+/// ResourceManager, which never sees a job's configuration: `HEDDLE_JOB_CREDITS`.
+pub fn variable(parameter: &str) -> String {
+    let name = parameter.replace('.', "_").to_uppercase();
+    match name.starts_with("HEDDLE_") {
+        true => name,
+        false => format!("HEDDLE_{name}"),
+    }
+}
+
+/// What a variable says of its parameter; None if that was not set. MapReduce joins the values of
+/// a variable that is set twice, by `:`, which is in no value: the first that was set counts.
+pub fn carried(value: &str) -> Option<&str> {
+    let absent = |part: &str| part.is_empty() || part.eq_ignore_ascii_case(ABSENT);
+    // A reference that nobody resolved is no value either, whatever stands in it.
+    if value.contains("${") {
+        return None;
+    }
+    value.split(':').map(str::trim).find(|part| !absent(part))
+}
 
 /// A job as it is submitted.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +86,15 @@ pub struct Bounds {
     pub rate: Credits,
     /// Until when, ms since 1970.
     pub until_ms: u64,
+}
+
+impl Bounds {
+    /// Of a job that may spend nothing.
+    pub const NOTHING: Bounds = Bounds {
+        credits: Credits::ZERO,
+        rate: Credits::ZERO,
+        until_ms: 0,
+    };
 }
 
 /// What the owner of a queue allows one job to spend, proven. A host stores it with the job, so
@@ -278,6 +317,35 @@ mod tests {
             (SIGNATURE, quoted),
         ];
         assert_eq!(parameters, expected);
+    }
+
+    #[test]
+    fn parameters_travel_as_variables() {
+        let variables: Vec<String> = parameters().map(variable).collect();
+        assert_eq!(
+            variables[..3],
+            [
+                "HEDDLE_MAPRED_JOB_TIMESTAMP",
+                "HEDDLE_MAPRED_JOB_SIGNATURE",
+                "HEDDLE_JOB_CREDITS"
+            ]
+        );
+        assert_eq!(variables.len(), 9);
+        for unset in [
+            "",
+            "none",
+            "None",
+            "none:none",
+            ":",
+            " ",
+            "${heddle.job.credits}",
+            "x${y}",
+        ] {
+            assert_eq!(carried(unset), None, "{unset}");
+        }
+        for set in ["12.5", "none:12.5", "12.5:none", " 12.5 ", ":12.5:7"] {
+            assert_eq!(carried(set), Some("12.5"), "{set}");
+        }
     }
 
     #[test]

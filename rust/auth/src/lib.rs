@@ -1,7 +1,8 @@
 //! Who may do what over the remote interface: signatures of two versions, replay, the ACL file and
 //! its roles, limits on failures, audit lines, and the numbers that requests carry. Pure but for
-//! reading the ACL file and secrets: time is an argument, requests are plain data. No HTTP, no clock, no
-//! randomness, no storage, and no decision about slots: those are the host's, and the core's.
+//! reading the ACL file and secrets: time is an argument, requests are plain data. No HTTP, no
+//! clock, no randomness, no storage, and no decision about slots: those are the host's, and the
+//! core's.
 #![forbid(unsafe_code)]
 
 pub mod acl;

@@ -72,6 +72,11 @@ pub const NATIVE_METHODS: &[NativeMethod] = &[
     },
     native_method! {
         java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        static extern fn submit(
+            service: jlong, engine_ms: jlong, now_ms: jlong, submitted: JString) -> JString
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.Native", error_policy = Throw,
         static extern fn close_service(service: jlong, now_ms: jlong) -> JString
     },
 ];
@@ -187,6 +192,19 @@ fn serve<'l>(
     let engine = engine_at(engine, engine_ms);
     let answer = services::serve(service as u64, engine, &head, &body, now_ms)?;
     Ok(env.byte_array_from_slice(&answer)?)
+}
+
+fn submit<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    service: jlong,
+    engine_ms: jlong,
+    now_ms: jlong,
+    submitted: JString<'l>,
+) -> Result<JString<'l>> {
+    let submitted = text(env, &submitted, BridgeError::BadRequest)?;
+    let answer = services::submit(service as u64, &submitted, now_ms, engine_ms)?;
+    Ok(JString::from_str(env, answer)?)
 }
 
 fn close_service<'l>(

@@ -3,7 +3,7 @@
 //! the next one has its accounts from here. This file does the looking up only.
 //!
 //! Calls come from threads of the web server and from one that calls `pump`; none of them may be
-//! the scheduling thread, for they wait for disks.
+//! the scheduling thread, for they wait for disks; but for `submit`.
 
 use std::sync::Arc;
 
@@ -99,6 +99,22 @@ pub fn serve(
     let held = find(handle)?;
     let answer = held.logged(|service| service.serve(&engine, head, body, now_ms));
     answer.map_err(BridgeError::BadRequest)
+}
+
+/// Says whether a job is taken; see [`Service::submit`]. The only call for the scheduling thread:
+/// it waits for nobody who waits for a disk.
+///
+/// # Errors
+/// `BadHandle`, and `BadRequest` if `submitted` is not what it should be.
+pub fn submit(
+    handle: u64,
+    submitted: &str,
+    now_ms: i64,
+    steady_ms: i64,
+) -> Result<String, BridgeError> {
+    let held = find(handle)?;
+    let answer = held.logged(|service| service.submit(submitted, now_ms, steady_ms));
+    Ok(answer.map_err(BridgeError::BadRequest)?.to_string())
 }
 
 /// Ends a service: waits a moment for what is still to be written.

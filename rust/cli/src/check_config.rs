@@ -52,8 +52,8 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
         let report = environment::check(&site);
         faults = report.faults;
         summary = format!(
-            "; {} variables of ApplicationMasters, {} of them hints for Heddle",
-            report.variables, report.hints
+            "; {} variables of ApplicationMasters, {} of them for Heddle",
+            report.variables, report.heddles
         );
     }
     for fault in &faults {

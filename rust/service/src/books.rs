@@ -4,7 +4,9 @@
 //! is missing is made up once, and the state says so.
 //!
 //! Locks: the books', then the engine's, then the outbox's. A change holds the first over the
-//! engine and the writer, so that both see one order; it waits for the disk without it.
+//! engine and the writer, so that both see one order; it waits for the disk without it. What is
+//! to be noted `later` has a lock of its own, which is never held over anything else: the thread
+//! that schedules takes it.
 
 use crate::outbox::{Outbox, Posted};
 use crate::{Engine, marks};
@@ -40,6 +42,8 @@ pub struct Changed {
 pub struct Books {
     inner: Mutex<Inner>,
     outbox: Arc<Outbox>,
+    /// What is to be kept of requests that changed nothing.
+    later: Mutex<Vec<Change>>,
 }
 
 struct Inner {
@@ -53,8 +57,6 @@ struct Inner {
     lost_intervals: u64,
     /// What the store kept of accepted requests, until somebody takes it.
     marks: Option<Watermarks>,
-    /// What is to be kept of requests that changed nothing.
-    later: Vec<Change>,
     /// Intervals that ended, until `pump` returns them.
     intervals: Vec<Posted>,
 }
@@ -85,10 +87,10 @@ impl Books {
                 next_tick: 0,
                 lost_intervals: 0,
                 marks: None,
-                later: Vec::new(),
                 intervals: Vec::new(),
             }),
             outbox: Arc::default(),
+            later: Mutex::default(),
         }
     }
 
@@ -118,7 +120,7 @@ impl Books {
             // Accounts that the books did not know of.
             let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
         }
-        inner.hand_over_later(now_ms);
+        inner.hand_over_later(&self.later, now_ms);
         std::mem::take(&mut inner.intervals)
     }
 
@@ -156,10 +158,10 @@ impl Books {
     /// Keeps `marks` of a request that changed nothing, with the next `pump`: pages that poll must
     /// not have the disk written to for each of their questions.
     pub fn note(&self, marks: Vec<Change>) {
-        let mut inner = self.inner.lock();
-        inner.later.extend(marks);
-        let excess = inner.later.len().saturating_sub(LATER_MAX);
-        inner.later.drain(..excess);
+        let mut later = self.later.lock();
+        later.extend(marks);
+        let excess = later.len().saturating_sub(LATER_MAX);
+        later.drain(..excess);
     }
 
     /// Makes the engine carry out a request that changes accounts, together with `marks`: what
@@ -214,7 +216,7 @@ impl Books {
     pub fn close(&self, patience: Duration, now_ms: i64) -> Value {
         let mut inner = self.inner.lock();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
-        inner.hand_over_later(now_ms);
+        inner.hand_over_later(&self.later, now_ms);
         let store = std::mem::replace(&mut inner.store, Keeping::Closed(Value::Null));
         let status = match store {
             Keeping::Writing(writer, _) => described(&writer.close(patience)),
@@ -306,12 +308,12 @@ impl Inner {
 
     /// Hands over what is to be kept of requests that changed nothing. While the store is out of
     /// reach they wait here: they must not take the room of what was paid.
-    fn hand_over_later(&mut self, now_ms: i64) {
+    fn hand_over_later(&mut self, later: &Mutex<Vec<Change>>, now_ms: i64) {
         let Keeping::Writing(writer, true) = &self.store else {
             return;
         };
         if writer.status().state == State::Connected {
-            let later = marks::merged(std::mem::take(&mut self.later));
+            let later = marks::merged(std::mem::take(&mut *later.lock()));
             // One that cannot be kept must not keep the others from it.
             let later = later
                 .into_iter()

@@ -6,8 +6,10 @@ use crate::Engine;
 use crate::books::Books;
 use crate::marks;
 use crate::settings::Settings;
-use heddle_api::{Answer, Request};
+use heddle_api::{Answer, Request, Submitted};
+use heddle_auth::job::Submission;
 use heddle_auth::replay::Watermarks;
+use heddle_auth::time::Now;
 use heddle_core::Engine as Core;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -52,6 +54,16 @@ struct Head {
     accept: Option<String>,
     #[serde(default)]
     host: String,
+}
+
+/// A job as a host hands it over.
+#[derive(Deserialize)]
+struct Job {
+    user: String,
+    queue: String,
+    name: String,
+    environment: BTreeMap<String, String>,
+    recovering: bool,
 }
 
 impl Service {
@@ -134,6 +146,46 @@ impl Service {
             answer.headers.push(("Heddle-Stored", "later".to_string()));
         }
         Ok(written(answer))
+    }
+
+    /// Whether a job is taken, and what it may spend. `submitted` is JSON: `user`, `queue` (its
+    /// full path), `name`, `environment` (variables of its ApplicationMaster) and `recovering`.
+    /// The answer is `{"refused": why}`, or `{"bounds": ..}`: null if the job spends what its queue
+    /// has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. For the thread that
+    /// schedules: no disk is waited for.
+    ///
+    /// # Errors
+    /// What is wrong with `submitted`: the host's fault, not the user's.
+    pub fn submit(&self, submitted: &str, now_ms: i64, steady_ms: i64) -> Result<Value, String> {
+        let job: Job = serde_json::from_str(submitted)
+            .map_err(|error| format!("a job that is submitted: {error}"))?;
+        let submitted = Submitted {
+            job: Submission {
+                user: &job.user,
+                queue: &job.queue,
+                name: &job.name,
+            },
+            environment: &job.environment,
+            recovering: job.recovering,
+        };
+        let now = Now {
+            wall_ms: time(now_ms),
+            steady_ms: time(steady_ms),
+        };
+        Ok(match self.api.submit(&submitted, now) {
+            Ok(taken) => {
+                self.books.note(marks::changes(&taken.added));
+                let bounds = taken.bounds.map(|bounds| {
+                    json!({
+                        "credits_micro": bounds.credits.micro(),
+                        "rate_micro": bounds.rate.micro(),
+                        "until_ms": bounds.until_ms,
+                    })
+                });
+                json!({ "bounds": bounds })
+            }
+            Err(why) => json!({ "refused": why.to_string() }),
+        })
     }
 
     /// Ends: waits a moment for what is still to be written.

@@ -3,6 +3,7 @@
 //! the variable takes `${heddle.deadline}` for a substitution that it cannot do, and gives up.
 
 use super::site::{Expanded, Property, Site};
+use heddle_auth::job;
 use heddle_core::config::unknown;
 
 /// The properties that hold such variables: a list, or one each with the name after a dot.
@@ -22,6 +23,12 @@ const HINTS: &[&str] = &[
     "HEDDLE_REDUCE_MS",
     "HEDDLE_SIGNATURE",
 ];
+
+/// What the ResourceManager reads: hints, and a job's signature (`Submissions.java`).
+fn variables() -> Vec<String> {
+    let hints = HINTS.iter().map(|&hint| hint.to_owned());
+    hints.chain(job::parameters().map(job::variable)).collect()
+}
 
 /// Other properties that begin with `heddle.`, of yarn-site.xml.
 const OF_THE_SCHEDULER: &[&str] = &[
@@ -51,7 +58,7 @@ pub(super) struct Report {
     /// How many variables were checked.
     pub(super) variables: usize,
     /// How many of them Heddle reads.
-    pub(super) hints: usize,
+    pub(super) heddles: usize,
 }
 
 /// Checks every variable, and the names of Heddle's own properties.
@@ -100,11 +107,13 @@ fn check_variable(site: &Site, name: &str, (value, at): (&str, &str), report: &m
     report.variables += 1;
     let heddles = name.starts_with("HEDDLE_");
     if heddles {
-        report.hints += 1;
-        if !HINTS.contains(&name) {
+        report.heddles += 1;
+        let known = variables();
+        if !known.iter().any(|known| known == name) {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
             report
                 .faults
-                .push(format!("{at}: variable {}", unknown(name, HINTS)));
+                .push(format!("{at}: variable {}", unknown(name, &known)));
         }
     }
     let (text, stuck) = match site.expand(value) {
@@ -168,6 +177,7 @@ fn check_name(own: &str, property: &Property, report: &mut Report) {
         .collect();
     let hints = HINTS.iter().filter_map(|name| name.strip_prefix("HEDDLE_"));
     known.extend(hints.map(|hint| format!("heddle.{}", hint.to_lowercase().replace('_', "-"))));
+    known.extend(job::V2.map(str::to_owned));
     let name = format!("heddle.{own}");
     if !known.contains(&name) {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();

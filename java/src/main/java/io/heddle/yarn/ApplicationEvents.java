@@ -41,12 +41,13 @@ final class ApplicationEvents {
   private final Names names;
   private final DirtyAttempts dirty;
   private final HintReader hints;
+  private final Submissions submissions;
   private final FactFeed facts;
 
   ApplicationEvents(HeddleScheduler scheduler, RMContext rmContext,
       ConcurrentMap<ApplicationId, SchedulerApplication<HeddleAppAttempt>> applications,
       EngineBooks books, Engine engine, Names names, DirtyAttempts dirty, HintReader hints,
-      FactFeed facts) {
+      Submissions submissions, FactFeed facts) {
     this.scheduler = scheduler;
     this.rmContext = rmContext;
     this.applications = applications;
@@ -55,6 +56,7 @@ final class ApplicationEvents {
     this.names = names;
     this.dirty = dirty;
     this.hints = hints;
+    this.submissions = submissions;
     this.facts = facts;
   }
 
@@ -78,6 +80,13 @@ final class ApplicationEvents {
       return;
     }
     RMApp rmApp = rmContext.getRMApps().get(id);
+    SpendingBounds bounds;
+    try {
+      bounds = submissions.check(rmApp, user, queue, recovering);
+    } catch (YarnException e) {
+      reject(id, e.getMessage());
+      return;
+    }
     Priority priority = event.getApplicatonPriority() != null
         ? event.getApplicatonPriority() : Priority.newInstance(0);
     boolean unmanaged = rmApp != null && rmApp.getApplicationSubmissionContext() != null
@@ -89,7 +98,9 @@ final class ApplicationEvents {
     HeddleJob job = new HeddleJob(id, queue, user, names.users().intern(user),
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
         hints.read(rmApp, id));
+    job.setBounds(bounds);
     books.jobAdded(job);
+    books.authorize(job);
     facts.jobAdded(job);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);
     if (LOG.isInfoEnabled()) {

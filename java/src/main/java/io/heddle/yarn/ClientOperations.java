@@ -268,6 +268,11 @@ abstract class ClientOperations
       }
       enterQueue(job, to);
       engine.out().jobMoved(job.id(), to.id());
+      if (job.bounds() != null) {
+        // They were signed for one queue; of another's credits the job has none.
+        job.setBounds(SpendingBounds.NOTHING);
+        books.authorize(job);
+      }
       engine.wake();
       engine.flushIfLong();
       return to.getQueueName();

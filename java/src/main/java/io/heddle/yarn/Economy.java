@@ -16,8 +16,8 @@ import org.slf4j.LoggerFactory;
 /**
  * What runs beside the engine: the books of its accounts, which outlive engines and
  * ResourceManagers, and its answers over HTTP. All of it is the library's; this gives it a thread,
- * the engine of now and the time. Nothing here runs on the scheduling thread or takes the
- * scheduler's lock: a store may be slow.
+ * the engine of now and the time. But for {@link #submit}, which waits for nobody, nothing here
+ * runs on the scheduling thread or takes the scheduler's lock: a store may be slow.
  */
 final class Economy {
   private static final long PERIOD_MS = 1000;
@@ -87,6 +87,12 @@ final class Economy {
    */
   byte[] serve(String head, byte[] body) {
     return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
+  }
+
+  /** Asks whether a job is taken; on the scheduling thread. See {@link Native#submit}. */
+  JsonNode submit(String submitted) {
+    return SetupJson.read(
+        Native.submit(service, Time.monotonicNow(), Time.now(), submitted));
   }
 
   /** Writes what is still to be written, if the store lets it, and ends. */

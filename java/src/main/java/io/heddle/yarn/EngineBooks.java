@@ -113,6 +113,13 @@ final class EngineBooks {
     job.write(engine.out());
   }
 
+  /** The engine is to know what a job may spend; if there is none now, a new one will. */
+  void authorize(HeddleJob job) {
+    if (job.bounds() != null) {
+      engine.request(SetupJson.authorize(job.id(), job.bounds()));
+    }
+  }
+
   /** An application ended. */
   void jobRemoved(HeddleJob job) {
     engine.out().jobRemoved(job.id());
@@ -208,6 +215,11 @@ final class EngineBooks {
         attempt.forgetSent();
       }
       engine.flushIfLong();
+    }
+    for (int id = 0; id < jobs.end(); id++) {
+      if (jobs.get(id) != null) {
+        authorize(jobs.get(id));
+      }
     }
   }
 

@@ -20,6 +20,8 @@ final class HeddleJob {
   private HeddleAppAttempt attempt;
   // Also read by those who look at its progress.
   private volatile JobHints hints;
+  // What it may spend; null: what its queue has.
+  private SpendingBounds bounds;
   // What its ApplicationMaster counted last; null before the first time.
   private JobCounters counters;
 
@@ -123,6 +125,15 @@ final class HeddleJob {
     JobHints before = hints;
     hints = before.withTotals(maps, reduces);
     return hints != before;
+  }
+
+  /** What it may spend; null if that is what its queue has. */
+  SpendingBounds bounds() {
+    return bounds;
+  }
+
+  void setBounds(SpendingBounds bounds) {
+    this.bounds = bounds;
   }
 
   void setCounters(JobCounters counted) {

@@ -179,7 +179,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
     facts = new FactFeed(this, rmContext, reports.table(), configuration);
     applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
-        dirty, new HintReader(configuration), facts);
+        dirty, new HintReader(configuration), new Submissions(economy), facts);
     LOG.info("Heddle {} with {}", FrameLayout.BUILD_VERSION, file.source());
   }
 

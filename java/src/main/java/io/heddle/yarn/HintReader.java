@@ -74,7 +74,8 @@ final class HintReader {
     // The environment wins: it belongs to one job, tags may be a whole workflow's.
     if (app.getApplicationSchedulingEnvs() != null) {
       for (Map.Entry<String, String> variable : app.getApplicationSchedulingEnvs().entrySet()) {
-        if (variable.getKey().startsWith(VARIABLE) && !absent(variable.getValue())) {
+        if (variable.getKey().startsWith(VARIABLE) && !absent(variable.getValue())
+            && !Submissions.isPart(variable.getKey())) {
           String key = variable.getKey().substring(VARIABLE.length());
           claims.put(key.toLowerCase(Locale.ROOT).replace('_', '-'), variable.getValue());
         }

@@ -72,6 +72,15 @@ final class Native {
   static native byte[] serve(
       long service, long engine, long engineMs, long nowMs, String head, byte[] body);
 
+  /**
+   * Says whether a job is taken, and what it may spend; for the scheduling thread, it waits for no
+   * disk.
+   *
+   * @param submitted JSON: user, queue, name, environment, recovering
+   * @return JSON: {@code refused} with the reason, or {@code bounds}, which may be null
+   */
+  static native String submit(long service, long engineMs, long nowMs, String submitted);
+
   /** Ends a service, waiting a moment for what is to be written; returns the books' last state. */
   static native String closeService(long service, long nowMs);
 }

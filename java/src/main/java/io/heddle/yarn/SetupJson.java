@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
@@ -118,6 +119,28 @@ final class SetupJson {
     request.put("queue", queue);
     request.put("recovering", recovering);
     return request.toString();
+  }
+
+  /**
+   * Asks whether a job is taken.
+   *
+   * @param queue its full path
+   * @param environment what its ApplicationMaster's environment says of its signature
+   */
+  static String submitted(String user, String queue, String name,
+      Map<String, String> environment, boolean recovering) {
+    ObjectNode job = JSON.createObjectNode().put("user", user).put("queue", queue)
+        .put("name", name).put("recovering", recovering);
+    ObjectNode variables = job.putObject("environment");
+    environment.forEach(variables::put);
+    return job.toString();
+  }
+
+  /** Tells what the job of this number may spend. */
+  static String authorize(int job, SpendingBounds bounds) {
+    return JSON.createObjectNode().put("op", "authorize").put("job", job)
+        .put("credits_micro", bounds.creditsMicro()).put("rate_micro", bounds.rateMicro())
+        .put("until_ms", bounds.untilMs()).toString();
   }
 
   /** Reads a reply. */

@@ -71,7 +71,7 @@ public class EconomyTest {
     return manager;
   }
 
-  private static void booksAreOpen(String address) throws Exception {
+  static void booksAreOpen(String address) throws Exception {
     Await.until("the books are open", 20, () ->
         "connected".equals(json(MiniManager.send(address, "GET", "/heddle/v1/health", null, null))
             .path("books").asText()));
@@ -194,7 +194,7 @@ public class EconomyTest {
     }
   }
 
-  private static void panic(HeddleScheduler scheduler) throws Exception {
+  static void panic(HeddleScheduler scheduler) throws Exception {
     Method hook = HeddleScheduler.class.getDeclaredMethod("injectFault", int.class);
     hook.setAccessible(true);
     hook.invoke(scheduler, 1);

@@ -1,0 +1,116 @@
+//! Jobs as they are submitted: whether the signature that came with one is right (DP-39), and what
+//! it then may spend. Asked by the thread that schedules: waits for no disk. Who enforces the
+//! bounds is the engine.
+
+use crate::Service;
+use crate::caller::{Identity, write};
+use heddle_auth::Refusal;
+use heddle_auth::audit::Record;
+use heddle_auth::job::{self, Bounds, Submission};
+use heddle_auth::replay::Watermarks;
+use heddle_auth::time::Now;
+use std::collections::BTreeMap;
+
+/// A job that a ResourceManager is asked to take.
+#[derive(Clone, Copy, Debug)]
+pub struct Submitted<'a> {
+    /// Who, where to, what it is called.
+    pub job: Submission<'a>,
+    /// Variables of its ApplicationMaster's environment.
+    pub environment: &'a BTreeMap<String, String>,
+    /// It was taken before, by this ResourceManager or another.
+    pub recovering: bool,
+}
+
+impl Submitted<'_> {
+    fn value(&self, parameter: &str) -> Option<String> {
+        let value = self.environment.get(&job::variable(parameter))?;
+        job::carried(value).map(str::to_string)
+    }
+}
+
+/// A job that is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// What it may spend; None: what its queue has.
+    pub bounds: Option<Bounds>,
+    /// What must be remembered of its signature.
+    pub added: Watermarks,
+}
+
+impl Service {
+    /// Whether a job is taken. One that is recovered always is: it runs.
+    ///
+    /// # Errors
+    ///
+    /// Why not, for its user.
+    pub fn submit(&self, submitted: &Submitted<'_>, now: Now) -> Result<Taken, Refusal> {
+        if submitted.recovering {
+            return Ok(self.recover(submitted));
+        }
+        let job = &submitted.job;
+        let value = |parameter: &str| submitted.value(parameter);
+        // Where the ResourceManager was asked from is not known to its scheduler.
+        let outcome = self.gate.lock().submit(job, value, None, now);
+        match outcome {
+            Ok(accepted) => {
+                let taken = Taken {
+                    bounds: accepted
+                        .authority
+                        .as_ref()
+                        .map(|authority| authority.bounds),
+                    added: accepted.added.clone(),
+                };
+                audit(job, &Identity::Signed(accepted), now, Ok(()));
+                Ok(taken)
+            }
+            Err(refused)
+                if refused.why == Refusal::Unsigned && !self.settings.require_signed_jobs =>
+            {
+                Ok(Taken::default())
+            }
+            Err(refused) => {
+                let who = Identity::Claimed(job.user.to_string());
+                audit(job, &who, now, Err(&refused.why));
+                Err(refused.why)
+            }
+        }
+    }
+
+    /// A job that runs keeps its bounds. If they cannot be proven any more, as its user has
+    /// another secret or it was moved to another queue, it may not spend at all.
+    fn recover(&self, submitted: &Submitted<'_>) -> Taken {
+        let value = |parameter: &str| submitted.value(parameter);
+        let mut gate = self.gate.lock();
+        match gate.prove_again(&submitted.job, value) {
+            Ok(None) | Err(Refusal::Unsigned) => Taken::default(),
+            Ok(Some(authority)) => Taken {
+                bounds: Some(authority.bounds),
+                added: gate.recover(&authority),
+            },
+            Err(why) => {
+                log::warn!(
+                    "a job that user {:?} submitted goes on, but spends nothing of queue {:?}: {why}",
+                    submitted.job.user,
+                    submitted.job.queue
+                );
+                Taken {
+                    bounds: Some(Bounds::NOTHING),
+                    ..Taken::default()
+                }
+            }
+        }
+    }
+}
+
+fn audit(job: &Submission<'_>, who: &Identity, now: Now, outcome: Result<(), &Refusal>) {
+    let record = Record {
+        at_ms: now.wall_ms,
+        address: None,
+        who: who.who(),
+        action: "submit",
+        queue: Some(job.queue),
+        outcome,
+    };
+    write(&record);
+}

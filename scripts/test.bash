@@ -265,7 +265,7 @@ part_readme() {
 part_docs() {
     local page name
     [ "$1" ] && return
-    test_step 'docs: the command line' docs-heddle count_exit_code bounded build_command_line
+    test_step 'docs: the command line' docs-heddle count_exit_code build_command_line
     for page in docs/*.md; do
         name=${page##*/}
         test_step "$page" "docs-${name%.md}" count_tap bounded scripts/page-test "$page"

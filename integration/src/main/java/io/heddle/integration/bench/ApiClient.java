@@ -94,7 +94,8 @@ final class ApiClient {
         + NO_BODY + "\n" + USER + "\n" + now + "\n" + (now + VALID_MS) + "\n" + nonce + "\n";
     StringBuilder signature = new StringBuilder();
     for (byte b : mac.doFinal(text.getBytes(StandardCharsets.UTF_8))) {
-      signature.append(Character.forDigit(b >> 4 & 0xF, 16)).append(Character.forDigit(b & 0xF, 16));
+      signature.append(Character.forDigit(b >> 4 & 0xF, 16));
+      signature.append(Character.forDigit(b & 0xF, 16));
     }
     return "Heddle-HMAC-SHA256 user=" + USER + ",timestamp=" + now + ",expires=" + (now + VALID_MS)
         + ",nonce=" + nonce + ",signature=" + signature;

@@ -3,7 +3,7 @@
 # A part that fails does not stop the others; the exit code says whether any did.
 
 # shellcheck disable=SC2034
-TEST_PARTS=(scripts rust java native integration readme)
+TEST_PARTS=(scripts rust java native integration readme docs)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
 STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
@@ -258,6 +258,18 @@ part_readme() {
         printf '%s\t' "README: $command" "readme-${words[1]}" count_exit_code bounded
         tr ' ' '\t' <<<"${words[*]}"
     done < <(readme_commands))"
+}
+
+# The pages of docs/, as an operator types them, on real daemons. Newest Hadoop only: nothing that
+# they show depends on the version. The command line is built first, so that the time is the page's.
+part_docs() {
+    local page name
+    [ "$1" ] && return
+    test_step 'docs: the command line' docs-heddle count_exit_code build_command_line
+    for page in docs/*.md; do
+        name=${page##*/}
+        test_step "$page" "docs-${name%.md}" count_tap bounded scripts/page-test "$page"
+    done
 }
 
 # run_tests CLASS 'VERSION...' PART...

@@ -31,6 +31,8 @@ final class BenchOptions {
   final long seed;
   /** Count CPU time of the calling thread instead of real time. */
   final boolean cpuClock;
+  /** How many clients ask the API in every other round; 0 = the usual bench. */
+  final int apiClients;
   /** Where raw results go, or null. */
   final Path out;
   final String commandLine;
@@ -38,11 +40,18 @@ final class BenchOptions {
   private BenchOptions(CommandLine line, String[] args) throws ParseException {
     help = line.hasOption("help");
     quick = line.hasOption("quick");
-    for (String label : line.getOptionValue("schedulers", ALL).split(",")) {
+    apiClients = line.hasOption("api-load") ? number(line, "api-load", 0, 1) : 0;
+    boolean api = apiClients > 0;
+    if (api && line.hasOption("schedulers")) {
+      throw new ParseException("--api-load measures Heddle alone; leave --schedulers out");
+    }
+    String all = api ? SchedulerKind.HEDDLE_API.label : ALL;
+    for (String label : line.getOptionValue("schedulers", all).split(",")) {
       schedulers.add(SchedulerKind.byLabel(label.trim()));
     }
     policy = HeddlePolicy.byLabel(
-        line.getOptionValue("policy", HeddlePolicy.FAIR_FIFO.label).trim());
+        line.getOptionValue("policy", (api ? HeddlePolicy.DYNAMIC_PRIORITY
+            : HeddlePolicy.FAIR_FIFO).label).trim());
     workloads = workloads(line);
     rounds = number(line, "rounds", quick ? 1 : 3, 1);
     seed = number(line, "seed", 1, 0);
@@ -58,7 +67,8 @@ final class BenchOptions {
   /** Those asked for; of all, those that the policy can be measured in. */
   private List<Workload> workloads(CommandLine line) throws ParseException {
     String names = line.getOptionValue("workloads");
-    List<Workload> chosen = Catalogue.select(quick, names);
+    List<Workload> chosen = apiClients > 0 && names == null
+        ? Catalogue.underApiLoad(quick) : Catalogue.select(quick, names);
     boolean heddle = schedulers.stream().anyMatch(SchedulerKind::heddle);
     boolean limitless = heddle && !policy.keepsQueues;
     List<Workload> limited = new ArrayList<>();
@@ -97,7 +107,7 @@ final class BenchOptions {
     Options options = new Options();
     options.addOption(null, "quick", false, "small workloads, one round: about a minute");
     options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
-        + "heddle, heddle-untraced; default " + ALL));
+        + "heddle, heddle-untraced, heddle-api; default " + ALL));
     options.addOption(valued("policy", "NAME", "Heddle's policy, of " + HeddlePolicy.labels()
         + "; default " + HeddlePolicy.FAIR_FIFO.label + ", which is fair between queues and first "
         + "come first served inside. A policy with one line for all jobs runs no workload of the "
@@ -108,6 +118,10 @@ final class BenchOptions {
     options.addOption(valued("seed", "N", "seed of every random choice; default 1"));
     options.addOption(valued("clock", "CLOCK", "wall (default), or cpu: the calling thread's CPU "
         + "time, for machines that others use too"));
+    options.addOption(valued("api-load", "N", "Heddle alone, in turn without and with N clients "
+        + "that ask its API over HTTP as fast as they are answered: requests per second, their "
+        + "latency, and what becomes of the heartbeats'. Policy dynamic-priority, workload "
+        + "steady-300 unless told"));
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;

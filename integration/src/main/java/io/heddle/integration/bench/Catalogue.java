@@ -36,6 +36,13 @@ final class Catalogue {
     return list;
   }
 
+  /** What is measured with and without load on the API: long enough for thousands of requests. */
+  static List<Workload> underApiLoad(boolean quick) {
+    List<Workload> list = new ArrayList<>();
+    list.add(new SteadyWorkload(300, quick ? 30_000 : 500_000));
+    return list;
+  }
+
   private static void addWaiting(
       List<Workload> list, Room room, int containers, int... applications) {
     for (int count : applications) {

@@ -72,6 +72,8 @@ final class Driver implements AutoCloseable {
   /** Containers that the scheduler started since the beginning. */
   private long started;
   private boolean releasing;
+  private Runnable whenMeasuring = () -> {};
+  private Runnable whenMeasured = () -> {};
 
   Driver(SchedulerKind kind, RmHarness harness, Shape shape, long seed, boolean cpuClock) {
     this.kind = kind;
@@ -100,14 +102,23 @@ final class Driver implements AutoCloseable {
     }
   }
 
+  /** What else shall go on during the measured part and no longer. */
+  void besides(Runnable begin, Runnable end) {
+    whenMeasuring = begin;
+    whenMeasured = end;
+  }
+
   /** From now on calls are measured. */
   void startMeasuring() {
+    whenMeasuring.run();
     stopwatch.start(started);
   }
 
   /** Ends the measured part and hands out its figures. */
   Measurement stopMeasuring() {
-    return stopwatch.stop(started);
+    Measurement measurement = stopwatch.stop(started);
+    whenMeasured.run();
+    return measurement;
   }
 
   long containersSinceStart() {

@@ -22,11 +22,28 @@ import org.apache.hadoop.util.VersionInfo;
 
 /** Writes raw results. */
 final class RawResults {
-  private final ObjectMapper json = new ObjectMapper();
-  private final ObjectNode root = json.createObjectNode();
+  private final ObjectNode root = new ObjectMapper().createObjectNode();
 
   RawResults(BenchOptions options, Results results, List<String> missed, ZonedDateTime began,
       double seconds) {
+    heading(root, options, began, seconds);
+    missed.forEach(root.putArray("goals_missed")::add);
+    ArrayNode runs = root.putArray("runs");
+    for (Workload workload : results.workloads()) {
+      for (SchedulerKind kind : options.schedulers) {
+        int round = 0;
+        for (Measurement measurement : results.rounds(workload, kind)) {
+          ObjectNode run = runs.addObject();
+          run.put("workload", workload.name()).put("scheduler", kind.label);
+          run.put("policy", kind.heddle() ? options.policy.label : "");
+          describe(run.put("round", ++round), measurement);
+        }
+      }
+    }
+  }
+
+  /** Where and how it was made. */
+  static void heading(ObjectNode root, BenchOptions options, ZonedDateTime began, double seconds) {
     root.put("date", began.withZoneSameInstant(ZoneOffset.UTC)
         .format(DateTimeFormatter.ISO_OFFSET_DATE_TIME));
     root.put("command", options.commandLine);
@@ -41,19 +58,6 @@ final class RawResults {
         + System.getProperty("os.arch"));
     root.put("cores", Runtime.getRuntime().availableProcessors());
     root.put("heap_mb", Runtime.getRuntime().maxMemory() >> 20);
-    missed.forEach(root.putArray("goals_missed")::add);
-    ArrayNode runs = root.putArray("runs");
-    for (Workload workload : results.workloads()) {
-      for (SchedulerKind kind : options.schedulers) {
-        int round = 0;
-        for (Measurement measurement : results.rounds(workload, kind)) {
-          ObjectNode run = runs.addObject();
-          run.put("workload", workload.name()).put("scheduler", kind.label);
-          run.put("policy", kind.heddle() ? options.policy.label : "");
-          describe(run.put("round", ++round), measurement);
-        }
-      }
-    }
   }
 
   private static void describe(ObjectNode run, Measurement m) {
@@ -74,16 +78,23 @@ final class RawResults {
 
   /** Writes both files into {@code folder}; the JSON's path. */
   Path write(Path folder, ZonedDateTime began) throws IOException {
+    return write(root, folder, "bench", began);
+  }
+
+  /** Likewise, of what has a list {@code runs} whose entries have the same fields. */
+  static Path write(ObjectNode root, Path folder, String name, ZonedDateTime began)
+      throws IOException {
     Files.createDirectories(folder);
-    String stem = "bench-" + began.withZoneSameInstant(ZoneOffset.UTC)
+    String stem = name + "-" + began.withZoneSameInstant(ZoneOffset.UTC)
         .format(DateTimeFormatter.ofPattern("yyyy-MM-dd-HHmmss"));
     Path file = folder.resolve(stem + ".json");
+    ObjectMapper json = new ObjectMapper();
     Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
-    Files.write(folder.resolve(stem + ".csv"), csv().getBytes(StandardCharsets.UTF_8));
+    Files.write(folder.resolve(stem + ".csv"), csv(root).getBytes(StandardCharsets.UTF_8));
     return file;
   }
 
-  private String csv() {
+  private static String csv(ObjectNode root) {
     StringBuilder text = new StringBuilder();
     for (JsonNode run : root.get("runs")) {
       if (text.length() == 0) {

@@ -56,7 +56,7 @@ final class Results {
     return median(ratios);
   }
 
-  private static double median(double[] values) {
+  static double median(double[] values) {
     if (values.length == 0) {
       return Double.NaN;
     }

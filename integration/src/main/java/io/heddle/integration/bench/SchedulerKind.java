@@ -121,6 +121,19 @@ enum SchedulerKind {
       configureHeddle(conf, shape, policy, folder,
           json -> json.putObject("explain").put("entries", 0));
     }
+  },
+
+  /** The same with accounts in a store and users who may ask: what {@code --api-load} asks. */
+  HEDDLE_API("heddle-api", "io.heddle.yarn.HeddleScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      Path acl = ApiClient.writeAcl(folder);
+      configureHeddle(conf, shape, policy, folder, json -> {
+        json.putObject("api").put("acl_file", acl.toString()).put("acl_settle_ms", 0);
+        json.put("store", "sqlite:" + folder.resolve("economy"));
+      });
+    }
   };
 
   private static final String CAPACITY_CLASS =
@@ -150,7 +163,7 @@ enum SchedulerKind {
 
   /** Whether this is Heddle, so that its policy says what it can run. */
   boolean heddle() {
-    return this == HEDDLE || this == HEDDLE_UNTRACED;
+    return this == HEDDLE || this == HEDDLE_UNTRACED || this == HEDDLE_API;
   }
 
   /** Whether this is a scheduler of Hadoop's own. */

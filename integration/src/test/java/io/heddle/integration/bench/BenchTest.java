@@ -5,6 +5,10 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -95,6 +99,45 @@ public class BenchTest {
     List<String> lines = Files.readAllLines(csv);
     assertTrue(lines.get(0), lines.get(0).startsWith("workload,scheduler,policy,round,"));
     assertTrue(lines.get(1), lines.get(1).startsWith("churn,heddle,fifo,1,"));
+  }
+
+  @Test
+  public void loadOnTheApiIsMeasuredWithHeddleAlone() throws Exception {
+    BenchOptions options = parse("--api-load", "3");
+    assertEquals(3, options.apiClients);
+    assertEquals(Collections.singletonList(SchedulerKind.HEDDLE_API), options.schedulers);
+    assertEquals(HeddlePolicy.DYNAMIC_PRIORITY, options.policy);
+    assertEquals("steady-300", options.workloads.get(0).name());
+    assertEquals("full-10", parse("--api-load", "1", "--workloads", "full-10").workloads.get(0)
+        .name());
+    assertEquals("the usual bench has none", 0, parse().apiClients);
+    assertTrue(refusal("--api-load", "0").contains("--api-load"));
+    assertTrue(refusal("--api-load", "many").contains("'many'"));
+    assertTrue(refusal("--api-load", "2", "--schedulers", "fair").contains("--schedulers"));
+  }
+
+  @Test
+  public void clientsAreAnsweredWhileTheSchedulerWorks() throws Exception {
+    Path out = folder.getRoot().toPath();
+    BenchOptions options = parse("--api-load", "2", "--quick", "--rounds", "2", "--workloads",
+        "steady-100", "--out", out.toString());
+    ByteArrayOutputStream said = new ByteArrayOutputStream();
+    assertEquals(0, new ApiLoad(options, new PrintStream(said)).run());
+    assertTrue(said.toString(), said.toString().contains("requests/s"));
+    String[] raw = out.toFile().list((in, name) -> name.matches("api-.*\\.json"));
+    assertEquals(1, raw.length);
+    JsonNode root = new ObjectMapper().readTree(out.resolve(raw[0]).toFile());
+    assertTrue(root.path("command").asText().startsWith("./x bench --api-load 2 "));
+    int[] clients = {0, 2, 2, 0};
+    for (int r = 0; r < clients.length; r++) {
+      JsonNode run = root.path("runs").path(r);
+      assertEquals(run.toString(), clients[r], run.path("clients").asInt(-1));
+      assertEquals(run.toString(), clients[r] > 0, run.path("requests").asInt() > 0);
+      assertTrue(run.toString(), run.path("heartbeat_p99_us").asDouble()
+          >= run.path("heartbeat_p50_us").asDouble());
+      assertTrue(run.toString(), run.path("request_p99_us").asDouble()
+          >= run.path("request_p50_us").asDouble());
+    }
   }
 
   private Measurement run(HeddlePolicy policy, Workload workload) throws Exception {

@@ -1,0 +1,103 @@
+/*
+ * One client of the API: it asks, one request after the other over one connection, signed with
+ * version 2 where a signature is asked for, and notes how long each answer took. The text that is
+ * signed is described in rust/auth/src/canonical.rs.
+ */
+package io.heddle.integration.bench;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.GeneralSecurityException;
+import java.util.UUID;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/** Asks and waits. */
+final class ApiClient {
+  /** What is asked in turn. */
+  enum Question {
+    QUEUES("/heddle/v1/queues", "", true),
+    JOBS("/heddle/v1/jobs", "from=0&max=100", true),
+    PRICE("/heddle/v1/price", "", false),
+    PUBLISHED_PRICE("/scheduler", "price", false);
+
+    final String path;
+    final String query;
+    final boolean signed;
+
+    Question(String path, String query, boolean signed) {
+      this.path = path;
+      this.query = query;
+      this.signed = signed;
+    }
+  }
+
+  private static final String USER = "bench";
+  private static final String SECRET = UUID.randomUUID().toString();
+  private static final String NO_BODY =
+      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+  private static final long VALID_MS = 60_000;
+  private static final int TIMEOUT_MS = 30_000;
+
+  private final String address;
+  private final Mac mac;
+  private final String noncePrefix = UUID.randomUUID().toString();
+  private final byte[] rest = new byte[1 << 14];
+  private long requests;
+
+  ApiClient(String address) throws GeneralSecurityException {
+    this.address = address;
+    mac = Mac.getInstance("HmacSHA256");
+    mac.init(new SecretKeySpec(SECRET.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
+  }
+
+  /** The ACL file by which the server knows these clients. */
+  static Path writeAcl(Path folder) throws IOException {
+    Path file = folder.resolve("heddle.acl");
+    Files.createFile(file,
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    String line = USER + " admin " + SECRET + "\n";
+    return Files.write(file, line.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** Asks and reads the whole answer; the status. */
+  int ask(Question question) throws IOException {
+    String query = question.query.isEmpty() ? "" : "?" + question.query;
+    URL url = new URL(address + question.path + query);
+    HttpURLConnection connection = (HttpURLConnection) url.openConnection();
+    connection.setConnectTimeout(TIMEOUT_MS);
+    connection.setReadTimeout(TIMEOUT_MS);
+    if (question.signed) {
+      connection.setRequestProperty("Authorization", header(question));
+    }
+    int status = connection.getResponseCode();
+    // Read to its end, or the connection is of no further use.
+    try (InputStream in = status < 400 ? connection.getInputStream()
+        : connection.getErrorStream()) {
+      while (in != null && in.read(rest) >= 0) {
+        continue;
+      }
+    }
+    return status;
+  }
+
+  private String header(Question question) {
+    long now = System.currentTimeMillis();
+    String nonce = noncePrefix + "-" + ++requests;
+    String text = "HEDDLE-REQUEST-V2\nGET\n" + question.path + "\n" + question.query + "\n"
+        + NO_BODY + "\n" + USER + "\n" + now + "\n" + (now + VALID_MS) + "\n" + nonce + "\n";
+    StringBuilder signature = new StringBuilder();
+    for (byte b : mac.doFinal(text.getBytes(StandardCharsets.UTF_8))) {
+      signature.append(Character.forDigit(b >> 4 & 0xF, 16));
+      signature.append(Character.forDigit(b & 0xF, 16));
+    }
+    return "Heddle-HMAC-SHA256 user=" + USER + ",timestamp=" + now + ",expires=" + (now + VALID_MS)
+        + ",nonce=" + nonce + ",signature=" + signature;
+  }
+}

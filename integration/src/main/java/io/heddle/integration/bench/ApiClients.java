@@ -1,0 +1,133 @@
+/*
+ * Several clients that ask the API at the same time, each as fast as it is answered, and what came
+ * of it. Threads of this JVM: what they take of the machine the scheduler does not have, which is a
+ * part of what is measured (on few cores the larger one).
+ */
+package io.heddle.integration.bench;
+
+import io.heddle.integration.bench.ApiClient.Question;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Clients and what they saw. */
+final class ApiClients {
+  private static final int READY_SECONDS = 20;
+
+  private final String address;
+  private final List<Asking> threads = new ArrayList<>();
+  private volatile boolean stopped;
+  private long beganNanos;
+  private double seconds;
+
+  /** Waits until everything is answered: the books are opened by a thread of their own. */
+  ApiClients(String address, int clients) throws Exception {
+    this.address = address;
+    ApiClient first = new ApiClient(address);
+    for (Question question : Question.values()) {
+      int status = first.ask(question);
+      long end = System.nanoTime() + READY_SECONDS * 1_000_000_000L;
+      while (status != 200 && System.nanoTime() < end) {
+        Thread.sleep(200);
+        status = first.ask(question);
+      }
+      if (status != 200) {
+        throw new IllegalStateException(question.path + " answers " + status);
+      }
+    }
+    for (int c = 0; c < clients; c++) {
+      threads.add(new Asking(c));
+    }
+  }
+
+  void start() {
+    beganNanos = System.nanoTime();
+    threads.forEach(Thread::start);
+  }
+
+  /** Ends all of them, after the answers that they wait for. */
+  void stop() {
+    stopped = true;
+    seconds = (System.nanoTime() - beganNanos) / 1e9;
+    for (Asking thread : threads) {
+      try {
+        thread.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("interrupted while clients end", e);
+      }
+      if (thread.problem != null) {
+        throw new IllegalStateException("a request failed", thread.problem);
+      }
+    }
+  }
+
+  double seconds() {
+    return seconds;
+  }
+
+  /** Times of all answers to a question in ns, sorted; of all questions for null. */
+  long[] latencies(Question question) {
+    int size = 0;
+    for (Asking thread : threads) {
+      for (Question of : Question.values()) {
+        size += question == null || of == question ? thread.counts[of.ordinal()] : 0;
+      }
+    }
+    long[] all = new long[size];
+    int at = 0;
+    for (Asking thread : threads) {
+      for (Question of : Question.values()) {
+        if (question == null || of == question) {
+          int count = thread.counts[of.ordinal()];
+          System.arraycopy(thread.nanos[of.ordinal()], 0, all, at, count);
+          at += count;
+        }
+      }
+    }
+    Arrays.sort(all);
+    return all;
+  }
+
+  /** One client. */
+  private final class Asking extends Thread {
+    private final long[][] nanos = new long[Question.values().length][1024];
+    private final int[] counts = new int[Question.values().length];
+    private final ApiClient client;
+    private final int first;
+    private Exception problem;
+
+    Asking(int first) throws Exception {
+      super("api-client-" + first);
+      setDaemon(true);
+      this.first = first;
+      client = new ApiClient(address);
+    }
+
+    @Override
+    public void run() {
+      Question[] questions = Question.values();
+      try {
+        // Not all ask the same at the same time.
+        for (int n = first; !stopped; n++) {
+          Question question = questions[n % questions.length];
+          long began = System.nanoTime();
+          int status = client.ask(question);
+          note(question.ordinal(), System.nanoTime() - began);
+          if (status != 200) {
+            throw new IllegalStateException(question.path + " answers " + status);
+          }
+        }
+      } catch (Exception e) {
+        problem = e;
+      }
+    }
+
+    private void note(int question, long took) {
+      if (counts[question] == nanos[question].length) {
+        nanos[question] = Arrays.copyOf(nanos[question], counts[question] * 2);
+      }
+      nanos[question][counts[question]++] = took;
+    }
+  }
+}

@@ -4,7 +4,7 @@
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';
 import { ask } from './dialog.js';
-import { byId, clock, credits, duration, element, number, percent, resources, say }
+import { byId, clock, credits, duration, element, ending, number, percent, resources, say }
   from './page.js';
 import { SERIES_MAX, makePlot } from './plot.js';
 import { makeTable } from './tables.js';
@@ -15,7 +15,7 @@ const SPAN_MS = 3_600_000;
 const INTERVALS_MAX = 2_000;
 
 const client = makeClient();
-const actions = makeActions(client, () => poll());
+const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
 const seen = { queues: null, price: null, shares: null, jobs: null, health: null };
 /** Ends of intervals, each {at, price, rows: Map of queue to slots}, in order. */
 let intervals = [];
@@ -38,9 +38,11 @@ const showAccounts = makeTable(byId('accounts'), 'Accounts of queues', [
   { title: 'Slots pending', numeric: true, text: (row) => number(row.account.pending_slots) },
   { title: 'Last charge', numeric: true, text: (row) => credits(row.account.last_debit) },
   { title: 'Income per hour', numeric: true, text: (row) => credits(row.account.income_per_hour) },
+  { title: 'Budget ends in', text: (row) => ending(row.account.projection) },
   {
     title: 'Change',
     actions: (row) => [
+      { label: 'Slots…', name: `What slots cost ${row.queue}`, run: actions.advise },
       { label: 'Bid…', name: `Bid of ${row.queue}`, run: actions.bid },
       { label: 'Add…', name: `Add to the budget of ${row.queue}`, run: actions.addBudget },
       { label: 'Remove…', name: `Remove ${row.queue}`, run: actions.removeQueue },

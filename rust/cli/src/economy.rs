@@ -2,6 +2,7 @@
 //! one request and one table. Longer ones have files of their own. Decides nothing: what is
 //! allowed, and what an amount is, the server says.
 
+mod advise;
 mod income;
 mod ledger;
 mod sign;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         server: Server,
     },
+    /// What a queue must bid to have so many slots, what they cost, and when its budget ends.
+    /// Changes nothing.
+    Advise(advise::Advise),
     /// Adds credits to a queue's account (administrators).
     Budget {
         /// The queue's name or path.
@@ -111,6 +115,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
             rate,
             server,
         } => bid(queue, rate, server),
+        Command::Advise(advise) => advise.main(),
         Command::Budget {
             queue,
             more,
@@ -187,6 +192,11 @@ fn account_lines(account: &Value) -> String {
         ("rate", said(&account["rate"])),
         ("income per hour", said(&account["income_per_hour"])),
         ("last debit", said(&account["last_debit"])),
+        (
+            "spends per hour",
+            said(&account["projection"]["spends_per_hour"]),
+        ),
+        ("budget ends in", ends_in(&account["projection"])),
         ("share %", per_cent(&account["share"])),
         ("slots bought", by_pool(&account["quota"])),
         ("slots used", said(&account["used_slots"])),
@@ -271,14 +281,26 @@ fn lasts(account: &Value, interval_ms: Option<u64>) -> String {
     let ms = intervals
         .zip(interval_ms)
         .and_then(|(intervals, ms)| intervals.checked_mul(ms));
-    let Some(seconds) = ms.map(|ms| ms / 1_000) else {
-        return "-".to_string();
-    };
+    ms.map_or("-".to_string(), so_long)
+}
+
+/// A time in the largest unit of which there are two or more.
+fn so_long(ms: u64) -> String {
+    let seconds = ms / 1_000;
     match seconds {
         0..120 => format!("{seconds}s"),
         120..7_200 => format!("{}m", seconds / 60),
         7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// When a budget ends by its projection: with the slots of now, unlike `lasts`.
+fn ends_in(projection: &Value) -> String {
+    match projection["ends_in_ms"].as_u64() {
+        Some(ms) => so_long(ms),
+        None if projection["ends_in_ms"].is_null() => "-".to_string(),
+        None => said(&projection["ends_in_ms"]),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The API as a host uses it: signed requests in, answers out, with a real engine behind it.
 
+mod advice;
 mod common;
 mod console;
 mod documented;

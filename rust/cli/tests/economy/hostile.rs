@@ -63,12 +63,13 @@ fn lies() -> Value {
 #[test]
 fn no_command_passes_on_what_a_terminal_obeys() {
     let url = serving(&lies());
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 15] = [
         &["price"],
         &["price", "--history"],
         &["info", "x"],
         &["infos"],
         &["bid", "x", "1"],
+        &["advise", "x", "--slots", "1"],
         &["budget", "x", "+1"],
         &["queue", "add", "x"],
         &["queue", "remove", "x"],

@@ -168,6 +168,8 @@ public class ConsoleTest {
       assertEquals(account.get("used_slots").asText(), row.get(5));
       assertEquals(account.get("pending_slots").asText(), row.get(6));
       assertEquals(account.get("last_debit").asText(), row.get(7));
+      assertEquals(account.get("projection").get("ends_in_ms").isNull(),
+          row.get(9).equals("does not end"));
     }
     assertEquals(accounts.size(), compared);
     assertTrue(accounts.toString(), compared >= 2);
@@ -338,6 +340,43 @@ public class ConsoleTest {
     browser.press("Enter");
     Await.until("as it was", SECONDS,
         () -> account("root.alice").get("rate").asText().equals("2"));
+  }
+
+  /** What slots would cost, asked and answered by keys alone; the bid is another question. */
+  @Test
+  public void adviceIsAskedForByKeys() throws Exception {
+    String wanted = "What slots cost root.alice";
+    press(wanted);
+    browser.await("it asks", "document.activeElement?.name === 'slots'");
+    for (String none : new String[] {"0", "-1", "1.5", "x", "4294967296"}) {
+      browser.type(none);
+      browser.press("Enter");
+      browser.await(none + " is refused",
+          "document.querySelector('dialog .problem')?.textContent.includes('whole number')");
+      browser.evaluate("document.querySelector('dialog .problem').textContent = ''");
+    }
+    browser.type("1");
+    browser.press("Enter");
+    browser.await("it answers",
+        "document.querySelector('dialog')?.textContent.includes('It must bid ')");
+    JsonNode advice = answered("queues/root.alice/advice?slots=1");
+    String told = text("dialog").replace('\u00a0', ' ');
+    assertTrue(told, told.contains("It must bid " + advice.get("bid").asText() + " per slot"));
+    assertEquals("Bid that…",
+        browser.evaluate("document.activeElement.textContent").asText());
+    browser.press("Escape");
+    browser.await("Escape closes", "document.querySelector('dialog') === null");
+    browser.await("the focus is back", "document.activeElement.ariaLabel === '" + wanted + "'");
+    press(wanted);
+    browser.await("it asks", "document.activeElement?.name === 'slots'");
+    browser.type("1000000");
+    browser.press("Enter");
+    browser.await("it says why not", "document.querySelector('dialog')"
+        + "?.textContent.includes('slots of that kind')");
+    assertEquals("Close", browser.evaluate("document.activeElement.textContent").asText());
+    browser.press("Enter");
+    browser.await("Enter closes", "document.querySelector('dialog') === null");
+    assertEquals("nothing was bid", "2", account("root.alice").get("rate").asText());
   }
 
   private static String focused() throws Exception {

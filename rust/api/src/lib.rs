@@ -211,6 +211,20 @@ impl Service {
         self.history.lock().begins_late();
     }
 
+    /// How many intervals are remembered at the most.
+    pub fn history_intervals(&self) -> usize {
+        self.settings.history_intervals
+    }
+
+    /// Intervals from before the first that `interval` told of, in the form that it takes, the
+    /// oldest first; `whole` if there was none before them. `now_ms` is since 1970.
+    pub fn restore_history(&self, past: &[Value], whole: bool, now_ms: u64) {
+        let faulty = self.history.lock().restore(past, whole, now_ms);
+        if faulty > 0 {
+            log::warn!("history of prices: {faulty} intervals that the clock denies are left out");
+        }
+    }
+
     /// All that a store must keep of signed requests that were accepted.
     pub fn export_watermarks(&self) -> Watermarks {
         self.gate.lock().export()

@@ -61,9 +61,10 @@ impl Service {
     /// Which setting is wrong, what was expected and what to do.
     pub fn new(settings: &Value) -> Result<Service, String> {
         let settings = Settings::read(settings)?;
+        let api = heddle_api::Service::new(&settings.api, settings.started_ms)?;
         Ok(Service {
-            api: heddle_api::Service::new(&settings.api, settings.started_ms)?,
-            books: Books::new(settings.store),
+            books: Books::new(settings.store, api.history_intervals()),
+            api,
             reports: Mutex::default(),
         })
     }
@@ -81,6 +82,10 @@ impl Service {
             if used {
                 self.api.history_begins_late();
             }
+        }
+        if let Some(past) = self.books.past() {
+            let told = marks::past(&past);
+            self.api.restore_history(&told, past.whole, time(now_ms));
         }
         for posted in self.books.pump(engine, now_ms) {
             self.api.interval(&marks::interval(&posted));

@@ -89,7 +89,8 @@ fn bid(advice: &Value, wanted: &str) -> Vec<String> {
     if advice["affordable"] == false {
         let budget = told("budget");
         lines.push(format!(
-            "The budget of {budget} does not cover the bid, so it would not count: add credits first."
+            "The budget of {budget} does not cover the bid, so it would not count: it needs \
+             credits first."
         ));
     }
     if let Some(ms) = advice["counts_in_ms"].as_u64() {

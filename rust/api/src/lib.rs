@@ -14,12 +14,14 @@ mod clock;
 mod console;
 mod credit;
 mod history;
+mod names;
 mod published;
 mod route;
 mod settings;
 mod v1;
 
 pub use answer::Answer;
+pub use names::JobName;
 pub use route::{RouteInfo, routes};
 pub use v1::OPENAPI;
 
@@ -91,6 +93,8 @@ pub struct Request<'a> {
     pub host: &'a str,
     /// All of it.
     pub body: &'a [u8],
+    /// What the host calls the jobs that it may be about; none where there are no names.
+    pub jobs: &'a [JobName],
     /// The time, in milliseconds since 1970.
     pub now_ms: u64,
     /// The time by a clock that nobody sets, in milliseconds since any moment.

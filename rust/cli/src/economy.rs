@@ -79,16 +79,17 @@ pub(crate) enum Command {
     Ledger(ledger::Ledger),
     /// Parameters that prove who submits a job and bound what it may spend. Asks no server.
     Sign(sign::Sign),
-    /// Jobs by number, with what each waits for.
+    /// Jobs, with what each waits for.
     Jobs {
         #[command(flatten)]
         server: Server,
     },
     /// Why a job waits, what would change that, and what was decided of it lately.
     Explain {
-        /// The job's number, as `heddle jobs` gives it.
-        #[arg(value_name = "JOB")]
-        job: u32,
+        /// The application, such as application_1700000000000_0007, or the job's number, as
+        /// `heddle jobs` gives it.
+        #[arg(value_name = "JOB", value_parser = job)]
+        job: String,
         #[command(flatten)]
         server: Server,
     },
@@ -127,7 +128,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
         Command::Ledger(ledger) => ledger.main(),
         Command::Sign(sign) => sign.main(),
         Command::Jobs { server } => jobs(server),
-        Command::Explain { job, server } => explain(*job, server),
+        Command::Explain { job, server } => explain(job, server),
         Command::Top(top) => top.main(),
     })
 }
@@ -391,7 +392,16 @@ fn jobs(server: &Server) -> Result<(), Failure> {
         }
     }
     print(&table(
-        &["job", "queue", "running", "done", "waits for"],
+        &[
+            "job",
+            "queue",
+            "running",
+            "done",
+            "application",
+            "user",
+            "name",
+            "waits for",
+        ],
         &rows,
     ))
 }
@@ -408,17 +418,41 @@ fn job_row(job: &Value) -> Vec<String> {
         said(&job["queue"]),
         sum("running").to_string(),
         sum("done").to_string(),
+        said(&job["application"]),
+        said(&job["user"]),
+        said(&job["name"]),
         said(&job["waits_for"]),
     ]
 }
 
-fn explain(job: u32, server: &Server) -> Result<(), Failure> {
+/// A job in a path: only what needs no escape, and what the server can know.
+fn job(text: &str) -> Result<String, String> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_job = match text.strip_prefix("application_") {
+        Some(id) => id
+            .split_once('_')
+            .is_some_and(|(start, number)| digits(start) && digits(number)),
+        None => digits(text) && text.parse::<u32>().is_ok(),
+    };
+    match is_job {
+        true => Ok(text.to_string()),
+        false => Err("expected application_1700000000000_0007, or a number".to_string()),
+    }
+}
+
+fn explain(job: &str, server: &Server) -> Result<(), Failure> {
     let answer = Client::new(server)?.get(&format!("explain/{job}"), "")?;
     if server.json {
         return print(&answer.shown());
     }
     let job = &answer.json;
-    let mut text = pairs(&[("job", said(&job["job"])), ("queue", said(&job["queue"]))]);
+    let mut text = pairs(&[("job", said(&job["job"]))]);
+    for key in ["application", "name", "user"] {
+        if !job[key].is_null() {
+            text.push_str(&pairs(&[(key, said(&job[key]))]));
+        }
+    }
+    text.push_str(&pairs(&[("queue", said(&job["queue"]))]));
     let waits = list(&job["waits"]);
     if waits.is_empty() {
         text.push_str("it waits for nothing\n");

@@ -6,7 +6,7 @@ use crate::Engine;
 use crate::books::Books;
 use crate::marks;
 use crate::settings::Settings;
-use heddle_api::{Answer, Request};
+use heddle_api::{Answer, JobName, Request};
 use heddle_auth::replay::Watermarks;
 use heddle_core::Engine as Core;
 use parking_lot::Mutex;
@@ -52,6 +52,8 @@ struct Head {
     accept: Option<String>,
     #[serde(default)]
     host: String,
+    #[serde(default)]
+    jobs: Vec<JobName>,
 }
 
 impl Service {
@@ -95,7 +97,7 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `accept`, `host`. The answer is a line of JSON (`status`, `content_type`,
+    /// `user`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer is a line of JSON (`status`, `content_type`,
     /// `headers`: pairs), then the body.
     ///
     /// # Errors
@@ -118,6 +120,7 @@ impl Service {
             user: head.user.as_deref(),
             accept: head.accept.as_deref(),
             host: &head.host,
+            jobs: &head.jobs,
             body,
             now_ms: time(now_ms),
             steady_ms: time(engine.now_ms()),

@@ -7,5 +7,6 @@ mod documented;
 mod hostile;
 mod json;
 mod market;
+mod names;
 mod published;
 mod roles;

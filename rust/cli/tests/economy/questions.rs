@@ -178,7 +178,30 @@ fn jobs_and_why_they_wait() {
     assert!(refused.contains("ACCESS DENIED"), "{refused}");
     let refused = site.refused(1, "alice", &["explain", "77"]);
     assert!(refused.contains("there is no such job"), "{refused}");
-    site.refused(2, "alice", &["explain", "application_1_0001"]);
+    // Nobody told this server of that application.
+    let refused = site.refused(1, "alice", &["explain", "application_1_0001"]);
+    assert!(refused.contains("there is no such job"), "{refused}");
+    for odd in [
+        "application_1",
+        "application_",
+        "job_1_1",
+        "1_1",
+        "+1",
+        "-1",
+        "1/..",
+        "",
+    ] {
+        site.refused(2, "alice", &["explain", odd]);
+    }
+    // Job 1 is one that the host knows.
+    let id = "application_1800000000000_0001";
+    let explained = site.said("alice", &["explain", id]);
+    assert_eq!(words(&explained, "application"), ["application", id]);
+    assert_eq!(words(&explained, "name"), ["name", "word", "count"]);
+    assert_eq!(site.json("alice", &["explain", id])["job"], 1);
+    assert!(site.said("alice", &["jobs"]).contains(id));
+    let refused = site.refused(1, "bob", &["explain", id]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
@@ -178,10 +179,13 @@ public class ConsoleTest {
     Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
     List<String> job = rows("jobs").get(0);
     JsonNode told = answered("jobs").get("jobs").get(0);
-    assertEquals("job#" + told.get("job").asText(), job.get(0));
-    assertEquals("root.bob", job.get(1));
-    assertEquals(told.get("waits_for").asText(), job.get(6));
-    assertTrue(job.toString(), job.get(6).startsWith("waits: "));
+    assertEquals(told.get("application").asText(), job.get(0));
+    assertTrue(job.toString(), job.get(0).startsWith("application_"));
+    assertEquals(told.get("name").asText(), job.get(1));
+    assertEquals(told.get("user").asText(), job.get(2));
+    assertEquals("root.bob", job.get(3));
+    assertEquals(told.get("waits_for").asText(), job.get(8));
+    assertTrue(job.toString(), job.get(8).startsWith("waits: "));
     browser.evaluate("document.querySelector('#jobs button').click()");
     browser.await("the same is explained",
         "document.querySelector('dialog li')?.textContent.includes('waits: ')");
@@ -240,7 +244,7 @@ public class ConsoleTest {
   public void markupInAnswersIsText() throws Exception {
     String bad = "<img src=x onerror=alert(1)><script>alert(2)</script>";
     ObjectNode job = MAPPER.createObjectNode().put("job", 7).put("queue", bad)
-        .put("waits_for", bad).put("priority", bad).put("running", bad);
+        .put("application", bad).put("name", bad).put("user", bad).put("waits_for", bad).put("priority", bad).put("running", bad);
     job.putObject("used").put(bad, 1);
     ObjectNode jobs = MAPPER.createObjectNode().putNull("next");
     jobs.putArray("jobs").add(job);
@@ -249,9 +253,9 @@ public class ConsoleTest {
     answerInstead("*/heddle/v1/jobs*", "\"responseCode\": 200, \"body\": \"" + body + "\"");
     try {
       Await.until("the job is shown", SECONDS,
-          () -> rows("jobs").stream().anyMatch(row -> row.get(6).equals(bad)));
-      assertEquals(bad, rows("jobs").get(0).get(1));
-      assertTrue(rows("jobs").get(0).get(5).contains(bad));
+          () -> rows("jobs").stream().anyMatch(row -> row.get(8).equals(bad)));
+      assertEquals(Arrays.asList(bad, bad, bad, bad), rows("jobs").get(0).subList(0, 4));
+      assertTrue(rows("jobs").get(0).get(7).contains(bad));
       assertEquals(0, browser.evaluate("document.querySelectorAll('main img, main script').length")
           .asInt());
     } finally {

@@ -2,9 +2,11 @@
 // Who may do what is the server's to say; here nothing is decided about it.
 
 import { ask, field } from './dialog.js';
-import { credits, element } from './page.js';
+import { credits, duration, element, ending, number } from './page.js';
 import { quoted } from './sign.js';
 
+/** How many slots may be asked for: from 1 to 2³² - 1. */
+const SLOTS_MAX = 4_294_967_295;
 /** What the interface takes: no sign, no exponent, six decimals. */
 const AMOUNT = /^\d{1,10}(\.\d{1,6})?$/;
 
@@ -17,8 +19,45 @@ function amount(form, name) {
   return text;
 }
 
-/** The actions, by a client; `changed` is called after each that succeeded. */
-export function makeActions(client, changed) {
+function count(form, name, least, most) {
+  const text = form.elements[name].value.trim();
+  const value = Number(text);
+  if (!/^\d{1,10}$/.test(text) || value < least || value > most) {
+    throw new Error(`Expected a whole number from ${least} to ${number(most)}`);
+  }
+  return value;
+}
+
+const ends = (projection) => (projection.ends_in_ms === null ? 'does not end'
+  : `ends in ${ending(projection)}`);
+
+/** What an answer about a wish for slots says, in paragraphs. */
+function advised(advice) {
+  const { now, then, bid } = advice;
+  const stands = paragraph(strong(advice.queue), ` bids ${credits(advice.rate)}, has `
+    + `${number(advice.quota)} of ${number(advice.cluster_slots)} slots and spends `
+    + `${credits(now.spends_per_hour)} credits an hour. Its budget: ${credits(advice.budget)}, `
+    + `which ${ends(now)}.`);
+  if (bid === null) return [stands, paragraph(strong('No bid buys them: '), `${advice.why}.`)];
+  const parts = [stands, paragraph('It must bid ', strong(credits(bid)), ' per slot and interval, '
+    + `which buys ${number(advice.slots_given)}. The price is then `
+    + `${credits(advice.price_then)}. That costs ${credits(then.spends_per_hour)} credits an `
+    + `hour, and the budget ${ends(then)}, as long as the others bid as they do.`)];
+  if (advice.affordable === false) {
+    parts.push(paragraph('The budget does not cover the bid, so it would not count.'));
+  }
+  if (advice.counts_in_ms !== null) {
+    parts.push(paragraph(`A bid counts from the next interval on, in ${
+      duration(advice.counts_in_ms)}.`));
+  }
+  return parts;
+}
+
+/**
+ * The actions, by a client; `changed` is called after each that succeeded, `slots` gives how many
+ * there are by pool.
+ */
+export function makeActions(client, changed, slots) {
   async function signIn(why) {
     const done = await ask({
       title: 'Sign in',
@@ -49,7 +88,38 @@ export function makeActions(client, changed) {
     if (done) changed();
   }
 
-  async function bid(queue) {
+  /** What to bid for a number of slots; who likes the answer goes on to the bid. */
+  async function advise(queue) {
+    let advice;
+    const asked = await ask({
+      title: 'What must I bid?',
+      parts: [
+        paragraph('To have so many slots for ', strong(queue.queue), '. Nothing is changed.'),
+        field('slots', 'Slots', { inputmode: 'numeric' }),
+        ...(slots()?.[1] > 0 ? [field('pool', 'Pool', { inputmode: 'numeric', value: '0' },
+          '0 for slots of maps, 1 for those of reduces.')] : []),
+      ],
+      accept: 'Ask',
+      submit: async (form) => {
+        const wanted = count(form, 'slots', 1, SLOTS_MAX);
+        const pool = form.elements.pool ? count(form, 'pool', 0, 1) : 0;
+        advice = await client.get(
+          `queues/${quoted(queue.queue)}/advice?slots=${wanted}&pool=${pool}`);
+      },
+    });
+    if (!asked) return;
+    const wanted = `${number(advice.slots)} ${advice.slots === 1 ? 'slot' : 'slots'}`;
+    const goOn = await ask({
+      title: `${wanted} for ${queue.queue}`,
+      parts: advised(advice),
+      accept: advice.bid === null ? null : 'Bid that…',
+      leave: 'Close',
+      submit: async () => true,
+    });
+    if (goOn) await bid(queue, advice.bid);
+  }
+
+  async function bid(queue, proposed) {
     if (!await signedIn()) return;
     let rate;
     const old = queue.account.rate;
@@ -58,7 +128,7 @@ export function makeActions(client, changed) {
       parts: [
         paragraph('Credits that ', strong(queue.queue),
           ` pays for each slot and allocation interval. Now: ${credits(old)}.`),
-        field('rate', 'New rate', { inputmode: 'decimal', value: old }),
+        field('rate', 'New rate', { inputmode: 'decimal', value: proposed ?? old }),
       ],
       accept: 'Go on…',
       submit: async (form) => { rate = amount(form, 'rate'); },
@@ -129,5 +199,5 @@ export function makeActions(client, changed) {
     });
   }
 
-  return { signIn, bid, addBudget, addQueue, removeQueue };
+  return { signIn, advise, bid, addBudget, addQueue, removeQueue };
 }

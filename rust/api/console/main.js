@@ -4,7 +4,7 @@
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';
 import { ask } from './dialog.js';
-import { byId, clock, credits, duration, element, number, percent, resources, say }
+import { byId, clock, credits, duration, element, ending, number, percent, resources, say }
   from './page.js';
 import { SERIES_MAX, makePlot } from './plot.js';
 import { makeTable } from './tables.js';
@@ -15,7 +15,7 @@ const SPAN_MS = 3_600_000;
 const INTERVALS_MAX = 2_000;
 
 const client = makeClient();
-const actions = makeActions(client, () => poll());
+const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
 const seen = { queues: null, price: null, shares: null, jobs: null, health: null };
 /** Ends of intervals, each {at, price, rows: Map of queue to slots}, in order. */
 let intervals = [];
@@ -25,6 +25,8 @@ let polling = false;
 let again = false;
 let lastMs = null;
 
+/** A job as people know it, or by the engine's number. */
+const called = (row) => row.application ?? `job#${row.job}`;
 const slots = (pools) => (pools ?? []).reduce((sum, each) => sum + each, 0);
 const share = (row) => row.account?.share ?? 0;
 
@@ -38,9 +40,11 @@ const showAccounts = makeTable(byId('accounts'), 'Accounts of queues', [
   { title: 'Slots pending', numeric: true, text: (row) => number(row.account.pending_slots) },
   { title: 'Last charge', numeric: true, text: (row) => credits(row.account.last_debit) },
   { title: 'Income per hour', numeric: true, text: (row) => credits(row.account.income_per_hour) },
+  { title: 'Budget ends in', text: (row) => ending(row.account.projection) },
   {
     title: 'Change',
     actions: (row) => [
+      { label: 'Slots…', name: `What slots cost ${row.queue}`, run: actions.advise },
       { label: 'Bid…', name: `Bid of ${row.queue}`, run: actions.bid },
       { label: 'Add…', name: `Add to the budget of ${row.queue}`, run: actions.addBudget },
       { label: 'Remove…', name: `Remove ${row.queue}`, run: actions.removeQueue },
@@ -49,7 +53,9 @@ const showAccounts = makeTable(byId('accounts'), 'Accounts of queues', [
 ], 'No queue has an account that you may see.');
 
 const showJobs = makeTable(byId('jobs'), 'Jobs in order of arrival', [
-  { title: 'Job', head: true, text: (row) => `job#${row.job}` },
+  { title: 'Job', head: true, text: (row) => called(row) },
+  { title: 'Name', text: (row) => row.name ?? '–' },
+  { title: 'User', text: (row) => row.user ?? '–' },
   { title: 'Queue', text: (row) => row.queue },
   { title: 'Priority', numeric: true, text: (row) => number(row.priority) },
   { title: 'Running', numeric: true, text: (row) => tasks(row.running) },
@@ -58,7 +64,7 @@ const showJobs = makeTable(byId('jobs'), 'Jobs in order of arrival', [
   { title: 'Why it waits', long: true, text: (row) => row.waits_for ?? 'waits for nothing' },
   {
     title: 'More',
-    actions: (row) => [{ label: 'Explain', name: `Explain job#${row.job}`, run: explain }],
+    actions: (row) => [{ label: 'Explain', name: `Explain ${called(row)}`, run: explain }],
   },
 ], 'No job that you may see.');
 
@@ -183,7 +189,8 @@ function show() {
   showAccounts(accounts, (row) => row.queue);
   showPools(queues.queues.filter((row) => row.scheduling), (row) => row.queue);
   showSummary(queues, price, shares, jobs);
-  if (jobs) showJobs(jobs.jobs, (row) => row.job);
+  // A number may be given again, to another application.
+  if (jobs) showJobs(jobs.jobs, (row) => `${row.job} ${row.application}`);
   byId('jobs-first').hidden = jobsFrom === 0;
   byId('jobs-next').hidden = !jobs?.next;
   if (price) showPlots(accounts, price);
@@ -244,7 +251,7 @@ async function explain(row) {
   const trace = explained.trace.filter((entry) => entry.sentence).reverse()
     .map((entry) => item(entry, entry.at_ms));
   await ask({
-    title: `job#${row.job} in ${row.queue}`,
+    title: `${called(row)} in ${row.queue}`,
     parts: [
       element('h3', {}, 'Why it waits'),
       waits.length ? element('ul', {}, ...waits) : element('p', {}, 'It waits for nothing.'),

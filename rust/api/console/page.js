@@ -76,5 +76,14 @@ export function duration(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s}\u00a0s`;
   if (s < 3600) return `${Math.floor(s / 60)}\u00a0min ${s % 60}\u00a0s`;
-  return `${Math.floor(s / 3600)}\u00a0h ${Math.floor((s % 3600) / 60)}\u00a0min`;
+  if (s < 172800) {
+    return `${Math.floor(s / 3600)}\u00a0h ${Math.floor((s % 3600) / 60)}\u00a0min`;
+  }
+  return `${number(Math.floor(s / 86400))}\u00a0d ${Math.floor((s % 86400) / 3600)}\u00a0h`;
+}
+
+/** When a budget ends, by a projection of the server's. */
+export function ending(projection) {
+  const ms = projection?.ends_in_ms;
+  return ms === null || ms === undefined ? 'does not end' : duration(ms);
 }

@@ -29,6 +29,34 @@ pub(crate) struct Account {
     pub(crate) quota: [u64; 2],
     pub(crate) used: [u64; 2],
     pub(crate) pending: [u64; 2],
+    pub(crate) projection: Projection,
+}
+
+/// What an account spends, and how long that lasts, if the slots in use stay as they are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Projection {
+    spends_micro: i64,
+    income_micro: i64,
+    /// When the budget ends, in milliseconds from now; none if income pays for the slots.
+    ends_in_ms: Option<i64>,
+}
+
+impl Projection {
+    pub(crate) fn of(projection: &Value) -> Projection {
+        Projection {
+            spends_micro: credit::micro_of(&projection["spends_per_hour"]),
+            income_micro: credit::micro_of(&projection["income_per_hour"]),
+            ends_in_ms: projection["ends_in_ms"].as_i64(),
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let mut projection = Map::new();
+        credit::put(&mut projection, "spends_per_hour", self.spends_micro);
+        credit::put(&mut projection, "income_per_hour", self.income_micro);
+        projection.insert("ends_in_ms".to_string(), self.ends_in_ms.into());
+        Value::Object(projection)
+    }
 }
 
 impl Account {
@@ -44,6 +72,7 @@ impl Account {
             quota: by_pool("quota"),
             used: by_pool("used"),
             pending: by_pool("pending"),
+            projection: Projection::of(&row["projection"]),
         }
     }
 
@@ -71,6 +100,7 @@ impl Account {
             "used_slots_by_pool": self.used,
             "pending_slots": self.pending_slots(),
             "pending_slots_by_pool": self.pending,
+            "projection": self.projection.to_json(),
         });
         if let Value::Object(rest) = rest {
             account.extend(rest);
@@ -116,6 +146,21 @@ pub(crate) fn account(engine: &dyn Engine, path: &str) -> Result<Account, Failur
     let accounts = Accounts::read(engine)?;
     let found = accounts.get(path).cloned();
     found.ok_or_else(|| no_account(404))
+}
+
+/// What a queue must bid for so many slots (DP-27), as the engine works it out.
+pub(crate) fn advice(
+    engine: &dyn Engine,
+    path: &str,
+    slots: u64,
+    pool: u64,
+) -> Result<Value, Failure> {
+    let request = json!({"op": "advice", "queue": path, "slots": slots, "pool": pool});
+    let advice = engine.request(&request);
+    advice.map_err(|problem| match problem.starts_with("key `queue`") {
+        true => no_account(404),
+        false => unserved(&problem),
+    })
 }
 
 /// The present price, in millionths per slot and interval.

@@ -35,6 +35,12 @@ pub(crate) fn put(object: &mut Map<String, Value>, name: &str, micro: i64) {
     object.insert(format!("{name}_micro"), micro.into());
 }
 
+/// The same where there is no amount: null, twice.
+pub(crate) fn put_nothing(object: &mut Map<String, Value>, name: &str) {
+    object.insert(name.to_string(), Value::Null);
+    object.insert(format!("{name}_micro"), Value::Null);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

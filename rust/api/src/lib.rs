@@ -15,6 +15,7 @@ mod clock;
 mod console;
 mod credit;
 mod history;
+mod names;
 mod published;
 mod route;
 mod settings;
@@ -22,6 +23,7 @@ mod submission;
 mod v1;
 
 pub use answer::Answer;
+pub use names::JobName;
 pub use route::{RouteInfo, routes};
 pub use submission::{Submitted, Taken};
 pub use v1::OPENAPI;
@@ -94,6 +96,8 @@ pub struct Request<'a> {
     pub host: &'a str,
     /// All of it.
     pub body: &'a [u8],
+    /// What the host calls the jobs that it may be about; none where there are no names.
+    pub jobs: &'a [JobName],
     /// The time, in milliseconds since 1970.
     pub now_ms: u64,
     /// The time by a clock that nobody sets, in milliseconds since any moment.
@@ -212,6 +216,20 @@ impl Service {
     /// be answered in full.
     pub fn history_begins_late(&self) {
         self.history.lock().begins_late();
+    }
+
+    /// How many intervals are remembered at the most.
+    pub fn history_intervals(&self) -> usize {
+        self.settings.history_intervals
+    }
+
+    /// Intervals from before the first that `interval` told of, in the form that it takes, the
+    /// oldest first; `whole` if there was none before them. `now_ms` is since 1970.
+    pub fn restore_history(&self, past: &[Value], whole: bool, now_ms: u64) {
+        let faulty = self.history.lock().restore(past, whole, now_ms);
+        if faulty > 0 {
+            log::warn!("history of prices: {faulty} intervals that the clock denies are left out");
+        }
     }
 
     /// All that a store must keep of signed requests that were accepted.

@@ -103,6 +103,7 @@ const ROUTES: &[Route] = &[
         Access::Admin,
         v1::queues::add_budget,
     ),
+    Route::get("queues/{queue}/advice", Access::Queue, v1::advice::advice).with(&["slots", "pool"]),
     Route::get("jobs", Access::Known, v1::jobs::list).with(&["from", "max"]),
     Route::get("jobs/{id}", Access::Known, v1::jobs::one),
     Route::get("explain/{job}", Access::Known, v1::jobs::explain),

@@ -1,6 +1,7 @@
 //! What the routes under `/heddle/v1/` answer, one file per group. Which there are and who may use
 //! them is in `route`.
 
+pub(crate) mod advice;
 pub(crate) mod body;
 pub(crate) mod jobs;
 pub(crate) mod market;

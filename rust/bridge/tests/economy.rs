@@ -231,6 +231,32 @@ impl Manager {
         (head["status"].as_u64().expect("a status"), body.to_string())
     }
 
+    /// What the interface shows an administrator whom the web server knows.
+    fn shown(&self, path: &str) -> Value {
+        let head = json!({"method": "GET", "path": format!("/heddle/v1/{path}"), "host": "h",
+            "user": "root"});
+        let (status, text) = self.serve(&head);
+        assert_eq!(status, 200, "{path}: {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Pumps until so many intervals are remembered: when they were, since the first start.
+    fn remembers(&mut self, intervals: usize) -> Vec<i64> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            self.pump();
+            let history = self.shown("price/history");
+            let times = history["intervals"].as_array().expect("a list").iter();
+            let times = times.filter_map(|interval| interval["at_ms"].as_i64());
+            let times: Vec<i64> = times.map(|at_ms| at_ms - START_MS).collect();
+            if times.len() == intervals {
+                return times;
+            }
+            assert!(Instant::now() < end, "{intervals} intervals: {times:?}");
+            sleep(Duration::from_millis(10));
+        }
+    }
+
     /// What alice has, in millionths of a credit.
     fn budget(&self) -> i64 {
         let accounts = json!({"op": "accounts"}).to_string();
@@ -295,6 +321,58 @@ fn accounts_and_accepted_requests_outlive_a_resource_manager() {
         .map(|row| row.row.debit.micro())
         .sum();
     assert_eq!(debits, 15_000_000, "each interval once");
+}
+
+/// Whoever asks after a restart what things cost before it is answered from the store.
+#[test]
+fn prices_and_charges_outlive_a_resource_manager() {
+    for kind in ["sqlite", "file"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = config(folder.path());
+        config["store"] = json!(format!("{kind}:{}", folder.path().join("past").display()));
+        config["api"]["trust_web_user"] = json!(true);
+        let mut first = Manager::active(&config, 0);
+        // An interval ends with the first tick, then one every 20 s.
+        first.run(40_500);
+        first.until_books_are("connected");
+        assert_eq!(first.remembers(3), [500, 20_500, 40_500], "{kind}");
+        let (ledger, prices) = (first.shown("ledger"), first.shown("price/history"));
+        assert_eq!(ledger["complete"], true);
+        let charged = ledger["rows"].as_array().expect("a list").iter();
+        let charged: Vec<_> = charged
+            .filter_map(|row| row["debit_micro"].as_i64())
+            .collect();
+        assert_eq!(
+            charged.iter().sum::<i64>(),
+            12_000_000,
+            "six slots at 1, twice"
+        );
+        first.end();
+
+        let mut second = Manager::active(&config, 100_000);
+        second.remembers(3);
+        assert_eq!(second.shown("ledger"), ledger, "{kind}");
+        assert_eq!(second.shown("price/history"), prices, "{kind}");
+        second.run(20_500);
+        second.until_books_are("connected");
+        let times = [500, 20_500, 40_500, 100_500, 120_500];
+        assert_eq!(second.remembers(5), times, "{kind}: none twice");
+        let prices = second.shown("price/history");
+        assert_eq!(prices["complete"], true);
+
+        // The second is not ended: it is stuck while a third takes over, and remembers less.
+        config["api"]["history_intervals"] = json!(2);
+        let mut third = Manager::active(&config, 200_000);
+        assert_eq!(third.remembers(2), times[3..], "{kind}");
+        let last = third.shown("price/history");
+        assert_eq!(last["complete"], false, "{kind}: there were three before");
+        assert_eq!(last["intervals"][0], prices["intervals"][3]);
+        third.run(500);
+        third.until_books_are("connected");
+        assert_eq!(third.remembers(2), [120_500, 200_500]);
+        third.end();
+        second.end();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! one request and one table. Longer ones have files of their own. Decides nothing: what is
 //! allowed, and what an amount is, the server says.
 
+mod advise;
 mod income;
 mod ledger;
 mod sign;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         server: Server,
     },
+    /// What a queue must bid to have so many slots, what they cost, and when its budget ends.
+    /// Changes nothing.
+    Advise(advise::Advise),
     /// Adds credits to a queue's account (administrators).
     Budget {
         /// The queue's name or path.
@@ -75,16 +79,17 @@ pub(crate) enum Command {
     Ledger(ledger::Ledger),
     /// Parameters that prove who submits a job and bound what it may spend. Asks no server.
     Sign(sign::Sign),
-    /// Jobs by number, with what each waits for.
+    /// Jobs, with what each waits for.
     Jobs {
         #[command(flatten)]
         server: Server,
     },
     /// Why a job waits, what would change that, and what was decided of it lately.
     Explain {
-        /// The job's number, as `heddle jobs` gives it.
-        #[arg(value_name = "JOB")]
-        job: u32,
+        /// The application, such as application_1700000000000_0007, or the job's number, as
+        /// `heddle jobs` gives it.
+        #[arg(value_name = "JOB", value_parser = job)]
+        job: String,
         #[command(flatten)]
         server: Server,
     },
@@ -111,6 +116,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
             rate,
             server,
         } => bid(queue, rate, server),
+        Command::Advise(advise) => advise.main(),
         Command::Budget {
             queue,
             more,
@@ -122,7 +128,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
         Command::Ledger(ledger) => ledger.main(),
         Command::Sign(sign) => sign.main(),
         Command::Jobs { server } => jobs(server),
-        Command::Explain { job, server } => explain(*job, server),
+        Command::Explain { job, server } => explain(job, server),
         Command::Top(top) => top.main(),
     })
 }
@@ -187,6 +193,11 @@ fn account_lines(account: &Value) -> String {
         ("rate", said(&account["rate"])),
         ("income per hour", said(&account["income_per_hour"])),
         ("last debit", said(&account["last_debit"])),
+        (
+            "spends per hour",
+            said(&account["projection"]["spends_per_hour"]),
+        ),
+        ("budget ends in", ends_in(&account["projection"])),
         ("share %", per_cent(&account["share"])),
         ("slots bought", by_pool(&account["quota"])),
         ("slots used", said(&account["used_slots"])),
@@ -271,14 +282,26 @@ fn lasts(account: &Value, interval_ms: Option<u64>) -> String {
     let ms = intervals
         .zip(interval_ms)
         .and_then(|(intervals, ms)| intervals.checked_mul(ms));
-    let Some(seconds) = ms.map(|ms| ms / 1_000) else {
-        return "-".to_string();
-    };
+    ms.map_or("-".to_string(), so_long)
+}
+
+/// A time in the largest unit of which there are two or more.
+fn so_long(ms: u64) -> String {
+    let seconds = ms / 1_000;
     match seconds {
         0..120 => format!("{seconds}s"),
         120..7_200 => format!("{}m", seconds / 60),
         7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// When a budget ends by its projection: with the slots of now, unlike `lasts`.
+fn ends_in(projection: &Value) -> String {
+    match projection["ends_in_ms"].as_u64() {
+        Some(ms) => so_long(ms),
+        None if projection["ends_in_ms"].is_null() => "-".to_string(),
+        None => said(&projection["ends_in_ms"]),
     }
 }
 
@@ -369,7 +392,16 @@ fn jobs(server: &Server) -> Result<(), Failure> {
         }
     }
     print(&table(
-        &["job", "queue", "running", "done", "waits for"],
+        &[
+            "job",
+            "queue",
+            "running",
+            "done",
+            "application",
+            "user",
+            "name",
+            "waits for",
+        ],
         &rows,
     ))
 }
@@ -386,17 +418,41 @@ fn job_row(job: &Value) -> Vec<String> {
         said(&job["queue"]),
         sum("running").to_string(),
         sum("done").to_string(),
+        said(&job["application"]),
+        said(&job["user"]),
+        said(&job["name"]),
         said(&job["waits_for"]),
     ]
 }
 
-fn explain(job: u32, server: &Server) -> Result<(), Failure> {
+/// A job in a path: only what needs no escape, and what the server can know.
+fn job(text: &str) -> Result<String, String> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_job = match text.strip_prefix("application_") {
+        Some(id) => id
+            .split_once('_')
+            .is_some_and(|(start, number)| digits(start) && digits(number)),
+        None => digits(text) && text.parse::<u32>().is_ok(),
+    };
+    match is_job {
+        true => Ok(text.to_string()),
+        false => Err("expected application_1700000000000_0007, or a number".to_string()),
+    }
+}
+
+fn explain(job: &str, server: &Server) -> Result<(), Failure> {
     let answer = Client::new(server)?.get(&format!("explain/{job}"), "")?;
     if server.json {
         return print(&answer.shown());
     }
     let job = &answer.json;
-    let mut text = pairs(&[("job", said(&job["job"])), ("queue", said(&job["queue"]))]);
+    let mut text = pairs(&[("job", said(&job["job"]))]);
+    for key in ["application", "name", "user"] {
+        if !job[key].is_null() {
+            text.push_str(&pairs(&[(key, said(&job[key]))]));
+        }
+    }
+    text.push_str(&pairs(&[("queue", said(&job["queue"]))]));
     let waits = list(&job["waits"]);
     if waits.is_empty() {
         text.push_str("it waits for nothing\n");

@@ -12,8 +12,8 @@ use crate::outbox::{Outbox, Posted};
 use crate::{Engine, marks};
 use heddle_auth::replay::Watermarks;
 use heddle_core::share::dynamic_priority::ledger::Entry;
-use heddle_store::{Book, Change, Interval, NotAccepted, Options, Receipt, State, Store};
-use heddle_store::{Status, Writer};
+use heddle_store::{Book, Change, Interval, NotAccepted, Options, Past, Receipt, State};
+use heddle_store::{Status, Store, Writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fmt;
@@ -59,6 +59,8 @@ struct Inner {
     marks: Option<Watermarks>,
     /// Intervals that ended, until `pump` returns them.
     intervals: Vec<Posted>,
+    /// How many intervals of before are of use to somebody.
+    past_intervals: usize,
 }
 
 enum Keeping {
@@ -74,8 +76,9 @@ enum Keeping {
 
 impl Books {
     /// With a store that is not touched before `activate`; without one, budgets are kept in
-    /// memory.
-    pub fn new(store: Option<Box<dyn Store>>) -> Books {
+    /// memory. Of the intervals that are in the store then, `past` gives the last
+    /// `past_intervals`.
+    pub fn new(store: Option<Box<dyn Store>>, past_intervals: usize) -> Books {
         let store = match store {
             Some(store) => Keeping::Ready(store),
             None => Keeping::Nowhere,
@@ -88,6 +91,7 @@ impl Books {
                 lost_intervals: 0,
                 marks: None,
                 intervals: Vec::new(),
+                past_intervals,
             }),
             outbox: Arc::default(),
             later: Mutex::default(),
@@ -103,7 +107,11 @@ impl Books {
                 // A later activation has the larger number, whoever's it is; clocks of a pair that
                 // differ by more than a failover takes are the operator's to mend.
                 let token = u64::try_from(now_ms).unwrap_or(0).max(1);
-                let writer = Writer::start(store, owner, token, Options::default());
+                let options = Options {
+                    past_intervals: inner.past_intervals,
+                    ..Options::default()
+                };
+                let writer = Writer::start(store, owner, token, options);
                 Keeping::Writing(writer, false)
             }
             other => other,
@@ -153,6 +161,14 @@ impl Books {
         inner.open();
         let used = inner.next_tick > 1;
         inner.marks.take().map(|marks| (marks, used))
+    }
+
+    /// The last intervals that the store had, once, a moment after it was read.
+    pub fn past(&self) -> Option<Past> {
+        match &self.inner.lock().store {
+            Keeping::Writing(writer, true) => writer.past(),
+            _ => None,
+        }
     }
 
     /// Keeps `marks` of a request that changed nothing, with the next `pump`: pages that poll must

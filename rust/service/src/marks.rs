@@ -3,8 +3,8 @@
 
 use crate::outbox::Posted;
 use heddle_auth::replay::Watermarks;
-use heddle_core::share::dynamic_priority::ledger::Entry;
-use heddle_store::{Book, Change, NONCES_MAX};
+use heddle_core::share::dynamic_priority::ledger::{Charged, Entry};
+use heddle_store::{Book, Change, NONCES_MAX, Past};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -120,6 +120,17 @@ pub(crate) fn interval(posted: &Posted) -> Value {
     let Entry::Interval { at_ms, price, rows } = &posted.entry else {
         return Value::Null;
     };
+    told(posted.epoch_ms + at_ms, price.micro(), rows)
+}
+
+/// The intervals that a store had, each as `heddle_api::Service::interval` takes it.
+pub(crate) fn past(past: &Past) -> Vec<Value> {
+    let intervals = past.intervals.iter();
+    let told = intervals.map(|it| told(it.at_ms, it.price.micro(), &it.rows));
+    told.collect()
+}
+
+fn told(at_ms: i64, price_micro: i64, rows: &[Charged]) -> Value {
     let rows = rows.iter().map(|row| {
         json!({
             "queue": row.queue,
@@ -132,7 +143,7 @@ pub(crate) fn interval(posted: &Posted) -> Value {
         })
     });
     let rows: Vec<Value> = rows.collect();
-    json!({"at_ms": posted.epoch_ms + at_ms, "price_micro": price.micro(), "rows": rows})
+    json!({"at_ms": at_ms, "price_micro": price_micro, "rows": rows})
 }
 
 fn signed(ms: u64) -> i64 {

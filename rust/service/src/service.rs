@@ -6,7 +6,7 @@ use crate::Engine;
 use crate::books::Books;
 use crate::marks;
 use crate::settings::Settings;
-use heddle_api::{Answer, Request, Submitted};
+use heddle_api::{Answer, JobName, Request, Submitted};
 use heddle_auth::job::Submission;
 use heddle_auth::replay::Watermarks;
 use heddle_auth::time::Now;
@@ -54,6 +54,8 @@ struct Head {
     accept: Option<String>,
     #[serde(default)]
     host: String,
+    #[serde(default)]
+    jobs: Vec<JobName>,
 }
 
 /// A job as a host hands it over.
@@ -73,9 +75,10 @@ impl Service {
     /// Which setting is wrong, what was expected and what to do.
     pub fn new(settings: &Value) -> Result<Service, String> {
         let settings = Settings::read(settings)?;
+        let api = heddle_api::Service::new(&settings.api, settings.started_ms)?;
         Ok(Service {
-            api: heddle_api::Service::new(&settings.api, settings.started_ms)?,
-            books: Books::new(settings.store),
+            books: Books::new(settings.store, api.history_intervals()),
+            api,
             reports: Mutex::default(),
         })
     }
@@ -94,6 +97,10 @@ impl Service {
                 self.api.history_begins_late();
             }
         }
+        if let Some(past) = self.books.past() {
+            let told = marks::past(&past);
+            self.api.restore_history(&told, past.whole, time(now_ms));
+        }
         for posted in self.books.pump(engine, now_ms) {
             self.api.interval(&marks::interval(&posted));
         }
@@ -102,7 +109,7 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `accept`, `host`. The answer is a line of JSON (`status`, `content_type`,
+    /// `user`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer is a line of JSON (`status`, `content_type`,
     /// `headers`: pairs), then the body.
     ///
     /// # Errors
@@ -125,6 +132,7 @@ impl Service {
             user: head.user.as_deref(),
             accept: head.accept.as_deref(),
             host: &head.host,
+            jobs: &head.jobs,
             body,
             now_ms: time(now_ms),
             steady_ms: time(engine.now_ms()),

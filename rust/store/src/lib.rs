@@ -25,7 +25,7 @@ pub use record::{
     Account, Batch, Change, Epoch, GrantKind, GrantRecord, Head, Interval, IntervalHead,
     LedgerQuery, LedgerRow, Page, Price, Row,
 };
-pub use writer::{Lost, NotAccepted, Options, Receipt, State, Status, Writer};
+pub use writer::{Lost, NotAccepted, Options, Past, Receipt, State, Status, Writer};
 
 use std::path::Path;
 

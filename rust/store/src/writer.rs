@@ -6,6 +6,7 @@
 //! What is handed over is checked at once against the books as they will be when everything that
 //! waits is written, so what was accepted is not refused later for what is in it.
 
+mod past;
 mod pending;
 mod projected;
 mod receipt;
@@ -16,6 +17,7 @@ use crate::book::Book;
 use crate::error::{Refusal, StoreError};
 use crate::record::{Change, Epoch, Interval};
 use parking_lot::{Condvar, Mutex};
+pub use past::Past;
 use pending::Pending;
 use projected::Projected;
 pub use receipt::Receipt;
@@ -41,6 +43,10 @@ pub struct Options {
     pub retry: Duration,
     /// The longest pause.
     pub retry_max: Duration,
+    /// How many of the last intervals are read when the store was reached; see [`Writer::past`].
+    pub past_intervals: usize,
+    /// How many rows of the ledger at the most, of those: with more queues, fewer intervals.
+    pub past_rows: usize,
 }
 
 impl Default for Options {
@@ -51,6 +57,8 @@ impl Default for Options {
             silence: Duration::from_secs(10),
             retry: Duration::from_millis(100),
             retry_max: Duration::from_secs(5),
+            past_intervals: 0,
+            past_rows: 200_000,
         }
     }
 }
@@ -149,6 +157,8 @@ struct Shared {
     state: State,
     /// What was found when the store was opened, until somebody takes it.
     opened: Option<(Epoch, Book)>,
+    /// What went before, until somebody takes it.
+    past: Option<Past>,
     /// The books with all that waits; none before they were read.
     projected: Option<Projected>,
     /// Since when the store is at something, by both clocks.
@@ -192,6 +202,7 @@ impl Writer {
                 pending: Pending::default(),
                 state: State::Opening,
                 opened: None,
+                past: None,
                 projected: None,
                 calling: None,
                 committed: 0,
@@ -222,6 +233,14 @@ impl Writer {
     /// The epoch and the books that were found, once, when the store was reached.
     pub fn opened(&self) -> Option<(Epoch, Book)> {
         self.desk.shared.lock().opened.take()
+    }
+
+    /// The last intervals that were there when the store was reached, once. It is read after the
+    /// books are open and before the first is written, by the thread that writes: what is
+    /// handed over meanwhile waits as it does for a disk. Never comes if it cannot be read, or if
+    /// the options ask for nothing.
+    pub fn past(&self) -> Option<Past> {
+        self.desk.shared.lock().past.take()
     }
 
     /// Shows the books as they will be when all that waits is written: accounts, closed ones,

@@ -105,6 +105,7 @@ fn allowed(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::Projection;
     use proptest::prelude::*;
 
     fn account(queue: &str) -> Account {
@@ -118,6 +119,7 @@ mod tests {
             quota: [3, 1],
             used: [2, 1],
             pending: [5, 0],
+            projection: Projection::of(&serde_json::Value::Null),
         }
     }
 

@@ -1,8 +1,9 @@
-//! Jobs: where they stand, why they wait, when they are expected to start and end. Jobs have the
-//! engine's numbers here; the engine knows no names, so none can be shown by mistake.
+//! Jobs: where they stand, why they wait, when they are expected to start and end. The engine
+//! knows jobs by number; names are the host's, and come with the request.
 
 use crate::answer::{Failure, Reply};
 use crate::clock::Clock;
+use crate::names::{self, Names};
 use crate::route::Exchange;
 use heddle_auth::role::Need;
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         if let Some(job) = found(exchange, &entry[0])?
             && exchange.who.sees(job["queue"].as_str().unwrap_or(""))
         {
-            jobs.push(row(&job, &entry[1]));
+            jobs.push(row(exchange, &job, &entry[1]));
         }
     }
     let next = rest.first().map_or(&waits["next"], |entry| &entry[0]);
@@ -44,7 +45,7 @@ pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let explained = of_job(exchange, "explain", &id)?;
     let predicted = of_job(exchange, "predict", &id)?;
     let clock = Clock::new(&explained["now_ms"], exchange.request.now_ms);
-    let mut job = row(&report, &explained["sentence"]);
+    let mut job = row(exchange, &report, &explained["sentence"]);
     job["submitted_ms"] = report["submitted_ms"].clone();
     clock.put_right(&mut job["submitted_ms"]);
     job["prediction"] = predicted["jobs"][0].clone();
@@ -74,17 +75,32 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         }
     }
     clock.put_right(&mut explained["now_ms"]);
+    let names = Names(exchange.request.jobs);
+    names.put(&mut explained, &id);
+    names.put_into(&mut explained["sentence"]);
+    for list in ["waits", "trace"] {
+        for entry in explained[list].as_array_mut().into_iter().flatten() {
+            if let Some(sentence) = entry.get_mut("sentence") {
+                names.put_into(sentence);
+            }
+        }
+    }
     Ok(Reply::json(&explained))
 }
 
-/// The number of a job in the path.
+/// The number of the job in the path, which is there as such or as an application's id.
 fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
     let text = &exchange.variables[0];
+    if names::is_application(text) {
+        let number = Names(exchange.request.jobs).number(text);
+        return number.map(Value::from).ok_or_else(no_job);
+    }
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse::<u32>().ok().filter(|_| digits);
     number.map(Value::from).ok_or_else(|| {
-        let expected = "the number that GET jobs gives";
-        Failure::new(400, "that is no number of a job", "path", expected)
+        let expected = "an application such as application_1700000000000_0007, or the number \
+                        that GET jobs gives";
+        Failure::new(400, "that is no job", "path", expected)
     })
 }
 
@@ -98,8 +114,9 @@ fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> 
 }
 
 /// What is shown of that in a list.
-fn row(job: &Value, waits_for: &Value) -> Value {
-    json!({
+fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
+    let names = Names(exchange.request.jobs);
+    let mut row = json!({
         "job": job["job"],
         "queue": job["queue"],
         "priority": job["priority"],
@@ -111,7 +128,10 @@ fn row(job: &Value, waits_for: &Value) -> Value {
         "maps": job["hints"]["maps"],
         "reduces": job["hints"]["reduces"],
         "waits_for": waits_for,
-    })
+    });
+    names.put(&mut row, &job["job"]);
+    names.put_into(&mut row["waits_for"]);
+    row
 }
 
 /// A job whose queue the caller may see.

@@ -237,6 +237,7 @@ impl Site {
             accept: None,
             host: "rm1.example.com",
             body: b"",
+            jobs: &[],
             now_ms: NOW,
             steady_ms: NOW,
         }

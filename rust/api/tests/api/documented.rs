@@ -146,6 +146,18 @@ fn answers_of_every_route_are_as_described() {
             "queues/alice/budget",
             "{\"add\": 12}",
         ),
+        (
+            "GET",
+            "/queues/{queue}/advice",
+            "queues/alice/advice?slots=9",
+            "",
+        ),
+        (
+            "GET",
+            "/queues/{queue}/advice",
+            "queues/carol/advice?slots=13&pool=0",
+            "",
+        ),
         ("DELETE", "/queues/{queue}", "queues/carol", ""),
         ("GET", "/jobs", "jobs", ""),
         ("GET", "/jobs", "jobs?max=1", ""),
@@ -193,6 +205,7 @@ fn without_accounts_too() {
     for (path, target) in [
         ("/queues", "queues"),
         ("/queues/{queue}", "queues/alice"),
+        ("/queues/{queue}/advice", "queues/alice/advice?slots=1"),
         ("/shares", "shares"),
         ("/price", "price"),
         ("/jobs", "jobs"),

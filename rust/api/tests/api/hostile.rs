@@ -331,8 +331,8 @@ proptest! {
         method in "GET|PUT|POST|DELETE|HEAD|OPTIONS|[A-Z]{0,5}|\\PC{0,4}",
         path in "/scheduler|/heddle/v1/(queues|jobs|explain|price|ledger|shares)\
                 (/(alice|1|\\PC{0,9}|%[0-9a-g]{2})){0,2}\
-                (/bid|/budget|/history)?|\\PC{0,30}",
-        query in "|(info|infos|queue|max|from_ms|setSpending|addBudget|price)\
+                (/bid|/budget|/history|/advice)?|\\PC{0,30}",
+        query in "|(info|infos|queue|max|slots|pool|from_ms|setSpending|addBudget|price)\
                  (=(\\PC{0,6}|[0-9]{1,25}|%[0-9a-g]{2}))?(&queue=alice)?|\\PC{0,30}",
         body in "|\\{\"(rate|add|queue)\": ?(\"?[0-9.eE+-]{0,12}\"?|\\PC{0,9})\\}?|\\PC{0,30}",
         accept in proptest::option::of("\\PC{0,20}"),

@@ -1,10 +1,12 @@
 //! The API as a host uses it: signed requests in, answers out, with a real engine behind it.
 
+mod advice;
 mod common;
 mod console;
 mod documented;
 mod hostile;
 mod json;
 mod market;
+mod names;
 mod published;
 mod roles;

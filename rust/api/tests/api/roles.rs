@@ -19,6 +19,12 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
     ("GET", "ledger", "", [401, 200, 200, 200]),
     ("GET", "ledger?queue=alice", "", [401, 200, 403, 200]),
     ("GET", "queues/alice", "", [401, 200, 403, 200]),
+    (
+        "GET",
+        "queues/alice/advice?slots=3",
+        "",
+        [401, 200, 403, 200],
+    ),
     ("GET", "jobs/1", "", [401, 200, 403, 200]),
     ("GET", "explain/1", "", [401, 200, 403, 200]),
     ("GET", "configuration", "", [401, 403, 403, 200]),

@@ -51,7 +51,9 @@ fn lies() -> Value {
         "queues": [{"queue": NAME, "account": account, "scheduling": null},
                    {"queue": [NAME], "account": null, "scheduling": {"running_containers": NAME}},
                    NAME, null],
-        "jobs": [{"job": NAME, "queue": NAME, "waits_for": NAME}, 7],
+        "application": NAME, "user": NAME, "name": NAME,
+        "jobs": [{"job": NAME, "queue": NAME, "waits_for": NAME, "name": NAME,
+                  "application": NAME, "user": NAME}, 7],
         "waits": [{"sentence": NAME, "since_ms": NAME}, {}],
         "trace": [{"at_ms": NAME, "stage": NAME, "what": NAME, "reason": {NAME: NAME}}],
         "rows": [{"queue": NAME, "at_ms": NAME, "quota": NAME, "debit": NAME}, 3],
@@ -63,12 +65,13 @@ fn lies() -> Value {
 #[test]
 fn no_command_passes_on_what_a_terminal_obeys() {
     let url = serving(&lies());
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 16] = [
         &["price"],
         &["price", "--history"],
         &["info", "x"],
         &["infos"],
         &["bid", "x", "1"],
+        &["advise", "x", "--slots", "1"],
         &["budget", "x", "+1"],
         &["queue", "add", "x"],
         &["queue", "remove", "x"],
@@ -76,6 +79,7 @@ fn no_command_passes_on_what_a_terminal_obeys() {
         &["ledger"],
         &["jobs"],
         &["explain", "1"],
+        &["explain", "application_1_0001"],
         &["top", "--once"],
         &["ledger", "--format", "json"],
     ];

@@ -48,6 +48,9 @@ fn a_queue_and_its_account() {
     assert_eq!(words(&said, "rate"), ["rate", "2"]);
     assert_eq!(words(&said, "income per hour").last(), Some(&"7.2"));
     assert_eq!(words(&said, "last debit").last(), Some(&"16"));
+    // 8 slots at 2, 180 times an hour; 84.04 credits last 105 s, less 7.2 of income.
+    assert_eq!(words(&said, "spends per hour").last(), Some(&"2880"));
+    assert_eq!(words(&said, "budget ends in").last(), Some(&"105s"));
     assert_eq!(words(&said, "share %").last(), Some(&"66.7"));
     assert_eq!(words(&said, "slots bought").last(), Some(&"8"));
     assert_eq!(words(&said, "slots used").last(), Some(&"8"));
@@ -60,6 +63,61 @@ fn a_queue_and_its_account() {
     let refused = site.refused(1, "root", &["info", "nobody"]);
     assert!(refused.contains("there is no such queue"), "{refused}");
     assert!(refused.contains("GET queues lists them"), "{refused}");
+}
+
+#[test]
+fn advice_before_a_bid() {
+    let site = Site::market();
+    // 12 b / (b + 1) slots: 8.5 of them are rounded up to 9, as alice comes before bob, which
+    // takes b = 8.5 / 3.5, rounded up to a millionth.
+    let said = site.said("alice", &["advise", "alice", "--slots", "9"]);
+    let lines: Vec<&str> = said.lines().collect();
+    let first = "root.alice bids 2 credits per slot and interval, which buys 8 of 12 slots at \
+                 the price 3.";
+    assert_eq!(lines[0], first);
+    // 8 slots at 2 are 2880 an hour; less 7.2 of income, 100 credits last 125.3 s.
+    let now = "It spends 2880 credits an hour and is given 7.2; its budget of 100 ends in 2m (";
+    assert!(lines[1].starts_with(now), "{said}");
+    let bid = "9 slots: bid 2.428572; the price is then 3.428572.";
+    assert_eq!(lines[3], bid);
+    // 9 * 2.428572 * 180 an hour, less 7.2: 91.67 s.
+    let then = "That costs 3934.28664 credits an hour; the budget ends in 91s (";
+    assert!(lines[4].starts_with(then), "{said}");
+    assert!(lines[5].starts_with("A bid counts from the next interval on"));
+    // What was advised does it.
+    site.said("alice", &["bid", "alice", "2.428572"]);
+    site.until(20_500);
+    assert_eq!(site.account("root.alice")["quota"], json!([9, 0]));
+    let json = site.json("root", &["advise", "root.alice", "--slots", "9"]);
+    assert_eq!(json["bid_micro"], 2_428_572);
+    assert_eq!(json["rate"], "2.428572");
+
+    let too_many = site.said("alice", &["advise", "alice", "--slots", "13"]);
+    let why = "13 slots: not to be had, as the cluster has 12 slots of that kind.";
+    assert!(too_many.lines().any(|line| line == why), "{too_many}");
+    let of_reduces = ["advise", "alice", "--slots", "1", "--pool", "1"];
+    let none = site.said("alice", &of_reduces);
+    assert!(none.contains("the cluster has 0 slots"), "{none}");
+}
+
+#[test]
+fn advice_for_those_who_may_have_it() {
+    let site = Site::market();
+    let refused = site.refused(1, "bob", &["advise", "alice", "--slots", "1"]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
+    let refused = site.refused(1, "root", &["advise", "nobody", "--slots", "1"]);
+    assert!(refused.contains("no account of that queue"), "{refused}");
+    for slots in ["0", "-1", "4294967296", "NaN", "1.5", "", "x"] {
+        site.refused(2, "alice", &["advise", "alice", "--slots", slots]);
+    }
+    site.refused(2, "alice", &["advise", "alice"]);
+    site.refused(
+        2,
+        "alice",
+        &["advise", "alice", "--slots", "1", "--pool", "2"],
+    );
+    let asked = site.heard();
+    assert_eq!(asked.len(), 2, "what is no number is not asked: {asked:?}");
 }
 
 #[test]
@@ -120,7 +178,30 @@ fn jobs_and_why_they_wait() {
     assert!(refused.contains("ACCESS DENIED"), "{refused}");
     let refused = site.refused(1, "alice", &["explain", "77"]);
     assert!(refused.contains("there is no such job"), "{refused}");
-    site.refused(2, "alice", &["explain", "application_1_0001"]);
+    // Nobody told this server of that application.
+    let refused = site.refused(1, "alice", &["explain", "application_1_0001"]);
+    assert!(refused.contains("there is no such job"), "{refused}");
+    for odd in [
+        "application_1",
+        "application_",
+        "job_1_1",
+        "1_1",
+        "+1",
+        "-1",
+        "1/..",
+        "",
+    ] {
+        site.refused(2, "alice", &["explain", odd]);
+    }
+    // Job 1 is one that the host knows.
+    let id = "application_1800000000000_0001";
+    let explained = site.said("alice", &["explain", id]);
+    assert_eq!(words(&explained, "application"), ["application", id]);
+    assert_eq!(words(&explained, "name"), ["name", "word", "count"]);
+    assert_eq!(site.json("alice", &["explain", id])["job"], 1);
+    assert!(site.said("alice", &["jobs"]).contains(id));
+    let refused = site.refused(1, "bob", &["explain", id]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
 }
 
 #[test]

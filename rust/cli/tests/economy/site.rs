@@ -364,6 +364,7 @@ impl Inside {
                 "method": heard.method, "path": path, "query": query, "host": "rm",
                 "authorization": heard.authorization, "accept": header("Accept"),
                 "address": request.remote_addr().map(|address| address.ip()),
+                "jobs": [[1, "application_1800000000000_0001", "alice", "word count"]],
             });
             let answer = self
                 .service

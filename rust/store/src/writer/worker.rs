@@ -1,5 +1,6 @@
 //! The thread: takes the store over, writes what waits, tries again what could not be written.
 
+use super::past;
 use super::pending::{Item, Wish, together};
 use super::projected::Projected;
 use super::{Desk, State};
@@ -36,6 +37,7 @@ impl<'a> Worker<'a> {
                 break;
             }
         }
+        self.look_back();
         while let Some(items) = self.next() {
             if !self.write(&items) {
                 return;
@@ -68,6 +70,27 @@ impl<'a> Worker<'a> {
         shared.opened = Some((epoch, book));
         self.desk.done.notify_all();
         Ok(())
+    }
+
+    /// Reads what went before. A past that cannot be read is a pity; the books go on without it.
+    fn look_back(&mut self) {
+        let options = self.desk.options;
+        let (last, accounts) = {
+            let stored = self.desk.stored.lock();
+            (stored.book().head.tick, stored.book().accounts.len())
+        };
+        if options.past_intervals == 0 {
+            return;
+        }
+        let (intervals_max, rows_max) = (options.past_intervals, options.past_rows);
+        let past = self.call(|store| past::read(store, last, accounts, intervals_max, rows_max));
+        match past {
+            Ok(past) => self.desk.shared.lock().past = Some(past),
+            Err(error) => log::warn!(
+                "{}: the intervals before this start are not shown: {error}",
+                self.desk.store
+            ),
+        }
     }
 
     /// The next to be written; nothing when it is to end.

@@ -22,6 +22,8 @@ pub enum Mood {
     /// No call returns.
     Silent,
     Panics,
+    /// All is well, but no row of the ledger can be read.
+    Illegible,
 }
 
 #[derive(Clone)]
@@ -91,6 +93,12 @@ impl Store for Faulty {
     }
 
     fn ledger(&mut self, query: &LedgerQuery) -> Result<Vec<LedgerRow>, StoreError> {
+        if self.moods.0.0.lock().unwrap().0 == Mood::Illegible {
+            return Err(StoreError::Corrupt {
+                place: "table ledger".to_string(),
+                reason: "expected an integer".to_string(),
+            });
+        }
         self.store.ledger(query)
     }
 
@@ -128,6 +136,8 @@ pub fn start(mood: Mood, seed: u64, items_max: usize) -> Setup {
         silence: Duration::from_millis(100),
         retry: Duration::from_millis(1),
         retry_max: Duration::from_millis(5),
+        past_intervals: 5,
+        past_rows: 500,
     };
     let writer = Writer::start(Box::new(store), "rm1", token(), options);
     Setup {

@@ -31,6 +31,8 @@ impl DynamicPriority {
             "pool": pool,
             "cluster_slots": slots,
             "quota": account.quotas()[pool],
+            "budget_micro": account.budget.micro(),
+            "spending_rate": account.rate.to_number(),
             "price": self.accounts.price().to_number(),
             "now": self.projection(leaf, account, world),
             "bid": null,

@@ -23,15 +23,17 @@ final class EngineBooks {
   private final Engine engine;
   private final Names names;
   private final PendingSizes pendingSizes;
+  private final JobNames jobNames;
   private final DenseTable<HeddleNode> nodes = new DenseTable<>();
   private final DenseTable<HeddleJob> jobs = new DenseTable<>();
   private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
   private final Map<NodeId, HeddleNode> nodesByName = new HashMap<>();
 
-  EngineBooks(Engine engine, Names names, PendingSizes pendingSizes) {
+  EngineBooks(Engine engine, Names names, PendingSizes pendingSizes, JobNames jobNames) {
     this.engine = engine;
     this.names = names;
     this.pendingSizes = pendingSizes;
+    this.jobNames = jobNames;
   }
 
   /** Returns the sizes that the engine was asked for. */
@@ -110,6 +112,7 @@ final class EngineBooks {
   void jobAdded(HeddleJob job) {
     job.setId(jobs.add(job));
     jobsByApplication.put(job.applicationId(), job);
+    jobNames.added(job);
     job.write(engine.out());
   }
 
@@ -125,6 +128,7 @@ final class EngineBooks {
     engine.out().jobRemoved(job.id());
     jobs.remove(job.id());
     jobsByApplication.remove(job.applicationId());
+    jobNames.removed(job);
   }
 
   private void placeAppeared() {

@@ -163,7 +163,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     engine = new Engine(resources, minimumAllocation, configuration.get(JOURNAL_PROPERTY));
     reports = new QueueReports(configuration);
     queues = new QueueControl(engine, reports.table());
-    books = new EngineBooks(engine, names, new PendingSizes(resources));
+    JobNames jobNames = new JobNames(rmContext);
+    books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames);
     containerEvents = new ContainerEvents(this, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
     evictions = new Evictions(containerEvents::preempt);
@@ -173,7 +174,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS));
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
-    setWebHandler(new ApiHandler(economy::serve));
+    setWebHandler(new ApiHandler(economy::serve, jobNames));
     config = new ConfigControl(engine, queues, names.users(), writeLock);
     config.open(file, configuration);
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);

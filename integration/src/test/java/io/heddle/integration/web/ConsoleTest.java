@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
@@ -168,6 +169,8 @@ public class ConsoleTest {
       assertEquals(account.get("used_slots").asText(), row.get(5));
       assertEquals(account.get("pending_slots").asText(), row.get(6));
       assertEquals(account.get("last_debit").asText(), row.get(7));
+      assertEquals(account.get("projection").get("ends_in_ms").isNull(),
+          row.get(9).equals("does not end"));
     }
     assertEquals(accounts.size(), compared);
     assertTrue(accounts.toString(), compared >= 2);
@@ -176,10 +179,13 @@ public class ConsoleTest {
     Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
     List<String> job = rows("jobs").get(0);
     JsonNode told = answered("jobs").get("jobs").get(0);
-    assertEquals("job#" + told.get("job").asText(), job.get(0));
-    assertEquals("root.bob", job.get(1));
-    assertEquals(told.get("waits_for").asText(), job.get(6));
-    assertTrue(job.toString(), job.get(6).startsWith("waits: "));
+    assertEquals(told.get("application").asText(), job.get(0));
+    assertTrue(job.toString(), job.get(0).startsWith("application_"));
+    assertEquals(told.get("name").asText(), job.get(1));
+    assertEquals(told.get("user").asText(), job.get(2));
+    assertEquals("root.bob", job.get(3));
+    assertEquals(told.get("waits_for").asText(), job.get(8));
+    assertTrue(job.toString(), job.get(8).startsWith("waits: "));
     browser.evaluate("document.querySelector('#jobs button').click()");
     browser.await("the same is explained",
         "document.querySelector('dialog li')?.textContent.includes('waits: ')");
@@ -238,7 +244,7 @@ public class ConsoleTest {
   public void markupInAnswersIsText() throws Exception {
     String bad = "<img src=x onerror=alert(1)><script>alert(2)</script>";
     ObjectNode job = MAPPER.createObjectNode().put("job", 7).put("queue", bad)
-        .put("waits_for", bad).put("priority", bad).put("running", bad);
+        .put("application", bad).put("name", bad).put("user", bad).put("waits_for", bad).put("priority", bad).put("running", bad);
     job.putObject("used").put(bad, 1);
     ObjectNode jobs = MAPPER.createObjectNode().putNull("next");
     jobs.putArray("jobs").add(job);
@@ -247,9 +253,9 @@ public class ConsoleTest {
     answerInstead("*/heddle/v1/jobs*", "\"responseCode\": 200, \"body\": \"" + body + "\"");
     try {
       Await.until("the job is shown", SECONDS,
-          () -> rows("jobs").stream().anyMatch(row -> row.get(6).equals(bad)));
-      assertEquals(bad, rows("jobs").get(0).get(1));
-      assertTrue(rows("jobs").get(0).get(5).contains(bad));
+          () -> rows("jobs").stream().anyMatch(row -> row.get(8).equals(bad)));
+      assertEquals(Arrays.asList(bad, bad, bad, bad), rows("jobs").get(0).subList(0, 4));
+      assertTrue(rows("jobs").get(0).get(7).contains(bad));
       assertEquals(0, browser.evaluate("document.querySelectorAll('main img, main script').length")
           .asInt());
     } finally {
@@ -338,6 +344,43 @@ public class ConsoleTest {
     browser.press("Enter");
     Await.until("as it was", SECONDS,
         () -> account("root.alice").get("rate").asText().equals("2"));
+  }
+
+  /** What slots would cost, asked and answered by keys alone; the bid is another question. */
+  @Test
+  public void adviceIsAskedForByKeys() throws Exception {
+    String wanted = "What slots cost root.alice";
+    press(wanted);
+    browser.await("it asks", "document.activeElement?.name === 'slots'");
+    for (String none : new String[] {"0", "-1", "1.5", "x", "4294967296"}) {
+      browser.type(none);
+      browser.press("Enter");
+      browser.await(none + " is refused",
+          "document.querySelector('dialog .problem')?.textContent.includes('whole number')");
+      browser.evaluate("document.querySelector('dialog .problem').textContent = ''");
+    }
+    browser.type("1");
+    browser.press("Enter");
+    browser.await("it answers",
+        "document.querySelector('dialog')?.textContent.includes('It must bid ')");
+    JsonNode advice = answered("queues/root.alice/advice?slots=1");
+    String told = text("dialog").replace('\u00a0', ' ');
+    assertTrue(told, told.contains("It must bid " + advice.get("bid").asText() + " per slot"));
+    assertEquals("Bid that…",
+        browser.evaluate("document.activeElement.textContent").asText());
+    browser.press("Escape");
+    browser.await("Escape closes", "document.querySelector('dialog') === null");
+    browser.await("the focus is back", "document.activeElement.ariaLabel === '" + wanted + "'");
+    press(wanted);
+    browser.await("it asks", "document.activeElement?.name === 'slots'");
+    browser.type("1000000");
+    browser.press("Enter");
+    browser.await("it says why not", "document.querySelector('dialog')"
+        + "?.textContent.includes('slots of that kind')");
+    assertEquals("Close", browser.evaluate("document.activeElement.textContent").asText());
+    browser.press("Enter");
+    browser.await("Enter closes", "document.querySelector('dialog') === null");
+    assertEquals("nothing was bid", "2", account("root.alice").get("rate").asText());
   }
 
   private static String focused() throws Exception {

@@ -2,6 +2,7 @@ package io.heddle.yarn.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.HeddleException;
 import java.io.ByteArrayOutputStream;
@@ -21,21 +22,32 @@ public final class ApiHandler implements WebHandler {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Library library;
+  private final Names names;
 
   /** Who answers. */
   public interface Library {
     /**
      * Answers one request.
      *
-     * @param head JSON: method, path, query, authorization, address, user, accept, host
+     * @param head JSON: method, path, query, authorization, address, user, accept, host, jobs
      * @return a line of JSON with status, content_type and headers, then the body
      * @throws HeddleException if there is nobody to answer now
      */
     byte[] serve(String head, byte[] body);
   }
 
-  public ApiHandler(Library library) {
+  /** Who knows what jobs are called. */
+  public interface Names {
+    /**
+     * Returns the names of the jobs that a request may be about: lists of number, application,
+     * user and name; null if it is about none.
+     */
+    ArrayNode of(String path, String query);
+  }
+
+  public ApiHandler(Library library, Names names) {
     this.library = library;
+    this.names = names;
   }
 
   @Override
@@ -63,7 +75,7 @@ public final class ApiHandler implements WebHandler {
     response.getOutputStream().write(answer, end + 1, answer.length - end - 1);
   }
 
-  private static String head(HttpServletRequest request) {
+  private String head(HttpServletRequest request) {
     ObjectNode head = JSON.createObjectNode();
     head.put("method", request.getMethod());
     head.put("path", request.getRequestURI());
@@ -73,6 +85,10 @@ public final class ApiHandler implements WebHandler {
     head.put("user", request.getRemoteUser());
     head.put("accept", request.getHeader("Accept"));
     head.put("host", request.getServerName());
+    ArrayNode jobs = names.of(request.getRequestURI(), request.getQueryString());
+    if (jobs != null) {
+      head.set("jobs", jobs);
+    }
     return head.toString();
   }
 

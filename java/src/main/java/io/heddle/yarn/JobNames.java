@@ -1,0 +1,90 @@
+package io.heddle.yarn;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.heddle.yarn.web.ApiHandler;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+
+/**
+ * What people call the jobs that the engine knows by number, for answers over HTTP: YARN's id, the
+ * user and the name of the submission. Web threads read it without the scheduler's lock, so a job
+ * may have ended, or its number have become another's, when the engine is asked about it.
+ */
+final class JobNames implements ApiHandler.Names {
+  /** As many as a page of jobs has at the most. */
+  private static final int NAMES_MAX = 500;
+  /** A name is the submitter's, and may be a book. */
+  private static final int NAME_CHARS_MAX = 200;
+  private static final Pattern ABOUT_JOBS =
+      Pattern.compile("/heddle/v1/(?:jobs|explain)(?:/([^/]+))?");
+  private static final Pattern FROM = Pattern.compile("(?:^|&)from=(\\d{1,9})(?:&|$)");
+
+  private final RMContext rmContext;
+  private final ConcurrentNavigableMap<Integer, HeddleJob> jobs = new ConcurrentSkipListMap<>();
+
+  JobNames(RMContext rmContext) {
+    this.rmContext = rmContext;
+  }
+
+  /** A job has its number. */
+  void added(HeddleJob job) {
+    jobs.put(job.id(), job);
+  }
+
+  /** A job ended. */
+  void removed(HeddleJob job) {
+    jobs.remove(job.id(), job);
+  }
+
+  @Override
+  public ArrayNode of(String path, String query) {
+    Matcher about = ABOUT_JOBS.matcher(path);
+    if (!about.matches()) {
+      return null;
+    }
+    ArrayNode names = JsonNodeFactory.instance.arrayNode();
+    String asked = about.group(1);
+    if (asked != null) {
+      for (Map.Entry<Integer, HeddleJob> entry : jobs.entrySet()) {
+        if (asked.equals(entry.getValue().applicationId().toString())
+            || asked.equals(entry.getKey().toString())) {
+          add(names, entry);
+        }
+      }
+    }
+    // A page, or those that a sentence about the one may speak of.
+    for (Map.Entry<Integer, HeddleJob> entry : jobs.tailMap(from(query)).entrySet()) {
+      if (names.size() >= NAMES_MAX) {
+        break;
+      }
+      add(names, entry);
+    }
+    return names;
+  }
+
+  private static int from(String query) {
+    Matcher from = FROM.matcher(query == null ? "" : query);
+    return from.find() ? Integer.parseInt(from.group(1)) : 0;
+  }
+
+  private void add(ArrayNode names, Map.Entry<Integer, HeddleJob> entry) {
+    HeddleJob job = entry.getValue();
+    RMApp app = rmContext.getRMApps().get(job.applicationId());
+    String name = app == null || app.getName() == null ? "" : app.getName();
+    names.addArray().add(entry.getKey()).add(job.applicationId().toString())
+        .add(whole(job.user())).add(whole(name));
+  }
+
+  /** A text that is short, and text: half a character would spoil the request that it is in. */
+  private static String whole(String text) {
+    String cut = text.substring(0, Math.min(text.length(), NAME_CHARS_MAX));
+    return new String(cut.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
+  }
+}

@@ -1,0 +1,81 @@
+package io.heddle.yarn;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNull;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Arrays;
+import java.util.TreeSet;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
+import org.junit.Test;
+
+/** That requests about jobs, and no others, carry the names of those they may be about. */
+public class JobNamesTest {
+  private final JobNames names = new JobNames(new RMContextImpl());
+
+  private HeddleJob job(int number, String user) {
+    HeddleJob job = new HeddleJob(
+        ApplicationId.newInstance(17, number + 1), null, user, 0, 0, 0, 0, null);
+    job.setId(number);
+    names.added(job);
+    return job;
+  }
+
+  private TreeSet<Integer> numbers(String path, String query) {
+    TreeSet<Integer> numbers = new TreeSet<>();
+    for (JsonNode row : names.of(path, query)) {
+      numbers.add(row.get(0).asInt());
+    }
+    return numbers;
+  }
+
+  @Test
+  public void aJobHasItsNamesUntilItEnds() {
+    HeddleJob job = job(6, "alice");
+    assertEquals("[[6,\"application_17_0007\",\"alice\",\"\"]]",
+        names.of("/heddle/v1/jobs", null).toString());
+    names.removed(job);
+    assertEquals("[]", names.of("/heddle/v1/jobs", null).toString());
+    // The number is another's now, and the first one ends once more.
+    job(6, "bob");
+    names.removed(job);
+    assertEquals("bob", names.of("/heddle/v1/jobs", "").get(0).get(2).asText());
+  }
+
+  @Test
+  public void aPageAndTheOneThatIsAskedFor() {
+    for (int number = 0; number < 1_000; number++) {
+      job(number, "alice");
+    }
+    assertEquals(500, numbers("/heddle/v1/jobs", null).size());
+    assertEquals(499, (int) numbers("/heddle/v1/jobs", "max=5").last());
+    assertEquals(900, (int) numbers("/heddle/v1/jobs", "max=5&from=900").first());
+    for (String query : new String[] {"from=-1", "from=x", "from=9999999999999", "xfrom=900"}) {
+      assertEquals(query, 0, (int) numbers("/heddle/v1/jobs", query).first());
+    }
+    for (String asked : Arrays.asList("application_17_0801", "800")) {
+      for (String route : new String[] {"jobs", "explain"}) {
+        TreeSet<Integer> found = numbers("/heddle/v1/" + route + "/" + asked, null);
+        assertEquals(asked, 800, (int) found.last());
+      }
+    }
+    for (String other : new String[] {"/heddle/v1/queues", "/scheduler", "/heddle/v1/jobs/1/2",
+        "/heddle/v1/jobsx", "/heddle/"}) {
+      assertNull(other, names.of(other, null));
+    }
+  }
+
+  @Test
+  public void halvesOfCharactersAndBooksAreCut() {
+    StringBuilder book = new StringBuilder("\ud83e");
+    for (int i = 0; i < 1_000; i++) {
+      book.append("\ud83e\udd80");
+    }
+    job(1, book.toString());
+    String user = names.of("/heddle/v1/jobs", null).get(0).get(2).asText();
+    assertEquals(200, user.length());
+    assertEquals("?\ud83e\udd80", user.substring(0, 3));
+    assertEquals('?', user.charAt(199));
+  }
+}

@@ -1,0 +1,98 @@
+//! Jobs by the names that come with a request: shown, and asked by, for those whose jobs they are.
+
+use crate::common::{Site, header, json_of, v2_header};
+use heddle_api::{Answer, JobName, Request};
+use serde_json::{Value, json};
+
+fn names() -> Vec<JobName> {
+    let of = |number: u32, user: &str| JobName {
+        number,
+        application: format!("application_1700000000000_000{number}"),
+        user: user.to_string(),
+        name: "</script>\u{202e}=1+1".to_string(),
+    };
+    vec![of(1, "alice"), of(2, "bob")]
+}
+
+fn asked(site: &Site, user: &str, path: &str, jobs: &[JobName]) -> Answer {
+    let path = format!("/heddle/v1/{path}");
+    let header = v2_header(user, "GET", &path, "", b"");
+    site.send(&Request {
+        path: &path,
+        authorization: Some(&header),
+        jobs,
+        ..site.plain()
+    })
+}
+
+#[test]
+fn jobs_are_shown_and_found_by_their_applications() {
+    let site = Site::market();
+    let jobs = names();
+    let list = json_of(&asked(&site, "root", "jobs", &jobs));
+    for (row, name) in list["jobs"].as_array().expect("a list").iter().zip(&jobs) {
+        assert_eq!(row["job"], name.number);
+        assert_eq!(row["application"], name.application.as_str());
+        assert_eq!(row["user"], name.user.as_str());
+        assert_eq!(row["name"], name.name.as_str());
+    }
+    for route in ["jobs", "explain"] {
+        let by_number = json_of(&asked(&site, "alice", &format!("{route}/1"), &jobs));
+        let id = &jobs[0].application;
+        let by_id = json_of(&asked(&site, "alice", &format!("{route}/{id}"), &jobs));
+        assert_eq!(by_id, by_number, "{route}");
+        assert_eq!(by_id["application"], id.as_str(), "{route}");
+        assert_eq!(by_id["job"], 1, "{route}");
+    }
+}
+
+#[test]
+fn a_name_gives_no_rights_and_finds_nothing_that_is_not_there() {
+    let site = Site::market();
+    let jobs = names();
+    for route in ["jobs", "explain"] {
+        let of = |user: &str, job: &str, jobs: &[JobName]| {
+            let answer = asked(&site, user, &format!("{route}/{job}"), jobs);
+            assert_eq!(header(&answer, "Cache-Control"), Some("no-store"));
+            answer.status
+        };
+        let id = "application_1700000000000_0002";
+        assert_eq!(of("alice", id, &jobs), 403, "{route}");
+        assert_eq!(of("alice", id, &[]), 404, "{route}: nobody told its number");
+        assert_eq!(of("bob", id, &jobs), 200, "{route}");
+        for none in ["application_1700000000000_0003", "application_1_12345"] {
+            assert_eq!(of("root", none, &jobs), 404, "{route}/{none}");
+        }
+        for odd in [
+            "Application_1700000000000_0002",
+            "application_",
+            "application_1_1",
+            "application__0001",
+            "application_1_0001x",
+            "application_1_0001_2",
+            "job_1_0002",
+            "-1",
+            "1.0",
+        ] {
+            assert_eq!(of("root", odd, &jobs), 400, "{route}/{odd}");
+        }
+        // Named, and not in the engine yet.
+        let mut early = names();
+        early[0].number = 77;
+        assert_eq!(of("root", &early[0].application, &early), 404, "{route}");
+    }
+    let own = json_of(&asked(&site, "alice", "jobs", &jobs));
+    assert!(!own.to_string().contains("_0002\""), "{own}");
+}
+
+#[test]
+fn without_names_jobs_have_numbers() {
+    let site = Site::market();
+    let list = json_of(&asked(&site, "root", "jobs", &[]));
+    assert_eq!(list["jobs"][0]["job"], 1);
+    for key in ["application", "user", "name"] {
+        assert_eq!(list["jobs"][0][key], Value::Null, "{key}");
+        let explained = json_of(&asked(&site, "root", "explain/1", &[]));
+        assert_eq!(explained[key], json!(null), "{key}");
+    }
+}

@@ -52,7 +52,7 @@ pub enum Bound {
 /// What has become of an authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spending {
-    /// What the job was charged.
+    /// What the job was charged when the last interval ended.
     pub spent: Credits,
     /// Why it is charged for nothing; none if it can pay for a slot.
     pub exhausted: Option<Bound>,

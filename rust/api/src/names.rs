@@ -70,8 +70,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether a text is an application's id as YARN writes it: the cluster's start, and the number with
-/// four digits at the least.
+/// Whether a text is an application's id as YARN writes it: the cluster's start, and the number
+/// with four digits at the least.
 pub(crate) fn is_application(text: &str) -> bool {
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = text.strip_prefix("application_");

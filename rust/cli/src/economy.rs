@@ -93,7 +93,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         server: Server,
     },
-    /// Queues, bids, shares and slots in a table that stays up to date.
+    /// Queues, bids, shares, slots and jobs in tables that stay up to date.
     Top(top::Top),
 }
 
@@ -391,19 +391,22 @@ fn jobs(server: &Server) -> Result<(), Failure> {
             _ => break,
         }
     }
-    print(&table(
-        &[
-            "job",
-            "queue",
-            "running",
-            "done",
-            "application",
-            "user",
-            "name",
-            "waits for",
-        ],
-        &rows,
-    ))
+    print(&job_table(&rows))
+}
+
+/// Jobs, a row of `job_row` for each.
+fn job_table(rows: &[Vec<String>]) -> String {
+    let heading = [
+        "job",
+        "queue",
+        "running",
+        "done",
+        "application",
+        "user",
+        "name",
+        "waits for",
+    ];
+    table(&heading, rows)
 }
 
 fn job_row(job: &Value) -> Vec<String> {

@@ -109,8 +109,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer is a line of JSON (`status`, `content_type`,
-    /// `headers`: pairs), then the body.
+    /// `user`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer is a line of
+    /// JSON (`status`, `content_type`, `headers`: pairs), then the body.
     ///
     /// # Errors
     /// What is wrong with `head`: the host's fault, not the sender's.

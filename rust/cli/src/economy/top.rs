@@ -1,7 +1,7 @@
-//! `heddle top`: the market as it goes on. In a terminal a screen that is drawn again and again,
-//! until a key ends it; elsewhere a plain table each time. Changes nothing.
+//! `heddle top`: the market and its jobs as they go on. In a terminal a screen that is drawn again
+//! and again, until a key ends it; elsewhere plain tables each time. Changes nothing.
 
-use super::{list, market};
+use super::{job_row, job_table, list, market};
 use crate::failure::Failure;
 use crate::remote::{Client, Server};
 use crate::terminal::{clean, clean_json, print, said, time};
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// More often, and the server would give the same report.
 const LEAST: Duration = Duration::from_millis(500);
+
+/// More than a screen holds.
+const JOBS_MAX: usize = 100;
 
 #[derive(Args)]
 pub(crate) struct Top {
@@ -33,6 +36,7 @@ pub(crate) struct Top {
 struct Seen {
     price: Value,
     queues: Value,
+    jobs: Value,
 }
 
 impl Seen {
@@ -40,6 +44,7 @@ impl Seen {
         Ok(Seen {
             price: client.open("price")?.json,
             queues: client.get("queues", "")?.json,
+            jobs: client.get("jobs", &format!("max={JOBS_MAX}"))?.json,
         })
     }
 
@@ -61,12 +66,18 @@ impl Seen {
     }
 
     fn plain(&self) -> String {
-        format!("{}\n\n{}", self.head(), market(&self.queues))
+        let mut text = format!("{}\n\n{}", self.head(), market(&self.queues));
+        let jobs: Vec<Vec<String>> = list(&self.jobs["jobs"]).iter().map(job_row).collect();
+        if !jobs.is_empty() {
+            text.push('\n');
+            text.push_str(&job_table(&jobs));
+        }
+        text
     }
 
     fn json(&self) -> String {
-        let both = json!({"price": self.price, "queues": self.queues});
-        format!("{}\n", clean_json(&both.to_string()))
+        let all = json!({"price": self.price, "queues": self.queues, "jobs": self.jobs});
+        format!("{}\n", clean_json(&all.to_string()))
     }
 }
 
@@ -196,6 +207,7 @@ mod tests {
         Seen {
             price: json!({"price": "0.5"}),
             queues: json!({"queues": (0..queues).map(row).collect::<Vec<_>>(), "now_ms": 0}),
+            jobs: json!({"jobs": []}),
         }
     }
 

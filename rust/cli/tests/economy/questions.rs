@@ -215,8 +215,17 @@ fn top_once_and_not_in_a_terminal() {
         "{head}"
     );
     assert_eq!(words(&said, "root.bob")[1], "996.02");
+    let job = said
+        .lines()
+        .find(|line| line.contains("application_1800000000000_0001"));
+    assert!(
+        job.is_some_and(|line| line.contains("word count")),
+        "{said}"
+    );
+    assert_eq!(words(&said, "  2  ")[..4], ["2", "root.bob", "4", "0"]);
     let json = site.json("root", &["top", "--once"]);
     assert_eq!(json["price"]["price"], json!("3"));
     assert_eq!(json["queues"]["queues"][0]["queue"], "root");
+    assert_eq!(json["jobs"]["jobs"][1]["job"], 2);
     assert!(!said.contains('\u{1b}'));
 }

@@ -244,7 +244,8 @@ public class ConsoleTest {
   public void markupInAnswersIsText() throws Exception {
     String bad = "<img src=x onerror=alert(1)><script>alert(2)</script>";
     ObjectNode job = MAPPER.createObjectNode().put("job", 7).put("queue", bad)
-        .put("application", bad).put("name", bad).put("user", bad).put("waits_for", bad).put("priority", bad).put("running", bad);
+        .put("application", bad).put("name", bad).put("user", bad)
+        .put("waits_for", bad).put("priority", bad).put("running", bad);
     job.putObject("used").put(bad, 1);
     ObjectNode jobs = MAPPER.createObjectNode().putNull("next");
     jobs.putArray("jobs").add(job);

@@ -1,7 +1,7 @@
 /*
  * Several clients that ask the API at the same time, each as fast as it is answered or at a rate,
- * and what came of it. Threads of this JVM: what they take of the machine the scheduler does not have, which is a
- * part of what is measured (on few cores the larger one).
+ * and what came of it. Threads of this JVM: what they take of the machine the scheduler does not
+ * have, which is a part of what is measured (on few cores the larger one, unless a rate bounds it).
  */
 package io.heddle.integration.bench;
 

@@ -23,8 +23,8 @@ import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
 /**
- * The bench's choice of a policy, and its clients of the API. What a policy or a request costs is no
- * test's business.
+ * The bench's choice of a policy, and its clients of the API. What a policy or a request costs is
+ * no test's business.
  */
 public class BenchTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();

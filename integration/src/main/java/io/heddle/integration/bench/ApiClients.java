@@ -1,7 +1,7 @@
 /*
- * Several clients that ask the API at the same time, each as fast as it is answered, and what came
- * of it. Threads of this JVM: what they take of the machine the scheduler does not have, which is a
- * part of what is measured (on few cores the larger one).
+ * Several clients that ask the API at the same time, each as fast as it is answered or at a rate,
+ * and what came of it. Threads of this JVM: what they take of the machine the scheduler does not
+ * have, which is a part of what is measured (on few cores the larger one, unless a rate bounds it).
  */
 package io.heddle.integration.bench;
 
@@ -9,20 +9,28 @@ import io.heddle.integration.bench.ApiClient.Question;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** Clients and what they saw. */
 final class ApiClients {
   private static final int READY_SECONDS = 20;
 
   private final String address;
+  /** From one request of a client to its next, at least. */
+  private final long periodNanos;
   private final List<Asking> threads = new ArrayList<>();
   private volatile boolean stopped;
   private long beganNanos;
   private double seconds;
 
-  /** Waits until everything is answered: the books are opened by a thread of their own. */
-  ApiClients(String address, int clients) throws Exception {
+  /**
+   * Waits until everything is answered: the books are opened by a thread of their own.
+   *
+   * @param rate requests per second of all clients together; 0 = as many as are answered
+   */
+  ApiClients(String address, int clients, int rate) throws Exception {
     this.address = address;
+    periodNanos = rate == 0 ? 0 : 1_000_000_000L * clients / rate;
     ApiClient first = new ApiClient(address);
     for (Question question : Question.values()) {
       int status = first.ask(question);
@@ -111,6 +119,10 @@ final class ApiClients {
         // Not all ask the same at the same time.
         for (int n = first; !stopped; n++) {
           Question question = questions[n % questions.length];
+          awaitTurn(n - first);
+          if (stopped) {
+            return;
+          }
           long began = System.nanoTime();
           int status = client.ask(question);
           note(question.ordinal(), System.nanoTime() - began);
@@ -120,6 +132,15 @@ final class ApiClients {
         }
       } catch (Exception e) {
         problem = e;
+      }
+    }
+
+    /** Clients take turns; one that was answered late asks at once until it has caught up. */
+    private void awaitTurn(int turn) throws InterruptedException {
+      long offset = periodNanos * first / threads.size();
+      long left = beganNanos + offset + turn * periodNanos - System.nanoTime();
+      if (left > 0) {
+        TimeUnit.NANOSECONDS.sleep(left);
       }
     }
 

@@ -98,7 +98,7 @@ final class ApiLoad {
     try (Driver driver = new Driver(kind, harness, shape, options.seed, options.cpuClock);
         ApiServer server = new ApiServer((HeddleScheduler) harness.scheduler)) {
       // Made in quiet rounds as well, so that both wait for the books to be open.
-      ApiClients load = new ApiClients(server.address, clients);
+      ApiClients load = new ApiClients(server.address, clients, options.apiRate);
       driver.besides(load::start, load::stop);
       return new Round(workload.run(driver, warmUp), clients == 0 ? null : load);
     } finally {
@@ -111,7 +111,7 @@ final class ApiLoad {
   private void describe(ObjectNode run, Round round) {
     Measurement m = round.measurement;
     boolean loaded = round.clients != null;
-    run.put("clients", loaded ? options.apiClients : 0);
+    run.put("clients", loaded ? options.apiClients : 0).put("rate_limit", options.apiRate);
     run.put("requests", loaded ? round.clients.latencies(null).length : 0);
     run.put("seconds", loaded ? round.clients.seconds() : m.wallNanos / 1e9);
     run.put("requests_per_s", loaded ? round.requestsPerSecond() : 0);
@@ -136,8 +136,9 @@ final class ApiLoad {
 
   private void print(Workload workload, List<Round> quiet, List<Round> loaded) {
     out.printf("%s: %s%n", workload.name(), workload.description());
-    out.printf("policy %s, medians of %d rounds; %d clients over HTTP%n", options.policy.label,
-        quiet.size(), options.apiClients);
+    out.printf("policy %s, medians of %d rounds; %d clients over HTTP, %s%n",
+        options.policy.label, quiet.size(), options.apiClients, options.apiRate == 0
+            ? "as fast as they are answered" : options.apiRate + " requests/s wanted");
     out.printf("    %-32s%15s%15s%n", "", "without", "with clients");
     both("heartbeat p50, us", quiet, loaded, r -> r.measurement.quantileMicros(0.50));
     both("heartbeat p99, us", quiet, loaded, r -> r.measurement.quantileMicros(0.99));

@@ -33,6 +33,8 @@ final class BenchOptions {
   final boolean cpuClock;
   /** How many clients ask the API in every other round; 0 = the usual bench. */
   final int apiClients;
+  /** How many requests they make per second, all together; 0 = as many as are answered. */
+  final int apiRate;
   /** Where raw results go, or null. */
   final Path out;
   final String commandLine;
@@ -41,7 +43,11 @@ final class BenchOptions {
     help = line.hasOption("help");
     quick = line.hasOption("quick");
     apiClients = line.hasOption("api-load") ? number(line, "api-load", 0, 1) : 0;
+    apiRate = line.hasOption("api-rate") ? number(line, "api-rate", 0, 1) : 0;
     boolean api = apiClients > 0;
+    if (apiRate > 0 && !api) {
+      throw new ParseException("--api-rate says how often clients ask; --api-load N how many");
+    }
     if (api && line.hasOption("schedulers")) {
       throw new ParseException("--api-load measures Heddle alone; leave --schedulers out");
     }
@@ -122,6 +128,8 @@ final class BenchOptions {
         + "that ask its API over HTTP as fast as they are answered: requests per second, their "
         + "latency, and what becomes of the heartbeats'. Policy dynamic-priority, workload "
         + "steady-300 unless told"));
+    options.addOption(valued("api-rate", "N", "with --api-load: requests per second of all clients "
+        + "together, instead of as many as are answered"));
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;

@@ -22,7 +22,10 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
-/** The bench's choice of a policy. What a policy costs is no test's business. */
+/**
+ * The bench's choice of a policy, and its clients of the API. What a policy or a request costs is
+ * no test's business.
+ */
 public class BenchTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
@@ -113,7 +116,21 @@ public class BenchTest {
     assertEquals("the usual bench has none", 0, parse().apiClients);
     assertTrue(refusal("--api-load", "0").contains("--api-load"));
     assertTrue(refusal("--api-load", "many").contains("'many'"));
+    assertEquals(0, options.apiRate);
+    assertEquals(50, parse("--api-load", "1", "--api-rate", "50").apiRate);
+    assertTrue(refusal("--api-rate", "50").contains("--api-load"));
     assertTrue(refusal("--api-load", "2", "--schedulers", "fair").contains("--schedulers"));
+  }
+
+  @Test
+  public void aRateOfRequestsIsKept() throws Exception {
+    Workload workload = new SteadyWorkload(20, 60_000);
+    ApiLoad load = new ApiLoad(parse("--api-load", "2", "--api-rate", "20"), System.out);
+    ApiClients clients = load.measure(workload, false, 2).clients;
+    // One request of each client is made at once; none is made before its turn.
+    int most = 2 + (int) Math.ceil(20 * clients.seconds());
+    int made = clients.latencies(null).length;
+    assertTrue(made + " in " + clients.seconds() + " s", made <= most && made > 0);
   }
 
   @Test

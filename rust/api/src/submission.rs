@@ -90,7 +90,7 @@ impl Service {
             },
             Err(why) => {
                 log::warn!(
-                    "a job that user {:?} submitted goes on, but spends nothing of queue {:?}: {why}",
+                    "a job of user {:?} goes on, but spends nothing of queue {:?}: {why}",
                     submitted.job.user,
                     submitted.job.queue
                 );

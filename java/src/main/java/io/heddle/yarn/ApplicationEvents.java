@@ -2,6 +2,7 @@ package io.heddle.yarn;
 
 import java.util.concurrent.ConcurrentMap;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.service.Service;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Priority;
@@ -82,7 +83,9 @@ final class ApplicationEvents {
     RMApp rmApp = rmContext.getRMApps().get(id);
     SpendingBounds bounds;
     try {
-      bounds = submissions.check(rmApp, user, queue, recovering);
+      // One that comes back without an attempt comes as new; but before anybody can submit.
+      boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
+      bounds = submissions.check(rmApp, user, queue, takenBefore);
     } catch (YarnException e) {
       reject(id, e.getMessage());
       return;

@@ -113,6 +113,16 @@ impl Request<'_> {
     }
 }
 
+/// What is wrong with section `api` of `heddle.json`. Opens nothing.
+///
+/// # Errors
+///
+/// Where, and what was expected.
+pub fn check(section: &Value) -> Result<(), String> {
+    let settings = Settings::read(section).map_err(|error| error.to_string());
+    settings.map(drop)
+}
+
 /// What was read from the ACL file.
 #[derive(Debug, Default)]
 struct AclState {

@@ -1,5 +1,5 @@
 //! `heddle check-config`: configuration files, checked before they do harm. `heddle.json` and the
-//! allocations file are read by the engine's own readers; of Hadoop's site files the part is
+//! allocations file are read by the readers of the engine and the service; of Hadoop's site files the part is
 //! checked that concerns Heddle. No check of what is right for a cluster, only of what cannot work.
 
 mod environment;
@@ -112,5 +112,5 @@ fn check_json(text: &str, resource_types: &[String]) -> Result<(), String> {
     let config: Value = serde_json::from_str(text)
         .map_err(|error| format!(":{}: {error}; expected JSON", error.line()))?;
     Config::from_json(&config, resource_types).map_err(|error| format!(": {error}"))?;
-    Ok(())
+    heddle_service::check(&config).map_err(|error| format!(": {error}"))
 }

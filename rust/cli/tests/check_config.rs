@@ -206,6 +206,36 @@ fn heddle_json_is_read_by_the_engines_reader() {
     assert!(said.contains("heddle.json:2: "), "{said}");
 }
 
+#[test]
+fn sections_of_the_service_are_checked_without_a_store_or_users() {
+    let text = r#"{"api": {"acl_file": "/nowhere/acl", "v1": false},
+                   "store": "sqlite:/nowhere/economy"}"#;
+    passed(&[&file("service", "heddle.json", text)]);
+    for (text, words) in [
+        (r#"{"api": {"acl_fil": "x"}}"#, "did you mean `acl_file`"),
+        (
+            r#"{"api": {"v1": "no"}}"#,
+            "key `api.v1`: expected true or false",
+        ),
+        (r#"{"api": []}"#, "expected an object"),
+        (
+            r#"{"store": "mysql:x"}"#,
+            "key `store.place`: expected file:FOLDER",
+        ),
+        (r#"{"store": {"plaec": "file:x"}}"#, "`store.place`"),
+        (
+            r#"{"store": {"place": "postgres://a@b/c", "password_file": "/nowhere/p"}}"#,
+            "key `store.password_file`: /nowhere/p: ",
+        ),
+    ] {
+        let said = refused(&[&file("service", "heddle.json", text)]);
+        assert!(
+            said.contains("heddle.json: ") && said.contains(words),
+            "{text}: {said}"
+        );
+    }
+}
+
 /// The messages are the engine's, the form of places is that of all files here.
 #[test]
 fn an_allocations_file_is_read_by_the_engines_reader() {

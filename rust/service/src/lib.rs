@@ -17,6 +17,15 @@ pub use service::Service;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// What is wrong with sections `api` and `store` of `heddle.json`, for who wants to know before a
+/// ResourceManager does. Opens nothing but the file with a store's password.
+///
+/// # Errors
+/// Which setting is wrong, what was expected and what to do.
+pub fn check(config: &Value) -> Result<(), String> {
+    heddle_api::check(&settings::Settings::read(config)?.api)
+}
+
 /// The engine behind its host's lock. What is done with it must not wait for a disk or a network.
 pub trait Engine: Send + Sync {
     /// What tells this engine from one that was made before or after it.

@@ -1,6 +1,7 @@
 //! `heddle check-config`: configuration files, checked before they do harm. `heddle.json` and the
-//! allocations file are read by the readers of the engine and the service; of Hadoop's site files the part is
-//! checked that concerns Heddle. No check of what is right for a cluster, only of what cannot work.
+//! allocations file are read by the readers of the engine and the service; of Hadoop's site files
+//! the part is checked that concerns Heddle. No check of what is right for a cluster, only of what
+//! cannot work.
 
 mod environment;
 mod site;

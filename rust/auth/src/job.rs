@@ -193,6 +193,10 @@ impl Claim {
         submission: &Submission<'_>,
         value: impl Fn(&str) -> Option<String>,
     ) -> Result<Claim, Refusal> {
+        // First: nothing else of a job that is not signed is for us to mind.
+        if parameters().all(|name| value(name).is_none()) {
+            return Err(Refusal::Unsigned);
+        }
         for (what, text) in [("user", submission.user), ("queue", submission.queue)] {
             if text.len() > VALUE_BYTES_MAX {
                 return Err(Refusal::TooLarge(what, VALUE_BYTES_MAX));
@@ -216,9 +220,6 @@ impl Claim {
         };
         if V2.iter().any(|name| value(name).is_some()) {
             return ClaimV2::of(submission, need).map(|claim| Claim::V2(Box::new(claim)));
-        }
-        if value(TIMESTAMP).is_none() && value(SIGNATURE).is_none() {
-            return Err(Refusal::Unsigned);
         }
         v1::Claim::of_job(submission.user, &need(TIMESTAMP)?, &need(SIGNATURE)?).map(Claim::V1)
     }

@@ -106,8 +106,8 @@ impl Host {
         })
     }
 
-    /// Gives the engine the accounts that were saved, if any were, and from then on posts what
-    /// happens to accounts. Under policies without accounts there is nothing to do.
+    /// Gives the engine what was saved, if anything was: its accounts, if it keeps any, and what
+    /// was learnt of jobs. From then on posts what happens to both.
     ///
     /// # Errors
     /// As [`Host::request`]; nothing is posted then.
@@ -118,12 +118,14 @@ impl Host {
         outbox: &Arc<Outbox>,
     ) -> Result<(), BridgeError> {
         self.usable()?;
-        if !self.guarded(|host| host.engine.keep_ledger())? {
-            return Ok(());
-        }
+        let accounts = self.guarded(|host| host.engine.keep_ledger())?;
         if let Some(saved) = saved {
             // Recorded as all requests are: from now on it decides what is paid for.
-            let request = json!({"op": "restoreAccounts", "saved": saved});
+            if accounts {
+                let request = json!({"op": "restoreAccounts", "saved": saved["accounts"]});
+                self.request(now_ms, &request.to_string())?;
+            }
+            let request = json!({"op": "restoreLessons", "lessons": saved["lessons"]});
             self.request(now_ms, &request.to_string())?;
         }
         self.outbox = Some(Arc::clone(outbox));

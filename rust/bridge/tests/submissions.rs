@@ -218,6 +218,13 @@ fn jobs_without_a_signature_are_taken_unless_it_is_required() {
     for environment in [Variables::new(), carried(Vec::new())] {
         assert_eq!(plain.ask(&ALICES, &environment, false), unbounded);
     }
+    let long = "n".repeat(1 << 20);
+    let odd = Submission {
+        user: &long,
+        queue: "default",
+        name: &long,
+    };
+    assert_eq!(plain.ask(&odd, &carried(Vec::new()), false), unbounded);
     plain.end();
     let strict = settings(
         folder.path(),

@@ -33,7 +33,7 @@ use crate::explain::{Ring, Rings};
 use crate::order::{ORDERS, Order};
 use crate::place::{PLACES, Place};
 use crate::predict::Predictor;
-use crate::share::dynamic_priority::ledger::{Ledger, Taken};
+use crate::share::dynamic_priority::ledger::{Entry, Ledger, Taken};
 use crate::share::{Layout, SHARES, Share, ShareNodeId, ShareTree};
 use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
 use reservation::{Reservation, Rest};
@@ -201,9 +201,14 @@ impl Engine {
         self.share.ledger().is_some()
     }
 
-    /// What happened to accounts since it was last taken, in order.
+    /// What happened to accounts since it was last taken, in order; then what was learnt of jobs,
+    /// whether accounts are kept or not.
     pub fn take_ledger(&mut self) -> Taken {
-        self.share.ledger().map(Ledger::take).unwrap_or_default()
+        let mut taken = self.share.ledger().map(Ledger::take).unwrap_or_default();
+        let lessons = self.place.lessons().into_iter();
+        let learnt = lessons.map(|(key, value)| Entry::Learnt { key, value });
+        taken.entries.extend(learnt);
+        taken
     }
 
     /// The configuration in force.

@@ -95,6 +95,17 @@ pub trait Place: Send {
 
     /// Takes over what an earlier one of the same name learnt. What it cannot read it ignores.
     fn load(&mut self, _saved: &Value) {}
+
+    /// What was learnt of jobs since this was last asked, for books that outlive the engine: keys,
+    /// and small JSON values as text. Asked after every step.
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Takes over what `lessons` of an earlier engine gave; false if it is not this stage's.
+    fn restore_lesson(&mut self, _key: &str, _value: &Value) -> bool {
+        false
+    }
 }
 
 /// One implementation of the stage.

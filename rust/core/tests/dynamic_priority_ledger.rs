@@ -124,6 +124,7 @@ fn books(entries: &[Entry]) -> BTreeMap<String, (i64, i64)> {
                     assert_eq!(*budget, row.balance.micro(), "{}", row.queue);
                 }
             }
+            Entry::Learnt { .. } => panic!("no stage here learns: {entry:?}"),
         }
     }
     books

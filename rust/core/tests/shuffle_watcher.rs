@@ -8,6 +8,7 @@ mod racks;
 use common::Host;
 use heddle_core::event::{Event, JobHints};
 use heddle_core::place::shuffle_watcher::traffic::{PerRack, crossing};
+use heddle_core::share::dynamic_priority::ledger::Entry;
 use heddle_core::types::*;
 use racks::*;
 use serde_json::json;
@@ -271,4 +272,47 @@ fn the_ratio_is_remembered_for_the_next_run() {
         maps(&mut host, id, 4, &[0]);
         assert_eq!(preferred(&mut host, id), racks);
     }
+}
+
+/// The same from one engine to the next, as a host's books hand it on.
+#[test]
+fn the_ratio_is_remembered_by_the_next_engine() {
+    let signed = JobHints {
+        signature: Some(77),
+        ..JobHints::default()
+    };
+    let mut host = cluster(2, 4, json!({}));
+    host.engine.keep_ledger();
+    job(&mut host, 1, "ann", signed);
+    ran(&mut host, 1, 0, 1, 2);
+    assert!(host.engine.take_ledger().entries.is_empty(), "it runs");
+    host.step(&[Event::JobRemoved(JobId(1))]);
+    let (key, value) = (
+        "shuffle-ratio/000000000000004d".to_string(),
+        "0.2".to_string(),
+    );
+    assert_eq!(
+        host.engine.take_ledger().entries,
+        [Entry::Learnt { key, value }]
+    );
+    assert!(host.engine.take_ledger().entries.is_empty(), "it was told");
+
+    let mut next = cluster(2, 4, json!({}));
+    let lessons = json!([
+        ["shuffle-ratio/000000000000004d", 0.2],
+        ["lengths/1", 3],
+        4,
+        [],
+        [null]
+    ]);
+    let restored = next.request(json!({"op": "restoreLessons", "lessons": lessons}));
+    assert_eq!(restored, json!({"learnt": 1}));
+    job(&mut next, 2, "ann", signed);
+    blocks(&mut next, 2, &[(60, &[0]), (40, &[1])]);
+    maps(&mut next, 2, 4, &[0]);
+    assert_eq!(preferred(&mut next, 2), [0, 1]);
+    assert!(
+        next.engine.take_ledger().entries.is_empty(),
+        "nothing is new"
+    );
 }

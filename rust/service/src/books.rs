@@ -8,6 +8,7 @@
 //! to be noted `later` has a lock of its own, which is never held over anything else: the thread
 //! that schedules takes it.
 
+use crate::lessons::Lessons;
 use crate::outbox::{Outbox, Posted};
 use crate::{Engine, marks};
 use heddle_auth::replay::Watermarks;
@@ -57,6 +58,8 @@ struct Inner {
     lost_intervals: u64,
     /// What the store kept of accepted requests, until somebody takes it.
     marks: Option<Watermarks>,
+    /// What is known of jobs, as it will be when all is written.
+    lessons: Lessons,
     /// Intervals that ended, until `pump` returns them.
     intervals: Vec<Posted>,
     /// How many intervals of before are of use to somebody.
@@ -90,6 +93,7 @@ impl Books {
                 next_tick: 0,
                 lost_intervals: 0,
                 marks: None,
+                lessons: Lessons::default(),
                 intervals: Vec::new(),
                 past_intervals,
             }),
@@ -140,7 +144,10 @@ impl Books {
         let saved = match &inner.store {
             Keeping::Nowhere => None,
             Keeping::Writing(writer, true) => match writer.with_book(Book::for_engine) {
-                Some(saved) => Some(saved),
+                Some(accounts) => {
+                    let lessons = inner.lessons.for_engine();
+                    Some(json!({"accounts": accounts, "lessons": lessons}))
+                }
                 None => return false,
             },
             _ => return false,
@@ -258,6 +265,7 @@ impl Inner {
             *open = true;
             self.marks = Some(marks::of_book(&book));
             self.next_tick = book.head.tick + 1;
+            self.lessons = Lessons::of_book(&book);
         }
     }
 
@@ -303,6 +311,9 @@ impl Inner {
             // Of an engine that does not follow the books: it will be given them anew.
             if self.attached.is_none() {
                 break;
+            }
+            if let Entry::Learnt { key, value } = &posted.entry {
+                self.lessons.add(key, value);
             }
             match change_of(&posted.entry) {
                 Some(change) => changes.push(change),
@@ -448,6 +459,7 @@ fn change_of(entry: &Entry) -> Option<Change> {
         },
         Entry::Rate { queue, rate } => Change::Rate { queue, rate },
         Entry::Income { queue, income } => Change::Income { queue, income },
+        Entry::Learnt { key, value } => Change::Learn { key, value },
         Entry::Interval { .. } => return None,
     })
 }

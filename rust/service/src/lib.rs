@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod books;
+mod lessons;
 mod marks;
 mod outbox;
 mod service;
@@ -40,8 +41,9 @@ pub trait Engine: Send + Sync {
     /// What is wrong with the request, or that there is no engine to serve it.
     fn request(&self, request: &Value) -> Result<Value, String>;
 
-    /// Gives the engine the accounts that were saved, if any were, and from then on posts what
-    /// happens to accounts: in one piece, so that nothing comes between.
+    /// Gives the engine what was saved, if anything was: `accounts` as its `restoreAccounts` takes
+    /// them, if it keeps any, and `lessons` for `restoreLessons`. From then on posts what happens
+    /// to accounts and what it learns. In one piece, so that nothing comes between.
     ///
     /// # Errors
     /// As [`Engine::request`]; nothing is posted then.

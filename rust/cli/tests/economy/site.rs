@@ -123,7 +123,7 @@ impl heddle_service::Engine for Held {
         let mut cluster = self.0.lock();
         assert!(cluster.engine.keep_ledger(), "the policy has accounts");
         if let Some(saved) = saved {
-            cluster.request(&json!({"op": "restoreAccounts", "saved": saved}))?;
+            cluster.request(&json!({"op": "restoreAccounts", "saved": saved["accounts"]}))?;
         }
         cluster.outbox = Some(Arc::clone(outbox));
         cluster.post();

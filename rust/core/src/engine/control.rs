@@ -33,6 +33,7 @@ const OPERATIONS: &[&str] = &[
     "waits",
     "place",
     "authorize",
+    "restoreLessons",
     "reload",
     "allocations",
     "audit",
@@ -69,6 +70,7 @@ impl Engine {
             },
             "place" => self.place_request(section),
             "authorize" => self.authorize(section),
+            "restoreLessons" => self.restore_lessons(section),
             "allocations" => allocations_report(&mut section),
             "reload" => {
                 let epoch_ms = Setup::read_epoch(&mut section).map_err(refused)?;
@@ -149,6 +151,21 @@ impl Engine {
         let spent = self.share.spending(job, now).map_or(spent, |now| now.spent);
         let remaining = credits.micro() - spent.micro();
         Ok(json!({ "job": id.0, "remaining_micro": remaining.max(0) }))
+    }
+
+    /// Takes over what earlier engines learnt of jobs, as books kept it: pairs of key and value,
+    /// the latest last. Those of stages that are not in force are left out; they stay in the books.
+    fn restore_lessons(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let lessons = section.value("lessons").and_then(Value::as_array);
+        let problem = "key `lessons`: expected a list of pairs, [key, value]";
+        let lessons = lessons.ok_or_else(|| RequestError(problem.to_string()))?;
+        section.finish().map_err(refused)?;
+        let mut known = 0;
+        for lesson in lessons {
+            let key = lesson[0].as_str().unwrap_or("");
+            known += u32::from(self.place.restore_lesson(key, &lesson[1]));
+        }
+        Ok(json!({ "learnt": known }))
     }
 
     /// What a job may spend and has; `null` if nothing bounds it.

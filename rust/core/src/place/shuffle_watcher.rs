@@ -127,7 +127,7 @@ impl ShuffleWatcher {
         };
         self.book(&state, false);
         if let (Some(of), Some(ratio)) = (job.hints.signature, state.observed_ratio()) {
-            self.memory.remember(of, ratio);
+            self.memory.learn(of, ratio);
         }
     }
 
@@ -499,6 +499,14 @@ impl Place for ShuffleWatcher {
             data: self.patience.wait(leaf, now) == Wait::Data,
             until_ms,
         })
+    }
+
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.memory.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        self.memory.restore(key, value)
     }
 
     fn save(&self) -> Value {

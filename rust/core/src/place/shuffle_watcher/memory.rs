@@ -2,7 +2,10 @@
 //! the ratio of the last one (SW-9). Bounded; the oldest is forgotten.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What keys of lessons begin with; a signature follows, in hexadecimal digits.
+const KEY: &str = "shuffle-ratio/";
 
 /// How many programs are remembered.
 const PROGRAMS_MAX: usize = 1_000;
@@ -14,6 +17,8 @@ pub(super) struct Memory {
     /// Signatures by the turn in which they were last remembered.
     turns: BTreeMap<u64, u64>,
     next_turn: u64,
+    /// Signatures of which something was learnt since `lessons` was last asked.
+    news: BTreeSet<u64>,
 }
 
 impl Memory {
@@ -21,7 +26,39 @@ impl Memory {
         self.ratios.get(&signature).map(|(ratio, _)| *ratio)
     }
 
-    pub(super) fn remember(&mut self, signature: u64, ratio: f64) {
+    /// A run of the program ended with this ratio.
+    pub(super) fn learn(&mut self, signature: u64, ratio: f64) {
+        self.remember(signature, ratio);
+        if self.ratios.contains_key(&signature) {
+            self.news.insert(signature);
+        }
+    }
+
+    /// What is new, for books that outlive the engine.
+    pub(super) fn lessons(&mut self) -> Vec<(String, String)> {
+        let news = std::mem::take(&mut self.news).into_iter();
+        let lesson = |of: u64| {
+            (
+                format!("{KEY}{of:016x}"),
+                json!(self.ratios[&of].0).to_string(),
+            )
+        };
+        news.map(lesson).collect()
+    }
+
+    /// Takes over a lesson; false if it is another's.
+    pub(super) fn restore(&mut self, key: &str, value: &Value) -> bool {
+        let signature = key.strip_prefix(KEY);
+        let signature = signature.and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let ratio = value.as_f64().filter(|ratio| *ratio >= 0.0);
+        match (signature, ratio) {
+            (Some(signature), Some(ratio)) => self.remember(signature, ratio),
+            _ => return false,
+        }
+        true
+    }
+
+    fn remember(&mut self, signature: u64, ratio: f64) {
         if !ratio.is_finite() {
             return;
         }
@@ -32,8 +69,9 @@ impl Memory {
         }
         self.turns.insert(turn, signature);
         while self.turns.len() > PROGRAMS_MAX {
-            let oldest = self.turns.pop_first();
-            self.ratios.remove(&oldest.expect("there are too many").1);
+            let (_, oldest) = self.turns.pop_first().expect("there are too many");
+            self.ratios.remove(&oldest);
+            self.news.remove(&oldest);
         }
     }
 
@@ -55,6 +93,45 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lessons_are_told_once_and_understood_by_another() {
+        let mut memory = Memory::default();
+        memory.learn(7, 0.1);
+        memory.learn(7, 0.35);
+        memory.learn(u64::MAX, 2.0);
+        memory.learn(8, f64::NAN);
+        let lessons = memory.lessons();
+        assert_eq!(lessons.len(), 2);
+        assert!(memory.lessons().is_empty(), "they were told");
+        let mut other = Memory::default();
+        for (key, value) in &lessons {
+            let value = serde_json::from_str(value).expect("it is JSON");
+            assert!(other.restore(key, &value), "{key}");
+        }
+        assert_eq!(
+            (other.ratio(7), other.ratio(u64::MAX)),
+            (Some(0.35), Some(2.0))
+        );
+        assert!(other.lessons().is_empty(), "it was not learnt here");
+        let wrong = [
+            ("shuffle-ratio/x", json!(1)),
+            ("lengths/7", json!(1)),
+            ("", json!(1)),
+        ];
+        let bad = [json!(-1.0), json!("1"), json!(null)].map(|value| ("shuffle-ratio/7", value));
+        for (key, value) in wrong.into_iter().chain(bad) {
+            assert!(!other.restore(key, &value), "{key} {value}");
+        }
+        for signature in 0..2_000 {
+            memory.learn(signature, 1.0);
+        }
+        assert_eq!(
+            memory.lessons().len(),
+            PROGRAMS_MAX,
+            "what was forgotten is not told"
+        );
+    }
 
     #[test]
     fn the_last_ratio_counts_and_the_oldest_program_is_forgotten() {

@@ -97,6 +97,13 @@ pub enum Entry {
         /// Accounts that were charged, paid or had slots, in the order of names.
         rows: Vec<Charged>,
     },
+    /// Something about jobs was learnt: no account's matter, but kept in the same books.
+    Learnt {
+        /// What it is about; whoever learnt it knows it again by this.
+        key: String,
+        /// A small JSON value, as text.
+        value: String,
+    },
 }
 
 /// What was taken from a ledger.

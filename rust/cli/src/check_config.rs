@@ -9,7 +9,7 @@ mod site;
 use clap::Args;
 use heddle_core::Config;
 use heddle_core::config::{Allocations, Fault};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +26,9 @@ pub(crate) struct Files {
     /// The cluster's resource types, which shares in heddle.json may name.
     #[arg(long, value_delimiter = ',', default_value = "memory-mb,vcores")]
     resource_types: Vec<String>,
+    /// Print what was found as JSON, on standard output also when something is wrong.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints what is wrong, one line each, or what was found to be right.
@@ -48,26 +51,40 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
             faults.push(format!("{}{fault}", file.display()));
         }
     }
-    let mut summary = String::new();
+    let mut report = environment::Report::default();
     if site_files > 0 && faults.is_empty() {
-        let report = environment::check(&site);
-        faults = report.faults;
-        summary = format!(
-            "; {} variables of ApplicationMasters, {} of them for Heddle",
-            report.variables, report.heddles
-        );
+        report = environment::check(&site);
+        faults.append(&mut report.faults);
     }
-    for fault in &faults {
-        eprintln!("{fault}");
+    let files = arguments.files.len();
+    if arguments.json {
+        let found = json!({
+            "files": files,
+            "faults": faults,
+            "variables": report.variables,
+            "variables_for_heddle": report.heddles,
+        });
+        println!("{found:#}");
+    } else if faults.is_empty() {
+        println!("{} checked, no fault{}", count(files), described(&report));
+    } else {
+        faults.iter().for_each(|fault| eprintln!("{fault}"));
     }
-    if !faults.is_empty() {
-        return ExitCode::FAILURE;
+    match faults.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
-    println!(
-        "{} checked, no fault{summary}",
-        count(arguments.files.len())
-    );
-    ExitCode::SUCCESS
+}
+
+/// What site files hold, if there were any.
+fn described(report: &environment::Report) -> String {
+    match report.variables {
+        0 => String::new(),
+        variables => format!(
+            "; {variables} variables of ApplicationMasters, {} of them for Heddle",
+            report.heddles
+        ),
+    }
 }
 
 fn count(files: usize) -> String {

@@ -62,6 +62,9 @@ enum Command {
         /// Where to write tables and plots, a folder for each policy.
         #[arg(long)]
         out: Option<PathBuf>,
+        /// All summaries as a list in JSON instead of lines.
+        #[arg(long)]
+        json: bool,
     },
     /// Checks heddle.json, or what Hadoop's site files hand to MapReduce's ApplicationMasters.
     CheckConfig {
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
             what,
             policies,
             out,
-        } => simulate::compare(&what, &policies, out.as_deref()),
+            json,
+        } => simulate::compare(&what, &policies, out.as_deref(), json),
     }
 }

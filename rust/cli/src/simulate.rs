@@ -197,24 +197,32 @@ fn write_all(results: &Results, folder: &Path) -> Result<(), String> {
 }
 
 /// `heddle compare`.
-pub(crate) fn compare(what: &What, names: &[String], out: Option<&Path>) -> ExitCode {
+/// A line for each as it is done, or all as one list in JSON.
+pub(crate) fn compare(what: &What, names: &[String], out: Option<&Path>, json: bool) -> ExitCode {
     let outcome = what.workload().and_then(|workload| {
         // A wrong name is found before an hour has passed.
         for name in names {
             what.options(name)?;
         }
         let mut summaries = Vec::new();
-        println!("{}", report::heading());
+        if !json {
+            println!("{}", report::heading());
+        }
         for name in names {
             let results = run(what, workload.clone(), name)?;
-            println!("{}", report::row(&results));
+            if !json {
+                println!("{}", report::row(&results));
+            }
             summaries.push(results.summary());
             if let Some(folder) = out {
                 write_all(&results, &folder.join(name.replace('/', "-")))?;
             }
         }
+        let text = format!("{:#}\n", json!(summaries));
+        if json {
+            print!("{text}");
+        }
         if let Some(folder) = out {
-            let text = format!("{:#}\n", json!(summaries));
             let path = folder.join("comparison.json");
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         }

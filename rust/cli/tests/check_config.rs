@@ -207,6 +207,28 @@ fn heddle_json_is_read_by_the_engines_reader() {
 }
 
 #[test]
+fn programs_are_told_the_same() {
+    let good = file("told", "heddle.json", "{}");
+    let bad = file("told", "bad.json", r#"{"policy": "hfps"}"#);
+    for (path, code, faults) in [(&good, 0, 0), (&bad, 1, 1)] {
+        let arguments = ["check-config".as_ref(), path.as_os_str(), "--json".as_ref()];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
+        let output = command.args(arguments).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(found["files"], 1);
+        let said = found["faults"].as_array().expect("a list");
+        assert_eq!(said.len(), faults, "{found}");
+        let path = path.display().to_string();
+        assert!(
+            said.iter()
+                .all(|fault| fault.as_str().is_some_and(|text| text.contains(&path)))
+        );
+    }
+}
+
+#[test]
 fn sections_of_the_service_are_checked_without_a_store_or_users() {
     let text = r#"{"api": {"acl_file": "/nowhere/acl", "v1": false},
                    "store": "sqlite:/nowhere/economy"}"#;

@@ -114,6 +114,15 @@ fn a_comparison_has_a_line_for_each_policy() {
         .filter_map(|line| line.split_whitespace().next().map(str::to_string))
         .collect();
     assert_eq!(names, ["policy", "fifo", "fair", "capacity"]);
+    let options = ["--policies", "fifo,fair", "--json"];
+    let ran = heddle(&[&["compare", "--workload", &file][..], &options].concat());
+    let all: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let finished: Vec<_> = all.as_array().expect("a list").iter().collect();
+    assert_eq!(finished.len(), 2, "{all}");
+    assert!(
+        finished.iter().all(|summary| summary["finished"] == 2),
+        "{all}"
+    );
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! What engines learnt of jobs, the latest last: from the books when they are opened, and what was
 //! handed over since, for the next engine. Writes nothing.
 
-use heddle_store::Book;
+use heddle_store::{Book, LEARNT_MAX};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// So many are kept in mind, as in the books.
-const LESSONS_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lessons {
@@ -28,7 +25,8 @@ impl Lessons {
         lessons
     }
 
-    /// Another; of the same key, the later holds. The oldest of too many is forgotten.
+    /// Another; of the same key, the later holds. The oldest of too many is forgotten, as in the
+    /// books.
     pub(crate) fn add(&mut self, key: &str, value: &str) {
         let turn = self.next_turn;
         self.next_turn += 1;
@@ -37,7 +35,7 @@ impl Lessons {
         }
         self.by_turn
             .insert(turn, (key.to_string(), value.to_string()));
-        if self.by_turn.len() > LESSONS_MAX {
+        if self.by_turn.len() > LEARNT_MAX {
             let (_, (oldest, _)) = self.by_turn.pop_first().expect("there are too many");
             self.turns.remove(&oldest);
         }
@@ -64,12 +62,12 @@ mod tests {
             lessons.add(key, value);
         }
         assert_eq!(lessons.for_engine(), json!([["b", 2], ["a", 0.5]]));
-        for i in 0..LESSONS_MAX - 1 {
+        for i in 0..LEARNT_MAX - 1 {
             lessons.add(&format!("k{i}"), "0");
         }
         let kept = lessons.for_engine();
         let kept = kept.as_array().expect("a list");
         // `c` is one of those that are kept, and is not told.
-        assert_eq!((kept.len(), &kept[0]), (LESSONS_MAX - 1, &json!(["k0", 0])));
+        assert_eq!((kept.len(), &kept[0]), (LEARNT_MAX - 1, &json!(["k0", 0])));
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Things learnt beyond this number push out those that were learnt longest ago.
-pub(crate) const LEARNT_MAX: usize = 10_000;
+pub const LEARNT_MAX: usize = 10_000;
 /// Counters stay below this, as databases have 63 bits for them.
 const COUNT_MAX: u64 = i64::MAX as u64;
 

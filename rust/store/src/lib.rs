@@ -17,7 +17,7 @@ mod record;
 mod sql;
 mod writer;
 
-pub use book::{Book, Learnt, NONCES_MAX};
+pub use book::{Book, LEARNT_MAX, Learnt, NONCES_MAX};
 pub use error::{Refusal, StoreError};
 pub use import::{Fault, Import, import};
 pub use migrate::{Migrated, migrate};

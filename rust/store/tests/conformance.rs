@@ -82,24 +82,17 @@ fn batch(serial: u64, changes: Vec<Change>) -> Batch {
 
 fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
     Row {
-        queue: queue.to_string(),
         rate: micro(250_000),
         quota: [8, 2],
         used_slot_ms: [160_000, 39_999],
-        income: micro(income),
-        debit: micro(debit),
-        balance: micro(balance),
+        ..support::row(queue, income, debit, balance)
     }
 }
 
 fn interval(tick: u64, rows: Vec<Row>) -> Interval {
     Interval {
-        tick,
-        ticks: 1,
-        at_ms: tick as i64 * 20_000,
         price: micro(1_500_000).into(),
-        changes: Vec::new(),
-        rows,
+        ..support::interval(tick, rows)
     }
 }
 

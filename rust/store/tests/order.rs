@@ -8,7 +8,7 @@ mod support;
 
 use heddle_core::share::dynamic_priority::account::Credits;
 use heddle_store::{
-    Batch, Book, Change, Interval, Lost, NotAccepted, Receipt, Refusal, Row, State, Status, Store,
+    Batch, Book, Change, Lost, NotAccepted, Receipt, Refusal, Row, State, Status, Store,
     StoreError, Writer,
 };
 use oorandom::Rand64;
@@ -16,29 +16,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use support::faulty::{Mood, PATIENCE, Setup, start, until};
 use support::server::Server;
-use support::{check_conservation, closed, grant, micro, opened, seed, store_at, token};
-
-fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
-    Row {
-        queue: queue.to_string(),
-        rate: micro(1),
-        quota: [1, 0],
-        used_slot_ms: [20_000, 0],
-        income: micro(income),
-        debit: micro(debit),
-        balance: micro(balance),
-    }
-}
-
-fn interval(tick: u64, rows: Vec<Row>) -> Interval {
-    Interval {
-        tick,
-        ticks: 1,
-        at_ms: tick as i64 * 20_000,
-        rows,
-        ..Interval::default()
-    }
-}
+use support::{check_conservation, closed, grant, interval, micro, opened};
+use support::{row, seed, store_at, token};
 
 fn silent(status: &Status) -> bool {
     matches!(&status.state, State::Unreachable { why, .. } if why.contains("no answer"))

@@ -9,7 +9,7 @@ pub mod faulty;
 pub mod server;
 
 use heddle_core::share::dynamic_priority::account::Credits;
-use heddle_store::{Change, GrantKind, LedgerQuery, Store, StoreError, open};
+use heddle_store::{Change, GrantKind, Interval, LedgerQuery, Row, Store, StoreError, open};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -43,6 +43,30 @@ pub fn grant(queue: &str, amount: i64) -> Change {
         amount: micro(amount),
         by: "admin".to_string(),
         why: "test".to_string(),
+    }
+}
+
+/// A row of one slot for a whole interval.
+pub fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
+    Row {
+        queue: queue.to_string(),
+        rate: micro(1),
+        quota: [1, 0],
+        used_slot_ms: [20_000, 0],
+        income: micro(income),
+        debit: micro(debit),
+        balance: micro(balance),
+    }
+}
+
+/// An interval of 20 s without a price.
+pub fn interval(tick: u64, rows: Vec<Row>) -> Interval {
+    Interval {
+        tick,
+        ticks: 1,
+        at_ms: tick as i64 * 20_000,
+        rows,
+        ..Interval::default()
     }
 }
 

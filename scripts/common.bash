@@ -36,6 +36,15 @@ step() {
     return $code
 }
 
+# hanging_threads LOG: of a JVM that printed its threads as it hung, what it said before and those of
+# its threads that run the project's code.
+hanging_threads() {
+    grep -q '^Full thread dump' "$1" || return 0
+    sed '/^Full thread dump/,$d' "$1" | tail -n 20
+    sed -n '/^Full thread dump/,$p' "$1" \
+        | awk 'BEGIN { RS = ""; ORS = "\n\n" } /at io\.heddle\./ { print }'
+}
+
 # The part of a log that says what failed: the lists that JUnit, cargo test and TAP make, a
 # compiler's errors, else its end.
 show_failure() {
@@ -43,6 +52,7 @@ show_failure() {
     lines=$(sed -n -e '/^There w.* failure/,$p' -e '/^failures:$/,/^test result/p' \
         -e '/^not ok/,/^ok/p' -e '/^JNI: /p' "$1")
     [ "$lines" ] || lines=$(grep -E -A 6 '(^|: )error(\[E[0-9]*\])?: ' "$1" || true)
+    [ "$lines" ] || lines=$(hanging_threads "$1")
     [ "$lines" ] || lines=$(tail -n 40 "$1")
     printf '    | %s\n' "from $1:"
     head -n 80 <<<"$lines" | sed 's/^/    | /'

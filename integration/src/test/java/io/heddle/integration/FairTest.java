@@ -24,7 +24,7 @@ import org.junit.rules.TestRule;
  * nothing here depends on the version.
  */
 public class FairTest {
-  private static final int BOOST_MS = 40_000;
+  private static final int BOOST_MS = 75_000;
 
   /** Deficits make up for what was before, so slots are by weight over some turns, not in each. */
   private static final long SAMPLE_MS = 20_000;
@@ -169,12 +169,17 @@ public class FairTest {
     ShellService old = slots.turning("olga", "root.light", PLENTY, TURN_S);
     slots.await("one job has all", () -> slots.held(old) >= 14, old);
     Thread.sleep(Math.max(0, startedMs + BOOST_MS - System.currentTimeMillis()));
+    long youngMs = System.currentTimeMillis();
     ShellService young = slots.turning("yves", "root.light", PLENTY, TURN_S);
     slots.await("the new job is boosted", () -> near(3, young, old), young, old);
-    // Three times as much, and before that it is made up for what it missed while it started.
+    // First it is made up for what it missed while it started and the old one's tasks ran on, much
+    // on a slow machine; nothing goes to the old one as long.
+    int before = granted(old);
+    slots.await("the old one is served, too", () -> granted(old) > before, young, old);
     check("fair slots of a new job by an old one's", slots.ratio(young, old, SAMPLE_MS), 2, 8);
+    Thread.sleep(Math.max(0, youngMs + BOOST_MS - System.currentTimeMillis()));
     slots.await("then both have as much", () -> near(1, young, old), young, old);
-    Thread.sleep(BOOST_MS / 4);
+    Thread.sleep(10_000);
     check("fair slots when it is new no more", slots.ratio(young, old, SAMPLE_MS), 0.6, 1.7);
     old.stop();
     young.stop();

@@ -323,11 +323,23 @@ public final class MiniCluster implements AutoCloseable {
         .count();
   }
 
+  /**
+   * A NodeManager that does not stop is told of and left to the end of this JVM: all of it is
+   * Hadoop's own code, and what was to be seen of the cluster has been seen by then.
+   */
+  private static void stop(Node node) {
+    try {
+      node.stop();
+    } catch (IllegalStateException e) {
+      e.printStackTrace(System.out);
+    }
+  }
+
   /** Stops everything; the work folder goes too, unless {@link #KEEP_PROPERTY} is set. */
   @Override
   public void close() {
     // At once: a NodeManager takes seconds to stop, most of them waiting.
-    nodes.parallelStream().forEach(Node::stop);
+    nodes.parallelStream().forEach(MiniCluster::stop);
     if (yarn != null) {
       yarn.stop();
     }

@@ -2,11 +2,11 @@
 
 mod manager;
 
-use heddle::host;
+use heddle::host::{self, ENGINES};
 use heddle_core::event::{Event, JobCounters, JobHints};
 use heddle_core::types::JobId;
 use manager::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What earlier runs of a program have shown of its shuffle. Under a policy that knows no accounts,
 /// too: the books are for both.
@@ -50,4 +50,69 @@ fn what_was_learnt_of_jobs_outlives_a_resource_manager() {
         assert_eq!(second.ratios(), json!([[77, 0.25]]), "{policy}");
         second.end();
     }
+}
+
+/// What a job may spend it may spend once, however many ResourceManagers and engines it sees.
+#[test]
+fn what_a_job_spent_of_its_authority_outlives_a_resource_manager() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = config(folder.path());
+    let mut first = Manager::active(&config, 0);
+    first.run(500);
+    authorize(&first, "1800000000000_0001");
+    // Six slots at 1 credit for three intervals.
+    first.run(60_500);
+    assert_eq!(spent_micro(&first), 18_000_000);
+    first.until_books_are("connected");
+    first.end();
+
+    let mut second = Manager::active(&config, 100_000);
+    second.run(500);
+    authorize(&second, "1800000000000_0001");
+    assert_eq!(spent_micro(&second), 18_000_000);
+    second.run(40_500);
+    assert_eq!(spent_micro(&second), 20_000_000, "all that it may");
+    assert_eq!(second.budget(), 80_000_000);
+    // Another engine after a failure, which is told of the job before the books are.
+    second.until_books_are("connected");
+    second.engine = host::open(&second.setup).expect("a good setup");
+    second.tell_engine();
+    second.run(second.now_ms + 500);
+    authorize(&second, "1800000000000_0001");
+    second.until(|books| books["state"] == "connected");
+    assert_eq!(spent_micro(&second), 20_000_000);
+    // Another job of that number is another one's.
+    authorize(&second, "1800000000000_0002");
+    assert_eq!(
+        spent_micro(&second),
+        20_000_000,
+        "what is spent stays spent"
+    );
+    second.end();
+    let mut third = Manager::active(&config, 200_000);
+    third.run(500);
+    authorize(&third, "1800000000000_0002");
+    assert_eq!(spent_micro(&third), 0);
+    third.end();
+}
+
+fn authorize(manager: &Manager, application: &str) {
+    let request = json!({"op": "authorize", "job": 1, "application": application,
+                         "credits_micro": 20_000_000, "rate_micro": 1_000_000,
+                         "until_ms": 1_i64 << 40});
+    asked(manager, &request);
+}
+
+fn spent_micro(manager: &Manager) -> i64 {
+    let report = asked(manager, &json!({"op": "job", "job": 1}));
+    let spent = &report["authority"]["spent_micro"];
+    spent.as_i64().expect("it has an authority")
+}
+
+fn asked(manager: &Manager, request: &Value) -> Value {
+    let reply = ENGINES.with(manager.engine, |host| {
+        host.request(manager.now_ms, &request.to_string())
+    });
+    let reply = reply.expect("it is there").expect("a good request");
+    serde_json::from_str(&reply).expect("JSON")
 }

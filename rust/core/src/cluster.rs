@@ -7,7 +7,7 @@ mod job;
 mod launch;
 mod queue;
 
-pub use job::{Ask, Authority, Container, Job, Kind, Row, Standing};
+pub use job::{ApplicationName, Ask, Authority, Container, Job, Kind, Row, Standing};
 pub use launch::LaunchOverhead;
 pub use queue::{Queue, Queues, user_queue};
 

@@ -201,13 +201,15 @@ impl Engine {
         self.share.ledger().is_some()
     }
 
-    /// What happened to accounts since it was last taken, in order; then what was learnt of jobs,
-    /// whether accounts are kept or not.
+    /// What jobs have spent since this was last taken; what happened to accounts, in order; what
+    /// was learnt of jobs, whether accounts are kept or not. In this order, so that a host which
+    /// writes an interval with all that came before it never has the charge without the sums.
     pub fn take_ledger(&mut self) -> Taken {
+        let learnt = |(key, value)| Entry::Learnt { key, value };
         let mut taken = self.share.ledger().map(Ledger::take).unwrap_or_default();
-        let lessons = self.place.lessons().into_iter();
-        let learnt = lessons.map(|(key, value)| Entry::Learnt { key, value });
-        taken.entries.extend(learnt);
+        let spent = self.share.lessons().into_iter().map(learnt);
+        let lessons = self.place.lessons().into_iter().map(learnt);
+        taken.entries = spent.chain(taken.entries).chain(lessons).collect();
         taken
     }
 

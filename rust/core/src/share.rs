@@ -174,6 +174,17 @@ pub trait Share: Send {
         None
     }
 
+    /// What outlives the engine in the same books, though it is about jobs: keys, and small JSON
+    /// values as text; what changed since this was last asked.
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Takes over what `lessons` of an earlier engine gave; false if it is not this stage's.
+    fn restore_lesson(&mut self, _key: &str, _value: &Value) -> bool {
+        false
+    }
+
     /// What it must not lose, for reports and for the stage that replaces it in a reload.
     fn save(&self) -> Value {
         Value::Null

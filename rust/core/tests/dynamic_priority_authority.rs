@@ -339,6 +339,8 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         ("until_ms", json!(true)),
         ("until_ms", Value::Null),
         ("spent_micro", json!(-1)),
+        ("application", json!("application_1_1")),
+        ("application", json!(7)),
         ("credit", json!(1)),
     ];
     for (key, value) in cases {

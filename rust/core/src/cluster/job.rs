@@ -10,6 +10,8 @@ use crate::share::ShareNodeId;
 use crate::share::dynamic_priority::account::Credits;
 use crate::types::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
 /// YARN request priorities of MapReduce's ApplicationMaster (`RMContainerAllocator`).
 const PRIORITY_FAILED_MAP: i32 = 5;
@@ -176,6 +178,36 @@ pub struct Authority {
     pub until_ms: Millis,
     /// What it had spent when the host told of it; what it has spent since, the share knows.
     pub spent: Credits,
+    /// Whose it is, whichever engine counts. None: nothing of it outlives the engine.
+    pub application: Option<ApplicationName>,
+}
+
+/// The name of a YARN application. As text it is what follows `application_`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ApplicationName {
+    /// When its ResourceManager started, by the clock of the wall.
+    pub cluster_ms: i64,
+    /// Counted from there.
+    pub number: u32,
+}
+
+impl Display for ApplicationName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{:04}", self.cluster_ms, self.number)
+    }
+}
+
+impl FromStr for ApplicationName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<ApplicationName, &'static str> {
+        let expected = "expected the two numbers of an application, TIME_NUMBER";
+        let (cluster_ms, number) = text.split_once('_').ok_or(expected)?;
+        Ok(ApplicationName {
+            cluster_ms: cluster_ms.parse().map_err(|_| expected)?,
+            number: number.parse().map_err(|_| expected)?,
+        })
+    }
 }
 
 /// A job and all that belongs to it.

@@ -123,8 +123,9 @@ impl Engine {
         )
     }
 
-    /// Sets what a job may spend; what it has spent stays spent. Whatever the share, the job keeps
-    /// it. `until_ms` is a moment of the engine's clock.
+    /// Sets what a job may spend; what it has spent stays spent, also, if the request says as
+    /// `application` which one it is, what it spent under an earlier engine. Whatever the share,
+    /// the job keeps it. `until_ms` is a moment of the engine's clock.
     fn authorize(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let id = JobId(numbered(&mut section, "job")?);
         let credits =
@@ -133,6 +134,10 @@ impl Engine {
         let until_ms = section.whole("until_ms", 0, i64::MAX).map_err(refused)?;
         let until_ms = until_ms.ok_or_else(|| missing("until_ms"))?;
         let spent = micro(&mut section, "spent_micro")?.unwrap_or_default();
+        let application = section.text("application").map_err(refused)?;
+        let application = application.map(str::parse).transpose();
+        let application =
+            application.map_err(|why| RequestError(format!("key `application`: {why}")))?;
         section.finish().map_err(refused)?;
         let now = self.now;
         let job = self.cluster.job(id).ok_or_else(|| no_job(id))?;
@@ -144,6 +149,7 @@ impl Engine {
             rate,
             until_ms,
             spent,
+            application,
         });
         self.tell(|cluster| cluster.job(id).map(Change::Authorized));
         self.settle();
@@ -163,7 +169,10 @@ impl Engine {
         let mut known = 0;
         for lesson in lessons {
             let key = lesson[0].as_str().unwrap_or("");
-            known += u32::from(self.place.restore_lesson(key, &lesson[1]));
+            let value = &lesson[1];
+            let taken =
+                self.share.restore_lesson(key, value) || self.place.restore_lesson(key, value);
+            known += u32::from(taken);
         }
         Ok(json!({ "learnt": known }))
     }

@@ -16,10 +16,12 @@ mod explain;
 mod holdings;
 pub mod ledger;
 mod meter;
+mod owed;
 pub mod policy;
 pub mod quota;
 pub mod reclaim;
 mod settings;
+mod spent;
 
 pub use settings::Settings;
 pub(crate) use settings::read;
@@ -35,12 +37,14 @@ use crate::explain::{Asked, Reason, Remedy};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
 use crate::types::Millis;
 use account::{Accounts, Credits, Interval, Outcome, Usage};
-use authority::{Authorities, Kept, Owed, Spending};
+use authority::{Authorities, Kept, Spending};
 use ledger::{Charged, Entry, Ledger};
 use meter::Meter;
+use owed::Owed;
 use policy::{ChargeCap, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use spent::Spent;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The line in the list of shares.
@@ -59,6 +63,7 @@ struct DynamicPriority {
     leaves: Vec<Leaf>,
     /// Jobs that may spend so much only.
     authorities: Authorities,
+    spent: Spent,
     /// Use in this interval that an earlier stage metered, for leaves to come.
     metered: BTreeMap<String, [i64; POOLS]>,
     /// The slots that the quotas in force divide.
@@ -98,6 +103,9 @@ struct Saved {
     /// What is owed for such jobs beside that, by queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     owed: BTreeMap<String, Owed>,
+    /// What applications that may come have spent under an earlier engine.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    spent: BTreeMap<String, Credits>,
 }
 
 impl DynamicPriority {
@@ -108,6 +116,7 @@ impl DynamicPriority {
             opened: BTreeSet::new(),
             leaves: Vec::new(),
             authorities: Authorities::default(),
+            spent: Spent::default(),
             metered: BTreeMap::new(),
             slots: [0; POOLS],
             interval: None,
@@ -246,7 +255,7 @@ impl DynamicPriority {
             charge_cap: ChargeCap::None,
             ..self.settings.policy
         };
-        let micro = owed.iter().map(|(name, owed)| (name.clone(), owed.micro()));
+        let micro = owed.iter().map(|(name, owed)| (name.clone(), owed.micro));
         let micro: BTreeMap<String, i64> = micro.collect();
         self.last = self
             .accounts
@@ -525,6 +534,18 @@ impl Share for DynamicPriority {
         Some(&mut self.ledger)
     }
 
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.spent.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        let lesson = Spent::read(key, value);
+        if let Some((of, spent)) = lesson {
+            self.restore_spent(of, spent);
+        }
+        lesson.is_some()
+    }
+
     fn save(&self) -> Value {
         let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
         let (jobs, owed) = self.keep_authorities();
@@ -535,6 +556,7 @@ impl Share for DynamicPriority {
             slot_ms: self.leaves.iter().map(used).collect(),
             jobs,
             owed,
+            spent: self.spent.save(),
         };
         serde_json::to_value(saved).expect("sums of credits are far below 2^63")
     }
@@ -547,6 +569,7 @@ impl Share for DynamicPriority {
             self.last = Outcome::default();
             self.metered = saved.slot_ms;
             self.authorities.resume(saved.jobs, saved.owed);
+            self.spent.load(saved.spent);
         }
     }
 }

@@ -26,12 +26,13 @@
 //!   used before is charged where it used it. That, and what jobs used that ended, is owed at
 //!   once; under `overdraft` `skip` it may then count as spent though the tick skips the charge.
 
-use super::account::{Credits, Usage};
+use super::account::Credits;
 use super::meter::Meter;
+use super::owed::Owed;
 use super::policy::ChargeRate;
 use super::{DynamicPriority, ShareNodeId};
 use crate::change::{POOLS, Stale, World};
-use crate::cluster::{Authority, Job, Standing};
+use crate::cluster::{ApplicationName, Authority, Job, Standing};
 use crate::explain::Reason;
 use crate::types::{JobId, Millis};
 use serde::{Deserialize, Serialize};
@@ -76,32 +77,6 @@ struct Terms {
     averaged: bool,
 }
 
-/// What is owed for slots of jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owed {
-    slot_ms: [i64; POOLS],
-    micro: i64,
-}
-
-impl Owed {
-    fn add(&mut self, more: &Owed) {
-        for pool in 0..POOLS {
-            self.slot_ms[pool] = self.slot_ms[pool].saturating_add(more.slot_ms[pool]);
-        }
-        self.micro = self.micro.saturating_add(more.micro);
-    }
-
-    /// What was used for it and beside it.
-    pub(super) fn beside(&self, usage: Option<&Usage>) -> [i64; POOLS] {
-        let other = usage.copied().unwrap_or_default().slot_ms;
-        std::array::from_fn(|pool| other[pool].saturating_add(self.slot_ms[pool]))
-    }
-
-    pub(super) fn micro(&self) -> i64 {
-        self.micro
-    }
-}
-
 /// What a reload must not lose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
@@ -115,6 +90,8 @@ pub(super) struct Kept {
 struct Held {
     /// With what it has spent by now.
     authority: Authority,
+    /// What of that it had spent when this stage began to count.
+    at_first: Credits,
     leaf: usize,
     /// The slots that it uses, by pool.
     slots: [u32; POOLS],
@@ -297,6 +274,7 @@ impl DynamicPriority {
     fn begin(&mut self, job: &Job, now: Millis) -> Held {
         let kept = self.authorities.kept.remove(&job.facts.job.0);
         let authority = job.authority.expect("the caller found it");
+        let before = self.spent.before(authority.application);
         let leaf = job.leaf.index();
         let (paid, spent) = kept.map_or(([0; POOLS], authority.spent), |k| (k.paid, k.spent));
         let slots = kept.map_or([0; POOLS], |_| job.slots);
@@ -304,8 +282,10 @@ impl DynamicPriority {
         if let Some(leaf) = self.leaves.get_mut(leaf) {
             shift(&mut leaf.meter, [0; POOLS], slots, [0; POOLS], paid);
         }
+        let spent = spent.max(before);
         Held {
             authority: Authority { spent, ..authority },
+            at_first: spent,
             leaf,
             slots,
             paid,
@@ -357,6 +337,8 @@ impl DynamicPriority {
             owed.micro = owed.micro.min((budget - closed.micro).max(0));
             closed.add(&owed);
             held.authority.spent = held.authority.spent + Credits::from_micro(owed.micro);
+            self.spent
+                .note(held.authority.application, held.authority.spent);
         }
         held.read(now);
         held.slot_ms = [0; POOLS];
@@ -471,6 +453,23 @@ impl DynamicPriority {
                 false => (i128::from(owed.micro) * i128::from(paid) / i128::from(due)) as i64,
             };
             held.authority.spent = held.authority.spent + Credits::from_micro(micro);
+            if micro > 0 {
+                self.spent
+                    .note(held.authority.application, held.authority.spent);
+            }
+        }
+    }
+
+    /// What an application had spent under an earlier engine, be it here by now or not.
+    pub(super) fn restore_spent(&mut self, of: ApplicationName, spent: Credits) {
+        let mut held = self.authorities.held.values_mut();
+        match held.find(|held| held.authority.application == Some(of)) {
+            Some(held) => {
+                let since = held.authority.spent.micro() - held.at_first.micro();
+                held.at_first = held.at_first.max(spent);
+                held.authority.spent = held.at_first + Credits::from_micro(since);
+            }
+            None => self.spent.expect(of, spent),
         }
     }
 

@@ -119,7 +119,7 @@ final class EngineBooks {
   /** The engine is to know what a job may spend; if there is none now, a new one will. */
   void authorize(HeddleJob job) {
     if (job.bounds() != null) {
-      engine.request(SetupJson.authorize(job.id(), job.bounds()));
+      engine.request(SetupJson.authorize(job.id(), job.applicationId(), job.bounds()));
     }
   }
 

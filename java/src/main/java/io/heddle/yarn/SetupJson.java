@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
@@ -137,8 +138,9 @@ final class SetupJson {
   }
 
   /** Tells what the job of this number may spend. */
-  static String authorize(int job, SpendingBounds bounds) {
-    return JSON.createObjectNode().put("op", "authorize").put("job", job)
+  static String authorize(int job, ApplicationId application, SpendingBounds bounds) {
+    String name = application.getClusterTimestamp() + "_" + application.getId();
+    return JSON.createObjectNode().put("op", "authorize").put("job", job).put("application", name)
         .put("credits_micro", bounds.creditsMicro()).put("rate_micro", bounds.rateMicro())
         .put("until_ms", bounds.untilMs()).toString();
   }

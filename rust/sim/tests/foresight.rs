@@ -1,11 +1,19 @@
 //! Do predictions hold? The engine is asked at every job's submission and its answer is compared,
 //! from outside, with what came of the job. The whole of the FB-2010 day is a longer run of its
-//! own (`heddle simulate --predict`, results in `rust/sim/results`).
+//! own (`heddle simulate --predict`); its results, in `rust/sim/results`, are held to the same
+//! promise here, but not run again.
 
 use heddle_sim::cluster_sim::workload::{self, JobPlan};
 use heddle_sim::cluster_sim::{ClusterSim, Hardware, Options, Results, Trouble, Workload};
 use heddle_sim::policies;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::ops::RangeInclusive;
+
+/// Four of five are promised.
+const KEPT: RangeInclusive<f64> = 0.75..=0.85;
+
+/// What came of the FB-2010 day under each policy when it was last run.
+const RECORD: &str = include_str!("../results/predictions-2026-11-22.json");
 
 /// Jobs of one to twelve maps and up to three reduces that come faster, then slower, than the
 /// cluster works, with lengths that vary.
@@ -46,7 +54,7 @@ fn run(policy: &str, workload: Workload) -> Results {
     sim.run().expect("every check holds")
 }
 
-/// Four of five are promised; the first few dozen are not learnt from yet and have wide bands.
+/// Of the first few dozen nothing is learnt yet: they have wide bands.
 #[test]
 fn four_of_five_jobs_end_in_their_band_under_every_preset() {
     for preset in heddle_core::config::PRESETS {
@@ -60,10 +68,31 @@ fn four_of_five_jobs_end_in_their_band_under_every_preset() {
         );
         let coverage = judged.coverage();
         assert!(
-            (0.72..=0.9).contains(&coverage),
+            KEPT.contains(&coverage),
             "{}: {judged:?}, {coverage:.3} in the band",
             preset.name
         );
+    }
+}
+
+/// The longest day on record has rushes in which thousands wait at once, which no short workload
+/// has: where too few errors are remembered, it is this day under `reverse-adaptive` that shows.
+#[test]
+fn the_recorded_day_kept_the_promise_under_every_preset() {
+    let record: Value = serde_json::from_str(RECORD).expect("the record is JSON");
+    let runs = record["runs"].as_array().expect("the record has runs");
+    for preset in heddle_core::config::PRESETS {
+        let of_preset = runs.iter().find(|run| run["policy"] == preset.name);
+        let run = of_preset.unwrap_or_else(|| panic!("{}: not on record", preset.name));
+        for sort in ["ends", "starts"] {
+            let coverage = run["predictions"][sort]["coverage"].as_f64();
+            let coverage = coverage.expect("a run has its coverage");
+            assert!(
+                KEPT.contains(&coverage),
+                "{}: {sort} {coverage}",
+                preset.name
+            );
+        }
     }
 }
 

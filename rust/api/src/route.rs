@@ -111,7 +111,7 @@ const ROUTES: &[Route] = &[
     Route::get("price", Access::Anybody, v1::market::price),
     Route::get("price/history", Access::Known, v1::market::history)
         .with(&["from_ms", "to_ms", "max"]),
-    LEDGER.with(&["queue", "from_ms", "to_ms", "max"]),
+    LEDGER.with(&["queue", "from_ms", "to_ms", "from_interval", "max"]),
     Route::get("configuration", Access::Admin, v1::server::configuration),
     Route::get("health", Access::Anybody, v1::server::health),
     Route::get("time", Access::Anybody, v1::server::time),

@@ -60,8 +60,8 @@ struct Inner {
     marks: Option<Watermarks>,
     /// What is known of jobs, as it will be when all is written.
     lessons: Lessons,
-    /// Intervals that ended, until `pump` returns them.
-    intervals: Vec<Posted>,
+    /// Intervals that ended, with their ticks, if there is a store; until `pump` returns them.
+    intervals: Vec<(Option<u64>, Posted)>,
     /// How many intervals of before are of use to somebody.
     past_intervals: usize,
 }
@@ -123,8 +123,9 @@ impl Books {
     }
 
     /// To be called about once a second, and for a new engine as soon as it is there: gives it
-    /// its accounts, and hands over what was posted. Returns the intervals among that.
-    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<Posted> {
+    /// its accounts, and hands over what was posted. Returns the intervals among that, with their
+    /// ticks if there is a store.
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<(Option<u64>, Posted)> {
         let mut inner = self.inner.lock();
         inner.open();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
@@ -175,6 +176,24 @@ impl Books {
         match &self.inner.lock().store {
             Keeping::Writing(writer, true) => writer.past(),
             _ => None,
+        }
+    }
+
+    /// Whether the store may be read: it is ours, or was.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readable(&self) -> Result<(), String> {
+        match &self.inner.lock().store {
+            Keeping::Writing(_, true) => Ok(()),
+            Keeping::Writing(writer, false) => {
+                let (state, detail) = worded(&writer.status().state);
+                let detail = detail.map_or(String::new(), |detail| format!(", {detail}"));
+                Err(format!("the books are not open yet ({state}{detail})"))
+            }
+            Keeping::Ready(_) => Err("this ResourceManager is not the active one".to_string()),
+            Keeping::Closed(_) => Err("this ResourceManager ends".to_string()),
+            Keeping::Nowhere => Err("there is no store".to_string()),
         }
     }
 
@@ -318,8 +337,10 @@ impl Inner {
             match change_of(&posted.entry) {
                 Some(change) => changes.push(change),
                 None => {
+                    let tick = self.next_tick;
                     if self.interval(&posted, std::mem::take(&mut changes)) {
-                        self.intervals.push(posted);
+                        let tick = (self.next_tick > tick).then_some(tick);
+                        self.intervals.push((tick, posted));
                     }
                 }
             }

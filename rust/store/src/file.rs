@@ -21,6 +21,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -313,26 +314,30 @@ impl FileStore {
         })
     }
 
-    /// Shows `visit` every record of the log until it says that it has enough.
+    /// Shows `visit` every record of the log until it says that it has enough. The lock is held
+    /// to find the end of the log only: up to there nobody changes it, and who writes does not wait
+    /// for who reads.
     fn scan(&mut self, mut visit: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
-        self.locked(|store| {
+        let (file, end) = self.locked(|store| {
             let file = File::open(store.path()).map_err(|e| store.error(e))?;
-            let mut reader = BufReader::new(file);
-            let (mut line, mut number) = (Vec::new(), 0);
-            loop {
-                line.clear();
-                let read = reader.read_until(b'\n', &mut line);
-                if read.map_err(|e| store.error(e))? == 0 {
-                    return Ok(());
-                }
-                number += 1;
-                let record = decode(&line)
-                    .ok_or_else(|| damaged(&store.path(), number, "the checksum does not fit"))?;
-                if !visit(record) {
-                    return Ok(());
-                }
+            let log = store.log.as_ref();
+            Ok((file, log.expect("it was refreshed under this lock").end))
+        })?;
+        let mut reader = BufReader::new(file.take(end));
+        let (mut line, mut number) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            if read.map_err(|e| self.error(e))? == 0 {
+                return Ok(());
             }
-        })
+            number += 1;
+            let record = decode(&line)
+                .ok_or_else(|| damaged(&self.path(), number, "the checksum does not fit"))?;
+            if !visit(record) {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -410,24 +415,32 @@ impl Store for FileStore {
         self.commit(epoch, |book| book.plan_changes(batch), record)
     }
 
-    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError> {
+    fn intervals_between(
+        &mut self,
+        after: u64,
+        times_ms: RangeInclusive<i64>,
+        limit: usize,
+    ) -> Result<Vec<IntervalHead>, StoreError> {
         let mut found = Vec::new();
         let mut epoch = Epoch::default();
+        let wanted = |it: &IntervalHead| it.tick > after && times_ms.contains(&it.at_ms);
         self.scan(|record| {
             match record {
                 Record::TakeOver { epoch: next, .. } => epoch = next,
                 Record::Book(book) => epoch = book.head.epoch,
-                Record::Page(page) => found.extend(page.intervals),
-                Record::Interval(interval, _) => found.push(IntervalHead {
-                    tick: interval.tick,
-                    ticks: interval.ticks,
-                    at_ms: interval.at_ms,
-                    price: interval.price,
-                    epoch,
-                }),
+                Record::Page(page) => found.extend(page.intervals.into_iter().filter(wanted)),
+                Record::Interval(interval, _) => {
+                    let head = IntervalHead {
+                        tick: interval.tick,
+                        ticks: interval.ticks,
+                        at_ms: interval.at_ms,
+                        price: interval.price,
+                        epoch,
+                    };
+                    found.extend(Some(head).filter(wanted));
+                }
                 _ => {}
             }
-            found.retain(|interval| interval.tick > after);
             found.len() < limit
         })?;
         found.truncate(limit);

@@ -15,7 +15,7 @@ use crate::record::{
     Batch, Epoch, GrantRecord, Head, Interval, IntervalHead, LedgerQuery, LedgerRow, Page,
 };
 use crate::sql::check_epoch;
-use crate::{Commit, Store};
+use crate::{Commit, Store, private};
 use line::{Record, VERSION, any_valid, damaged, decode, encode};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -86,8 +86,8 @@ impl FileStore {
         let made = make_folder(&self.folder);
         made.map_err(|error| self.error(error))?;
         let path = self.folder.join("lock");
-        let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).open(path);
+        let mut options = private::options();
+        let file = options.create(true).truncate(false).open(path);
         let file = file.map_err(|error| self.error(error))?;
         let patience = Instant::now() + LOCK_TIMEOUT;
         loop {
@@ -244,7 +244,7 @@ impl FileStore {
     /// Writes a file aside, and puts it in its place when it is on the disk.
     fn put(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let aside = path.with_extension("new");
-        let mut file = File::create(&aside)?;
+        let mut file = private::instead_of(path, &aside)?;
         file.write_all(content)?;
         file.sync_all()?;
         fs::rename(&aside, path)?;
@@ -346,7 +346,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     match folder.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
         _ => File::open(".")?.sync_all(),
@@ -396,6 +396,14 @@ impl Store for FileStore {
             };
             store.append(&record)?;
             follow(store.book(), record)?;
+            let files = ["lock", "ledger.log", "accounts.json", "ledger.torn"];
+            let files = files.map(|name| store.folder.join(name));
+            private::warn_of(
+                [&store.folder]
+                    .into_iter()
+                    .chain(&files)
+                    .map(PathBuf::as_path),
+            );
             Ok(epoch)
         })
     }
@@ -501,7 +509,8 @@ impl Store for FileStore {
                 return Err(StoreError::Refused(Refusal::NotEmpty));
             }
             let aside = store.path().with_extension("filled");
-            let file = File::create(&aside).map_err(|e| store.error(e))?;
+            let file = private::instead_of(&store.path(), &aside);
+            let file = file.map_err(|e| store.error(e))?;
             let mut writer = io::BufWriter::new(file);
             let mut add = |record: &Record| {
                 let line = encode(record);

@@ -14,6 +14,7 @@ mod extract;
 mod file;
 mod import;
 mod migrate;
+mod private;
 mod record;
 mod sql;
 mod writer;

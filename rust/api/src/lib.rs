@@ -10,6 +10,7 @@
 mod accept;
 mod account;
 mod answer;
+mod books;
 mod caller;
 mod clock;
 mod console;
@@ -81,7 +82,8 @@ pub trait Engine {
         None
     }
 
-    /// How the books get on with their store: an object with `state`.
+    /// How the books get on with their store: an object with `state`, and `read`: whether the
+    /// engine's accounts are those of the store, if it has one.
     fn books(&self) -> Value {
         serde_json::json!({"state": "in memory only"})
     }

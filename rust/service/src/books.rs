@@ -237,8 +237,8 @@ impl Books {
         Ok(Changed { answer, stored })
     }
 
-    /// How the books and their store get on.
-    pub fn status(&self) -> Value {
+    /// How the books and their store get on, for whoever uses this engine.
+    pub fn status(&self, engine: &dyn Engine) -> Value {
         let inner = self.inner.lock();
         let mut status = match &inner.store {
             Keeping::Nowhere => json!({"state": "in memory only"}),
@@ -246,11 +246,12 @@ impl Books {
             Keeping::Writing(writer, _) => described(&writer.status()),
             Keeping::Closed(status) => status.clone(),
         };
-        // Reached, but no engine has its accounts yet: changes are refused still.
-        if inner.attached.is_none() && status["state"] == "connected" {
+        // Reached, but the engine has not got its accounts yet: changes are refused still.
+        if inner.attached != Some(engine.id()) && status["state"] == "connected" {
             status["state"] = json!("opening");
         }
         status["lost_intervals"] = json!(inner.lost_intervals);
+        status["read"] = json!(matches!(inner.store, Keeping::Writing(_, true)));
         status
     }
 

@@ -1,7 +1,7 @@
 //! What runs beside the engine in a ResourceManager: the books, which follow the engine's
 //! accounts into a store (`books`), fed by the engine's host (`outbox`), and its answers over HTTP
-//! (`service`), some of them out of the store (`reader`). Decides nothing about slots, runs on threads of its host's that are not the
-//! scheduling thread, and knows neither Java nor sockets.
+//! (`service`), some of them out of the store (`reader`). Decides nothing about slots, runs on
+//! threads of its host's that are not the scheduling thread, and knows neither Java nor sockets.
 #![forbid(unsafe_code)]
 
 mod books;

@@ -115,7 +115,7 @@ impl Service {
             self.api.interval(&marks::interval(tick, &posted));
         }
         self.api.poll(time(engine.now_ms()));
-        self.books.status()
+        self.books.status(engine)
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
@@ -276,7 +276,7 @@ impl heddle_api::Engine for Asked<'_> {
     }
 
     fn books(&self) -> Value {
-        self.service.books.status()
+        self.service.books.status(self.engine)
     }
 }
 

@@ -77,6 +77,23 @@ fn service(folder: &Path, kind: &str, kept: usize) -> Service {
     Service::new(&settings).unwrap()
 }
 
+/// The head and the body of an answer.
+fn served(
+    service: &Service,
+    engine: &Teller,
+    user: &str,
+    route: &str,
+    query: &str,
+) -> (Value, Value) {
+    let head = json!({"method": "GET", "path": format!("/heddle/v1/{route}"), "query": query,
+                      "user": user, "host": "rm"});
+    let answer = service.serve(engine, &head.to_string(), b"", wall_ms());
+    let answer = answer.unwrap();
+    let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
+    let head = serde_json::from_slice(&answer[..end]).unwrap();
+    (head, serde_json::from_slice(&answer[end + 1..]).unwrap())
+}
+
 fn wall_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     since.as_millis() as i64
@@ -196,15 +213,7 @@ impl Site {
     }
 
     fn asked(&self, user: &str, query: &str) -> (u64, Value) {
-        let head = json!({"method": "GET", "path": "/heddle/v1/ledger", "query": query,
-                          "user": user, "host": "rm"});
-        let answer = self
-            .service
-            .serve(&self.engine, &head.to_string(), b"", wall_ms());
-        let answer = answer.unwrap();
-        let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
-        let head: Value = serde_json::from_slice(&answer[..end]).unwrap();
-        let body = serde_json::from_slice(&answer[end + 1..]).unwrap();
+        let (head, body) = served(&self.service, &self.engine, user, "ledger", query);
         (head["status"].as_u64().unwrap(), body)
     }
 
@@ -369,4 +378,46 @@ fn what_is_remembered_is_told_without_the_store() {
         let rows = page["rows"].as_array().map(Vec::len);
         assert_eq!((status, rows), (200, Some(all.len())), "{kind}: {page}");
     }
+}
+
+#[test]
+fn a_store_that_is_not_reached_hides_the_cluster_for_a_moment_only() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nowhere that anything could be made.
+    fs::write(folder.path().join("stored"), "").unwrap();
+    let service = service(folder.path(), "sqlite", 5);
+    let engine = Teller {
+        id: 1,
+        outbox: Mutex::default(),
+    };
+    let ask = |route: &str| served(&service, &engine, "root", route, "");
+    for route in ["price/history", "ledger"] {
+        let (head, body) = ask(route);
+        assert_eq!(head["status"], 503, "{body}");
+        assert!(body.to_string().contains("being opened"), "{body}");
+        let retry = json!(["Retry-After", "1"]);
+        assert!(
+            head["headers"].as_array().unwrap().contains(&retry),
+            "{head}"
+        );
+    }
+    assert_eq!(ask("time").0["status"], 200);
+    service.activate("rm", wall_ms());
+    let end = Instant::now() + PATIENCE;
+    while service.pump(&engine, wall_ms())["state"] != "unreachable" {
+        assert!(Instant::now() < end, "it cannot be reached");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (head, body) = ask("price/history");
+    assert_eq!(head["status"], 200, "{body}");
+    let said = json!(["Heddle-Books", "unreachable; not read since the start"]);
+    assert!(
+        head["headers"].as_array().unwrap().contains(&said),
+        "{head}"
+    );
+    // Here nothing is remembered, so that all of the ledger would be the store's.
+    let (head, body) = ask("ledger");
+    assert_eq!(head["status"], 503, "{body}");
+    let what = body["error"]["what"].as_str().unwrap();
+    assert!(what.contains("not open yet (unreachable, since"), "{what}");
 }

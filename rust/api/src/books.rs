@@ -1,9 +1,9 @@
-//! Whether accounts can be shown yet. Between the start of a ResourceManager and the moment at which
-//! its store was read, the engine has the accounts of its configuration: opening budgets, and none
-//! of the queues that only the store has. For the usual second that takes, no answer is better than
-//! that one. But whoever watches an outage must see the cluster, so once an attempt to reach the
-//! store has failed, the engine's state is shown, and a header says what it is. Changes are refused
-//! by the host until the books are open.
+//! Whether accounts can be shown yet. Between the start of a ResourceManager and the moment at
+//! which its store was read, the engine has the accounts of its configuration: opening budgets, and
+//! none of the queues that only the store has. For the usual second that takes, no answer is better
+//! than that one. But whoever watches an outage must see the cluster, so once an attempt to reach
+//! the store has failed, the engine's state is shown, and a header says what it is. Changes are
+//! refused by the host until the books are open.
 
 use crate::Engine;
 use crate::answer::{Failure, Reply};

@@ -118,10 +118,10 @@ async function round() {
 async function askHistory() {
   const nowMs = seen.queues?.now_ms ?? client.serverNow();
   const from = intervals.length ? intervals[intervals.length - 1].at + 1 : nowMs - SPAN_MS;
-  const [prices, ledger] = await Promise.all([
-    client.get(`price/history?from_ms=${Math.max(0, from)}`),
-    client.get(`ledger?max=10000&from_ms=${Math.max(0, from)}`),
-  ]);
+  const prices = await client.get(`price/history?from_ms=${Math.max(0, from)}`);
+  if (!prices.intervals.length) return;
+  // Not of before: that would be asked of the store, and has no prices here.
+  const ledger = await client.get(`ledger?max=10000&from_ms=${prices.intervals[0].at_ms}`);
   const fresh = new Map(prices.intervals.map((each) => [each.at_ms, {
     at: each.at_ms, price: Number(each.price), rows: new Map(),
   }]));

@@ -39,6 +39,24 @@ pub(crate) struct Interval {
     pub(crate) price_micro: i64,
     /// Every account's.
     pub(crate) rows: Vec<Row>,
+    /// Its number; 0 until it has one.
+    #[serde(default, rename = "interval")]
+    pub(crate) number: u64,
+    /// How many it stands for, which end with it.
+    #[serde(default = "one", rename = "intervals")]
+    pub(crate) stands_for: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Interval {
+    /// The number of the first that it stands for.
+    pub(crate) fn first(&self) -> u64 {
+        self.number
+            .saturating_sub(self.stands_for.saturating_sub(1))
+    }
 }
 
 /// The last intervals, the oldest first.
@@ -51,6 +69,12 @@ pub(crate) struct History {
     forgotten: bool,
     /// Nobody told of what was oldest.
     late: bool,
+    /// The number after the last that was told of; 0 before the first.
+    next: u64,
+    /// An interval ended no later than one before it: times do not tell which came first.
+    clock_fell: bool,
+    /// Nobody said that what was before the first ended before it.
+    unordered: bool,
 }
 
 impl History {
@@ -62,6 +86,9 @@ impl History {
             rows: 0,
             forgotten: false,
             late: false,
+            next: 0,
+            clock_fell: false,
+            unordered: false,
         }
     }
 
@@ -72,13 +99,23 @@ impl History {
     /// It cannot be read, or is not later than the last. Then nothing is added: a host that tells
     /// of an interval again after a failure adds nothing twice.
     pub(crate) fn add(&mut self, closed: &Value) -> Result<(), String> {
-        let interval = read(closed)?;
+        let mut interval = read(closed)?;
         let last_ms = self.intervals.back().map(|last| last.at_ms);
+        let follows = interval.number >= self.next.max(1);
+        if follows {
+            // Also if it is left out here: then there is a gap, which the store has not.
+            self.next = interval.number + 1;
+            self.clock_fell |= last_ms.is_some_and(|last_ms| interval.at_ms <= last_ms);
+        }
         if last_ms.is_some_and(|last_ms| interval.at_ms <= last_ms) {
             let (at, last) = (interval.at_ms, last_ms.unwrap_or(0));
             return Err(format!(
                 "an interval of {at} ms does not follow the one of {last} ms"
             ));
+        }
+        if !follows {
+            interval.number = self.next.max(1);
+            self.next = interval.number + 1;
         }
         self.rows += interval.rows.len();
         self.intervals.push_back(Arc::new(interval));
@@ -98,10 +135,19 @@ impl History {
     /// as a clock was set back: `add` would refuse what comes now, or those after them.
     pub(crate) fn restore(&mut self, past: &[Value], whole: bool, now_ms: u64) -> usize {
         let mut faulty = 0;
-        let mut told = past.iter().rev();
+        // Where the host gives no numbers: those before what follows.
+        let end = match self.intervals.front() {
+            Some(next) => next.first(),
+            None => past.len() as u64 + 1,
+        };
+        if self.next == 0 && (whole || !past.is_empty()) {
+            let last = past.last().and_then(|last| last["interval"].as_u64());
+            self.next = last.map_or(end, |last| last.saturating_add(1));
+        }
+        let mut told = past.iter().rev().zip(1..);
         // What was forgotten already came after all of them.
         while !self.forgotten
-            && let Some(closed) = told.next()
+            && let Some((closed, back)) = told.next()
         {
             let next_ms = self.intervals.front().map(|next| next.at_ms);
             let fits = |it: &Interval| match next_ms {
@@ -109,10 +155,13 @@ impl History {
                 None => it.at_ms <= now_ms,
             };
             let interval = read(closed).ok().filter(fits);
-            let Some(interval) = interval else {
+            let Some(mut interval) = interval else {
                 faulty += 1;
                 continue;
             };
+            if interval.number == 0 {
+                interval.number = end.saturating_sub(back);
+            }
             let rows = self.rows + interval.rows.len();
             self.forgotten = self.intervals.len() >= self.intervals_max || rows > ROWS_MAX;
             if !self.forgotten {
@@ -121,6 +170,7 @@ impl History {
             }
         }
         self.late = !whole || faulty > 0;
+        self.clock_fell |= faulty > 0;
         faulty
     }
 
@@ -136,9 +186,40 @@ impl History {
             .collect()
     }
 
+    /// The number from which on all intervals that were told of are here, and whether all that
+    /// ended at `from_ms` or later are among those. `u64::MAX` if nobody told of any.
+    pub(crate) fn whole_from(&self, from_ms: u64) -> (u64, bool) {
+        if self.next == 0 {
+            return (u64::MAX, false);
+        }
+        let (mut first, mut since_ms) = (self.next, u64::MAX);
+        for interval in self.intervals.iter().rev() {
+            if interval.number + 1 != first {
+                break;
+            }
+            (first, since_ms) = (interval.first(), interval.at_ms);
+        }
+        let ordered = !self.clock_fell && !self.unordered;
+        let covers = first <= 1 || (ordered && from_ms >= since_ms);
+        (first, covers)
+    }
+
+    /// First and last number of several that are told of as one, if `number` is among them and not
+    /// the first.
+    pub(crate) fn cut(&self, number: u64) -> Option<(u64, u64)> {
+        let mut cut = self.intervals.iter().map(|it| (it.first(), it.number));
+        cut.find(|(first, last)| *first < number && number <= *last)
+    }
+
     /// There were intervals before, which nobody tells of here, or `restore` will.
     pub(crate) fn begins_late(&mut self) {
         self.late = true;
+        self.unordered = true;
+    }
+
+    /// All that was before what `restore` added ended before it.
+    pub(crate) fn begins_in_order(&mut self) {
+        self.unordered = false;
     }
 
     /// Whether everything since the start, or since `from_ms`, is still here.
@@ -148,7 +229,12 @@ impl History {
     }
 }
 
-fn read(closed: &Value) -> Result<Interval, String> {
+/// An interval as hosts tell it.
+///
+/// # Errors
+///
+/// It is none.
+pub(crate) fn read(closed: &Value) -> Result<Interval, String> {
     Interval::deserialize(closed).map_err(|error| format!("an interval cannot be read: {error}"))
 }
 

@@ -10,12 +10,14 @@
 mod accept;
 mod account;
 mod answer;
+mod books;
 mod caller;
 mod clock;
 mod console;
 mod credit;
 mod history;
 mod names;
+mod older;
 mod published;
 mod route;
 mod settings;
@@ -24,6 +26,7 @@ mod v1;
 
 pub use answer::Answer;
 pub use names::JobName;
+pub use older::{Older, Wanted};
 pub use route::{RouteInfo, routes};
 pub use submission::{Submitted, Taken};
 pub use v1::OPENAPI;
@@ -69,7 +72,18 @@ pub trait Engine {
     /// remembers it also where nothing changes.
     fn accepted(&self, _signature: &Watermarks) {}
 
-    /// How the books get on with their store: an object with `state`.
+    /// A page of the ledger of before what is remembered; none where nothing is stored. May wait
+    /// for a disk.
+    ///
+    /// # Errors
+    ///
+    /// Why the store cannot be read now.
+    fn older(&self, _wanted: &Wanted) -> Option<Result<Older, String>> {
+        None
+    }
+
+    /// How the books get on with their store: an object with `state`, and `read`: whether the
+    /// engine's accounts are those of the store, if it has one.
     fn books(&self) -> Value {
         serde_json::json!({"state": "in memory only"})
     }
@@ -216,6 +230,8 @@ impl Service {
     /// An allocation interval ended: `{"at_ms": ms since 1970, "price_micro", "rows": [{"queue",
     /// "rate_micro", "quota": [..], "used_slot_ms": [..], "income_micro", "debit_micro",
     /// "balance_micro"}]}`. One that cannot be read or does not follow is logged and left out.
+    /// A host with a store adds `interval`, its number there, and `intervals`, if it stands for
+    /// several that end with it.
     pub fn interval(&self, closed: &Value) {
         if let Err(problem) = self.history.lock().add(closed) {
             log::warn!("history of prices: {problem}");
@@ -226,6 +242,12 @@ impl Service {
     /// be answered in full.
     pub fn history_begins_late(&self) {
         self.history.lock().begins_late();
+    }
+
+    /// All that was before what `restore_history` told of ended before it. Else a store is asked
+    /// for whatever may have ended in the time that somebody asks for.
+    pub fn history_begins_in_order(&self) {
+        self.history.lock().begins_in_order();
     }
 
     /// How many intervals are remembered at the most.

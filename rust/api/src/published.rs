@@ -13,7 +13,7 @@ mod xml;
 use crate::account::{self, Account, Accounts};
 use crate::answer::{Failure, Reply, XML};
 use crate::caller::{Identity, audit};
-use crate::{Engine, Request, Service};
+use crate::{Engine, Request, Service, books};
 use heddle_auth::Refusal;
 use heddle_auth::gate::Interface;
 use heddle_auth::query::{Parameters, QUERY_BYTES_MAX};
@@ -81,13 +81,21 @@ impl Exchange<'_> {
         if account::changes(&command) && self.request.method == "HEAD" {
             return Err(wrong_method());
         }
+        let of_accounts = !matches!(command, Command::Time);
+        if of_accounts {
+            books::open(self.engine)?;
+        }
         if command.need() != Need::Nothing {
             let interface = Interface::Published;
             self.service
                 .identify(interface, self.engine, self.request, &mut self.who)?;
             self.who.may(command.need())?;
         }
-        self.carry_out(&command)
+        let reply = self.carry_out(&command)?;
+        Ok(match of_accounts {
+            true => books::marked(self.engine, reply),
+            false => reply,
+        })
     }
 
     fn carry_out(&self, command: &Command) -> Result<Reply, Failure> {

@@ -3,7 +3,7 @@
 
 use crate::answer::{CSV, Failure, JSON, Reply};
 use crate::caller::{Identity, audit};
-use crate::{BODY_BYTES_MAX, Engine, Request, Service, accept, account, console, v1};
+use crate::{BODY_BYTES_MAX, Engine, Request, Service, accept, account, books, console, v1};
 use heddle_auth::Refusal;
 use heddle_auth::gate::{Interface, PATH_BYTES_MAX};
 use heddle_auth::query::{Parameters, QUERY_BYTES_MAX};
@@ -38,6 +38,8 @@ pub(crate) struct Route {
     /// Names of parameters in the query; others are refused.
     parameters: &'static [&'static str],
     types: &'static [&'static str],
+    /// Whether it shows or changes accounts, or what follows from them.
+    accounts: bool,
     handle: fn(&mut Exchange<'_>) -> Result<Reply, Failure>,
 }
 
@@ -49,7 +51,16 @@ impl Route {
             access,
             parameters: &[],
             types: &[JSON],
+            accounts: false,
             handle,
+        }
+    }
+
+    /// One that shows accounts, or what follows from them.
+    const fn of_accounts(path: &'static str, access: Access, handle: Handler) -> Route {
+        Route {
+            accounts: true,
+            ..Route::get(path, access, handle)
         }
     }
 
@@ -61,7 +72,7 @@ impl Route {
     ) -> Route {
         Route {
             method,
-            ..Route::get(path, access, to)
+            ..Route::of_accounts(path, access, to)
         }
     }
 
@@ -82,14 +93,14 @@ type Handler = fn(&mut Exchange<'_>) -> Result<Reply, Failure>;
 
 const LEDGER: Route = Route {
     types: &[JSON, CSV],
-    ..Route::get("ledger", Access::Known, v1::market::ledger)
+    ..Route::of_accounts("ledger", Access::Known, v1::market::ledger)
 };
 
 /// All of them. The description in `openapi.json` has the same, and a test compares the two.
 const ROUTES: &[Route] = &[
-    Route::get("queues", Access::Known, v1::queues::list),
+    Route::of_accounts("queues", Access::Known, v1::queues::list),
     Route::change("POST", "queues", Access::Admin, v1::queues::add),
-    Route::get("queues/{queue}", Access::Queue, v1::queues::one),
+    Route::of_accounts("queues/{queue}", Access::Queue, v1::queues::one),
     Route::change(
         "DELETE",
         "queues/{queue}",
@@ -103,15 +114,16 @@ const ROUTES: &[Route] = &[
         Access::Admin,
         v1::queues::add_budget,
     ),
-    Route::get("queues/{queue}/advice", Access::Queue, v1::advice::advice).with(&["slots", "pool"]),
+    Route::of_accounts("queues/{queue}/advice", Access::Queue, v1::advice::advice)
+        .with(&["slots", "pool"]),
     Route::get("jobs", Access::Known, v1::jobs::list).with(&["from", "max"]),
     Route::get("jobs/{id}", Access::Known, v1::jobs::one),
     Route::get("explain/{job}", Access::Known, v1::jobs::explain),
-    Route::get("shares", Access::Known, v1::market::shares),
-    Route::get("price", Access::Anybody, v1::market::price),
-    Route::get("price/history", Access::Known, v1::market::history)
+    Route::of_accounts("shares", Access::Known, v1::market::shares),
+    Route::of_accounts("price", Access::Anybody, v1::market::price),
+    Route::of_accounts("price/history", Access::Known, v1::market::history)
         .with(&["from_ms", "to_ms", "max"]),
-    LEDGER.with(&["queue", "from_ms", "to_ms", "max"]),
+    LEDGER.with(&["queue", "from_ms", "to_ms", "from_interval", "max"]),
     Route::get("configuration", Access::Admin, v1::server::configuration),
     Route::get("health", Access::Anybody, v1::server::health),
     Route::get("time", Access::Anybody, v1::server::time),
@@ -368,6 +380,10 @@ impl Exchange<'_> {
             }
             _ => return Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
         }
+        // Before the signature, which counts once: the same request is good in a moment.
+        if route.accounts {
+            books::open(self.engine)?;
+        }
         if route.access != Access::Anybody {
             self.service
                 .identify(Interface::Json, self.engine, self.request, &mut self.who)?;
@@ -382,7 +398,11 @@ impl Exchange<'_> {
                 self.who.may(Need::Queue(&queue))?;
             }
         }
-        (route.handle)(self)
+        let reply = (route.handle)(self)?;
+        Ok(match route.accounts {
+            true => books::marked(self.engine, reply),
+            false => reply,
+        })
     }
 
     /// A whole number in the query.

@@ -60,8 +60,8 @@ struct Inner {
     marks: Option<Watermarks>,
     /// What is known of jobs, as it will be when all is written.
     lessons: Lessons,
-    /// Intervals that ended, until `pump` returns them.
-    intervals: Vec<Posted>,
+    /// Intervals that ended, with their ticks, if there is a store; until `pump` returns them.
+    intervals: Vec<(Option<u64>, Posted)>,
     /// How many intervals of before are of use to somebody.
     past_intervals: usize,
 }
@@ -123,8 +123,9 @@ impl Books {
     }
 
     /// To be called about once a second, and for a new engine as soon as it is there: gives it
-    /// its accounts, and hands over what was posted. Returns the intervals among that.
-    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<Posted> {
+    /// its accounts, and hands over what was posted. Returns the intervals among that, with their
+    /// ticks if there is a store.
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<(Option<u64>, Posted)> {
         let mut inner = self.inner.lock();
         inner.open();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
@@ -178,6 +179,24 @@ impl Books {
         }
     }
 
+    /// Whether the store may be read: it is ours, or was.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readable(&self) -> Result<(), String> {
+        match &self.inner.lock().store {
+            Keeping::Writing(_, true) => Ok(()),
+            Keeping::Writing(writer, false) => {
+                let (state, detail) = worded(&writer.status().state);
+                let detail = detail.map_or(String::new(), |detail| format!(", {detail}"));
+                Err(format!("the books are not open yet ({state}{detail})"))
+            }
+            Keeping::Ready(_) => Err("this ResourceManager is not the active one".to_string()),
+            Keeping::Closed(_) => Err("this ResourceManager ends".to_string()),
+            Keeping::Nowhere => Err("there is no store".to_string()),
+        }
+    }
+
     /// Keeps `marks` of a request that changed nothing, with the next `pump`: pages that poll must
     /// not have the disk written to for each of their questions.
     pub fn note(&self, marks: Vec<Change>) {
@@ -218,8 +237,8 @@ impl Books {
         Ok(Changed { answer, stored })
     }
 
-    /// How the books and their store get on.
-    pub fn status(&self) -> Value {
+    /// How the books and their store get on, for whoever uses this engine.
+    pub fn status(&self, engine: &dyn Engine) -> Value {
         let inner = self.inner.lock();
         let mut status = match &inner.store {
             Keeping::Nowhere => json!({"state": "in memory only"}),
@@ -227,11 +246,12 @@ impl Books {
             Keeping::Writing(writer, _) => described(&writer.status()),
             Keeping::Closed(status) => status.clone(),
         };
-        // Reached, but no engine has its accounts yet: changes are refused still.
-        if inner.attached.is_none() && status["state"] == "connected" {
+        // Reached, but the engine has not got its accounts yet: changes are refused still.
+        if inner.attached != Some(engine.id()) && status["state"] == "connected" {
             status["state"] = json!("opening");
         }
         status["lost_intervals"] = json!(inner.lost_intervals);
+        status["read"] = json!(matches!(inner.store, Keeping::Writing(_, true)));
         status
     }
 
@@ -318,8 +338,10 @@ impl Inner {
             match change_of(&posted.entry) {
                 Some(change) => changes.push(change),
                 None => {
+                    let tick = self.next_tick;
                     if self.interval(&posted, std::mem::take(&mut changes)) {
-                        self.intervals.push(posted);
+                        let tick = (self.next_tick > tick).then_some(tick);
+                        self.intervals.push((tick, posted));
                     }
                 }
             }

@@ -1,13 +1,14 @@
 //! What runs beside the engine in a ResourceManager: the books, which follow the engine's
 //! accounts into a store (`books`), fed by the engine's host (`outbox`), and its answers over HTTP
-//! (`service`). Decides nothing about slots, runs on threads of its host's that are not the
-//! scheduling thread, and knows neither Java nor sockets.
+//! (`service`), some of them out of the store (`reader`). Decides nothing about slots, runs on
+//! threads of its host's that are not the scheduling thread, and knows neither Java nor sockets.
 #![forbid(unsafe_code)]
 
 mod books;
 mod lessons;
 mod marks;
 mod outbox;
+mod reader;
 mod service;
 mod settings;
 

@@ -4,7 +4,7 @@
 use crate::outbox::Posted;
 use heddle_auth::replay::Watermarks;
 use heddle_core::share::dynamic_priority::ledger::{Charged, Entry};
-use heddle_store::{Book, Change, NONCES_MAX, Past};
+use heddle_store::{Book, Change, Interval, NONCES_MAX, Past};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -115,19 +115,29 @@ pub(crate) fn of_book(book: &Book) -> Watermarks {
     marks
 }
 
-/// An interval as `heddle_api::Service::interval` takes it.
-pub(crate) fn interval(posted: &Posted) -> Value {
+/// An interval as `heddle_api::Service::interval` takes it, with its tick if it is in the books.
+pub(crate) fn interval(tick: Option<u64>, posted: &Posted) -> Value {
     let Entry::Interval { at_ms, price, rows } = &posted.entry else {
         return Value::Null;
     };
-    told(posted.epoch_ms + at_ms, price.micro(), rows)
+    let mut told = told(posted.epoch_ms + at_ms, price.micro(), rows);
+    if let Some(tick) = tick {
+        told["interval"] = json!(tick);
+    }
+    told
 }
 
 /// The intervals that a store had, each as `heddle_api::Service::interval` takes it.
 pub(crate) fn past(past: &Past) -> Vec<Value> {
-    let intervals = past.intervals.iter();
-    let told = intervals.map(|it| told(it.at_ms, it.price.micro(), &it.rows));
-    told.collect()
+    past.intervals.iter().map(stored).collect()
+}
+
+/// One of a store, as `heddle_api::Service::interval` takes it.
+pub(crate) fn stored(interval: &Interval) -> Value {
+    let mut told = told(interval.at_ms, interval.price.micro(), &interval.rows);
+    told["interval"] = json!(interval.tick);
+    told["intervals"] = json!(interval.ticks);
+    told
 }
 
 fn told(at_ms: i64, price_micro: i64, rows: &[Charged]) -> Value {

@@ -5,8 +5,9 @@
 use crate::Engine;
 use crate::books::Books;
 use crate::marks;
+use crate::reader::Reader;
 use crate::settings::Settings;
-use heddle_api::{Answer, JobName, Request, Submitted};
+use heddle_api::{Answer, JobName, Older, Request, Submitted, Wanted};
 use heddle_auth::job::Submission;
 use heddle_auth::replay::Watermarks;
 use heddle_auth::time::Now;
@@ -31,6 +32,8 @@ const REPORTS_MAX: usize = 64;
 pub struct Service {
     api: heddle_api::Service,
     books: Books,
+    /// None: nothing is stored.
+    reader: Option<Reader>,
     reports: Mutex<Reports>,
 }
 
@@ -76,8 +79,12 @@ impl Service {
     pub fn new(settings: &Value) -> Result<Service, String> {
         let settings = Settings::read(settings)?;
         let api = heddle_api::Service::new(&settings.api, settings.started_ms)?;
+        let (write, read) = settings.store.map_or((None, None), |stores| {
+            (Some(stores.write), Some(Reader::new(stores.read)))
+        });
         Ok(Service {
-            books: Books::new(settings.store, api.history_intervals()),
+            books: Books::new(write, api.history_intervals()),
+            reader: read,
             api,
             reports: Mutex::default(),
         })
@@ -100,12 +107,15 @@ impl Service {
         if let Some(past) = self.books.past() {
             let told = marks::past(&past);
             self.api.restore_history(&told, past.whole, time(now_ms));
+            if past.ordered {
+                self.api.history_begins_in_order();
+            }
         }
-        for posted in self.books.pump(engine, now_ms) {
-            self.api.interval(&marks::interval(&posted));
+        for (tick, posted) in self.books.pump(engine, now_ms) {
+            self.api.interval(&marks::interval(tick, &posted));
         }
         self.api.poll(time(engine.now_ms()));
-        self.books.status()
+        self.books.status(engine)
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
@@ -259,8 +269,14 @@ impl heddle_api::Engine for Asked<'_> {
         self.added.borrow_mut().extend(marks::changes(signature));
     }
 
+    fn older(&self, wanted: &Wanted) -> Option<Result<Older, String>> {
+        let reader = self.service.reader.as_ref()?;
+        let readable = self.service.books.readable();
+        Some(readable.and_then(|()| reader.page(wanted)))
+    }
+
     fn books(&self) -> Value {
-        self.service.books.status()
+        self.service.books.status(self.engine)
     }
 }
 

@@ -13,9 +13,15 @@ pub(crate) struct Settings {
     /// Section `api`, for whom it concerns.
     pub(crate) api: Value,
     /// None: budgets last as long as the engine.
-    pub(crate) store: Option<Box<dyn Store>>,
+    pub(crate) store: Option<Stores>,
     /// When the ResourceManager started, in milliseconds since 1970.
     pub(crate) started_ms: u64,
+}
+
+/// One place, twice, so that who reads keeps nobody from writing.
+pub(crate) struct Stores {
+    pub(crate) write: Box<dyn Store>,
+    pub(crate) read: Box<dyn Store>,
 }
 
 impl Settings {
@@ -32,7 +38,7 @@ impl Settings {
 }
 
 /// `"store": "PLACE"`, or `{"place": .., "password_file": ..}`.
-fn read_store(store: &Value) -> Result<Box<dyn Store>, String> {
+fn read_store(store: &Value) -> Result<Stores, String> {
     let short = store.as_str().map(|place| json!({ "place": place }));
     let mut section = Section::new("store", short.as_ref().unwrap_or(store))
         .map_err(|error| error.to_string())?;
@@ -45,8 +51,14 @@ fn read_store(store: &Value) -> Result<Box<dyn Store>, String> {
     let password = file.map(read_password).transpose()?;
     let place = place.to_string();
     section.finish().map_err(|error| error.to_string())?;
-    heddle_store::open(&place, password.as_deref())
-        .map_err(|error| format!("key `store.place`: {error}"))
+    let open = || {
+        heddle_store::open(&place, password.as_deref())
+            .map_err(|error| format!("key `store.place`: {error}"))
+    };
+    Ok(Stores {
+        write: open()?,
+        read: open()?,
+    })
 }
 
 fn read_password(path: &str) -> Result<String, String> {

@@ -15,12 +15,13 @@ use crate::record::{
     Batch, Epoch, GrantRecord, Head, Interval, IntervalHead, LedgerQuery, LedgerRow, Page,
 };
 use crate::sql::check_epoch;
-use crate::{Commit, Store};
+use crate::{Commit, Store, private};
 use line::{Record, VERSION, any_valid, damaged, decode, encode};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -85,8 +86,8 @@ impl FileStore {
         let made = make_folder(&self.folder);
         made.map_err(|error| self.error(error))?;
         let path = self.folder.join("lock");
-        let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).open(path);
+        let mut options = private::options();
+        let file = options.create(true).truncate(false).open(path);
         let file = file.map_err(|error| self.error(error))?;
         let patience = Instant::now() + LOCK_TIMEOUT;
         loop {
@@ -243,7 +244,7 @@ impl FileStore {
     /// Writes a file aside, and puts it in its place when it is on the disk.
     fn put(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let aside = path.with_extension("new");
-        let mut file = File::create(&aside)?;
+        let mut file = private::instead_of(path, &aside)?;
         file.write_all(content)?;
         file.sync_all()?;
         fs::rename(&aside, path)?;
@@ -313,26 +314,30 @@ impl FileStore {
         })
     }
 
-    /// Shows `visit` every record of the log until it says that it has enough.
+    /// Shows `visit` every record of the log until it says that it has enough. The lock is held
+    /// to find the end of the log only: up to there nobody changes it, and who writes does not wait
+    /// for who reads.
     fn scan(&mut self, mut visit: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
-        self.locked(|store| {
+        let (file, end) = self.locked(|store| {
             let file = File::open(store.path()).map_err(|e| store.error(e))?;
-            let mut reader = BufReader::new(file);
-            let (mut line, mut number) = (Vec::new(), 0);
-            loop {
-                line.clear();
-                let read = reader.read_until(b'\n', &mut line);
-                if read.map_err(|e| store.error(e))? == 0 {
-                    return Ok(());
-                }
-                number += 1;
-                let record = decode(&line)
-                    .ok_or_else(|| damaged(&store.path(), number, "the checksum does not fit"))?;
-                if !visit(record) {
-                    return Ok(());
-                }
+            let log = store.log.as_ref();
+            Ok((file, log.expect("it was refreshed under this lock").end))
+        })?;
+        let mut reader = BufReader::new(file.take(end));
+        let (mut line, mut number) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            if read.map_err(|e| self.error(e))? == 0 {
+                return Ok(());
             }
-        })
+            number += 1;
+            let record = decode(&line)
+                .ok_or_else(|| damaged(&self.path(), number, "the checksum does not fit"))?;
+            if !visit(record) {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -341,7 +346,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     match folder.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
         _ => File::open(".")?.sync_all(),
@@ -391,6 +396,14 @@ impl Store for FileStore {
             };
             store.append(&record)?;
             follow(store.book(), record)?;
+            let files = ["lock", "ledger.log", "accounts.json", "ledger.torn"];
+            let files = files.map(|name| store.folder.join(name));
+            private::warn_of(
+                [&store.folder]
+                    .into_iter()
+                    .chain(&files)
+                    .map(PathBuf::as_path),
+            );
             Ok(epoch)
         })
     }
@@ -410,24 +423,32 @@ impl Store for FileStore {
         self.commit(epoch, |book| book.plan_changes(batch), record)
     }
 
-    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError> {
+    fn intervals_between(
+        &mut self,
+        after: u64,
+        times_ms: RangeInclusive<i64>,
+        limit: usize,
+    ) -> Result<Vec<IntervalHead>, StoreError> {
         let mut found = Vec::new();
         let mut epoch = Epoch::default();
+        let wanted = |it: &IntervalHead| it.tick > after && times_ms.contains(&it.at_ms);
         self.scan(|record| {
             match record {
                 Record::TakeOver { epoch: next, .. } => epoch = next,
                 Record::Book(book) => epoch = book.head.epoch,
-                Record::Page(page) => found.extend(page.intervals),
-                Record::Interval(interval, _) => found.push(IntervalHead {
-                    tick: interval.tick,
-                    ticks: interval.ticks,
-                    at_ms: interval.at_ms,
-                    price: interval.price,
-                    epoch,
-                }),
+                Record::Page(page) => found.extend(page.intervals.into_iter().filter(wanted)),
+                Record::Interval(interval, _) => {
+                    let head = IntervalHead {
+                        tick: interval.tick,
+                        ticks: interval.ticks,
+                        at_ms: interval.at_ms,
+                        price: interval.price,
+                        epoch,
+                    };
+                    found.extend(Some(head).filter(wanted));
+                }
                 _ => {}
             }
-            found.retain(|interval| interval.tick > after);
             found.len() < limit
         })?;
         found.truncate(limit);
@@ -488,7 +509,8 @@ impl Store for FileStore {
                 return Err(StoreError::Refused(Refusal::NotEmpty));
             }
             let aside = store.path().with_extension("filled");
-            let file = File::create(&aside).map_err(|e| store.error(e))?;
+            let file = private::instead_of(&store.path(), &aside);
+            let file = file.map_err(|e| store.error(e))?;
             let mut writer = io::BufWriter::new(file);
             let mut add = |record: &Record| {
                 let line = encode(record);

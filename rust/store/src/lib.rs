@@ -10,15 +10,18 @@
 
 mod book;
 mod error;
+mod extract;
 mod file;
 mod import;
 mod migrate;
+mod private;
 mod record;
 mod sql;
 mod writer;
 
 pub use book::{Book, LEARNT_MAX, Learnt, NONCES_MAX};
 pub use error::{Refusal, StoreError};
+pub use extract::{Extract, Span, extract};
 pub use import::{Fault, Import, import};
 pub use migrate::{Migrated, migrate};
 pub use record::{
@@ -27,6 +30,7 @@ pub use record::{
 };
 pub use writer::{Lost, NotAccepted, Options, Past, Receipt, State, Status, Writer};
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// The store at `place`: `file:FOLDER`, `sqlite:FILE`, or a URL `postgres://USER@HOST:PORT/NAME`
@@ -91,8 +95,18 @@ pub trait Store: Send {
     /// is.
     fn commit_changes(&mut self, epoch: Epoch, batch: &Batch) -> Result<Commit, StoreError>;
 
+    /// Intervals after that tick that ended in that time, in order of ticks, at most `limit`.
+    fn intervals_between(
+        &mut self,
+        after: u64,
+        times_ms: RangeInclusive<i64>,
+        limit: usize,
+    ) -> Result<Vec<IntervalHead>, StoreError>;
+
     /// Intervals after that tick, oldest first, at most `limit`: the price history.
-    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError>;
+    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError> {
+        self.intervals_between(after, i64::MIN..=i64::MAX, limit)
+    }
 
     /// Rows of the ledger, in order of tick and queue.
     fn ledger(&mut self, query: &LedgerQuery) -> Result<Vec<LedgerRow>, StoreError>;

@@ -17,6 +17,7 @@ use crate::record::{
 };
 use crate::{Commit, Store};
 use read::{read_book, read_grants, read_head, read_intervals, read_ledger};
+use std::ops::RangeInclusive;
 use write::{write_all, write_book, write_head, write_page};
 
 /// Steps from one version of the tables to the next; only ever added to. INTEGER and TEXT stand
@@ -235,9 +236,14 @@ impl<D: Database> Store for SqlStore<D> {
         self.commit(epoch, |book| book.plan_changes(batch))
     }
 
-    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError> {
+    fn intervals_between(
+        &mut self,
+        after: u64,
+        times_ms: RangeInclusive<i64>,
+        limit: usize,
+    ) -> Result<Vec<IntervalHead>, StoreError> {
         self.transaction(false, |store| {
-            read_intervals(&mut store.database, after, limit)
+            read_intervals(&mut store.database, after, times_ms, limit)
         })
     }
 

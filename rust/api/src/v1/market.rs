@@ -1,12 +1,14 @@
-//! The market: shares, the price now and over time (DP-46), and what queues were charged. The
-//! last two are of the intervals that `History` remembers.
+//! The market: shares, the price now and over time (DP-46), and what queues were charged. Prices
+//! are of the intervals that `History` remembers, charges also of those that only a store has.
 
+use crate::Wanted;
 use crate::account::{self, Account, Accounts};
 use crate::answer::{CSV, Failure, Reply};
 use crate::credit;
-use crate::history::{Interval, Row};
+use crate::history::{self, Interval, Row};
 use crate::route::Exchange;
-use heddle_auth::role::Need;
+use heddle_auth::role::{Caller, Need, Role};
+use heddle_core::cluster::user_queue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -107,9 +109,10 @@ pub(crate) fn history(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 }
 
 /// `GET ledger`: what each queue had, used and paid per interval, the oldest first, in JSON or CSV.
-/// Of one queue, or of all that the caller may see.
+/// Of one queue, or of all that the caller may see. What is not remembered is asked of the store.
 pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let page = Page::of(exchange)?;
+    let from = exchange.number("from_interval", 1, i64::MAX as u64)?;
     let queue = match exchange.query.get("queue")? {
         None => None,
         Some(name) => {
@@ -123,29 +126,133 @@ pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         Some(path) => *row.queue == **path,
         None => exchange.who.sees(&row.queue),
     };
-    let (intervals, complete) = page.intervals(exchange);
-    let mut intervals = intervals.iter().peekable();
+    let queues = match &queue {
+        Some(path) => Some(vec![path.clone()]),
+        None => own_queues(exchange.who.known()?),
+    };
+    let found = find(exchange, &page, from.unwrap_or(1), queues)?;
+    let mut intervals = found.intervals.iter().peekable();
     let mut rows: Vec<(&Interval, &Row)> = Vec::new();
     // Whole intervals, so that the next page can begin with the next one.
     while let Some(interval) = intervals.next_if(|_| rows.len() < page.max) {
         let here = interval.rows.iter().filter(|row| wanted(row));
         rows.extend(here.map(|row| (&**interval, row)));
     }
-    let next_ms = intervals.peek().map(|interval| interval.at_ms);
+    let next = intervals.peek().map(|next| (next.number, next.at_ms));
+    let next = next.or(found.next);
     let reply = match exchange.content_type {
         CSV => {
-            let next = next_ms.map(|at_ms| ("X-Heddle-Next-From-Ms", at_ms.to_string()));
             let mut reply = Reply::of(CSV, to_csv(&rows));
-            reply.headers.extend(next);
+            if let Some((number, at_ms)) = next {
+                reply = reply
+                    .with("X-Heddle-Next-From-Ms", at_ms.to_string())
+                    .with("X-Heddle-Next-From-Interval", number.to_string());
+            }
             reply.with("Content-Disposition", "attachment; filename=\"ledger.csv\"")
         }
         _ => Reply::json(&json!({
             "rows": rows.iter().map(|(interval, row)| to_json(interval, row)).collect::<Vec<_>>(),
-            "next_from_ms": next_ms,
-            "complete": complete,
+            "next_from_ms": next.map(|(_, at_ms)| at_ms),
+            "next_from_interval": next.map(|(number, _)| number),
+            "complete": found.complete,
         })),
     };
     Ok(reply.with("Vary", "Accept"))
+}
+
+/// The queues that somebody sees; none if those are all.
+fn own_queues(caller: &Caller) -> Option<Vec<String>> {
+    let own = || std::iter::once(user_queue(&caller.user)).chain(caller.queues.iter().cloned());
+    (caller.role != Role::Admin).then(|| own().collect())
+}
+
+/// Intervals of the ledger, in order.
+struct Found {
+    intervals: Vec<Arc<Interval>>,
+    /// Number and end of the one after them, if it is not among them.
+    next: Option<(u64, u64)>,
+    complete: bool,
+}
+
+/// What is remembered, and before that what the store has, if that was asked for. The two meet
+/// between two intervals: where one of the store stands for several of which the last are
+/// remembered, what the store has of those is told.
+fn find(
+    exchange: &Exchange<'_>,
+    page: &Page,
+    from: u64,
+    queues: Option<Vec<String>>,
+) -> Result<Found, Failure> {
+    let (remembered, cut, (first, covers), complete) = {
+        let history = exchange.service.history.lock();
+        (
+            history.between(page.from_ms, page.to_ms),
+            history.cut(from),
+            history.whole_from(page.from_ms),
+            history.reaches_back_to(page.from_ms),
+        )
+    };
+    let mut found = Found {
+        intervals: Vec::new(),
+        next: None,
+        complete: complete || (from > 1 && from >= first),
+    };
+    let mut after = 0;
+    let mut cut = cut;
+    if !covers && from < first {
+        let wanted = Wanted {
+            from,
+            before: first,
+            from_ms: page.from_ms,
+            to_ms: page.to_ms,
+            queues,
+            rows: page.max,
+        };
+        if let Some(older) = exchange.engine.older(&wanted) {
+            let older = older.map_err(|why| unread(&why))?;
+            (found.next, found.complete) = (older.next, true);
+            cut = older.cut;
+            after = match older.reaches {
+                Some(reaches) => reaches,
+                // Behind what the store has yet there may be more.
+                None if cut.is_none() && found.next.is_none() => {
+                    return Err(unread("it is being brought up to date"));
+                }
+                None => u64::MAX,
+            };
+            for told in &older.intervals {
+                let interval = history::read(told).map_err(|why| unread(&why))?;
+                found.intervals.push(Arc::new(interval));
+            }
+        }
+    }
+    if let Some((first, last)) = cut {
+        return Err(merged(first, last));
+    }
+    if found.next.is_none() {
+        let rest = remembered.into_iter();
+        let rest = rest.filter(|it| it.number >= from && it.number > after);
+        found.intervals.extend(rest);
+    }
+    Ok(found)
+}
+
+fn unread(why: &str) -> Failure {
+    let what = format!("what is not remembered cannot be read from the store now: {why}");
+    let expected = "a store that answers, or a later `from_ms`; try again in a moment";
+    Failure::new(503, what, "store", expected).with("Retry-After", "5")
+}
+
+/// What a page before has told of them one by one would be told again, as a part of the sum.
+fn merged(first: u64, last: u64) -> Failure {
+    let what = format!(
+        "intervals {first} to {last} have become one, as the store was out of reach for long"
+    );
+    let expected = format!(
+        "{first}, without the pages that followed it, or {}",
+        last + 1
+    );
+    Failure::new(409, what, "query, `from_interval`", expected)
 }
 
 fn to_json(interval: &Interval, row: &Row) -> Value {

@@ -8,5 +8,6 @@ mod hostile;
 mod json;
 mod market;
 mod names;
+mod opening;
 mod published;
 mod roles;

@@ -106,6 +106,7 @@ fn the_ledger_in_json() {
             "balance": "84.5", "balance_micro": 84_500_000,
         }],
         "next_from_ms": null,
+        "next_from_interval": null,
         "complete": true,
     });
     assert_eq!(ledger, expected);
@@ -127,6 +128,7 @@ fn the_ledger_in_csv() {
     assert_eq!(header(&page, "Vary"), Some("Accept"));
     let next = (START + 40_000).to_string();
     assert_eq!(header(&page, "X-Heddle-Next-From-Ms"), Some(next.as_str()));
+    assert_eq!(header(&page, "X-Heddle-Next-From-Interval"), Some("2"));
     let head = "at_ms,queue,price,rate,quota_0,quota_1,used_slot_ms_0,used_slot_ms_1,income,\
                 debit,balance\n";
     let at_ms = START + 20_000;
@@ -141,4 +143,31 @@ fn the_ledger_in_csv() {
         "{own}"
     );
     assert_eq!(own.lines().count(), 3);
+}
+
+/// After a failover: intervals 5 to 7 are one, and a client that had 5 from the server before asks
+/// for 6.
+#[test]
+fn a_page_that_begins_inside_of_a_sum_is_refused() {
+    let site = Site::with(&market_config(), &json!({}));
+    let mut one = interval(7);
+    (one["interval"], one["intervals"]) = (json!(7), json!(3));
+    site.service.interval(&one);
+    let ask = |from: u64| {
+        let target = format!("/heddle/v1/ledger?from_interval={from}");
+        site.signed("root", "GET", &target, "")
+    };
+    for from in [6, 7] {
+        let refused = ask(from);
+        assert_eq!(refused.status, 409, "{}", text(&refused));
+        assert!(
+            text(&refused).contains("intervals 5 to 7"),
+            "{}",
+            text(&refused)
+        );
+    }
+    for (from, rows) in [(5, 2), (8, 0)] {
+        let page = json_of(&ask(from));
+        assert_eq!(page["rows"].as_array().map(Vec::len), Some(rows), "{from}");
+    }
 }

@@ -1,6 +1,6 @@
 //! `heddle ledger`: what queues had, used and paid, for chargeback. Follows the server from page
-//! to page; says so when it no longer remembers all that was asked for. Adds nothing up: that is
-//! for whoever reads the table.
+//! to page, through what it remembers and what its store has of before; says so when there is no
+//! store to ask. Adds nothing up: that is for whoever reads the table.
 
 use super::list;
 use crate::failure::{Failure, Kind};
@@ -87,23 +87,27 @@ impl Ledger {
         let as_json = self.server.json || self.format == Format::Json;
         let mut all = Vec::new();
         let mut complete = true;
-        let mut from = self.from;
+        let mut from_interval = None;
         let mut is_first = true;
         let next = loop {
-            let page = client.get("ledger", &self.query(from))?.json;
+            let page = client.get("ledger", &self.query(from_interval))?.json;
             complete &= page["complete"].as_bool().unwrap_or(false);
-            let next = page["next_from_ms"].as_u64();
             match as_json {
                 true => all.extend(list(&page["rows"]).iter().cloned()),
                 false => print(&csv(list(&page["rows"]), is_first)?)?,
             }
             is_first = false;
-            match next {
+            let next_ms = page["next_from_ms"].as_u64();
+            let next = page["next_from_interval"].as_u64();
+            // A server that gives a time and no number cannot be followed.
+            match next.or(next_ms.map(|_| 0)) {
                 None => break None,
-                Some(next) if self.page => break Some(next),
-                Some(next) if from.is_none_or(|from| next > from) => from = Some(next),
+                Some(_) if self.page => break next_ms,
+                Some(next) if next > from_interval.unwrap_or(0) => {
+                    from_interval = Some(next);
+                }
                 Some(next) => {
-                    let what = format!("the page after {next} ms leads back to itself");
+                    let what = format!("the page after interval {next} leads back to itself");
                     let remedy = "a ResourceManager with Heddle";
                     return Err(Failure::new(Kind::Unreachable, what, "ledger", remedy));
                 }
@@ -117,20 +121,23 @@ impl Ledger {
         }
         if !complete {
             eprintln!(
-                "heddle: warning: the server has forgotten the oldest of these intervals; its \
-                 store has them all (api.history_intervals says how many it remembers)"
+                "heddle: warning: the server has forgotten the oldest of these intervals; with a \
+                 store (key `store` of heddle.json) it would have them all"
             );
         }
         Ok(())
     }
 
-    fn query(&self, from: Option<u64>) -> String {
+    fn query(&self, from_interval: Option<u64>) -> String {
         let mut query = format!("max={}", self.max);
         if let Some(queue) = &self.queue {
             query.push_str(&format!("&queue={}", quoted(queue)));
         }
-        if let Some(from) = from {
+        if let Some(from) = self.from {
             query.push_str(&format!("&from_ms={from}"));
+        }
+        if let Some(from) = from_interval {
+            query.push_str(&format!("&from_interval={from}"));
         }
         if let Some(to) = self.to {
             // The server counts both ends; so months that follow each other share no interval.

@@ -128,6 +128,7 @@ fn errors_are_no_better_than_answers() {
 fn pages_that_lead_back_are_not_followed_for_ever() {
     let mut lies = lies();
     (lies["next"], lies["next_from_ms"]) = (json!(5), json!(5));
+    lies["next_from_interval"] = json!(5);
     let url = serving(&lies);
     // Five comes after nothing; then five again.
     let output = run(&url, &["ledger"]);

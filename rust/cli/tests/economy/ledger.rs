@@ -136,22 +136,59 @@ fn a_user_is_charged_for_the_own_queue_only() {
     assert_eq!(one.lines().count(), 4);
 }
 
+/// Three intervals, of which the server remembers two.
 #[test]
-fn what_the_server_has_forgotten_is_said() {
+fn what_the_server_has_forgotten_is_in_its_store() {
     let site = Site::with(&json!({"history_intervals": 2}));
     site.until(60_500);
-    let output = site.run("root", &["ledger"]);
-    assert_eq!(output.status.code(), Some(0));
-    let warning = String::from_utf8_lossy(&output.stderr);
-    assert!(warning.contains("forgotten the oldest"), "{warning}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 5);
+    let all = site.json("root", &["ledger", "--max", "1"]);
+    assert_eq!(
+        (&all["complete"], &all["next_from_ms"]),
+        (&json!(true), &Value::Null)
+    );
+    let rows = all["rows"].as_array().expect("a list");
+    let at = |i: i64, queue: &str| (json!(site.started_ms + 500 + 20_000 * i), json!(queue));
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (row["at_ms"].clone(), row["queue"].clone()))
+        .collect();
+    let expected: Vec<_> = (1..=3)
+        .flat_map(|i| [at(i, "root.alice"), at(i, "root.bob")])
+        .collect();
+    assert_eq!(told, expected);
+    assert_eq!(site.said("root", &["ledger"]).lines().count(), 7);
+    let own = site.said("bob", &["ledger"]);
+    assert!(own.lines().count() == 4 && !own.contains("alice"), "{own}");
+    let first = (site.started_ms + 20_500).to_string();
+    let next = (site.started_ms + 40_500).to_string();
+    let month = site.said("alice", &["ledger", "--from", &first, "--to", &next]);
+    assert_eq!(month.lines().count(), 2, "{month}");
+}
+
+#[test]
+fn a_store_that_is_gone_takes_the_old_ones_along_only() {
+    let site = Site::with(&json!({"history_intervals": 2}));
+    site.until(60_500);
+    fs::rename(site.path("stored"), site.path("gone")).expect("it is there");
+    let refused = site.run("root", &["ledger"]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(told.contains("cannot be read from the store"), "{told}");
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    let from = (site.started_ms + 40_500).to_string();
+    let late = site.said("root", &["ledger", "--from", &from]);
+    assert_eq!(late.lines().count(), 5, "{late}");
+    fs::rename(site.path("gone"), site.path("stored")).expect("it is there");
+    // What failed is told for a second.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    assert_eq!(site.said("root", &["ledger"]).lines().count(), 7);
 }
 
 /// The whole way of an operator: a store is moved, and what was charged is in the new one.
 #[test]
 fn a_store_that_was_moved_has_the_ledger() {
     let site = site();
-    let from = format!("sqlite:{}", site.path("economy").display());
+    let from = format!("sqlite:{}", site.path("stored/economy").display());
     let to = format!("file:{}", site.path("moved").display());
     let output = heddle(&["store", "migrate", &from, &to, "--json"])
         .output()
@@ -178,5 +215,5 @@ fn a_store_that_was_moved_has_the_ledger() {
         .expect("it starts");
     let refused = failed(1, &output);
     assert!(refused.contains("not empty"), "{refused}");
-    assert!(fs::exists(site.path("economy")).expect("it can be looked at"));
+    assert!(fs::exists(site.path("stored/economy")).expect("it can be looked at"));
 }

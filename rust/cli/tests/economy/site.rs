@@ -177,6 +177,7 @@ impl Site {
 
     pub(crate) fn with(api: &Value) -> Site {
         let folder = TempDir::new().expect("a folder");
+        fs::create_dir(folder.path().join("stored")).expect("it is ours");
         let acl = file(&folder.path().join("acl"), ACL, 0o600);
         for line in ACL.lines() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -200,7 +201,7 @@ impl Site {
         });
         let mut settings = json!({
             "api": api,
-            "store": format!("sqlite:{}", folder.path().join("economy").display()),
+            "store": format!("sqlite:{}", folder.path().join("stored/economy").display()),
             "started_ms": started_ms,
         });
         settings["api"]["acl_file"] = json!(acl);

@@ -8,6 +8,7 @@ use crate::record::{
     Account, Epoch, GrantKind, GrantRecord, Head, IntervalHead, LedgerQuery, LedgerRow, Price, Row,
 };
 use heddle_core::share::dynamic_priority::account::{Credits, Totals};
+use std::ops::RangeInclusive;
 
 /// A row that is taken apart column by column.
 struct Columns {
@@ -161,15 +162,23 @@ pub(super) fn read_book<D: Database>(database: &mut D, head: Head) -> Result<Boo
     Ok(book)
 }
 
-/// Heads of intervals after a tick.
+/// Heads of intervals after a tick. There is no index by time: a clock may have been set back, and
+/// a year of intervals is read through in less than a second.
 pub(super) fn read_intervals<D: Database>(
     database: &mut D,
     after: u64,
+    times_ms: RangeInclusive<i64>,
     limit: usize,
 ) -> Result<Vec<IntervalHead>, StoreError> {
     let sql = "SELECT tick, ticks, at_ms, price, epoch FROM intervals WHERE tick > $1 \
-               ORDER BY tick LIMIT $2";
-    let parameters = [after.into(), (limit as u64).into()];
+               AND at_ms >= $2 AND at_ms <= $3 ORDER BY tick LIMIT $4";
+    let (from_ms, to_ms) = times_ms.into_inner();
+    let parameters = [
+        after.into(),
+        from_ms.into(),
+        to_ms.into(),
+        (limit as u64).into(),
+    ];
     query(database, "intervals", sql, &parameters, |row| {
         Ok(IntervalHead {
             tick: row.count()?,

@@ -4,6 +4,7 @@
 
 use super::{Cell, Database, VERSION, VERSIONS};
 use crate::error::StoreError;
+use crate::private;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 use std::fs;
@@ -19,6 +20,8 @@ pub(crate) struct Sqlite {
     connection: Option<Connection>,
     /// Device and inode of the file that the connection is to.
     file: Option<(u64, u64)>,
+    /// Whether it was said who else can read the files.
+    looked: bool,
 }
 
 impl Sqlite {
@@ -28,11 +31,18 @@ impl Sqlite {
             path,
             connection: None,
             file: None,
+            looked: false,
         }
     }
 
     fn connect(&self) -> Result<Connection, StoreError> {
         let wrong = |error| self.error(&error);
+        if !self.path.exists() {
+            // SQLite would make it by the umask; the files beside it have its mode. What keeps us
+            // from it, SQLite says better. One that is there is left alone: closing it would take
+            // away the locks that this process has on it.
+            let _refused = private::options().create_new(true).open(&self.path);
+        }
         let connection = Connection::open(&self.path).map_err(wrong)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(wrong)?;
         // Read before anything is changed, so that a newer file stays as it is.
@@ -48,6 +58,17 @@ impl Sqlite {
             self.migrate(&connection).map_err(wrong)?;
         }
         Ok(connection)
+    }
+
+    /// Says who else can read the files, once, and by who writes only.
+    fn warn(&self) {
+        let beside = |end: &str| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        let files = ["", "-wal", "-shm"].map(beside);
+        private::warn_of(files.iter().map(PathBuf::as_path));
     }
 
     /// Device and inode of the file that is there now.
@@ -155,6 +176,10 @@ impl Database for Sqlite {
         if self.connection.is_none() || !self.path.exists() {
             self.connection = Some(self.connect()?);
             self.file = self.identity();
+        }
+        if writes && !self.looked {
+            self.looked = true;
+            self.warn();
         }
         let sql = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
         self.with(|connection| connection.execute_batch(sql))?;

@@ -3,8 +3,7 @@
 
 use crate::Store;
 use crate::error::StoreError;
-use crate::record::{Interval, IntervalHead, LedgerQuery, LedgerRow};
-use std::iter::Peekable;
+use crate::record::{Interval, IntervalHead, LedgerQuery};
 
 /// The end of what a store keeps of the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +12,8 @@ pub struct Past {
     pub intervals: Vec<Interval>,
     /// Whether there was none before them.
     pub whole: bool,
+    /// Whether all before them ended earlier: else a clock was set back.
+    pub ordered: bool,
 }
 
 /// Reads the intervals up to `last`, at most so many and with at most so many rows, of a store with
@@ -43,35 +44,16 @@ pub(super) fn read(
             continue;
         }
         let heads = store.intervals(after, span)?;
-        let first = heads.first().map_or(1, first_tick);
+        let first = heads.first().map_or(1, IntervalHead::first);
+        let since_ms = heads.first().map_or(i64::MAX, |head| head.at_ms);
+        let later = store.intervals_between(0, since_ms..=i64::MAX, 1)?;
+        let ordered = later.first().map(|head| head.tick) == heads.first().map(|head| head.tick);
         let mut rows = rows.into_iter().peekable();
-        let intervals = heads.iter().map(|head| interval(head, &mut rows));
+        let intervals = heads.iter().map(|head| head.with_rows(&mut rows));
         return Ok(Past {
             intervals: intervals.collect(),
             whole: first <= 1,
+            ordered,
         });
-    }
-}
-
-fn first_tick(head: &IntervalHead) -> u64 {
-    head.tick.saturating_sub(head.ticks.saturating_sub(1))
-}
-
-/// An interval and its rows, the next of those that are in order of ticks.
-fn interval(head: &IntervalHead, rows: &mut Peekable<impl Iterator<Item = LedgerRow>>) -> Interval {
-    let mut own = Vec::new();
-    while let Some(row) = rows.next_if(|row| row.tick <= head.tick) {
-        // Rows of an interval without a head would be a store's fault; they are nobody's.
-        if row.tick == head.tick {
-            own.push(row.row);
-        }
-    }
-    Interval {
-        tick: head.tick,
-        ticks: head.ticks,
-        at_ms: head.at_ms,
-        price: head.price,
-        changes: Vec::new(),
-        rows: own,
     }
 }

@@ -7,6 +7,7 @@ use heddle_store::{
     LedgerRow, Options, Page, Status, Store, StoreError, Writer,
 };
 use oorandom::Rand64;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -88,8 +89,13 @@ impl Store for Faulty {
             .around(|| self.store.commit_changes(epoch, batch))
     }
 
-    fn intervals(&mut self, after: u64, limit: usize) -> Result<Vec<IntervalHead>, StoreError> {
-        self.store.intervals(after, limit)
+    fn intervals_between(
+        &mut self,
+        after: u64,
+        times_ms: RangeInclusive<i64>,
+        limit: usize,
+    ) -> Result<Vec<IntervalHead>, StoreError> {
+        self.store.intervals_between(after, times_ms, limit)
     }
 
     fn ledger(&mut self, query: &LedgerQuery) -> Result<Vec<LedgerRow>, StoreError> {

@@ -1,0 +1,124 @@
+//! Before the store was read: nobody is shown opening budgets, or told that a queue is unknown
+//! which only the store has. And what is shown while it cannot be read.
+
+use crate::common::{Locked, Site, header, json_of, text, v2_header};
+use heddle_api::{Answer, Engine, Request, RouteInfo, routes};
+use serde_json::{Value, json};
+
+/// The engine of a site, with books in some state.
+struct Kept<'a>(&'a Locked, Value);
+
+impl Engine for Kept<'_> {
+    fn request(&self, request: &Value) -> Result<Value, String> {
+        self.0.request(request)
+    }
+
+    fn books(&self) -> Value {
+        self.1.clone()
+    }
+}
+
+fn ask(site: &Site, books: &Value, method: &str, path: &str, body: &str) -> Answer {
+    let header = v2_header("root", method, path, "", body.as_bytes());
+    let request = Request {
+        method,
+        path,
+        authorization: Some(&header),
+        body: body.as_bytes(),
+        ..site.plain()
+    };
+    site.service
+        .answer(&Kept(&site.engine, books.clone()), &request)
+}
+
+/// Routes that answer whatever the books do.
+const ALWAYS: [&str; 7] = [
+    "time",
+    "health",
+    "openapi.json",
+    "configuration",
+    "jobs",
+    "jobs/{id}",
+    "explain/{job}",
+];
+
+#[test]
+fn accounts_are_neither_shown_nor_changed_before_the_books_are_open() {
+    let site = Site::market();
+    let (always, of_accounts): (Vec<_>, Vec<_>) =
+        routes().partition(|route| ALWAYS.contains(&route.path));
+    assert_eq!(always.len(), ALWAYS.len());
+    let asked = |state: &str, route: &RouteInfo| {
+        let path = route.path.replace("{queue}", "root.alice");
+        let path = path.replace("{id}", "1").replace("{job}", "1");
+        let body = match route.method {
+            "PUT" | "POST" => "{}",
+            _ => "",
+        };
+        let books = json!({"state": state, "read": false});
+        let path = format!("/heddle/v1/{path}");
+        let answer = ask(&site, &books, route.method, &path, body);
+        let note = format!("{state}, {} {path}: {}", route.method, text(&answer));
+        (answer, note)
+    };
+    for state in ["opening", "standby"] {
+        for route in &of_accounts {
+            let (answer, note) = asked(state, route);
+            assert_eq!(answer.status, 503, "{note}");
+            let told = text(&answer);
+            assert!(told.contains("the books are being opened"), "{note}");
+            assert_eq!(header(&answer, "Retry-After"), Some("1"), "{note}");
+        }
+    }
+    let used = site.service.export_watermarks().users;
+    assert!(used.is_empty(), "no signature is used up");
+    for route in &always {
+        let (answer, note) = asked("opening", route);
+        assert_ne!(answer.status, 503, "{note}");
+    }
+    assert_eq!(site.budget_micro("root.alice"), Some(100_000_000));
+}
+
+#[test]
+fn the_published_interface_waits_too_but_tells_the_time() {
+    let site = Site::market();
+    let engine = Kept(&site.engine, json!({"state": "opening"}));
+    let published = |query: &'static str| {
+        let request = Request {
+            path: "/scheduler",
+            query,
+            ..site.plain()
+        };
+        site.service.answer(&engine, &request)
+    };
+    assert_eq!(published("time").status, 200);
+    for query in ["price", "infos", "info=alice", "setSpending=1&queue=alice"] {
+        let answer = published(query);
+        assert_eq!(answer.status, 503, "{query}: {}", text(&answer));
+        assert_eq!(header(&answer, "Retry-After"), Some("1"), "{query}");
+    }
+}
+
+#[test]
+fn during_an_outage_the_state_is_shown_and_what_it_is() {
+    let site = Site::market();
+    let path = "/heddle/v1/queues/root.alice";
+    for (books, said) in [
+        (json!({"state": "connected", "read": true}), None),
+        (json!({"state": "in memory only", "read": false}), None),
+        (
+            json!({"state": "unreachable", "read": true}),
+            Some("unreachable"),
+        ),
+        (json!({"state": "fenced", "read": true}), Some("fenced")),
+        (
+            json!({"state": "unreachable", "read": false}),
+            Some("unreachable; not read since the start"),
+        ),
+    ] {
+        let answer = ask(&site, &books, "GET", path, "");
+        assert_eq!(answer.status, 200, "{books}: {}", text(&answer));
+        assert_eq!(header(&answer, "Heddle-Books"), said, "{books}");
+        assert!(json_of(&answer).is_object());
+    }
+}

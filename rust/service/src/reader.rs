@@ -1,0 +1,68 @@
+//! The ledger of before what is remembered, read from the store by whoever asks for it, on the
+//! thread that asks, with a connection of its own: neither the writer nor the engine waits for it.
+//! One page at a time. Writes nothing.
+
+use heddle_api::{Older, Wanted};
+use heddle_store::{Extract, Span, Store, extract};
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long one waits for others who read.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// For so long after a failure everybody is told of it, so that a store out of reach does not hold
+/// one thread of the web server after the other.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// See the file's description.
+pub(crate) struct Reader(Mutex<Reading>);
+
+struct Reading {
+    store: Box<dyn Store>,
+    /// When, and why.
+    failed: Option<(Instant, String)>,
+}
+
+impl Reader {
+    /// With a store that nobody else uses, and that is not touched before the first page.
+    pub(crate) fn new(store: Box<dyn Store>) -> Reader {
+        let failed = None;
+        Reader(Mutex::new(Reading { store, failed }))
+    }
+
+    /// A page, or why there is none.
+    pub(crate) fn page(&self, wanted: &Wanted) -> Result<Older, String> {
+        let Some(mut reading) = self.0.try_lock_for(PATIENCE) else {
+            return Err("others are reading it; the last page takes its time".to_string());
+        };
+        if let Some((at, why)) = &reading.failed
+            && at.elapsed() < PAUSE
+        {
+            return Err(why.clone());
+        }
+        let span = Span {
+            from: wanted.from,
+            before: wanted.before,
+            from_ms: signed(wanted.from_ms),
+            to_ms: signed(wanted.to_ms),
+            queues: wanted.queues.clone(),
+            rows: wanted.rows,
+        };
+        let page = extract(reading.store.as_mut(), &span).map_err(|error| error.to_string());
+        let failed = page.as_ref().err().cloned();
+        reading.failed = failed.map(|why| (Instant::now(), why));
+        page.map(told)
+    }
+}
+
+fn told(page: Extract) -> Older {
+    Older {
+        intervals: page.intervals.iter().map(crate::marks::stored).collect(),
+        next: page.next.map(|head| (head.tick, head.at_ms.max(0) as u64)),
+        reaches: page.reaches,
+        cut: page.cut.map(|head| (head.first(), head.tick)),
+    }
+}
+
+fn signed(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}

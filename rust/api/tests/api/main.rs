@@ -10,3 +10,4 @@ mod market;
 mod names;
 mod published;
 mod roles;
+mod signed_only;

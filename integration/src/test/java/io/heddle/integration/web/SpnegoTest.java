@@ -193,7 +193,9 @@ public class SpnegoTest {
   private static void asksForATicket(String what, Wire answer) {
     assertEquals(what + "\n" + answer, 401, answer.status);
     assertTrue(what + "\n" + answer, answer.header("WWW-Authenticate").contains("Negotiate"));
-    assertFalse(what, answer.body.contains("heddle"));
+    // Jetty's own page, or none, as it has none for PUT.
+    assertTrue(what, answer.body.isEmpty() || answer.body.contains("<html>"));
+    assertFalse(what, answer.body.contains("<script"));
   }
 
   /** Ours, and said by us: 429 from where too many were refused before. */

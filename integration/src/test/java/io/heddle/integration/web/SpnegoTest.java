@@ -23,8 +23,10 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.junit.AfterClass;
 import org.junit.Assume;
 import org.junit.BeforeClass;
+import org.junit.FixMethodOrder;
 import org.junit.Test;
 import org.junit.runner.RunWith;
+import org.junit.runners.MethodSorters;
 import org.junit.runners.Parameterized;
 
 /**
@@ -34,6 +36,8 @@ import org.junit.runners.Parameterized;
  * asked at the end.
  */
 @RunWith(Parameterized.class)
+// What needs another ResourceManager comes last, so that none is started twice.
+@FixMethodOrder(MethodSorters.NAME_ASCENDING)
 public class SpnegoTest {
   private static final String INFO = "/ws/v1/cluster/scheduler";
   private static final String ALICE = "alice";
@@ -217,7 +221,7 @@ public class SpnegoTest {
   // ---- Tickets.
 
   @Test
-  public void withoutATicketNothingIsShown() throws Exception {
+  public void nothingIsShownWithoutATicket() throws Exception {
     String forged = "hadoop.auth=\"u=alice&p=alice@" + kerberos.realm()
         + "&t=kerberos&e=9999999999999&s=" + "A".repeat(43) + "=\"";
     for (String path : GUARDED) {

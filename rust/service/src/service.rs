@@ -111,8 +111,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer is
-    /// a line of JSON (`status`, `content_type`, `headers`: pairs), then the body.
+    /// `user`, `signed_only`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer
+    /// is a line of JSON (`status`, `content_type`, `headers`: pairs), then the body.
     ///
     /// # Errors
     /// What is wrong with `head`: the host's fault, not the sender's.

@@ -227,6 +227,13 @@ part_integration() {
     shift
     # The console is tested in a real browser.
     case "$class" in '' | *ConsoleTest) need_packages chromium:chromium ;; esac
+    # Kerberos must let the command line through.
+    case "$class" in '' | *SpnegoTest)
+        step 'heddle, the command line' heddle build_command_line || true
+        HEDDLE_COMMAND=$(command_line)
+        export HEDDLE_COMMAND
+        ;;
+    esac
     steps_in_lanes "$(for hadoop in "$@"; do
         while read -r name; do
             # Asked for by name it runs wherever it is asked to.

@@ -3,7 +3,7 @@
 //! themselves are `heddle_auth`'s.
 
 use crate::answer::Failure;
-use crate::{Engine, Request, Service};
+use crate::{BODY_BYTES_MAX, Engine, Request, Service};
 use heddle_auth::Refusal;
 use heddle_auth::audit::{Record, Who};
 use heddle_auth::canonical::{Body, Signed};
@@ -69,6 +69,35 @@ impl Identity {
 }
 
 impl Service {
+    /// Who sent a request of which nothing but a signature may say so (`Request::signed_only`).
+    /// First of all, before path and form: who has passed no authentication learns nothing else.
+    pub(crate) fn prove(
+        &self,
+        is_published: bool,
+        engine: &dyn Engine,
+        request: &Request<'_>,
+        who: &mut Identity,
+    ) -> Result<(), Failure> {
+        let interface = match is_published {
+            true => Interface::Published,
+            false => Interface::Json,
+        };
+        // Before the gate, which hashes it.
+        let outcome = match request.body.len() > BODY_BYTES_MAX {
+            true => Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
+            false => self.identify(interface, engine, request, who),
+        };
+        let outcome = outcome.and_then(|()| match who {
+            Identity::Signed(_) => Ok(()),
+            _ => Err(Refusal::Unsigned.into()),
+        });
+        if let Err(failure) = &outcome {
+            let action = format!("{} {}", request.method, request.path);
+            audit(request, who, &action, None, Err(&failure.refusal()));
+        }
+        outcome
+    }
+
     /// Who sent a request: asked only where something depends on it, as a signature counts once.
     pub(crate) fn identify(
         &self,
@@ -77,6 +106,9 @@ impl Service {
         request: &Request<'_>,
         who: &mut Identity,
     ) -> Result<(), Failure> {
+        if matches!(who, Identity::Signed(_)) {
+            return Ok(());
+        }
         let signed = gate::Request {
             interface,
             signed: Signed {

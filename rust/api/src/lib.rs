@@ -31,6 +31,7 @@ pub use route::{RouteInfo, routes};
 pub use submission::{Submitted, Taken};
 pub use v1::OPENAPI;
 
+use caller::Identity;
 use heddle_auth::acl::file::{AclFile, Polled};
 use heddle_auth::acl::{Acl, Fault};
 use heddle_auth::gate::Gate;
@@ -104,6 +105,9 @@ pub struct Request<'a> {
     pub address: Option<IpAddr>,
     /// Whom the ResourceManager's own web authentication found.
     pub user: Option<&'a str>,
+    /// That authentication was not asked, as there seems to be a signature: without a right one
+    /// nothing is answered, not even what else anybody may know.
+    pub signed_only: bool,
     /// The header `Accept`.
     pub accept: Option<&'a str>,
     /// The host that the sender asked.
@@ -211,9 +215,17 @@ impl Service {
     /// Answers a request. Paths that are not ours have status 404; a host asks only for
     /// `/scheduler`, `/heddle` and what is below it.
     pub fn answer(&self, engine: &dyn Engine, request: &Request<'_>) -> Answer {
-        let reply = match request.path == published::PATH {
-            true => published::answer(self, engine, request),
-            false => route::answer(self, engine, request),
+        let is_published = request.path == published::PATH;
+        let mut who = Identity::Unknown;
+        let proven = match request.signed_only {
+            true => self.prove(is_published, engine, request, &mut who),
+            false => Ok(()),
+        };
+        let reply = match (proven, is_published) {
+            (Ok(()), true) => published::answer(self, engine, request, who),
+            (Ok(()), false) => route::answer(self, engine, request, who),
+            (Err(failure), true) => published::refused(request.host, failure),
+            (Err(failure), false) => route::refused(failure),
         };
         let mut answer = reply.secured();
         if request.method == "HEAD" {

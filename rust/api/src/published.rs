@@ -33,13 +33,18 @@ struct Exchange<'a> {
     command: Option<Command>,
 }
 
-/// Answers a request for `/scheduler`.
-pub(crate) fn answer(service: &Service, engine: &dyn Engine, request: &Request<'_>) -> Reply {
+/// Answers a request for `/scheduler`; `who` is known if it had to be proven before all else.
+pub(crate) fn answer(
+    service: &Service,
+    engine: &dyn Engine,
+    request: &Request<'_>,
+    who: Identity,
+) -> Reply {
     let mut exchange = Exchange {
         service,
         engine,
         request,
-        who: Identity::Unknown,
+        who,
         command: None,
     };
     let outcome = exchange.serve();
@@ -51,7 +56,7 @@ pub(crate) fn answer(service: &Service, engine: &dyn Engine, request: &Request<'
 }
 
 /// An error in the form of this interface.
-fn refused(host: &str, failure: Failure) -> Reply {
+pub(crate) fn refused(host: &str, failure: Failure) -> Reply {
     let info = QueueInfo::new(host).element("error", &failure.what);
     let mut reply = Reply::of(XML, info.finish());
     (reply.status, reply.headers) = (failure.status, failure.headers);

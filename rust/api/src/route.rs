@@ -169,17 +169,26 @@ pub(crate) struct Exchange<'a> {
     pub(crate) queue: Option<String>,
 }
 
-/// Answers a request for anything but the published interface.
-pub(crate) fn answer(service: &Service, engine: &dyn Engine, request: &Request<'_>) -> Reply {
+/// Answers a request for anything but the published interface; `who` is known if it had to be
+/// proven before all else.
+pub(crate) fn answer(
+    service: &Service,
+    engine: &dyn Engine,
+    request: &Request<'_>,
+    who: Identity,
+) -> Reply {
     let outcome = console::answer(request).unwrap_or_else(|| match find(request)? {
         Found::Allowed(methods) => Ok(Reply::nothing().with("Allow", methods)),
-        Found::Route(route, variables) => serve(service, engine, request, route, variables),
+        Found::Route(route, variables) => serve(service, engine, request, who, route, variables),
     });
-    outcome.unwrap_or_else(|failure| {
-        let mut reply = Reply::json(&failure.to_json());
-        (reply.status, reply.headers) = (failure.status, failure.headers);
-        reply
-    })
+    outcome.unwrap_or_else(refused)
+}
+
+/// An error in the form of this interface.
+pub(crate) fn refused(failure: Failure) -> Reply {
+    let mut reply = Reply::json(&failure.to_json());
+    (reply.status, reply.headers) = (failure.status, failure.headers);
+    reply
 }
 
 enum Found {
@@ -294,6 +303,7 @@ fn serve(
     service: &Service,
     engine: &dyn Engine,
     request: &Request<'_>,
+    who: Identity,
     route: &Route,
     variables: Vec<String>,
 ) -> Result<Reply, Failure> {
@@ -303,7 +313,7 @@ fn serve(
         request,
         query: Parameters::of("").expect("an empty query has no faults"),
         variables,
-        who: Identity::Unknown,
+        who,
         content_type: JSON,
         action: None,
         queue: None,

@@ -38,6 +38,11 @@ pub(crate) struct Who {
 }
 
 impl Who {
+    /// Whether there is a name at least.
+    fn is_said(&self) -> bool {
+        self.user.as_ref().is_some_and(|user| !user.is_empty())
+    }
+
     /// The user and the secret.
     pub(crate) fn known(&self) -> Result<(String, Secret), Failure> {
         let user = self.user.clone().filter(|user| !user.is_empty());
@@ -96,6 +101,8 @@ pub(crate) struct Client {
     who: Who,
     /// Read when it is needed first.
     known: std::cell::OnceCell<(String, Secret)>,
+    /// Whether Kerberos was found to guard the web server: then only what is signed passes.
+    is_guarded: std::cell::Cell<bool>,
 }
 
 /// A request, before it is signed.
@@ -131,18 +138,29 @@ impl Client {
             timeout: server.timeout,
             who: server.who.clone(),
             known: std::cell::OnceCell::new(),
+            is_guarded: std::cell::Cell::new(false),
         })
     }
 
-    /// Asks what anybody may know.
+    /// Asks what anybody may know: unsigned, as that needs no secret, and once more, signed, if
+    /// Kerberos guards it.
     pub(crate) fn open(&self, path: &str) -> Result<Answer, Failure> {
-        self.ask(&Asked {
-            method: "GET",
-            path: path.to_string(),
-            query: String::new(),
-            body: None,
-            signed: false,
-        })
+        let asked = |signed| {
+            self.ask(&Asked {
+                method: "GET",
+                path: path.to_string(),
+                query: String::new(),
+                body: None,
+                signed,
+            })
+        };
+        let knew = self.is_guarded.get();
+        let answer = asked(knew);
+        // Who gave no name cannot sign; then the first answer says what is lacking.
+        match !knew && self.is_guarded.get() && self.who.is_said() {
+            true => asked(true),
+            false => answer,
+        }
     }
 
     /// Asks, signed.
@@ -205,6 +223,10 @@ impl Client {
         if response.headers().get("Heddle-Stored").is_some() && response.status().is_success() {
             eprintln!("heddle: in force; it is written down when the store can be reached again");
         }
+        if wants_kerberos(&response) {
+            self.is_guarded.set(true);
+            return Err(guarded(asked.signed, &at));
+        }
         judged(&response, body, &at)
     }
 
@@ -252,6 +274,35 @@ impl Client {
         };
         Failure::new(Kind::Unreachable, what, at, remedy)
     }
+}
+
+/// Whether it was not Heddle that answered, but what stands before the whole web server.
+fn wants_kerberos(response: &http::Response<ureq::Body>) -> bool {
+    let asks = response.headers().get_all("WWW-Authenticate");
+    let mut asks = asks.iter().filter_map(|asks| asks.to_str().ok());
+    let is_negotiate = |asks: &str| {
+        let scheme = asks.split([' ', ',']).next().unwrap_or("");
+        scheme.eq_ignore_ascii_case("Negotiate")
+    };
+    response.status().as_u16() == 401 && asks.any(is_negotiate)
+}
+
+/// No ticket is ever sent: the signature is the login.
+fn guarded(signed: bool, at: &str) -> Failure {
+    let (kind, what, remedy) = match signed {
+        true => (
+            Kind::Unreachable,
+            "Kerberos guards this web server, and nobody there takes a signature instead",
+            "the active ResourceManager's own address in --url, and there \
+             `heddle.web.signature-suffices` not set to false",
+        ),
+        false => (
+            Kind::Refused,
+            "Kerberos guards this web server: only what is signed passes",
+            "--user NAME, or HEDDLE_USER in the environment, and a secret",
+        ),
+    };
+    Failure::new(kind, what, at, remedy)
 }
 
 /// What an answer says: yes, no, or nothing that can be understood.

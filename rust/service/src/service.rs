@@ -54,6 +54,8 @@ struct Head {
     authorization: Option<String>,
     address: Option<String>,
     user: Option<String>,
+    #[serde(default)]
+    signed_only: bool,
     accept: Option<String>,
     #[serde(default)]
     host: String,
@@ -119,8 +121,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer is a line of
-    /// JSON (`status`, `content_type`, `headers`: pairs), then the body.
+    /// `user`, `signed_only`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer
+    /// is a line of JSON (`status`, `content_type`, `headers`: pairs), then the body.
     ///
     /// # Errors
     /// What is wrong with `head`: the host's fault, not the sender's.
@@ -140,6 +142,7 @@ impl Service {
             authorization: head.authorization.as_deref(),
             address: head.address.as_deref().and_then(address),
             user: head.user.as_deref(),
+            signed_only: head.signed_only,
             accept: head.accept.as_deref(),
             host: &head.host,
             jobs: &head.jobs,

@@ -86,7 +86,7 @@ pub fn extract(store: &mut dyn Store, span: &Span) -> Result<Extract, StoreError
 
 fn reaches(store: &mut dyn Store, before: u64) -> Result<Option<u64>, StoreError> {
     if before == u64::MAX || before <= 1 {
-        return Ok(Some(before - 1));
+        return Ok(Some(before.saturating_sub(1)));
     }
     let last = first_from(store, before - 1)?;
     Ok(last.map(|head| match head.first() < before {

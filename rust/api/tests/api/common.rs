@@ -234,6 +234,7 @@ impl Site {
             authorization: None,
             address: Some(self.address),
             user: None,
+            signed_only: false,
             accept: None,
             host: "rm1.example.com",
             body: b"",

@@ -11,3 +11,4 @@ mod names;
 mod opening;
 mod published;
 mod roles;
+mod signed_only;

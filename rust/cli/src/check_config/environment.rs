@@ -48,6 +48,7 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.tick-ms",
     "heddle.user-metrics.enable",
     "heddle.web.enable",
+    "heddle.web.signature-suffices",
 ];
 
 /// What was found.

@@ -3,6 +3,7 @@
 //! hand from bids, slots and intervals.
 
 mod changes;
+mod guarded;
 mod hostile;
 mod ledger;
 mod offline;

@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -146,6 +147,8 @@ struct Inside {
     service: Service,
     server: tiny_http::Server,
     heard: Mutex<Vec<Heard>>,
+    /// Kerberos stands before all that is not signed.
+    guarded: AtomicBool,
 }
 
 pub(crate) struct Site {
@@ -217,6 +220,7 @@ impl Site {
             service: Service::new(&settings).expect("good settings"),
             server: tiny_http::Server::http("127.0.0.1:0").expect("a free port"),
             heard: Mutex::default(),
+            guarded: AtomicBool::new(false),
         });
         let serve = |_| {
             let inside = Arc::clone(&inside);
@@ -250,6 +254,11 @@ impl Site {
         cluster.submit(1, "alice", 20);
         cluster.submit(2, "bob", 10);
         cluster.until(500);
+    }
+
+    /// From now on only what is signed gets past Kerberos.
+    pub(crate) fn guard(&self) {
+        self.inside.guarded.store(true, Ordering::SeqCst);
     }
 
     /// Lets the engine's clock run, and waits until the store has it all.
@@ -360,9 +369,19 @@ impl Inside {
                 authorization: header("Authorization"),
                 body,
             };
+            let guarded = self.guarded.load(Ordering::SeqCst);
+            if guarded && heard.authorization.is_none() {
+                self.heard.lock().push(heard);
+                let page = tiny_http::Response::from_string("<html>401</html>");
+                let asks = "WWW-Authenticate: Negotiate".parse::<tiny_http::Header>();
+                let page = page.with_status_code(401);
+                let _ = request.respond(page.with_header(asks.expect("a header")));
+                continue;
+            }
             let (path, query) = heard.target.split_once('?').unwrap_or((&heard.target, ""));
             let head = json!({
                 "method": heard.method, "path": path, "query": query, "host": "rm",
+                "signed_only": guarded,
                 "authorization": heard.authorization, "accept": header("Accept"),
                 "address": request.remote_addr().map(|address| address.ip()),
                 "jobs": [[1, "application_1800000000000_0001", "alice", "word count"]],

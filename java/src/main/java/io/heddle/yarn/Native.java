@@ -65,7 +65,8 @@ final class Native {
   /**
    * Answers a request over HTTP; never on the scheduling thread.
    *
-   * @param head JSON: method, path, query, authorization, address, user, accept, host, jobs
+   * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
+   *     host, jobs
    * @param body null for none
    * @return a line of JSON with status, content_type and headers, then the body
    */

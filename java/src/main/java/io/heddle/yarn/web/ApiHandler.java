@@ -19,6 +19,8 @@ import javax.servlet.http.HttpServletResponse;
 public final class ApiHandler implements WebHandler {
   /** One byte more than the library takes of a body: then it says that it is too long. */
   private static final int BODY_BYTES_READ = (16 << 10) + 1;
+  private static final String AUTHORIZATION = "Authorization";
+  private static final String SCHEME = "Heddle-HMAC-SHA256";
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Library library;
@@ -29,7 +31,8 @@ public final class ApiHandler implements WebHandler {
     /**
      * Answers one request.
      *
-     * @param head JSON: method, path, query, authorization, address, user, accept, host, jobs
+     * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
+     *     host, jobs
      * @return a line of JSON with status, content_type and headers, then the body
      * @throws HeddleException if there is nobody to answer now
      */
@@ -53,9 +56,40 @@ public final class ApiHandler implements WebHandler {
   @Override
   public void handle(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
+    answer(request, response, false);
+  }
+
+  @Override
+  public boolean handleSigned(HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    if (!looksSigned(request.getHeader(AUTHORIZATION))) {
+      return false;
+    }
+    answer(request, response, true);
+    return true;
+  }
+
+  /**
+   * Whether the library would take a header for a signature: of version 2 by its scheme, of version
+   * 1 by the end of its base64. Only a choice of who shall refuse: what looks signed to us and not
+   * to the library is refused by it, what does not look signed is the other filters' business.
+   */
+  static boolean looksSigned(String authorization) {
+    if (authorization == null) {
+      return false;
+    }
+    boolean hasBlank = authorization.indexOf(' ') >= 0 || authorization.indexOf('\t') >= 0;
+    return hasBlank
+        ? authorization.regionMatches(true, 0, SCHEME, 0, SCHEME.length())
+            && " \t".indexOf(authorization.charAt(SCHEME.length())) >= 0
+        : authorization.indexOf('=') >= 0 || authorization.indexOf('%') >= 0;
+  }
+
+  private void answer(HttpServletRequest request, HttpServletResponse response,
+      boolean signedOnly) throws IOException {
     byte[] answer;
     try {
-      answer = library.serve(head(request), body(request));
+      answer = library.serve(head(request, signedOnly), body(request));
     } catch (HeddleException e) {
       Replies.sentence(response, HttpServletResponse.SC_SERVICE_UNAVAILABLE,
           "The scheduler cannot answer at this moment; try again in a few seconds.");
@@ -75,14 +109,15 @@ public final class ApiHandler implements WebHandler {
     response.getOutputStream().write(answer, end + 1, answer.length - end - 1);
   }
 
-  private String head(HttpServletRequest request) {
+  private String head(HttpServletRequest request, boolean signedOnly) {
     ObjectNode head = JSON.createObjectNode();
     head.put("method", request.getMethod());
     head.put("path", request.getRequestURI());
     head.put("query", request.getQueryString());
-    head.put("authorization", request.getHeader("Authorization"));
+    head.put("authorization", request.getHeader(AUTHORIZATION));
     head.put("address", request.getRemoteAddr());
     head.put("user", request.getRemoteUser());
+    head.put("signed_only", signedOnly);
     head.put("accept", request.getHeader("Accept"));
     head.put("host", request.getServerName());
     ArrayNode jobs = names.of(request.getRequestURI(), request.getQueryString());

@@ -2,6 +2,7 @@ package io.heddle.yarn.web;
 
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +16,8 @@ import org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitial
 
 /**
  * Puts {@link HeddleFilter} last into the chain of filters that a ResourceManager's web server will
- * have, and lets the filter find that ResourceManager again.
+ * have, and once more before one that demands, say, a Kerberos ticket; and lets the filter find
+ * that ResourceManager again.
  *
  * <p>A scheduler is made before the web server, from the same configuration object, so what it
  * writes there the web server reads. The filter is known to it by class name only, so the
@@ -27,10 +29,20 @@ public final class FilterSetup {
   /** Whether the scheduler answers on the ResourceManager's port at all. */
   public static final String ENABLE_PROPERTY = "heddle.web.enable";
 
+  /** Whether signed requests need no other login where the web server demands one. */
+  public static final String SIGNATURE_PROPERTY = "heddle.web.signature-suffices";
+
   static final String INITIALIZERS = "hadoop.http.filter.initializers";
   static final String AUTHENTICATION_TYPE = "hadoop.http.authentication.type";
   /** Written by the scheduler, not by operators. */
   static final String NUMBER_PROPERTY = "heddle.web.resource-manager";
+
+  /** What Hadoop has to find out who is asking. */
+  private static final List<String> AUTHENTICATION = Arrays.asList(
+      "org.apache.hadoop.security.AuthenticationFilterInitializer",
+      RMAuthenticationFilterInitializer.class.getName(),
+      "org.apache.hadoop.security.authentication.server.ProxyUserAuthenticationFilterInitializer");
+  private static final String SIMPLE = "simple";
 
   private static final AtomicLong LAST_NUMBER = new AtomicLong();
   // Weak: who stops a ResourceManager does not tell.
@@ -77,14 +89,32 @@ public final class FilterSetup {
    * <p>Without security and with no initializer, or Hadoop's default alone, the ResourceManager
    * puts its own authentication before it ({@code RMWebAppUtil.setupSecurityAndFilters}). It
    * compares the list with exactly these, so with ours added that has to be done here.
+   *
+   * <p>Where authentication is none that takes everybody's word (Kerberos, LDAP, another), our
+   * initializer for signed requests stands right before it; filters run in the order of this list
+   * in every Hadoop, and where the ResourceManager puts its own filter in the place of Hadoop's
+   * ({@code RMWebAppUtil}, with Kerberos) it keeps the order. What the operator put before
+   * authentication, such as a list of addresses that may ask, still sees every request. A filter
+   * that is no authentication to our knowledge is never overtaken.
    */
   static void addInitializer(Configuration conf, boolean secure) {
     List<String> initializers = new ArrayList<>(conf.getTrimmedStringCollection(INITIALIZERS));
     initializers.remove(HeddleFilterInitializer.class.getName());
+    initializers.remove(SignedFilterInitializer.class.getName());
     List<String> byDefault = Collections.singletonList(StaticUserWebFilter.class.getName());
     if (!secure && (initializers.isEmpty() || initializers.equals(byDefault))) {
       initializers.add(0, RMAuthenticationFilterInitializer.class.getName());
-      conf.set(AUTHENTICATION_TYPE, "simple");
+      conf.set(AUTHENTICATION_TYPE, SIMPLE);
+    }
+    boolean demands = !SIMPLE.equals(conf.getTrimmed(AUTHENTICATION_TYPE, SIMPLE));
+    int authentication = 0;
+    while (authentication < initializers.size()
+        && !AUTHENTICATION.contains(initializers.get(authentication))) {
+      authentication++;
+    }
+    if (demands && authentication < initializers.size()
+        && conf.getBoolean(SIGNATURE_PROPERTY, true)) {
+      initializers.add(authentication, SignedFilterInitializer.class.getName());
     }
     initializers.add(HeddleFilterInitializer.class.getName());
     conf.set(INITIALIZERS, String.join(",", initializers));

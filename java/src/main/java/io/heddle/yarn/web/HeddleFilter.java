@@ -26,12 +26,20 @@ import org.slf4j.LoggerFactory;
  *
  * <p>A standby answers nothing here: its own filter, further down the chain, redirects to the
  * active one.
+ *
+ * <p>Where something like Kerberos guards the web server, there is a second one before that. It
+ * answers requests that say that they are signed, at the paths that take signatures: such a request
+ * needs no other login, and has no room for one, as both come in the header {@code Authorization}.
+ * It cannot open anything else: it tells nobody further down the chain who somebody is, but answers
+ * completely, after the signature was proven, or passes on what it was given.
  */
 public final class HeddleFilter implements Filter {
   /** The stock REST answer about the scheduler. */
   static final String INFO_PATH = "/ws/v1/cluster/scheduler";
   /** The stock page about the scheduler. */
   static final String PAGE_PATH = "/cluster/scheduler";
+
+  static final String SIGNED_ONLY_PARAMETER = "heddle.web.signed-only";
 
   /** The ResourceManager's name for its web application. */
   private static final String APPLICATION = "cluster";
@@ -42,9 +50,12 @@ public final class HeddleFilter implements Filter {
 
   private final AtomicLong nextLogMs = new AtomicLong(Long.MIN_VALUE);
   private volatile ResourceManager resourceManager;
+  /** Whether this is the one before authentication. */
+  private volatile boolean signedOnly;
 
   @Override
   public void init(FilterConfig config) {
+    signedOnly = Boolean.parseBoolean(config.getInitParameter(SIGNED_ONLY_PARAMETER));
     resourceManager = FilterSetup.find(config.getInitParameter(FilterSetup.NUMBER_PROPERTY));
   }
 
@@ -69,7 +80,8 @@ public final class HeddleFilter implements Filter {
     HeddleScheduler scheduler;
     try {
       path = pathOf(request);
-      scheduler = isOurs(path) && isManagers(request) ? activeScheduler() : null;
+      boolean ours = signedOnly ? takesSignatures(path) : isOurs(path);
+      scheduler = ours && isManagers(request) ? activeScheduler() : null;
     } catch (Throwable e) {
       complain(e);
       return false;
@@ -78,6 +90,10 @@ public final class HeddleFilter implements Filter {
       return false;
     }
     try {
+      if (signedOnly) {
+        WebHandler handler = scheduler.webHandler();
+        return handler != null && handler.handleSigned(request, response);
+      }
       answer(scheduler, path, request, response);
     } catch (EOFException e) {
       // Whoever asked has gone: nobody's fault, and the web server knows what to do.
@@ -114,6 +130,11 @@ public final class HeddleFilter implements Filter {
 
   private static boolean isOurs(String path) {
     return path.equals(INFO_PATH) || path.equals(PAGE_PATH) || isHandlers(path);
+  }
+
+  /** Not the console's own files: they are the same for everybody, and no client signs for them. */
+  private static boolean takesSignatures(String path) {
+    return path.startsWith("/heddle/v1/") || path.equals("/scheduler");
   }
 
   private static boolean isHandlers(String path) {

@@ -1,6 +1,7 @@
 package io.heddle.yarn.web;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertSame;
@@ -36,6 +37,7 @@ public class WebPartsTest {
       "org.apache.hadoop.security.HttpCrossOriginFilterInitializer";
   private static final String MANAGERS =
       "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer";
+  private static final String SIGNED = SignedFilterInitializer.class.getName();
   private static final String OURS = HeddleFilterInitializer.class.getName();
 
   private static String chain(String configured, boolean secure) {
@@ -77,6 +79,50 @@ public class WebPartsTest {
     assertEquals("simple", conf.get(FilterSetup.AUTHENTICATION_TYPE));
   }
 
+  /** What an operator has put before authentication sees every request, also a signed one. */
+  @Test
+  public void signedRequestsAreAnsweredRightBeforeAuthenticationThatDemandsSomething() {
+    String proxies =
+        "org.apache.hadoop.security.authentication.server.ProxyUserAuthenticationFilterInitializer";
+    String operators = "com.example.AddressesInitializer";
+    for (String type : new String[] {"kerberos", "ldap", "com.example.Handler", " kerberos "}) {
+      assertEquals(SIGNED + "," + SPNEGO + "," + OURS, demanding(type, SPNEGO, true));
+      assertEquals(operators + "," + SIGNED + "," + proxies + "," + SPNEGO + "," + CROSS_ORIGIN
+          + "," + OURS,
+          demanding(type, operators + "," + proxies + "," + SPNEGO + "," + CROSS_ORIGIN, true));
+      assertEquals(SIGNED + "," + MANAGERS + "," + OURS, demanding(type, MANAGERS, true));
+      // Nothing that is known to authenticate is there, or the operator does not want it.
+      assertEquals(operators + "," + OURS, demanding(type, operators, true));
+      assertEquals(SPNEGO + "," + OURS, demanding(type, SPNEGO, false));
+    }
+    assertEquals(SPNEGO + "," + OURS, demanding("simple", SPNEGO, true));
+  }
+
+  private static String demanding(String type, String configured, boolean suffices) {
+    Configuration conf = new Configuration(false);
+    conf.set(FilterSetup.INITIALIZERS, configured);
+    conf.set(FilterSetup.AUTHENTICATION_TYPE, type);
+    conf.setBoolean(FilterSetup.SIGNATURE_PROPERTY, suffices);
+    FilterSetup.addInitializer(conf, true);
+    String once = conf.get(FilterSetup.INITIALIZERS);
+    FilterSetup.addInitializer(conf, true);
+    assertEquals("a second scheduler changes nothing", once, conf.get(FilterSetup.INITIALIZERS));
+    return once;
+  }
+
+  @Test
+  public void onlySignaturesLookSigned() {
+    for (String signed : new String[] {"Heddle-HMAC-SHA256 user=alice", "heddle-hmac-sha256\tx",
+        "Heddle-HMAC-SHA256 ", "ET9MDeUyNxon/TyCKsVOTXr0rOo=", "abc%3D"}) {
+      assertTrue(signed, ApiHandler.looksSigned(signed));
+    }
+    for (String other : new String[] {null, "", " ", "Negotiate YIIC==", "Basic cm9vdDpyb290",
+        "Heddle-HMAC-SHA2567 x", "Heddle-HMAC-SHA25 6", " Heddle-HMAC-SHA256 x", "Negotiate",
+        "Heddle-HMAC-SHA256"}) {
+      assertFalse(other, ApiHandler.looksSigned(other));
+    }
+  }
+
   /** With Kerberos the ResourceManager rewrites the list once more; its own filter stays first. */
   @Test
   public void theResourceManagersOwnRewriteKeepsUsLast() {
@@ -90,7 +136,7 @@ public class WebPartsTest {
       secure.set(FilterSetup.AUTHENTICATION_TYPE, "kerberos");
       FilterSetup.addInitializer(secure, UserGroupInformation.isSecurityEnabled());
       RMWebAppUtil.setupSecurityAndFilters(secure, null);
-      assertEquals(MANAGERS + "," + CROSS_ORIGIN + "," + OURS,
+      assertEquals(SIGNED + "," + MANAGERS + "," + CROSS_ORIGIN + "," + OURS,
           secure.get(FilterSetup.INITIALIZERS));
     } finally {
       UserGroupInformation.setConfiguration(new YarnConfiguration());

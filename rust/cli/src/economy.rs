@@ -469,15 +469,11 @@ fn explain(job: &str, server: &Server) -> Result<(), Failure> {
         text.push_str(&format!("{}\n", crate::terminal::clean(&line)));
     }
     let row = |entry: &Value| {
-        let words = match entry["sentence"].is_string() {
-            true => said(&entry["sentence"]),
-            false => said(&entry["reason"]),
-        };
         vec![
             time(&entry["at_ms"]),
             said(&entry["stage"]),
             said(&entry["what"]),
-            words,
+            said(&entry["sentence"]),
         ]
     };
     let rows: Vec<Vec<String>> = list(&job["trace"]).iter().map(row).collect();

@@ -78,6 +78,37 @@ fn grants_and_refusals_are_kept_with_their_numbers_and_the_ring_does_not_grow() 
     assert!(error.to_string().contains("no job has number 1"), "{error}");
 }
 
+/// Also what has passed, as it was then: a minute later nothing of the second is left.
+#[test]
+fn every_entry_is_told_as_a_sentence() {
+    let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
+    let node = host.node(0, 8_192, 8);
+    let queue = host.queue("u", None);
+    host.now = 100;
+    host.job(1, queue);
+    host.ask(1, 0, 1, 1_024);
+    let grant = host.beat_unanswered(node)[0];
+    host.refuse(grant, Refusal::Other);
+    host.tick();
+    host.now += 60_000;
+    assert_eq!(host.beat(node).len(), 1);
+    host.ask(1, 0, 1, 16_384);
+    host.tick();
+    let kept = trace(&mut host, 1);
+    for entry in &kept {
+        assert!(entry["sentence"].is_string(), "{entry}");
+    }
+    let waits = of(&kept, "waits");
+    let said: Vec<&str> = waits
+        .iter()
+        .filter_map(|w| w["sentence"].as_str())
+        .collect();
+    let refused = "waits: the ResourceManager refused it on the only 1 nodes that have room, and \
+                   they are left out for 1.0 s more";
+    let too_large = "waits: a container needs 16384 MB, and no node has more than 8192 MB";
+    assert_eq!(said, [refused, too_large]);
+}
+
 #[test]
 fn a_refused_job_is_tried_again_at_the_moment_that_is_named() {
     let mut host = Host::new(json!({"heartbeat_fill": 1.0}));

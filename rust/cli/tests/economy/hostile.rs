@@ -55,7 +55,7 @@ fn lies() -> Value {
         "jobs": [{"job": NAME, "queue": NAME, "waits_for": NAME, "name": NAME,
                   "application": NAME, "user": NAME}, 7],
         "waits": [{"sentence": NAME, "since_ms": NAME}, {}],
-        "trace": [{"at_ms": NAME, "stage": NAME, "what": NAME, "reason": {NAME: NAME}}],
+        "trace": [{"at_ms": NAME, "stage": NAME, "what": NAME, "sentence": NAME}],
         "rows": [{"queue": NAME, "at_ms": NAME, "quota": NAME, "debit": NAME}, 3],
         "intervals": [{"at_ms": NAME, "price": NAME}],
         "complete": true, "next": null, "next_from_ms": null, "slots": [NAME], "budget": NAME,

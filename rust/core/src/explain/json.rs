@@ -1,7 +1,7 @@
 //! Traces and reasons as JSON, for `{"op": "explain"}`. A reason is an object with one key, its
 //! name, that holds the numbers that were compared; credits are in millionths, ids are the host's.
 
-use super::{Entry, Evicted, Granted, Names, Wait, What, sentence};
+use super::{Entry, Evicted, Granted, Names, Reason, Wait, What, sentence};
 use crate::cluster::Kind;
 use crate::event::{EvictReason, Refusal};
 use crate::types::Millis;
@@ -62,11 +62,32 @@ pub(crate) fn entry(entry: &Entry, by_arrival: bool, names: &Names<'_>) -> Value
             "sentence": format!("node#{} was refused: {}", node.0, refusal_name(*refusal)),
         }),
         What::Evicted(evicted) => of_eviction(evicted, names),
-        What::Waits(reason) => json!({ "what": "waits", "reason": reason }),
+        What::Waits(reason) => json!({
+            "what": "waits",
+            "reason": reason,
+            "sentence": said_then(reason, entry.at_ms, names),
+        }),
     };
     value["at_ms"] = json!(entry.at_ms);
     value["stage"] = json!(entry.what.stage().name());
     value
+}
+
+/// A reason as it was told when it was noted; of what else was looked at then, nothing is kept.
+fn said_then(reason: &Reason, at_ms: Millis, names: &Names<'_>) -> String {
+    let wait = Wait {
+        kind: Kind::Other,
+        am: false,
+        pending: 0,
+        reason: *reason,
+        ahead: None,
+        remedies: Vec::new(),
+    };
+    let then = Names {
+        now: at_ms,
+        ..*names
+    };
+    sentence(&wait, &then)
 }
 
 fn of_grant(granted: &Granted, by_arrival: bool) -> Value {

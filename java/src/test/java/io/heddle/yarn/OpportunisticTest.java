@@ -7,6 +7,7 @@ import static io.heddle.yarn.TestCluster.fetch;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -18,6 +19,7 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.api.records.OpportunisticContainersStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.OpportunisticContainerAllocatorAMService;
 import org.junit.Test;
 
 /** Opportunistic containers, which YARN's own allocator places and the engine never hears of. */
@@ -48,12 +50,28 @@ public class OpportunisticTest {
     cluster.rm.drainEvents();
   }
 
+  /**
+   * Waits until the allocator knows the node. It believes the first heartbeat that it sees for ever,
+   * as to how many the node would queue, and it looks, on a thread of its own, at what the node said
+   * last: a heartbeat without an offer must not come before it has looked.
+   */
+  private static void awaitNoticed(TestCluster cluster) throws Exception {
+    Method nodes =
+        OpportunisticContainerAllocatorAMService.class.getDeclaredMethod("getLeastLoadedNodes");
+    nodes.setAccessible(true);
+    Object allocator = cluster.rm.getApplicationMasterService();
+    for (int waited = 0; ((List<?>) nodes.invoke(allocator)).isEmpty(); waited += 10) {
+      assertTrue("the allocator knows no node", waited < PATIENCE_MS);
+      Thread.sleep(10);
+    }
+  }
+
   @Test
   public void theyAreNobodysShareAndTheirEndIsNobodysLoss() throws Exception {
     try (TestCluster cluster = new TestCluster(conf())) {
       MockNM node = cluster.node("a1", 4 * GB);
-      // 3.3.6 believes the first heartbeat for ever, as to how many the node would queue.
       offer(cluster, node);
+      awaitNoticed(cluster);
       MockAM am = cluster.run("alice", node);
       List<Container> containers =
           new ArrayList<>(ask(am, opportunistic(2)).getAllocatedContainers());

@@ -9,7 +9,10 @@ import java.util.HashSet;
 import java.util.Set;
 import org.junit.Test;
 
-/** Ports are handed out once, also while nobody listens on them. Newest Hadoop only. */
+/**
+ * Ports are handed out once, also while nobody listens on them. Newest Hadoop only: nothing here
+ * depends on it.
+ */
 public class FreePortTest {
   /** Of 12,000 ports; drawn blindly, some would come twice but in one of some thousand runs. */
   private static final int PORTS = 450;

@@ -183,8 +183,10 @@ public class EconomyTest {
           "budget"), 0);
       denied(401, bid.send(manager.address));
       panic((HeddleScheduler) manager.manager.getResourceScheduler());
+      // Until it has them, nobody is told what the configuration would give them.
       Await.until("the new engine has the accounts", 20,
-          () -> rate(manager.address) == 0.5);
+          () -> send(manager.address, "info=alice", ALICE).status != 503);
+      assertEquals(0.5, rate(manager.address), 0);
       denied(401, bid.send(manager.address));
     }
     try (MiniManager manager = manager()) {

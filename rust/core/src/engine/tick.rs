@@ -137,11 +137,13 @@ impl Engine {
 /// reduces running, maps pending and none running, it must see room for a map beside the
 /// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`). It looks at the
 /// answer to the very call in which it asks for the map, so that must have been told before: from
-/// when no map is pending, as the last that runs may fail. While others are pending beside one
-/// that runs it kills nothing, and would plan too many reduces for what it is told.
+/// when no map is pending, as the last that runs may fail. While others are pending beside more
+/// than one that runs it kills nothing, and would plan too many reduces for what it is told.
+/// Beside the last one it must be told, too: of its end the master may hear before it hears what
+/// follows from that.
 fn keeps_reduces(job: &Job) -> Resource {
     let pending = job.pending_of(Kind::Map) > 0;
-    if job.running[Kind::Reduce as usize] == 0 || job.running[Kind::Map as usize] > 0 && pending {
+    if job.running[Kind::Reduce as usize] == 0 || job.running[Kind::Map as usize] > 1 && pending {
         return Resource::ZERO;
     }
     let (mut map, mut reduce) = (Resource::ZERO, Resource::ZERO);

@@ -51,9 +51,9 @@ public class OpportunisticTest {
   }
 
   /**
-   * Waits until the allocator knows the node. It believes the first heartbeat that it sees for ever,
-   * as to how many the node would queue, and it looks, on a thread of its own, at what the node said
-   * last: a heartbeat without an offer must not come before it has looked.
+   * Waits until the allocator knows the node. It believes the first heartbeat that it sees for
+   * ever, as to how many the node would queue, and it looks, on a thread of its own, at what the
+   * node said last: a heartbeat without an offer must not come before it has looked.
    */
   private static void awaitNoticed(TestCluster cluster) throws Exception {
     Method nodes =

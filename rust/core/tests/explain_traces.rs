@@ -78,9 +78,8 @@ fn grants_and_refusals_are_kept_with_their_numbers_and_the_ring_does_not_grow() 
     assert!(error.to_string().contains("no job has number 1"), "{error}");
 }
 
-/// Also what has passed, as it was then: a minute later nothing of the second is left.
-#[test]
-fn every_entry_is_told_as_a_sentence() {
+/// At 100 ms the only node is refused to the only ask of job 1.
+fn refused() -> (Host, u32) {
     let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
     let node = host.node(0, 8_192, 8);
     let queue = host.queue("u", None);
@@ -89,6 +88,13 @@ fn every_entry_is_told_as_a_sentence() {
     host.ask(1, 0, 1, 1_024);
     let grant = host.beat_unanswered(node)[0];
     host.refuse(grant, Refusal::Other);
+    (host, node)
+}
+
+/// Also what has passed, as it was then: a minute later nothing of the second is left.
+#[test]
+fn every_entry_is_told_as_a_sentence() {
+    let (mut host, node) = refused();
     host.tick();
     host.now += 60_000;
     assert_eq!(host.beat(node).len(), 1);
@@ -103,22 +109,15 @@ fn every_entry_is_told_as_a_sentence() {
         .iter()
         .filter_map(|w| w["sentence"].as_str())
         .collect();
-    let refused = "waits: the ResourceManager refused it on the only 1 nodes that have room, and \
+    let left_out = "waits: the ResourceManager refused it on the only 1 nodes that have room, and \
                    they are left out for 1.0 s more";
     let too_large = "waits: a container needs 16384 MB, and no node has more than 8192 MB";
-    assert_eq!(said, [refused, too_large]);
+    assert_eq!(said, [left_out, too_large]);
 }
 
 #[test]
 fn a_refused_job_is_tried_again_at_the_moment_that_is_named() {
-    let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
-    let node = host.node(0, 8_192, 8);
-    let queue = host.queue("u", None);
-    host.now = 100;
-    host.job(1, queue);
-    host.ask(1, 0, 1, 1_024);
-    let grant = host.beat_unanswered(node)[0];
-    host.refuse(grant, Refusal::Other);
+    let (mut host, node) = refused();
     let at_ms = reason(&mut host, 1)["refused"]["until_ms"].as_i64();
     let at_ms = at_ms.expect("a time");
     host.now = at_ms - 1;

@@ -162,8 +162,8 @@ pub(super) fn read_book<D: Database>(database: &mut D, head: Head) -> Result<Boo
     Ok(book)
 }
 
-/// Heads of intervals after a tick. There is no index by time: a clock may have been set back, and
-/// a year of intervals is read through in less than a second.
+/// Heads of intervals after a tick. There is no index by time: the first page of a late range reads
+/// through the heads of what was before it.
 pub(super) fn read_intervals<D: Database>(
     database: &mut D,
     after: u64,

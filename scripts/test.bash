@@ -7,6 +7,10 @@ TEST_PARTS=(scripts rust java native integration readme docs)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
 STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
+# Set by `./x test --all`: every class on every version, and the parts that take longer.
+TEST_ALL=
+# What `--all` adds to TEST_PARTS.
+LONG_PARTS=(soak)
 # How many steps run at a time, of those that may: a mini cluster waits for much of its time, for
 # heartbeats and expiries that no processor makes shorter.
 LANES=${HEDDLE_TEST_LANES:-2}
@@ -104,10 +108,10 @@ test_classes() {
     done
 }
 
-# runs_on PROJECT CLASS HADOOP: whether a test class runs on this version. The long scenarios of the
-# policies say in their comment "Newest Hadoop only", as nothing in them depends on the version.
+# runs_on PROJECT CLASS HADOOP: whether a test class runs on this version. A class in which nothing
+# depends on the version says "Newest Hadoop only" in its comment; `--all` runs it on every version.
 runs_on() {
-    [ "$3" = "$NEWEST_HADOOP" ] \
+    [ "$TEST_ALL" ] || [ "$3" = "$NEWEST_HADOOP" ] \
         || ! grep -qE '^( \*|//) .*\bNewest Hadoop only\b' "$1/src/test/java/${2//.//}.java"
 }
 
@@ -277,6 +281,13 @@ part_docs() {
         name=${page##*/}
         test_step "$page" "docs-${name%.md}" count_tap bounded scripts/page-test "$page"
     done
+}
+
+# Real daemons with faults; its length is a number of faults. `./x soak` alone runs for hours.
+part_soak() {
+    [ "$1" ] && return
+    test_step 'soak: 20 faults' soak count_exit_code timeout --foreground --kill-after=60 \
+        "${HEDDLE_SOAK_TIMEOUT_S:-5400}" ./x soak --faults 20
 }
 
 # run_tests CLASS 'VERSION...' PART...

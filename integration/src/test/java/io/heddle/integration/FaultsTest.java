@@ -12,7 +12,8 @@ import org.junit.rules.TestRule;
 
 /**
  * Faults in the middle of a job: a NodeManager is lost, another is stopped and comes back, the
- * engine panics. No job is lost. ResourceManager failover is in FailoverTest.
+ * engine panics. No job is lost. ResourceManager failover is in FailoverTest. Newest Hadoop only:
+ * the shim's own tests lose nodes and engines on every version.
  */
 public class FaultsTest {
   /** Three are let end, seven more fill the cluster, and the rest waits. */

@@ -34,7 +34,8 @@ import org.junit.rules.TestRule;
 
 /**
  * Several users and queues at once, a job that is killed among others, and an application that is
- * not MapReduce. Says nothing of how fair the shares are: the simulator's tests do.
+ * not MapReduce. Says nothing of how fair the shares are: the simulator's tests do. Newest Hadoop
+ * only: what depends on the version MapReduceTest runs on each.
  */
 public class TenantsTest {
   private static final String CONFIGURATION =

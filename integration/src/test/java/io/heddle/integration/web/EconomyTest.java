@@ -30,7 +30,7 @@ import org.w3c.dom.Document;
 /**
  * The economy over a real ResourceManager's port: the published commands as old clients sign and
  * read them, accounts that outlive the engine, the ResourceManager and a failover, and requests
- * that none of the three accepts twice.
+ * that none of the three accepts twice. Newest Hadoop only: WebTest asks the port of every version.
  */
 public class EconomyTest {
   private static final ObjectMapper MAPPER = new ObjectMapper();

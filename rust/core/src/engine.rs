@@ -81,6 +81,8 @@ pub struct Engine {
     slots: [u32; POOLS],
     /// What the stages called stale and was not asked again yet.
     stale: Stale,
+    /// Whether the cluster or the queues that want something are others than entitlements say.
+    entitled_late: bool,
     in_flight: VecDeque<InFlight>,
     next_seq: u64,
     /// When locked asks are looked at next.
@@ -125,6 +127,7 @@ impl Engine {
             place,
             slots: note::NO_SLOTS,
             stale: Stale::default(),
+            entitled_late: false,
             in_flight: VecDeque::new(),
             next_seq: 1,
             timers: BTreeSet::new(),

@@ -73,6 +73,11 @@ impl Resource {
         Resource(self.0.map(|amount| (amount as f64 * factor) as i64))
     }
 
+    /// `self` in `parts` (at least 1) equal parts, rounded down.
+    pub fn divided(&self, parts: i64) -> Resource {
+        Resource(self.0.map(|amount| amount / parts))
+    }
+
     /// Whether nothing is asked for or used.
     pub fn is_zero(&self) -> bool {
         self.0.iter().all(|&amount| amount == 0)

@@ -4,8 +4,10 @@
 mod common;
 
 use common::{Grant, Host, plain_ask};
+use heddle_core::config::PRESETS;
 use heddle_core::event::{AskFacts, Event, JobHints};
 use heddle_core::types::JobId;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const REDUCE: i32 = 10;
@@ -159,7 +161,7 @@ fn classes_go_before_the_order_and_the_order_decides_inside_a_class() {
 
 #[test]
 fn every_preset_serves_every_task_of_a_mixed_load_in_the_end() {
-    for preset in heddle_core::config::PRESETS {
+    for preset in PRESETS {
         let [share, order, place] = preset.stages;
         let mut host = cluster(share, order, place);
         let jobs = [1, 2, 3, 4];
@@ -213,7 +215,7 @@ fn opaque_job(host: &Host, queue: heddle_core::types::QueueId) -> heddle_core::e
 /// Used by the tables of compositions: what the configuration says is what runs.
 #[test]
 fn the_report_names_the_stages_in_force() {
-    for preset in heddle_core::config::PRESETS {
+    for preset in PRESETS {
         let mut host = Host::new(json!({ "policy": preset.name }));
         let report: Value = host.request(json!({"op": "queues"}));
         let named = ["share", "order", "place"].map(|stage| report["policy"][stage].clone());
@@ -223,5 +225,53 @@ fn the_report_names_the_stages_in_force() {
             "{}",
             preset.name
         );
+    }
+}
+
+/// How many containers of two jobs alike, but for their priorities, have run after some rounds
+/// in which there is room for a part of what they want.
+fn served(policy: &str, priorities: [i32; 2]) -> [usize; 2] {
+    let mut host = Host::new(json!({"policy": policy, "heartbeat_fill": 1.0}));
+    let node = host.node(0, 7 * 1024, 7);
+    let queue = host.queue("u", None);
+    for (job, priority) in (1..).zip(priorities) {
+        host.prioritised_job(job, queue, priority);
+        host.ask(job, 0, 1_000, 1024);
+    }
+    let mut had = [0; 2];
+    for _ in 0..8 {
+        host.now += 500;
+        host.tick();
+        for grant in host.beat(node) {
+            had[grant.job as usize - 1] += 1;
+        }
+        host.complete_all(1);
+        host.complete_all(2);
+    }
+    had
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// YARN's integers: with everything else as it is, a larger one never gets less.
+    #[test]
+    fn a_larger_priority_never_gets_less_under_any_preset(
+        low in prop_oneof![4 => -3i32..12, 1 => any::<i32>()],
+        more in prop_oneof![4 => 1i32..6, 1 => 1i32..i32::MAX],
+        other in -2i32..8,
+    ) {
+        let high = low.saturating_add(more);
+        for preset in PRESETS {
+            let name = preset.name;
+            for me in 0..2 {
+                let with = |mine| {
+                    let mut priorities = [other; 2];
+                    priorities[me] = mine;
+                    served(name, priorities)[me]
+                };
+                let (less, more) = (with(low), with(high));
+                prop_assert!(less <= more, "{name}: {less} with {low}, {more} with {high}");
+            }
+        }
     }
 }

@@ -192,7 +192,7 @@ fn the_largest_deficit_takes_every_free_slot() {
 /// FS-26 (b): HIGH against NORMAL; and a priority that changes in flight.
 #[test]
 fn priorities_are_weights() {
-    let mut cluster = plain();
+    let mut cluster = Cluster::new(json!([]), json!({"hadoop1_priorities": true}));
     cluster.submit(1, "default", 10);
     cluster.submit_as(2, "default", 10, 4, 0);
     cluster.advance(0);
@@ -208,6 +208,17 @@ fn priorities_are_weights() {
     cluster.advance(100);
     cluster.deficits(&[800.0 / 3.0, 1600.0 / 3.0 - 400.0]);
     cluster.shares(&[8.0 / 3.0, 4.0 / 3.0]);
+}
+
+/// Unless Hadoop 1's names are asked for, each step of YARN's numbers doubles the weight.
+#[test]
+fn of_yarns_priorities_the_larger_weighs_more() {
+    let mut cluster = plain();
+    for (job, priority) in [(1, 0), (2, 1), (3, -1)] {
+        cluster.submit_as(job, "default", 10, priority, 0);
+    }
+    cluster.advance(0);
+    cluster.shares(&[8.0 / 7.0, 16.0 / 7.0, 4.0 / 7.0]);
 }
 
 /// FS-26 (c), maps and reduces at once: each kind has its own deficits.
@@ -273,8 +284,8 @@ fn guarantees_weights_and_limits_of_pools() {
 fn weights_hold_over_time() {
     let mut cluster = plain();
     cluster.submit(1, "default", 10_000);
-    cluster.submit_as(2, "default", 10_000, 4, 0);
-    cluster.submit_as(3, "default", 10_000, 2, 0);
+    cluster.submit_as(2, "default", 10_000, 1, 0);
+    cluster.submit_as(3, "default", 10_000, -1, 0);
     let had = cluster.run(3, 1_000, 70_000);
     // 1 to 2 to 0.5 of 4 slots for 70 s: 80,000, 160,000, 40,000. In any moment a job may be a
     // round of tasks ahead or behind: 4 slots for a second and the half second of an update.

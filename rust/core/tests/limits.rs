@@ -61,8 +61,21 @@ fn a_queue_below_its_minimum_goes_first_and_none_passes_its_maximum() {
 fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
     let mut host = Host::new(full());
     let node = host.node(0, 10_240, 10);
-    let queue = host.queue("alice", None);
-    for job in 1..=10 {
+    submit_masters(&mut host, "alice", 1..=10);
+    assert_eq!(
+        host.beat(node).len(),
+        5,
+        "5 of 10 GB: half of the fair share"
+    );
+    assert_eq!(host.beat(node), []);
+    host.tick();
+    assert_eq!(host.beat(node), []);
+}
+
+/// Jobs of one queue that each ask for an ApplicationMaster of 1 GB.
+fn submit_masters(host: &mut Host, user: &str, jobs: std::ops::RangeInclusive<u32>) {
+    let queue = host.queue(user, None);
+    for job in jobs {
         host.job(job, queue);
         host.ask_facts(AskFacts {
             am: true,
@@ -70,18 +83,42 @@ fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
             ..plain_ask(job, 0, 1, 1024)
         });
     }
-    assert_eq!(
-        host.beat(node).len(),
-        1,
-        "no entitlement is known before the first tick"
-    );
-    host.tick();
-    assert_eq!(
-        host.beat(node).len(),
-        4,
-        "5 of 10 GB: half of the fair share"
-    );
-    assert_eq!(host.beat(node), []);
+}
+
+/// No tick passes in between.
+#[test]
+fn limits_are_those_of_the_moment_at_the_heartbeat_after_a_node_or_a_queue_has_come() {
+    let mut host = Host::new(full());
+    let first = host.node(0, 8_192, 8);
+    submit_masters(&mut host, "alice", 1..=20);
+    assert_eq!(host.beat(first).len(), 4, "half of 8 GB");
+    let second = host.node(0, 8_192, 8);
+    assert_eq!(host.beat(second).len(), 4, "half of 16 GB");
+    // A second queue: each is entitled to 8 GB, and half of that is for masters.
+    submit_masters(&mut host, "bob", 21..=40);
+    let started: usize = [first, second]
+        .map(|node| host.beat(node).len())
+        .iter()
+        .sum();
+    assert_eq!(started, 4);
+    // The first has more than its part now, and the second has its own.
+    let third = host.node(0, 8_192, 8);
+    let queue_of = |grant: &Grant| grant.job > 20;
+    let grants = host.beat(third);
+    assert!(grants.iter().all(queue_of), "{grants:?}");
+    assert_eq!(grants.len(), 2, "6 of 12 GB, of which it had 4");
+}
+
+#[test]
+fn after_a_restart_running_jobs_are_counted_before_the_first_tick() {
+    let mut host = Host::new(full());
+    let node = host.node(0, 16_384, 16);
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.recovered(1, node, 1024, true);
+    submit_masters(&mut host, "bob", 2..=20);
+    // Two queues have something: half of 8 GB for bob's masters.
+    assert_eq!(host.beat(node).len(), 4);
 }
 
 #[test]

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Host, plain_ask};
-use heddle_core::event::AskFacts;
-use heddle_core::types::{NodeId, QueueId};
+use heddle_core::event::{AskFacts, Event, JobFacts};
+use heddle_core::types::{JobId, NodeId, QueueId, UserId};
 use serde_json::json;
 
 /// MapReduce's request priority for reduces.
@@ -59,7 +59,7 @@ fn slots_are_counted_over_the_nodes_and_follow_them() {
     host.node(0, 4096, 4);
     host.node(0, 4096, 4);
     assert_eq!(host.engine.slots(), [4, 2]);
-    host.step(&[heddle_core::Event::NodeRemoved(NodeId(1))]);
+    host.step(&[Event::NodeRemoved(NodeId(1))]);
     assert_eq!(host.engine.slots(), [2, 1]);
 }
 
@@ -77,6 +77,72 @@ fn unless_told_apart_all_kinds_share_slots_of_the_mean_size_asked_for() {
     host.tick();
     // (3 x 1 GB + 1 x 5 GB) / 4 = 2 GB a container; 12 GB hold six.
     assert_eq!(host.engine.slots(), [6, 0]);
+}
+
+/// What two users at work see of a market in which a third asks for so many containers of that
+/// size: slots, and all accounts. 10 nodes hold 80 containers of 1 GB.
+fn market_with(count: u32, memory_mb: i64, busy: bool) -> (u32, Vec<serde_json::Value>) {
+    let bidder = |name| json!({"path": format!("root.{name}"), "budget": 1e6, "spending_rate": 1});
+    let queues = ["a", "b", "c"].map(bidder);
+    let mut host = Host::new(json!({
+        "policy": "dynamic-priority", "heartbeat_fill": 1.0, "queues": queues,
+    }));
+    for _ in 0..10 {
+        host.node(0, 8 * 1024, 1000);
+    }
+    let submit = |host: &mut Host, job: u32, user: &str| {
+        let queue = host.queue(user, None);
+        host.step(&[Event::JobAdded(JobFacts {
+            job: JobId(job),
+            queue,
+            user: UserId(job),
+            priority: 0,
+            mapreduce: true,
+            unmanaged_am: true,
+            submitted_ms: host.now,
+        })]);
+    };
+    for (job, user) in [(1, "a"), (2, "b")] {
+        submit(&mut host, job, user);
+        host.ask(job, 0, 1_000, 1024);
+    }
+    let rounds = |host: &mut Host, rounds: u32, beat: bool| {
+        for _ in 0..rounds {
+            host.now += 500;
+            host.tick();
+            for node in (0..10).filter(|_| beat) {
+                host.beat(node);
+            }
+        }
+    };
+    rounds(&mut host, 41, busy);
+    submit(&mut host, 3, "c");
+    host.ask(3, 0, count, memory_mb);
+    rounds(&mut host, 82, busy);
+    let accounts = host.request(json!({"op": "accounts"}));
+    let queues = accounts["queues"].as_array().expect("a list").iter();
+    let told = |queue: &serde_json::Value| json!([queue["quota"], queue["budget"], queue["debit"]]);
+    let told = queues.map(told).chain([accounts["price"].clone()]);
+    (host.engine.slots()[0], told.collect())
+}
+
+#[test]
+fn a_million_tiny_asks_move_nobodys_slots_quotas_or_price() {
+    let plain = market_with(1_000, 1024, true);
+    assert_eq!(plain.0, 80);
+    assert_eq!(market_with(1 << 20, 64, true), plain);
+    assert_eq!(
+        market_with(1_000, 8 * 1024, true),
+        plain,
+        "nor do large ones"
+    );
+}
+
+#[test]
+fn on_an_idle_cluster_one_of_three_users_moves_slots_by_a_third_at_the_most() {
+    let slots = market_with(1 << 20, 64, false).0;
+    // (1024 + 1024 + 64) / 3 = 704 MB; 80 GB hold 116 of these.
+    assert_eq!(slots, 116);
 }
 
 #[test]

@@ -148,6 +148,25 @@ mod tests {
     }
 
     #[test]
+    fn the_minimum_of_an_idle_pool_is_not_its_groups() {
+        let shares = |busy: u32, beside: u32| {
+            let root = json!({"children": [
+                {"name": "a", "children": [
+                    {"name": "x", "min": 8, "demand": 0}, {"name": "y", "min": busy, "demand": 10},
+                ]},
+                {"name": "b", "min": beside, "demand": 10},
+            ]});
+            let answer = ask(json!({"op": "tree", "total": 10, "root": root}));
+            (
+                answer["shares"]["root.a"].clone(),
+                answer["shares"]["root.b"].clone(),
+            )
+        };
+        assert_eq!(shares(0, 0), (json!(5.0), json!(5.0)));
+        assert_eq!(shares(2, 8), (json!(2.0), json!(8.0)));
+    }
+
+    #[test]
     fn a_wrong_case_is_refused_where_it_is_wrong() {
         let cases = [
             (json!({"op": "lottery"}), "$.op"),

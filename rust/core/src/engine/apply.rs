@@ -145,7 +145,7 @@ impl Engine {
                 engine.cluster.add_node(facts);
             });
         }
-        self.count_slots();
+        self.nodes_changed();
     }
 
     fn change_node(&mut self, facts: &NodeFacts) {
@@ -160,7 +160,7 @@ impl Engine {
                 engine.cluster.change_node(facts);
             });
         }
-        self.count_slots();
+        self.nodes_changed();
     }
 
     fn remove_node(&mut self, id: NodeId) {
@@ -199,7 +199,7 @@ impl Engine {
             }
         }
         self.cluster.remove_node(id);
-        self.count_slots();
+        self.nodes_changed();
     }
 
     fn add_job(&mut self, facts: &JobFacts) {

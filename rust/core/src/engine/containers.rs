@@ -246,6 +246,9 @@ impl Engine {
             share_leaf.ams -= u32::from(container.am);
             self.cluster.used -= *resource;
         }
+        if taken {
+            self.note_wanting(leaf);
+        }
         let capacity = &self.cluster.capacity;
         self.tree
             .charge(&*self.share, capacity, leaf, resource, pool, taken);

@@ -41,11 +41,12 @@ impl Engine {
         self.backlog
             .shapes
             .fit(&room, partition, full, self.now, &mut fits);
-        if !fits.shapes.is_empty()
-            && !self.serve_reservation(id, decisions_max, decisions, &mut fits)
-        {
-            self.note_unheld(id);
-            self.fill(id, room, decisions_max, decisions, &mut fits);
+        if !fits.shapes.is_empty() {
+            self.renew_entitlements();
+            if !self.serve_reservation(id, decisions_max, decisions, &mut fits) {
+                self.note_unheld(id);
+                self.fill(id, room, decisions_max, decisions, &mut fits);
+            }
         }
         self.fits = fits;
     }

@@ -83,6 +83,7 @@ impl Engine {
         self.backlog.shapes.enter(shape, now);
         self.tree
             .count_ask(&*self.share, &self.cluster.capacity, leaf, arrival, true);
+        self.note_wanting(leaf);
         self.list_everywhere(job_id, ask_id, true);
         self.arm(job_id, ask_id);
     }

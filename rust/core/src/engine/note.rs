@@ -7,8 +7,10 @@ use crate::change::{Change, POOLS, Stale, World, pool};
 use crate::cluster::{Cluster, Container, Job, Kind, Standing};
 use crate::event::{JobCounters, TaskFacts};
 use crate::place::Tag;
-use crate::resource::Resource;
-use crate::types::{AskId, ContainerKey, JobId, Locality};
+use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::share::ShareNodeId;
+use crate::types::{AskId, ContainerKey, JobId, Locality, UserId};
+use std::collections::BTreeMap;
 
 impl Engine {
     /// Tells every stage of a change, if `change` finds what it is about.
@@ -121,8 +123,8 @@ impl Engine {
     }
 
     /// How many slots there are of each pool: as many per node as configured; if the kinds are
-    /// not told apart, as many containers of the mean pending or running size as the cluster
-    /// holds, in its scarcest resource type.
+    /// not told apart, as many containers of the mean size as the cluster holds, in its scarcest
+    /// resource type.
     pub(super) fn count_slots(&mut self) {
         let before = self.slots;
         self.slots = match self.setup.config.slots_per_node {
@@ -138,28 +140,55 @@ impl Engine {
         }
     }
 
+    /// The cluster is larger or smaller than it was.
+    pub(super) fn nodes_changed(&mut self) {
+        self.entitled_late = true;
+        self.count_slots();
+    }
+
+    /// A leaf wants or has something. If entitlements were worked out without it, they are late.
+    pub(super) fn note_wanting(&mut self, leaf: ShareNodeId) {
+        self.entitled_late |= self.tree.node(leaf).demand.is_zero();
+    }
+
     fn shared_slots(&self) -> u32 {
-        let (mut sum, mut count) = self.answered();
-        for job in self.cluster.jobs() {
-            for ask in job.pending().filter(|ask| !ask.facts.am) {
-                let asked = i64::from(ask.facts.count);
-                sum += ask.facts.resource.times(asked);
-                count += asked;
-            }
-        }
-        let size = if count == 0 {
-            self.setup.minimum_allocation
-        } else {
-            sum.scaled(1.0 / count as f64)
-        };
+        let size = self.mean_size();
         let capacity = &self.cluster.capacity;
         let slots = |i: usize| capacity[i].max(0) / size[i].max(1);
-        let scarce = (0..crate::resource::RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0);
+        let scarce = (0..RESOURCE_TYPES_MAX).filter(|i| size[*i] > 0);
         scarce
             .map(slots)
             .min()
             .unwrap_or(0)
             .min(i64::from(u32::MAX)) as u32
+    }
+
+    /// The mean size of the containers that run. Asks cost nothing, so they count only as far as
+    /// fewer containers run than there are nodes, and those of each user alike, however many they
+    /// are: a million tiny asks on a busy cluster move nobody's slots.
+    fn mean_size(&self) -> Resource {
+        let (mut sum, mut count) = self.answered();
+        let nodes = self.cluster.nodes().filter(|node| node.facts.schedulable);
+        let places = nodes.count() as i64 - count;
+        let mut asked: BTreeMap<UserId, (Resource, i64)> = BTreeMap::new();
+        for job in self.cluster.jobs().filter(|_| places > 0) {
+            for ask in job.pending().filter(|ask| !ask.facts.am) {
+                let (sum, count) = asked.entry(job.facts.user).or_default();
+                *sum += ask.facts.resource.times(i64::from(ask.facts.count));
+                *count += i64::from(ask.facts.count);
+            }
+        }
+        if !asked.is_empty() {
+            let means = asked.values().map(|(sum, count)| sum.divided(*count));
+            let means = means.fold(Resource::ZERO, |sum, mean| sum + mean);
+            sum += means.times(places).divided(asked.len() as i64);
+            count += places;
+        }
+        if count == 0 {
+            self.setup.minimum_allocation
+        } else {
+            sum.divided(count)
+        }
     }
 
     /// What the containers hold that are no ApplicationMasters, and how many those are; grants

@@ -22,8 +22,21 @@ impl Engine {
         self.record_predictions();
     }
 
+    /// Before a search for something that fits: entitles again if the last time was before a node
+    /// came or changed, or a queue began to want something. Limits that are a part of the share
+    /// hold from then on, not from the next tick. A storm of registrations costs this once for
+    /// each heartbeat that may grant something, and those that find nothing to grant nothing.
+    pub(super) fn renew_entitlements(&mut self) {
+        if self.entitled_late {
+            self.count_slots();
+            self.settle();
+            self.entitle();
+        }
+    }
+
     /// Demands from the asks, then entitlements from the demands, then the order of siblings.
     pub(super) fn entitle(&mut self) {
+        self.entitled_late = false;
         for id in self.tree.ids() {
             self.tree.node_mut(id).demand = Resource::ZERO;
         }

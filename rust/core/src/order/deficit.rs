@@ -220,7 +220,7 @@ impl Deficit {
         }
         let candidates = self.candidates(world);
         let user_max = |user| self.settings.max_jobs_of(UserId(user));
-        let runs = runnable(&candidates, user_max, |_| None);
+        let runs = runnable(&candidates, self.settings.rules.scale, user_max, |_| None);
         for (candidate, runs) in candidates.iter().zip(runs) {
             let entry = self.jobs.get_mut(candidate.job);
             let entry = entry.expect("only known jobs are candidates");
@@ -250,7 +250,12 @@ impl Deficit {
         let candidates = self.candidates(world);
         let me = candidates.iter().position(|other| other.job == job);
         let runs = |max: u32| {
-            let runs = runnable(&candidates, |_| Some(max), |_| None);
+            let runs = runnable(
+                &candidates,
+                self.settings.rules.scale,
+                |_| Some(max),
+                |_| None,
+            );
             me.is_some_and(|me| runs[me])
         };
         // With a limit as large as there are jobs every one runs.

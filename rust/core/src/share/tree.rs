@@ -55,11 +55,11 @@ pub struct ShareNode {
     pub ams: u32,
     /// How many asks are in the backlog at or below it.
     pub pending_asks: u32,
-    /// Usage and pending asks, as of the last tick.
+    /// Usage and pending asks, as last worked out.
     pub demand: Resource,
-    /// What it is entitled to, as of the last tick. Never more than it has use for.
+    /// What it is entitled to, as last worked out. Never more than it has use for.
     pub fair_share: Resource,
-    /// What it would be entitled to if it had use for everything, as of the last tick: the
+    /// What it would be entitled to if it had use for everything, as last worked out: the
     /// measure of limits that are a part of the share.
     pub active_share: Resource,
     /// Since when it has been below its minimum share with asks pending.

@@ -7,7 +7,7 @@ use heddle_core::order::deficit::hierarchy::Pool;
 use heddle_core::order::deficit::ledger::{Ledger, Member, Rules};
 use heddle_core::order::deficit::limits::{Candidate, runnable};
 use heddle_core::order::deficit::settings::BOOST;
-use heddle_core::order::deficit::weight::{Boost, PRIORITIES};
+use heddle_core::order::deficit::weight::{Boost, PRIORITIES, Scale};
 use heddle_core::types::{JobId, Millis};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -93,6 +93,8 @@ impl Cluster {
                 cap_demand: case.maybe("cap_demand", Input::flag)?.unwrap_or(true),
                 boost: case.maybe("new_job_boost", boost)?,
                 size_weight: case.maybe("size_weight", Input::flag)?.unwrap_or(false),
+                // Cases name priorities as Hadoop 1 does.
+                scale: Scale::Hadoop1,
             },
             pools: vec![plain_pool(None)],
             pool_names: Names::default(),
@@ -186,6 +188,7 @@ impl Cluster {
         let candidates: Vec<Candidate> = open.map(candidate).collect();
         let runs = runnable(
             &candidates,
+            self.rules.scale,
             |user| match &self.user_max {
                 UserMax::All(max) => *max,
                 UserMax::ByName(max) => max.get(&self.users.0[user as usize]).copied(),

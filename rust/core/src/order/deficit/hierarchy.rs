@@ -23,7 +23,8 @@ pub struct Pool {
 #[derive(Debug)]
 struct Totals {
     demand: Vec<f64>,
-    /// The larger of a pool's own minimum and the sum of those below it.
+    /// The larger of a pool's own minimum and the sum of those below it, cut at its demand: what
+    /// it cannot use adds nothing to its group's guarantee (FS-5, FS-13, FS-23).
     min: Vec<f64>,
 }
 
@@ -33,7 +34,7 @@ fn totals(pools: &[Pool]) -> Totals {
     let mut min = vec![0.0; pools.len()];
     for (i, pool) in pools.iter().enumerate().rev() {
         demand[i] = demand[i].min(pool.max);
-        min[i] = pool.min.max(below[i]);
+        min[i] = pool.min.max(below[i]).min(demand[i]);
         if let Some(parent) = pool.parent {
             demand[parent] += demand[i];
             below[parent] += min[i];
@@ -45,7 +46,14 @@ fn totals(pools: &[Pool]) -> Totals {
 /// Pools that guarantee less than the pools below them together: a mistake worth a warning,
 /// though the larger guarantee holds.
 pub fn overcommitted(pools: &[Pool]) -> Vec<usize> {
-    let min = totals(pools).min;
+    // By the configuration alone, whatever is wanted now.
+    let all_wanted = |pool: &Pool| Pool {
+        demand: f64::INFINITY,
+        max: f64::INFINITY,
+        ..*pool
+    };
+    let pools: Vec<Pool> = pools.iter().map(all_wanted).collect();
+    let min = totals(&pools).min;
     let exceeds = |i: &usize| min[*i] > pools[*i].min && pools[*i].min > 0.0;
     (0..pools.len()).filter(exceeds).collect()
 }
@@ -62,7 +70,7 @@ pub fn shares(total: f64, pools: &[Pool]) -> Vec<f64> {
     for (parent, children) in families(pools) {
         let claim = |i: &usize| Claim {
             weight: pools[*i].weight,
-            least: totals.min[*i].min(totals.demand[*i]),
+            least: totals.min[*i],
             most: totals.demand[*i],
         };
         let claims: Vec<Claim<f64>> = children.iter().map(claim).collect();
@@ -115,6 +123,7 @@ fn families(pools: &[Pool]) -> Vec<(usize, Vec<usize>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn pool(parent: usize, weight: f64, min: f64, demand: f64) -> Pool {
         Pool {
@@ -178,6 +187,54 @@ mod tests {
             pool(1, 1.0, 1.0, 50.0),
         ]);
         assert_eq!(guarantees(&pools), [0, 9, 2, 7]);
+    }
+
+    /// Worked by hand: 10 slots, an idle pool and a busy one in a group, beside a busy third.
+    #[test]
+    fn what_an_idle_pool_is_guaranteed_does_not_stay_with_its_group() {
+        let shares_of = |busy_min: f64, beside_min: f64| {
+            let pools = tree(&[
+                pool(0, 1.0, 0.0, 0.0),
+                pool(1, 1.0, 8.0, 0.0),
+                pool(1, 1.0, busy_min, 10.0),
+                pool(0, 1.0, beside_min, 10.0),
+            ]);
+            (shares(10.0, &pools), guarantees(&pools))
+        };
+        // Nothing is guaranteed that is wanted: half for the group, half for the third.
+        let (shares, whole) = shares_of(0.0, 0.0);
+        assert_eq!(shares, [10.0, 5.0, 0.0, 5.0, 5.0]);
+        assert_eq!(whole, [0, 0, 0, 0, 0]);
+        // 2 and 8 fill the cluster.
+        let (shares, whole) = shares_of(2.0, 8.0);
+        assert_eq!(shares, [10.0, 2.0, 0.0, 2.0, 8.0]);
+        assert_eq!(whole, [0, 2, 0, 2, 8]);
+    }
+
+    proptest! {
+        /// A pool that wants nothing, anywhere in the tree, changes nobody's share, whatever it is
+        /// guaranteed.
+        #[test]
+        fn a_guarantee_that_nobody_uses_changes_no_share(
+            raw in prop::collection::vec((0usize..8, 1u32..5, 0u32..9, 0u32..30), 1..12),
+            idle_min in 1u32..40,
+            total in 1u32..60,
+        ) {
+            let mut pools = tree(&[]);
+            for (parent, weight, min, demand) in raw {
+                let parent = parent % pools.len();
+                pools[parent].demand = 0.0;
+                pools.push(pool(parent, weight.into(), min.into(), demand.into()));
+            }
+            let with = |min: f64| -> Vec<Pool> {
+                let idle = (0..pools.len()).map(|parent| pool(parent, 1.0, min, 0.0));
+                let idle = idle.filter(|idle| pools[idle.parent.expect("given")].demand == 0.0);
+                pools.iter().copied().chain(idle).collect()
+            };
+            let (guaranteed, plain) = (with(idle_min.into()), with(0.0));
+            prop_assert_eq!(shares(total.into(), &guaranteed), shares(total.into(), &plain));
+            prop_assert_eq!(guarantees(&guaranteed), guarantees(&plain));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::entitlement::{Entitlement, Wish, entitle};
 use super::hierarchy::Pool;
-use super::weight::{self, Boost};
+use super::weight::{self, Boost, Scale};
 use crate::table::Table;
 use crate::types::{JobId, Millis};
 
@@ -18,6 +18,8 @@ pub struct Rules {
     pub boost: Option<Boost>,
     /// Whether larger jobs weigh more (FS-19).
     pub size_weight: bool,
+    /// What priorities mean (FS-3).
+    pub scale: Scale,
 }
 
 /// What an update has to know of a job.
@@ -197,9 +199,9 @@ impl Ledger {
 
     fn wish(&self, member: &Member, rules: &Rules) -> Wish {
         let account = self.account(member.job).copied().unwrap_or_default();
-        let tasks = account.running + member.waiting;
+        let tasks = account.running.saturating_add(member.waiting);
         let age_ms = self.updated_ms - member.submitted_ms;
-        let mut weight = weight::of_priority(member.priority);
+        let mut weight = rules.scale.weight(member.priority);
         if rules.size_weight {
             weight *= weight::of_size(tasks);
         }
@@ -234,6 +236,7 @@ mod tests {
         cap_demand: true,
         boost: None,
         size_weight: false,
+        scale: Scale::Yarn,
     };
 
     const POOL: Pool = Pool {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::weight;
+use super::weight::Scale;
 use crate::types::{JobId, Millis};
 
 /// A job that would like to run.
@@ -25,17 +25,14 @@ pub struct Candidate {
 /// its user nor its pool has as many running as it may.
 pub fn runnable(
     candidates: &[Candidate],
+    scale: Scale,
     user_max: impl Fn(u32) -> Option<u32>,
     pool_max: impl Fn(u32) -> Option<u32>,
 ) -> Vec<bool> {
     let mut turns: Vec<usize> = (0..candidates.len()).collect();
     turns.sort_by_key(|i| {
         let job = &candidates[*i];
-        (
-            Reverse(weight::rank(job.priority)),
-            job.submitted_ms,
-            job.job,
-        )
+        (Reverse(scale.rank(job.priority)), job.submitted_ms, job.job)
     });
     let mut runs = vec![false; candidates.len()];
     let mut by_user: BTreeMap<u32, u32> = BTreeMap::new();
@@ -82,7 +79,7 @@ mod tests {
             _ => Some(2),
         };
         let pool_max = |pool| (pool == 1).then_some(1);
-        let runs = runnable(&jobs, user_max, pool_max);
+        let runs = runnable(&jobs, Scale::Yarn, user_max, pool_max);
         let waiting: Vec<usize> = (0..10).filter(|i| !runs[*i]).collect();
         assert_eq!(waiting, [1, 7, 9]);
     }
@@ -97,9 +94,14 @@ mod tests {
             priority: 1,
             ..job(0, 0, 0)
         };
-        // A job that names no priority is NORMAL, above VERY_LOW.
+        // A job that names no priority is NORMAL, above VERY_LOW; for YARN, 1 is more than 0.
         let jobs = [slow, job(1, 0, 0), urgent];
-        assert_eq!(runnable(&jobs, |_| None, |_| Some(2)), [false, true, true]);
-        assert_eq!(runnable(&jobs, |_| Some(0), |_| None), [false; 3]);
+        let two = |scale| runnable(&jobs, scale, |_| None, |_| Some(2));
+        assert_eq!(two(Scale::Hadoop1), [false, true, true]);
+        assert_eq!(two(Scale::Yarn), [true, false, true]);
+        assert_eq!(
+            runnable(&jobs, Scale::Yarn, |_| Some(0), |_| None),
+            [false; 3]
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The section `deficit` of the configuration.
 
 use super::ledger::Rules;
-use super::weight::Boost;
+use super::weight::{Boost, Scale};
 use crate::config::{ConfigError, Section};
 use crate::types::UserId;
 use std::collections::BTreeMap;
@@ -49,6 +49,7 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
             cap_demand: true,
             boost: None,
             size_weight: false,
+            scale: Scale::Yarn,
         },
         max_tasks_per_job: None,
         user_max_jobs: None,
@@ -60,6 +61,9 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
     };
     settings.rules.cap_demand = section.boolean("cap_demand")?.unwrap_or(true);
     settings.rules.size_weight = section.boolean("size_weight")?.unwrap_or(false);
+    if section.boolean("hadoop1_priorities")? == Some(true) {
+        settings.rules.scale = Scale::Hadoop1;
+    }
     settings.rules.boost = read_boost(&mut section)?;
     let mut count = |key: &'static str| {
         let count = section.whole(key, 1, COUNT_MAX)?;

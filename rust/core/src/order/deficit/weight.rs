@@ -14,22 +14,39 @@ pub const PRIORITIES: [(&str, i32, f64); 5] = [
 /// YARN's number for a job that says nothing of its priority.
 const UNSAID: i32 = 0;
 
-/// Which of Hadoop's five a YARN application priority is: numbers beyond them count as the
-/// nearest, and a job that names none is `NORMAL`.
-pub fn rank(priority: i32) -> i32 {
-    let [highest, _, normal, _, lowest] = PRIORITIES;
-    if priority == UNSAID {
-        normal.1
-    } else {
-        priority.clamp(lowest.1, highest.1)
-    }
+/// Beyond this, either way, a priority weighs no more: 2^10 is as good as all.
+const STEPS_MAX: i32 = 10;
+
+/// What a YARN application priority means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// YARN's integers: 0 weighs 1, and each step doubles the weight.
+    Yarn,
+    /// Hadoop 1's five names: numbers beyond them count as the nearest, and a job that names none
+    /// is `NORMAL`, above 1 and 2.
+    Hadoop1,
 }
 
-/// The weight of a YARN application priority.
-pub fn of_priority(priority: i32) -> f64 {
-    let rank = rank(priority);
-    let named = PRIORITIES.iter().find(|(_, number, _)| *number == rank);
-    named.expect("a rank is one of the five").2
+impl Scale {
+    /// By what jobs are compared; the larger goes first.
+    pub fn rank(self, priority: i32) -> i32 {
+        let [highest, _, normal, _, lowest] = PRIORITIES;
+        match self {
+            Scale::Yarn => priority,
+            Scale::Hadoop1 if priority == UNSAID => normal.1,
+            Scale::Hadoop1 => priority.clamp(lowest.1, highest.1),
+        }
+    }
+
+    /// The weight of a YARN application priority.
+    pub fn weight(self, priority: i32) -> f64 {
+        let rank = self.rank(priority);
+        if self == Scale::Yarn {
+            return f64::from(rank.clamp(-STEPS_MAX, STEPS_MAX)).exp2();
+        }
+        let named = PRIORITIES.iter().find(|(_, number, _)| *number == rank);
+        named.expect("a rank is one of the five").2
+    }
 }
 
 /// Extra weight for new jobs (FS-20).
@@ -63,9 +80,15 @@ mod tests {
 
     #[test]
     fn priorities_double_from_one_to_the_next() {
-        let weights: Vec<f64> = (0..=6).map(of_priority).collect();
+        let weights: Vec<f64> = (0..=6).map(|p| Scale::Hadoop1.weight(p)).collect();
         assert_eq!(weights, [1.0, 0.25, 0.5, 1.0, 2.0, 4.0, 4.0]);
-        assert_eq!(of_priority(-7), 0.25);
+        assert_eq!(Scale::Hadoop1.weight(-7), 0.25);
+        let weights: Vec<f64> = (-1..=3).map(|p| Scale::Yarn.weight(p)).collect();
+        assert_eq!(weights, [0.5, 1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(
+            [i32::MIN, i32::MAX].map(|p| Scale::Yarn.weight(p)),
+            [1.0 / 1024.0, 1024.0]
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * credential.
  */
 final class AmPoller {
-  /** Whether ApplicationMasters are asked at all. */
+  /** Whether ApplicationMasters are asked; unset: while a policy in force looks at the answers. */
   static final String ENABLE_PROPERTY = "heddle.am-poll.enable";
   /** How often, in ms. */
   static final String INTERVAL_PROPERTY = "heddle.am-poll.interval-ms";
@@ -45,11 +45,13 @@ final class AmPoller {
   private static final int REDUCES_TOLD = 3;
   private static final String TRAFFIC = "shuffle-watcher";
   private static final String SAMPLES = "hfsp";
+  private static final String TOTALS = "reverse-adaptive";
 
   private final JsonFetcher fetcher;
   private final QueueTable queues;
   private final Consumer<Fact> found;
-  private final boolean enabled;
+  /** What the operator has set; null if nothing. */
+  private final Boolean set;
   private final long intervalMs;
   private final long countersMs;
 
@@ -57,13 +59,24 @@ final class AmPoller {
     this.fetcher = fetcher;
     this.queues = queues;
     this.found = found;
-    enabled = conf.getBoolean(ENABLE_PROPERTY, true);
+    String said = conf.getTrimmed(ENABLE_PROPERTY, "");
+    set = said.isEmpty() ? null : conf.getBoolean(ENABLE_PROPERTY, false);
     intervalMs = ConfigFile.positiveMilliseconds(conf, INTERVAL_PROPERTY, INTERVAL_MS);
     countersMs = ConfigFile.positiveMilliseconds(conf, COUNTERS_PROPERTY, COUNTERS_MS);
   }
 
+  /** Whether ApplicationMasters are asked now: their addresses are users' words. */
   boolean enabled() {
-    return enabled;
+    if (set != null) {
+      return set;
+    }
+    QueueSnapshot policies = queues.snapshot();
+    return policies.uses(TRAFFIC) || policies.uses(SAMPLES) || policies.uses(TOTALS);
+  }
+
+  /** Whether they may be asked some time, perhaps after a reload. */
+  boolean mayBeEnabled() {
+    return set == null || set;
   }
 
   /** Whether an attempt has registered an address that may be asked. */

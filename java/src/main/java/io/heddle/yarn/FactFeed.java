@@ -105,7 +105,7 @@ final class FactFeed {
   }
 
   void start() {
-    if (progress || masters.enabled() || nodes.enabled()) {
+    if (progress || masters.mayBeEnabled() || nodes.enabled()) {
       clock.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
     }
   }
@@ -152,9 +152,10 @@ final class FactFeed {
   /** Looks at every job once. Never throws: it would be the last time. */
   synchronized void look() {
     long nowMs = Time.monotonicNow();
+    boolean ask = masters.enabled();
     for (JobWatch watch : jobs.values()) {
       try {
-        look(watch, nowMs);
+        look(watch, ask, nowMs);
       } catch (Throwable e) {
         // One job that cannot be looked at must not hide those after it.
         if (!jobFailed) {
@@ -178,7 +179,7 @@ final class FactFeed {
     }
   }
 
-  private void look(JobWatch watch, long nowMs) {
+  private void look(JobWatch watch, boolean ask, long nowMs) {
     RMApp app = rmContext.getRMApps().get(watch.id());
     RMAppAttempt attempt = app == null ? null : app.getCurrentAppAttempt();
     if (attempt == null) {
@@ -187,7 +188,7 @@ final class FactFeed {
     if (progress && !watch.reducesAreTold(nowMs)) {
       lookAtProgress(watch, attempt, nowMs);
     }
-    if (masters.enabled() && AmPoller.answers(attempt) && watch.beginPoll(nowMs)) {
+    if (ask && AmPoller.answers(attempt) && watch.beginPoll(nowMs)) {
       submit(workers, () -> masters.poll(watch, attempt), () -> watch.endPoll(nowMs + LOOK_MS));
     }
   }

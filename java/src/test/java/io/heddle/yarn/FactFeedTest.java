@@ -113,6 +113,7 @@ public class FactFeedTest {
 
   private static Configuration fast(String heddleJson) throws Exception {
     Configuration conf = TestCluster.conf(heddleJson);
+    conf.setBoolean(AmPoller.ENABLE_PROPERTY, true);
     conf.setLong(AmPoller.INTERVAL_PROPERTY, 50);
     conf.setLong(AmPoller.COUNTERS_PROPERTY, 50);
     return conf;
@@ -159,6 +160,30 @@ public class FactFeedTest {
     java.nio.ByteBuffer record = java.nio.ByteBuffer.allocate(FrameLayout.JOB_HINTS_SIZE);
     more.write(record, 0);
     assertEquals(7, record.getInt(FrameLayout.JOB_HINTS_MAPS));
+  }
+
+  /** The address is what a user's code has registered. */
+  @Test
+  public void byDefaultOnlyAPolicyThatLooksAtTheAnswersHasMastersAsked() throws Exception {
+    for (String policy : new String[] {"fair", "fifo", "dynamic-priority", "hfsp",
+        "shufflewatcher", "reverse-adaptive"}) {
+      Configuration conf = fast("{\"policy\": \"" + policy + "\"}");
+      conf.unset(AmPoller.ENABLE_PROPERTY);
+      boolean asks = Arrays.asList("hfsp", "shufflewatcher", "reverse-adaptive").contains(policy);
+      try (LoopbackServer server = new LoopbackServer();
+          TestCluster cluster = new TestCluster(conf)) {
+        Job job = new Job(cluster, cluster.node("localhost", 8 * GB), "MAPREDUCE", server.url());
+        if (asks) {
+          job.await(policy, () -> !server.asked.isEmpty());
+          continue;
+        }
+        for (int i = 0; i < 10; i++) {
+          job.look();
+          Thread.sleep(20);
+        }
+        assertTrue(policy + server.asked, server.asked.isEmpty());
+      }
+    }
   }
 
   @Test

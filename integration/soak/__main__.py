@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +102,8 @@ class Run:
         while len(self.struck) < faults or time.monotonic() < until:
             self._pause_between(faults, until)
             self._fault()
+        while self.pending:
+            self.tick()
 
     def _pause_between(self, faults, until):
         """Lets the run go on until the next fault is due: its share of the time that is left, more
@@ -174,7 +177,7 @@ class Run:
         self._audit()
         self.verdicts[:0] = [
             verdicts.jobs_lost(jobs),
-            verdicts.tasks_repeated(jobs, self.cluster.folder / "history")]
+            verdicts.tasks_repeated(jobs, self.workload.history)]
         self.verdicts += [
             verdicts.engine_lost(self.cluster.logs),
             verdicts.Verdict("faults not recovered from", self.unrecovered,
@@ -243,8 +246,7 @@ class Run:
         if not active:
             return
         micro = 1_000_000 + len(self.grants)
-        log = open(self.cluster.logs / "grants.log", "ab")
-        with log:
+        with open(self.cluster.logs / "grants.log", "ab") as log:
             process = subprocess.Popen(
                 [self.cluster.command, "budget", self.random.choice(USERS),
                  f"+{micro / 1e6:.6f}"], stdin=subprocess.DEVNULL, stdout=log,
@@ -297,19 +299,21 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     processes.adopt_orphans()
     print(f"seed {told.seed}; everything is in {folder}", flush=True)
-    run, failure = None, None
+    run, failure = None, ""
     try:
         run = Run(told, folder)
         run.whole()
-    except (Exception, KeyboardInterrupt) as error:  # pylint: disable=broad-except
-        failure = error
-        raise
+    except KeyboardInterrupt:
+        failure = "interrupted"
+    except Exception:  # whatever it is, what was started is ended
+        failure = traceback.format_exc()
     finally:
         processes.end_all()
         if run and run.cluster.database_folder:
             shutil.rmtree(run.cluster.database_folder, ignore_errors=True)
-        if failure:
-            print(f"soak: ended early: {failure!r}; seed {told.seed}, logs in {folder}/logs")
+    if failure:
+        print(f"soak: ended early: {failure}\nsoak: seed {told.seed}, logs in {folder}/logs")
+        return 1
     results = ROOT / "integration/soak-results" if told.record else folder
     page = report.write(results, f"soak-{stamp}", run)
     print(re.sub(r"^# .*\n", "", page.read_text()), f"\ntable: {page}", sep="")

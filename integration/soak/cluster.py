@@ -177,9 +177,11 @@ class Cluster:
             "mapreduce.framework.name": "yarn",
             "mapreduce.application.classpath": f"{self.home}/share/hadoop/mapreduce/*",
             "yarn.app.mapreduce.am.staging-dir": "/staging",
-            # On the local disk, where the verdict on repeated tasks reads them.
-            "mapreduce.jobhistory.intermediate-done-dir": f"file://{self.folder}/history",
-            "mapreduce.jobhistory.done-dir": f"file://{self.folder}/history-done",
+            # Lines of JSON, which the verdict on repeated tasks counts.
+            "mapreduce.jobhistory.intermediate-done-dir": "/history",
+            "mapreduce.jobhistory.jhist.format": "json",
+            # The older way of commits cannot be repeated: a kill in the midst would fail the job.
+            "mapreduce.fileoutputcommitter.algorithm.version": 2,
             "mapreduce.am.max-attempts": ATTEMPTS,
             "mapreduce.job.ubertask.enable": False,
             "mapreduce.map.speculative": False,
@@ -332,7 +334,6 @@ class Cluster:
                 env=self.daemons["namenode"].environment, stdout=log, stderr=log, check=True)
         for name in ("zookeeper", "namenode", "datanode"):
             self.daemons[name].start()
-        (self.folder / "history").mkdir()
         wait_until("HDFS out of safe mode", self._hdfs_ready, 180)
         for name in ("rm1", "rm2", *self.nodes()):
             self.daemons[name].start()

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 
 from cluster import Unreachable
-from workload import attempts_of_tasks
 
 # Lines of a ResourceManager's log that no kill of another process may cause.
 ENGINE_LOST = re.compile(r"The engine was lost|Cannot make the engine anew")
@@ -35,15 +34,19 @@ def jobs_lost(jobs):
 def tasks_repeated(jobs, history):
     """A job with one ApplicationMaster must have run each task once: no container ends because
     a ResourceManager, a NodeManager or ZooKeeper was killed. (A MapReduce ApplicationMaster that
-    is killed takes its running tasks along; those are repeated with need.)"""
+    is killed takes its running tasks along; those are repeated with need.) `history` gives the
+    lines of a job's history."""
     repeated, needed, seen, tasks_seen = [], 0, 0, 0
     for job in jobs:
         if job.kind != "mapreduce" or job.final != "SUCCEEDED":
             continue
-        found = attempts_of_tasks(history, job.application)
-        if found is None:
+        lines = history(job)
+        if lines is None:
             continue
-        masters, tasks, attempts = found
+        masters, tasks, attempts = (
+            sum(line.startswith(starts) for line in lines) for starts in (
+                '{"type":"AM_STARTED"', '{"type":"TASK_STARTED"',
+                ('{"type":"MAP_ATTEMPT_STARTED"', '{"type":"REDUCE_ATTEMPT_STARTED"')))
         seen += 1
         tasks_seen += tasks
         if masters > 1:

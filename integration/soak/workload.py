@@ -4,7 +4,6 @@ known. A job counts from the moment at which a ResourceManager has said yes to i
 
 import collections
 import json
-import os
 import subprocess
 import threading
 import time
@@ -203,17 +202,32 @@ class Workload:
                 if job.final != "SUCCEEDED":
                     job.wrong = app.get("diagnostics", "").strip()[:500]
 
+    def history(self, job):
+        """The lines of a finished MapReduce job's history; None if it left none."""
+        name = job.application.replace("application_", "job_") + "-"
+        try:
+            for file in self._list(f"/history/{job.user}"):
+                if file.startswith(name) and file.endswith(".jhist"):
+                    return self._read_file(f"/history/{job.user}/{file}").splitlines()
+        except (Unreachable, KeyError):
+            pass
+        return None
+
+    def _list(self, folder):
+        listed = get_json(f"{self.hdfs}{urllib.parse.quote(folder)}?op=LISTSTATUS", 30)
+        return [file["pathSuffix"] for file in listed["FileStatuses"]["FileStatus"]]
+
+    def _read_file(self, path):
+        return get(f"{self.hdfs}{urllib.parse.quote(path)}?op=OPEN", 30).decode(errors="replace")
+
     def _wrong_result(self, job):
         """What is wrong with the output of a word count; nothing if it is right."""
-        folder = urllib.parse.quote(f"/output/{job.name}")
         counts = {}
         try:
-            listed = get_json(f"{self.hdfs}{folder}?op=LISTSTATUS", 30)
-            for file in listed["FileStatuses"]["FileStatus"]:
-                if not file["pathSuffix"].startswith("part-"):
+            for file in self._list(f"/output/{job.name}"):
+                if not file.startswith("part-"):
                     continue
-                part = get(f"{self.hdfs}{folder}/{file['pathSuffix']}?op=OPEN", 30).decode()
-                for line in part.splitlines():
+                for line in self._read_file(f"/output/{job.name}/{file}").splitlines():
                     word, count = line.split("\t")
                     counts[word] = counts.get(word, 0) + int(count)
         except (Unreachable, ValueError, KeyError) as error:
@@ -225,24 +239,3 @@ class Workload:
         """No further submissions."""
         if self.submitter:
             self.submitter.stdin.close()
-
-
-def attempts_of_tasks(history, application):
-    """(ApplicationMasters, tasks, attempts) of a finished MapReduce job, from its history file;
-    None if it left none."""
-    job = application.replace("application_", "job_")
-    for path in Path(history).rglob(f"{job}-*.jhist"):
-        masters = tasks = attempts = 0
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
-                masters += line.startswith('{"type":"AM_STARTED"')
-                tasks += line.startswith('{"type":"TASK_STARTED"')
-                attempts += line.startswith(('{"type":"MAP_ATTEMPT_STARTED"',
-                                             '{"type":"REDUCE_ATTEMPT_STARTED"'))
-        return masters, tasks, attempts
-    return None
-
-
-def spark_home():
-    """The virtual environment with PySpark, by the variable that the script before this one set."""
-    return os.environ["HEDDLE_SPARK"]

@@ -30,6 +30,8 @@ PRESETS = ("fair", "fair-original", "dynamic-priority", "shufflewatcher", "hfsp"
 ECONOMY = "dynamic-priority"
 RECOVERY_PATIENCE, DRAIN_PATIENCE = 300, 900
 SAMPLE_S, GRANT_S = 15, 12
+# So that intervals are charged for, grants are made, and the database is killed among them.
+ECONOMY_S = 90
 # How often a fault follows while the last one is being recovered from.
 OVERLAP = 0.25
 
@@ -48,12 +50,14 @@ class Run:
 
     def __init__(self, options, folder):
         self.options, self.seed, self.hadoop = options, options.seed, options.hadoop
+        # Draws of their own, so that no answer's time shifts what is killed next.
         self.random = randoms.Random(options.seed)
         self.presets = [preset for preset in PRESETS if preset in options.presets.split(",")]
-        self.cluster = Cluster(folder, options.hadoop, self.random)
-        self.workload = Workload(self.cluster, self.random, os.environ["HEDDLE_SPARK"])
+        self.cluster = Cluster(folder, options.hadoop, randoms.Random())
+        jobs = randoms.Random(f"jobs of {options.seed}")
+        self.workload = Workload(self.cluster, jobs, os.environ["HEDDLE_SPARK"])
         self.date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        self.command = f"./x soak --hours {options.hours:g} --faults {options.faults}"
+        self.command = "./x soak " + " ".join(sys.argv[1:])
         self.commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
                                      capture_output=True, text=True, check=False).stdout.strip()
         self.began = time.monotonic()
@@ -98,6 +102,8 @@ class Run:
         """Faults and jobs under one preset, up to this part of the run's faults and its time."""
         faults = round(self.options.faults * part)
         until = self.began + self.options.hours * 3600 * part
+        if self.preset == ECONOMY:
+            until = max(until, time.monotonic() + ECONOMY_S)
         self.say(f"policy {self.preset}: up to fault {faults}")
         while len(self.struck) < faults or time.monotonic() < until:
             self._pause_between(faults, until)
@@ -118,6 +124,8 @@ class Run:
     def _fault(self):
         kinds = [kind for kind in Kind if kind is not Kind.DATABASE or self.preset == ECONOMY]
         kind = self.random.choices(kinds, [kind.value[1] for kind in kinds])[0]
+        if self.preset == ECONOMY and not any(row[2] == Kind.DATABASE.title for row in self.struck):
+            kind = Kind.DATABASE
         down = self.random.choice((0, 0, 1, 5))
         fault = Fault(kind, self.cluster, self.workload, self.random)
         if not fault.target or not fault.strike():
@@ -248,7 +256,7 @@ class Run:
         micro = 1_000_000 + len(self.grants)
         with open(self.cluster.logs / "grants.log", "ab") as log:
             process = subprocess.Popen(
-                [self.cluster.command, "budget", self.random.choice(USERS),
+                [self.cluster.command, "budget", USERS[len(self.grants) % len(USERS)],
                  f"+{micro / 1e6:.6f}"], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=subprocess.PIPE, text=True,
                 env={"HEDDLE_URL": self.cluster.web[active], "HEDDLE_USER": "operator",
@@ -270,10 +278,10 @@ class Run:
 
 def options():
     """The arguments."""
-    parser = argparse.ArgumentParser(prog="./x soak", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog="./x soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=0.0, help="at least so long")
     parser.add_argument("--faults", type=int, help="at least so many (220 for each hour, or 20)")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="that of another run")
     parser.add_argument("--pause", type=float, default=8.0,
                         help="mean seconds between faults, if the time does not say more")
     parser.add_argument("--presets", default=",".join(PRESETS), help="only these, by comma")

@@ -367,6 +367,16 @@ class Cluster:
             raise Unreachable("no ResourceManager is active")
         return get_json(self.web[active] + path, 10)
 
+    def heard_of(self, name, since_ms):
+        """Whether a NodeManager told the ResourceManager of its health after a moment."""
+        host = list(RACKS)[self.nodes().index(name)]
+        try:
+            nodes = self.ask("/ws/v1/cluster/nodes")["nodes"]["node"]
+        except (Unreachable, KeyError, TypeError):
+            return False
+        return any(node["id"].startswith(host + ":") and node["lastHealthUpdate"] > since_ms
+                   for node in nodes)
+
     def is_whole(self):
         """One active and one standby ResourceManager, and every node runs."""
         try:

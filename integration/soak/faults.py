@@ -4,6 +4,7 @@ import enum
 import os
 import re
 import signal
+import time
 
 from cluster import Unreachable, get_json
 from processes import command_line, descendants
@@ -54,7 +55,7 @@ class Fault:
 
     def __init__(self, kind, cluster, workload, random):
         self.kind, self.cluster, self.workload = kind, cluster, workload
-        self.daemon, self.pid, self.application = None, 0, ""
+        self.daemon, self.pid, self.application, self.struck_ms = None, 0, "", 0
         self.target = self._target(random)
 
     def _target(self, random):
@@ -78,6 +79,7 @@ class Fault:
 
     def strike(self):
         """Kills it; False if it was over a moment before."""
+        self.struck_ms = int(time.time() * 1000)
         if self.daemon:
             self.daemon.kill()
             return True
@@ -99,6 +101,8 @@ class Fault:
             return False
         if self.kind is Kind.DATABASE:
             return self.cluster.database_answers() and self._books() == "connected"
+        if self.kind is Kind.NODE and not self.cluster.heard_of(self.daemon.name, self.struck_ms):
+            return False
         return self.cluster.is_whole()
 
     def _books(self):

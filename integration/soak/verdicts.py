@@ -36,7 +36,7 @@ def tasks_repeated(jobs, history):
     a ResourceManager, a NodeManager or ZooKeeper was killed. (A MapReduce ApplicationMaster that
     is killed takes its running tasks along; those are repeated with need.) `history` gives the
     lines of a job's history."""
-    repeated, needed, seen, tasks_seen = [], 0, 0, 0
+    repeated, needed, seen, tasks_seen, restarted = [], 0, 0, 0, 0
     for job in jobs:
         if job.kind != "mapreduce" or job.final != "SUCCEEDED":
             continue
@@ -50,13 +50,14 @@ def tasks_repeated(jobs, history):
         seen += 1
         tasks_seen += tasks
         if masters > 1:
+            restarted += 1
             needed += max(0, attempts - tasks)
         elif attempts != tasks:
             repeated.append(f"{job.name} {job.application} ({job.preset}): "
                             f"{attempts} attempts of {tasks} tasks")
     return Verdict("tasks run twice without need", repeated,
-                   f"{tasks_seen} tasks of {seen} MapReduce jobs, {needed} repeated because "
-                   "their ApplicationMaster was killed")
+                   f"{tasks_seen} tasks of {seen} MapReduce jobs; {needed} repeated in {restarted} "
+                   "jobs whose ApplicationMaster was killed")
 
 
 def engine_lost(logs):
@@ -99,6 +100,8 @@ def credits_kept(cluster, grants):
     wrong += grants_once(grants, [int(amount) for _, _, amount, by in given if by == "operator"])
     rows = sum(int(row[3]) for row in ledger)
     confirmed = sum(grant.answer == "confirmed" for grant in grants)
+    if not rows or not confirmed or not debited:
+        wrong.append("nothing was granted or nothing charged: this run says nothing of credits")
     return Verdict("credits made or lost", wrong,
                    f"{len(accounts)} accounts, {rows} rows of the ledger, {confirmed} of "
                    f"{len(grants)} grants confirmed, {debited / 1e6:.6f} credits charged")

@@ -85,8 +85,12 @@ class Credits(unittest.TestCase):
         answers = ("confirmed", "unclear")
         self.assertEqual(self.verdict(answers=answers).violations, [])
 
+    def test_books_in_which_nothing_happened_say_nothing(self):
+        self.assertFalse(self.verdict(booked=(), answers=()))
+
     def test_a_grant_of_which_no_one_knows_is_found(self):
-        self.assertFalse(self.verdict(answers=()))
+        found = self.verdict(booked=(2 * MICRO, 3 * MICRO))
+        self.assertIn(f"an unknown grant of {3 * MICRO} millionths", found.violations)
 
 
 if __name__ == "__main__":

@@ -188,6 +188,8 @@ class Run:
             verdicts.tasks_repeated(jobs, self.workload.history)]
         self.verdicts += [
             verdicts.engine_lost(self.cluster.logs),
+            verdicts.Verdict("daemons that ended without a kill", self.ended,
+                             f"{len(self.ended)}"),
             verdicts.Verdict("faults not recovered from", self.unrecovered,
                              f"{len(self.unrecovered)}, each within {RECOVERY_PATIENCE} s")]
 

@@ -9,6 +9,7 @@ import json
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -377,9 +378,22 @@ class Cluster:
         return any(node["id"].startswith(host + ":") and node["lastHealthUpdate"] > since_ms
                    for node in nodes)
 
-    def is_whole(self):
-        """One active and one standby ResourceManager, and every node runs."""
+    def _sessions(self):
+        """How many connections ZooKeeper has, this one not counted; 0 while it does not answer."""
         try:
+            with socket.create_connection(("127.0.0.1", self.zookeeper_port), 3) as connection:
+                connection.sendall(b"srvr")
+                told = connection.makefile().read()
+            return int(told.split("Connections: ")[1].split()[0]) - 1
+        except (OSError, IndexError, ValueError):
+            return 0
+
+    def is_whole(self):
+        """Both ResourceManagers answer and are in touch with ZooKeeper, each for the election and
+        for its store; one is active, and every node runs."""
+        try:
+            if self._sessions() < 2 * len(self.web):
+                return False
             for web in self.web.values():
                 get_json(f"{web}/ws/v1/cluster/info", 3)
             nodes = self.ask("/ws/v1/cluster/nodes?states=RUNNING")["nodes"] or {}

@@ -32,7 +32,6 @@ def as_json(run):
                   "application": job.application, "state": job.state, "final": job.final,
                   "seconds": job.seconds, "wrong": job.wrong}
                  for job in run.workload.jobs.values()],
-        "ended_by_themselves": run.ended,
         "verdicts": [{"title": verdict.title, "holds": bool(verdict),
                       "violations": verdict.violations, "measured": verdict.measured}
                      for verdict in run.verdicts],
@@ -47,6 +46,7 @@ def as_markdown(run):
              "| --- | --- | --- |"]
     for verdict in run.verdicts:
         lines.append(f"| {verdict.title} | {'yes' if verdict else 'NO'} | {verdict.measured} |")
+    lines.append("")
     for verdict in run.verdicts:
         lines += [f"- {verdict.title}: {violation}" for violation in verdict.violations]
     lines += ["", "| fault (kill -9) | times | recovered after, median (s) | longest (s) |",
@@ -68,8 +68,6 @@ def as_markdown(run):
               "last quarter, median | largest |", "| --- | --- | --- | --- | --- |"]
     lines += [row for index, measure in enumerate(MEASURES)
               for row in measured(run.samples, index, measure)]
-    lines += ["", f"Daemons that ended without a kill of this run: {len(run.ended)}."]
-    lines += [f"- {ended}" for ended in run.ended]
     return lines
 
 

@@ -16,7 +16,6 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from pathlib import Path
 
 import processes
 import report

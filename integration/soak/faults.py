@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from cluster import Unreachable, get_json
+from cluster import Unreachable
 from processes import command_line, descendants
 
 MASTERS = {

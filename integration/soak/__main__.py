@@ -163,7 +163,11 @@ class Run:
         if self.preset != ECONOMY:
             return
         for grant in self.grants:
-            grant.process.wait(60)
+            try:
+                grant.process.wait(60)
+            except subprocess.TimeoutExpired:
+                grant.process.kill()
+                grant.process.wait()
         self._read_answers()
         wait_until("PostgreSQL", self.cluster.database_answers, 120)
         self.verdicts.append(verdicts.credits_kept(self.cluster, self.grants))
@@ -186,7 +190,7 @@ class Run:
             verdicts.jobs_lost(jobs),
             verdicts.tasks_repeated(jobs, self.workload.history)]
         self.verdicts += [
-            verdicts.engine_lost(self.cluster.logs),
+            verdicts.engine_faults(self.cluster.logs),
             verdicts.Verdict("daemons that ended without a kill", self.ended,
                              f"{len(self.ended)}"),
             verdicts.Verdict("faults not recovered from", self.unrecovered,

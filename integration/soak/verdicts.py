@@ -1,5 +1,5 @@
 """What a run must show, each told from what the cluster left behind: lost jobs, wrong results,
-tasks that ran twice without need, credits made or lost, a lost engine, no recovery.
+tasks that ran twice without need, credits made or lost, a lost engine or another error of Heddle, no recovery.
 """
 
 import re
@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from cluster import Unreachable
 
-# Lines of a ResourceManager's log that no kill of another process may cause.
-ENGINE_LOST = re.compile(r"The engine was lost|Cannot make the engine anew")
+# Lines of a ResourceManager's log that no kill may cause: a lost engine, and every other error of
+# Heddle but those about the database, which is killed here.
+ENGINE_FAULT = re.compile(r"The engine was lost|Cannot make the engine anew|"
+                          r" ERROR (?:yarn|heddle)\.(?!Economy|economy|store|books)\w+:")
 
 
 @dataclass
@@ -60,14 +62,14 @@ def tasks_repeated(jobs, history):
                    "jobs whose ApplicationMaster was killed")
 
 
-def engine_lost(logs):
-    """No ResourceManager's log may tell of a lost engine."""
+def engine_faults(logs):
+    """No ResourceManager's log may tell of a lost engine or of an error in Heddle."""
     found = []
     for log in sorted(logs.glob("rm*.log")):
         with open(log, encoding="utf-8", errors="replace") as lines:
             found += [f"{log.name}: {line.strip()[:300]}" for line in lines
-                      if ENGINE_LOST.search(line)]
-    return Verdict("engines lost", found, f"{len(found)} lines")
+                      if ENGINE_FAULT.search(line)]
+    return Verdict("engines lost, errors logged", found, f"{len(found)} lines")
 
 
 def credits_kept(cluster, grants):

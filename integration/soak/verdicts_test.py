@@ -41,13 +41,16 @@ class Jobs(unittest.TestCase):
             found = verdicts.tasks_repeated([job()], lambda _, lines=text.splitlines(): lines)
             self.assertEqual(bool(found), holds, text)
 
-    def test_a_lost_engine_is_found_in_the_log(self):
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder, "rm1.log")
-            log.write_text("INFO all is well\n")
-            self.assertTrue(verdicts.engine_lost(Path(folder)))
-            log.write_text("ERROR The engine was lost: a panic\n")
-            self.assertFalse(verdicts.engine_lost(Path(folder)))
+    def test_a_lost_engine_and_errors_of_heddle_are_found_in_the_log(self):
+        for line, holds in (
+                ("INFO yarn.HeddleScheduler: all is well", True),
+                ("WARN yarn.Engine: The engine was lost: a panic", False),
+                ("ERROR yarn.HeddleScheduler: Error in the tick", False),
+                ("ERROR yarn.Economy: the database does not answer", True),
+                ("ERROR resourcemanager.ApplicationMasterService: not Heddle's", True)):
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "rm1.log").write_text(f"2026-11-22 12:00:00,000 {line}\n")
+                self.assertEqual(bool(verdicts.engine_faults(Path(folder))), holds, line)
 
 
 class Credits(unittest.TestCase):

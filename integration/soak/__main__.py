@@ -309,7 +309,10 @@ def main():
     told = options()
     stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d-%H%M%S")
     folder = ROOT / "build/soak" / stamp
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Under nohup a hang-up is ignored, and stays so.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     processes.adopt_orphans()
     print(f"seed {told.seed}; everything is in {folder}", flush=True)
     run, failure = None, ""

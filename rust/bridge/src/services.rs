@@ -123,8 +123,8 @@ fn with_log(answer: Vec<u8>, lines: &[(u32, String)]) -> Vec<u8> {
     [head.to_string().as_bytes(), rest].concat()
 }
 
-/// Says whether a job is taken; see [`Service::submit`]; what was logged is in `log`. The only call for the scheduling thread:
-/// it waits for nobody who waits for a disk.
+/// Says whether a job is taken; see [`Service::submit`]; what was logged is in `log`. The only
+/// call for the scheduling thread: it waits for nobody who waits for a disk.
 ///
 /// # Errors
 /// `BadHandle`, and `BadRequest` if `submitted` is not what it should be.

@@ -73,8 +73,10 @@ fn a_change_that_is_not_written_down_has_an_exit_code_of_its_own() {
             .env("HEDDLE_SECRET", "roots-secret-of-32-bytes-length0")
             .output()
             .expect("it starts");
-        let said = failed(4, &output);
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("not written down"), "{said}");
+        assert!(!output.stdout.is_empty(), "what was done is shown as well");
     }
 }
 

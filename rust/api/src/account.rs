@@ -1,10 +1,10 @@
 //! Accounts as the engine reports them (`accounts`), and the commands that change them, for both
 //! interfaces. Says who may do what nowhere: that was checked before.
 
-use crate::Engine;
 use crate::answer::Failure;
 use crate::caller::Identity;
 use crate::credit;
+use crate::{Engine, NOT_KEPT};
 use heddle_auth::Refusal;
 use heddle_auth::amount::credits_text;
 use heddle_auth::query::{Parameters, quoted};
@@ -306,6 +306,11 @@ fn unserved(problem: &str) -> Failure {
                 "policy",
                 expected,
             )
+        }
+        false if problem.starts_with(NOT_KEPT) => {
+            let expected = "a store that is written to; GET health says how it is, and the \
+                            ResourceManager's log names the cause";
+            Failure::new(503, problem, "store", expected).with("Retry-After", "5")
         }
         false => Failure::engine(problem),
     }

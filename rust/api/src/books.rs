@@ -1,42 +1,66 @@
-//! Whether accounts can be shown yet. Between the start of a ResourceManager and the moment at
-//! which its store was read, the engine has the accounts of its configuration: opening budgets, and
-//! none of the queues that only the store has. For the usual second that takes, no answer is better
-//! than that one. But whoever watches an outage must see the cluster, so once an attempt to reach
-//! the store has failed, the engine's state is shown, and a header says what it is. Changes are
-//! refused by the host until the books are open.
+//! Whether accounts can be shown and changed. Between the start of a ResourceManager and the moment
+//! at which its store was read, the engine has the accounts of its configuration: opening budgets,
+//! and none of the queues that only the store has. Those are nobody's accounts, so they are never
+//! shown. What was read once is shown also while the store is out of reach, with a header that says
+//! so. The host refuses changes until the books are open, and has the last word on them.
 
 use crate::Engine;
+use crate::account;
 use crate::answer::{Failure, Reply};
 
-/// Says that what is shown was not read from the store, or is not written there.
+/// Says that what is shown is not written in the store.
 const HEADER: &str = "Heddle-Books";
 
-/// Nothing, or why accounts are neither shown nor changed at this moment.
-pub(crate) fn open(engine: &dyn Engine) -> Result<(), Failure> {
+/// Nothing, or why accounts are not shown (or `changed`) at this moment. No place of a store is
+/// told, as this is said before it is known who asks.
+pub(crate) fn open(engine: &dyn Engine, changed: bool) -> Result<(), Failure> {
     let books = engine.books();
-    match books["state"].as_str() {
+    let read = books["read"] != false;
+    let (what, expected, retry) = match books["state"].as_str() {
         // No attempt has ended, or the engine is given its accounts in a moment.
-        Some("opening" | "standby") => {
-            let what = "the books are being opened: accounts are known in a moment, and \
-                        scheduling goes on meanwhile";
-            let expected = "books that are open; try again in a moment, GET health says how it is";
-            Err(Failure::new(503, what, "store", expected).with("Retry-After", "1"))
-        }
-        _ => Ok(()),
+        Some("opening" | "standby") => (
+            "the books are being opened: accounts are known in a moment, and scheduling goes on \
+             meanwhile",
+            "books that are open; try again in a moment, GET health says how it is",
+            Some("1"),
+        ),
+        Some("unreachable") if !read => (
+            "the store cannot be read, and was not since the start: accounts are not known, and \
+             scheduling goes on meanwhile",
+            "a store that can be reached, which is tried by itself; the ResourceManager's log \
+             names the cause",
+            Some("5"),
+        ),
+        Some("stopped") if changed || !read => (
+            "the store is damaged or of another version: nothing is written to it, and scheduling \
+             goes on meanwhile",
+            "a copy of the store in its place, and a restart of the ResourceManager; its log names \
+             the place and the cause",
+            None,
+        ),
+        Some("fenced") if changed || !read => (
+            "another ResourceManager has taken the store over",
+            "the address of the ResourceManager that is active",
+            None,
+        ),
+        _ => return Ok(()),
+    };
+    // A policy without accounts shows none, whatever the store says.
+    if retry != Some("1") && account::price(engine).is_err_and(|why| why.status == 404) {
+        return Ok(());
     }
+    let failure = Failure::new(503, what, "store", expected);
+    Err(match retry {
+        Some(seconds) => failure.with("Retry-After", seconds),
+        None => failure,
+    })
 }
 
 /// With what there is to say about accounts that the store does not have like this.
 pub(crate) fn marked(engine: &dyn Engine, reply: Reply) -> Reply {
     let books = engine.books();
-    let state = match books["state"].as_str() {
-        Some("unreachable") => "unreachable",
-        Some("fenced") => "fenced",
-        Some("stopped") => "stopped",
-        _ => return reply,
-    };
-    match books["read"].as_bool() {
-        Some(false) => reply.with(HEADER, format!("{state}; not read since the start")),
-        _ => reply.with(HEADER, state),
+    match books["state"].as_str() {
+        Some(state @ ("unreachable" | "fenced" | "stopped")) => reply.with(HEADER, state),
+        _ => reply,
     }
 }

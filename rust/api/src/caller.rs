@@ -150,6 +150,10 @@ impl Service {
         }
         let name = request.user.filter(|user| !user.is_empty())?;
         let acl = self.acl.lock();
+        // Of whom a malformed line speaks: it may have been meant to take rights away.
+        if acl.users.is_shut_out(name) {
+            return None;
+        }
         let user = acl.users.get(name);
         Some(Caller {
             user: name.to_string(),

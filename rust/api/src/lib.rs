@@ -47,6 +47,9 @@ use std::net::IpAddr;
 /// host stops reading one byte later.
 pub const BODY_BYTES_MAX: usize = 16 << 10;
 
+/// With this begins what `Engine::change` says of a change that its host cannot keep.
+pub const NOT_KEPT: &str = "accounts cannot be changed now";
+
 /// The engine behind its host's lock.
 pub trait Engine {
     /// One request of the control plane: `heddle_core::Engine::request`.
@@ -237,6 +240,12 @@ impl Service {
     /// The time that clients' times are compared with, which is what `time` answers (DP-33).
     fn now_ms(&self, request: &Request<'_>) -> u64 {
         self.gate.lock().now_ms(request.now())
+    }
+
+    /// The gate's time, ms since 1970: it follows no jump of the wall's clock that does not last.
+    /// What forgets requests that expired goes by it, too.
+    pub fn settled_ms(&self, now: Now) -> u64 {
+        self.gate.lock().now_ms(now)
     }
 
     /// An allocation interval ended: `{"at_ms": ms since 1970, "price_micro", "rows": [{"queue",

@@ -3,8 +3,8 @@
 //!
 //! Where it differs, and why: one command at a time and each parameter once (the servlet carried
 //! out several, and checked one user while it changed another's queue); an unknown queue is an
-//! error and not an empty answer (DP-41), and so is a queue that is added twice, which emptied its
-//! account; refusals have the status of what is wrong, not 500 for everything, and say in the
+//! error and not an empty answer (DP-41), as is a query without a command, and so is a queue that
+//! is added twice, which emptied its account; refusals have the status of what is wrong, not 500 for everything, and say in the
 //! body what the servlet said in a page, beginning with `ACCESS DENIED`. A queue right below the
 //! root is called as its user is, `alice` and not `root.alice`, as clients know it.
 
@@ -80,7 +80,11 @@ impl Exchange<'_> {
         // Accounts go by full paths: the engine finds no other queue by one.
         self.command = command.map(|command| command.resolved(|_| None));
         let Some(command) = self.command.clone() else {
-            return Ok(self.reply(self.info()));
+            // A name that is none must not look as if something had been done.
+            return match self.request.query.is_empty() {
+                true => Ok(self.reply(self.info())),
+                false => Err(no_command()),
+            };
         };
         // Version 1 does not sign the method, and nobody expects that a HEAD changes anything.
         if account::changes(&command) && self.request.method == "HEAD" {
@@ -88,7 +92,7 @@ impl Exchange<'_> {
         }
         let of_accounts = !matches!(command, Command::Time);
         if of_accounts {
-            books::open(self.engine)?;
+            books::open(self.engine, account::changes(&command))?;
         }
         if command.need() != Need::Nothing {
             let interface = Interface::Published;
@@ -160,6 +164,12 @@ impl Exchange<'_> {
             refusal.as_ref().map_or(Ok(()), Err),
         );
     }
+}
+
+fn no_command() -> Failure {
+    let expected = Command::NAMES.join(", ");
+    let what = format!("there is no such command; expected one of {expected}");
+    Failure::new(400, what, "query", expected)
 }
 
 fn wrong_method() -> Failure {

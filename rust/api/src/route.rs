@@ -392,7 +392,7 @@ impl Exchange<'_> {
         }
         // Before the signature, which counts once: the same request is good in a moment.
         if route.accounts {
-            books::open(self.engine)?;
+            books::open(self.engine, route.changes())?;
         }
         if route.access != Access::Anybody {
             self.service

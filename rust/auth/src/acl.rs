@@ -18,7 +18,7 @@ pub mod file;
 use crate::role::{Role, queue_path};
 use crate::secret::Secret;
 use heddle_core::cluster::user_queue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// How many users a file may have; more than `replay` remembers would be forgotten there.
@@ -46,6 +46,8 @@ pub struct User {
 #[derive(Clone, Debug, Default)]
 pub struct Acl {
     users: BTreeMap<String, User>,
+    /// Names that a skipped line begins with, and no later line gives anything.
+    shut_out: BTreeSet<String>,
 }
 
 /// Something about a line.
@@ -184,6 +186,11 @@ impl Acl {
         self.users.get(name)
     }
 
+    /// Whether a skipped line names somebody, so that nothing is known of their rights.
+    pub fn is_shut_out(&self, name: &str) -> bool {
+        self.shut_out.contains(name)
+    }
+
     /// How many users there are.
     pub fn len(&self) -> usize {
         self.users.len()
@@ -194,11 +201,13 @@ impl Acl {
         self.users.is_empty()
     }
 
-    /// Removes the user whom a skipped line names, if any line before it gave them rights.
+    /// Shuts out the user whom a skipped line names; gives what a line before it gave them.
     fn shut_out(&mut self, line: &[u8]) -> Option<User> {
         let mut fields = line.split(|byte| matches!(byte, b' ' | b'\t'));
         let name = fields.find(|field| !field.is_empty())?;
-        self.users.remove(std::str::from_utf8(name).ok()?)
+        let name = std::str::from_utf8(name).ok()?;
+        self.shut_out.insert(name.to_string());
+        self.users.remove(name)
     }
 
     /// Takes one line; `Err` where it is skipped.
@@ -248,6 +257,7 @@ impl Acl {
             v1,
             line,
         };
+        self.shut_out.remove(name);
         if let Some(earlier) = self.users.insert(name.to_string(), user) {
             report(What::Again(earlier.line));
         }

@@ -27,6 +27,9 @@ pub enum Refusal {
     ValidTooLong(u64),
     /// It was accepted before, or is older than one that was (DP-38).
     Replayed,
+    /// What expires at this time (ms since 1970) or before is remembered no more: whether it was
+    /// accepted before is not known.
+    Forgotten(u64),
     /// So many requests or jobs of the user are signed for long that no other can be remembered for
     /// as long; when the first of them expires, in ms since 1970.
     TooManyUnexpired(u64),
@@ -45,6 +48,7 @@ impl Refusal {
             | Refusal::Expired(_)
             | Refusal::ValidTooLong(_)
             | Refusal::Replayed
+            | Refusal::Forgotten(_)
             | Refusal::TooManyUnexpired(_)
             | Refusal::NotAllowed => true,
             Refusal::TooLarge(..)
@@ -63,7 +67,9 @@ impl Refusal {
             Refusal::Malformed(_) => 400,
             Refusal::NotAllowed => 403,
             Refusal::TooLarge(..) => 413,
-            Refusal::TooManyFailures(_) | Refusal::TooManyUnexpired(_) => 429,
+            Refusal::TooManyFailures(_) | Refusal::TooManyUnexpired(_) | Refusal::Forgotten(_) => {
+                429
+            }
             _ => 401,
         }
     }
@@ -81,6 +87,7 @@ impl Refusal {
             Refusal::Expired(_) => "expired",
             Refusal::ValidTooLong(_) => "valid-too-long",
             Refusal::Replayed => "replayed",
+            Refusal::Forgotten(_) => "forgotten",
             Refusal::TooManyUnexpired(_) => "too-many-unexpired",
             Refusal::NotAllowed => "not-allowed",
             Refusal::TooManyFailures(_) => "too-many-failures",
@@ -120,6 +127,11 @@ impl fmt::Display for Refusal {
             Refusal::Replayed => f.write_str(
                 "ACCESS DENIED: accepted before, or older than what was; sign again with the \
                  present time",
+            ),
+            Refusal::Forgotten(until) => write!(
+                f,
+                "ACCESS DENIED: too many requests of this user at a time: what expires at {until} ms \
+                 or before may have been accepted before; sign again, to expire later"
             ),
             Refusal::TooManyUnexpired(first) => write!(
                 f,

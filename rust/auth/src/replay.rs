@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many nonces of a user are remembered. Whoever has more at a time loses nothing as long as
 /// later requests expire later, and within the skew of the clocks: what is to be forgotten later
 /// than that is refused instead, or else everything that expires before would be.
-pub const NONCES_MAX: usize = 256;
+pub const NONCES_MAX: usize = 4096;
 
 /// How many jobs of a user are remembered that were signed for a time still to come. They are
 /// never forgotten before; there are no more.
@@ -300,8 +300,8 @@ impl Replay {
     ///
     /// # Errors
     ///
-    /// `Skewed`, `Expired`, `ValidTooLong`, `Replayed`, `TooManyUnexpired`; then nothing is
-    /// accepted.
+    /// `Skewed`, `Expired`, `ValidTooLong`, `Replayed`, `Forgotten`, `TooManyUnexpired`; then
+    /// nothing is accepted.
     pub fn accept_v2(
         &mut self,
         user: &str,
@@ -312,10 +312,12 @@ impl Replay {
         let (expires_ms, nonce) = (validity.expires_ms, &validity.nonce);
         let unknown = User::default();
         let seen = self.users.get(user).unwrap_or(&unknown);
-        if expires_ms <= self.v2_expired_ms.max(seen.mark.v2_expired_ms)
-            || seen.mark.nonces.contains_key(nonce)
-        {
+        if seen.mark.nonces.contains_key(nonce) {
             return Err(Refusal::Replayed);
+        }
+        let forgotten_ms = self.v2_expired_ms.max(seen.mark.v2_expired_ms);
+        if expires_ms <= forgotten_ms {
+            return Err(Refusal::Forgotten(forgotten_ms));
         }
         let known = self.users.entry(user.to_string()).or_default();
         known.forget(now_ms);

@@ -32,12 +32,18 @@ struct Held {
 impl Held {
     /// Runs `call` with its log lines going to ours. Those beyond the bound are lost.
     fn logged<R>(&self, call: impl FnOnce(&Service) -> R) -> R {
-        let mut buffer = LogBuffer::new(LevelFilter::Info);
-        let result = logs::with_sink(&mut buffer, || call(&self.service));
+        let (result, new) = self.with_lines(call);
         let mut lines = self.lines.lock();
-        lines.extend(buffer.lines());
+        lines.extend(new);
         lines.truncate(LINES_MAX);
         result
+    }
+
+    /// Runs `call`; what it logs comes with its result, for a caller who logs it at once.
+    fn with_lines<R>(&self, call: impl FnOnce(&Service) -> R) -> (R, Vec<(u32, String)>) {
+        let mut buffer = LogBuffer::new(LevelFilter::Info);
+        let result = logs::with_sink(&mut buffer, || call(&self.service));
+        (result, buffer.lines())
     }
 
     /// A state with the lines so far, as `log`: pairs of level and text.
@@ -85,7 +91,8 @@ pub fn pump(handle: u64, engine: EngineHandle, now_ms: i64) -> Result<String, Br
     Ok(held.told(state))
 }
 
-/// Answers a request over HTTP; see [`Service::serve`].
+/// Answers a request over HTTP; see [`Service::serve`]. The head has what was logged as `log`, with
+/// the audit's line: it is to be written before the answer is sent, as a process may be killed.
 ///
 /// # Errors
 /// `BadHandle`, and `BadRequest` if `head` is not what it should be.
@@ -97,12 +104,27 @@ pub fn serve(
     now_ms: i64,
 ) -> Result<Vec<u8>, BridgeError> {
     let held = find(handle)?;
-    let answer = held.logged(|service| service.serve(&engine, head, body, now_ms));
-    answer.map_err(BridgeError::BadRequest)
+    let (answer, lines) = held.with_lines(|service| service.serve(&engine, head, body, now_ms));
+    let answer = answer.map_err(BridgeError::BadRequest)?;
+    Ok(with_log(answer, &lines))
 }
 
-/// Says whether a job is taken; see [`Service::submit`]. The only call for the scheduling thread:
-/// it waits for nobody who waits for a disk.
+/// An answer with these lines in its head.
+fn with_log(answer: Vec<u8>, lines: &[(u32, String)]) -> Vec<u8> {
+    let end = answer.iter().position(|byte| *byte == b'\n');
+    let Some((head, rest)) = end
+        .filter(|_| !lines.is_empty())
+        .map(|end| answer.split_at(end))
+    else {
+        return answer;
+    };
+    let mut head: Value = serde_json::from_slice(head).expect("the service writes JSON");
+    head["log"] = json!(lines);
+    [head.to_string().as_bytes(), rest].concat()
+}
+
+/// Says whether a job is taken; see [`Service::submit`]; what was logged is in `log`. The only
+/// call for the scheduling thread: it waits for nobody who waits for a disk.
 ///
 /// # Errors
 /// `BadHandle`, and `BadRequest` if `submitted` is not what it should be.
@@ -113,8 +135,12 @@ pub fn submit(
     steady_ms: i64,
 ) -> Result<String, BridgeError> {
     let held = find(handle)?;
-    let answer = held.logged(|service| service.submit(submitted, now_ms, steady_ms));
-    Ok(answer.map_err(BridgeError::BadRequest)?.to_string())
+    let (answer, lines) = held.with_lines(|service| service.submit(submitted, now_ms, steady_ms));
+    let mut answer = answer.map_err(BridgeError::BadRequest)?;
+    if !lines.is_empty() {
+        answer["log"] = json!(lines);
+    }
+    Ok(answer.to_string())
 }
 
 /// Ends a service: waits a moment for what is still to be written.

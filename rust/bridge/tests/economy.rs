@@ -160,6 +160,25 @@ fn without_its_store_the_cluster_goes_on_and_changes_wait() {
     manager.end();
 }
 
+/// A ResourceManager that is killed right after an answer must have logged who changed what.
+#[test]
+fn the_audit_line_of_a_change_comes_with_its_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut manager = Manager::active(&config(folder.path()), 0);
+    manager.run(500);
+    let bid = manager.signed("setSpending=0.5&queue=alice", manager.wall_ms() + 1);
+    let (head, text) = manager.answered(&bid);
+    assert_eq!(head["status"], 200, "{text}");
+    let lines = head["log"].as_array().expect("lines").iter();
+    let mut lines = lines.filter_map(|line| line[1].as_str());
+    let is_audit = |line: &str| line.starts_with("heddle.audit ") && line.contains("setSpending");
+    assert!(lines.any(is_audit), "{head}");
+    let books = manager.pump();
+    let told = books["log"].to_string();
+    assert!(!told.contains("setSpending"), "told once: {told}");
+    manager.end();
+}
+
 #[test]
 fn a_former_active_one_is_fenced_and_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -284,7 +303,7 @@ fn auditors_read_who_did_what_and_the_books_say_who_granted() {
     let signature = v1::signature(&Secret::new(b"roots-secret"), &text);
     let head = json!({"method": "GET", "path": "/scheduler", "query": text, "host": "h",
         "authorization": v1::header(&signature), "address": "[::1]"});
-    assert_eq!(manager.serve(&head).0, 200);
+    assert_eq!(manager.answered(&head).0["status"], 200);
     let log = manager.pump()["log"].to_string();
     assert!(
         log.contains("heddle.audit {") && log.contains("addBudget 5"),

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use site::Site;
+use site::{AUTHENTICATION, Site};
 
 /// Which files are checked, and against what.
 #[derive(Args)]
@@ -36,9 +36,13 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
     let mut faults = Vec::new();
     let mut site = Site::default();
     let mut site_files = 0;
+    let mut trusting = Vec::new();
     for file in &arguments.files {
         let checked = read(file).and_then(|text| {
             if ends_with(file, ".json") {
+                if trusts_web_user(&text) {
+                    trusting.push(file.display().to_string());
+                }
                 check_json(&text, &arguments.resource_types)
             } else if is_site(file, &text) {
                 site_files += 1;
@@ -55,6 +59,16 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
     if site_files > 0 && faults.is_empty() {
         report = environment::check(&site);
         faults.append(&mut report.faults);
+    }
+    if !site.authenticates() {
+        for file in trusting {
+            eprintln!(
+                "{file}: key `api.trust_web_user`: true, and no site file sets \
+                 {AUTHENTICATION} to anything but `simple`: whoever writes \
+                 `?user.name=NAME` is NAME, administrators as well; expected kerberos there, \
+                 or false here (a warning)"
+            );
+        }
     }
     let files = arguments.files.len();
     if arguments.json {
@@ -74,6 +88,12 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Whether heddle.json believes the web server's user.
+fn trusts_web_user(text: &str) -> bool {
+    let config = serde_json::from_str::<Value>(text).unwrap_or_default();
+    config["api"]["trust_web_user"] == true
 }
 
 /// What site files hold, if there were any.

@@ -325,7 +325,8 @@ fn bid(queue: &str, rate: &str, server: &Server) -> Result<(), Failure> {
     match server.json {
         true => print(&answer.shown()),
         false => print(&account_lines(&answer.json)),
-    }
+    }?;
+    answer.written()
 }
 
 fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
@@ -340,7 +341,8 @@ fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
     match server.json {
         true => print(&answer.shown()),
         false => print(&account_lines(&answer.json)),
-    }
+    }?;
+    answer.written()
 }
 
 fn add(of: &OfQueue) -> Result<(), Failure> {
@@ -352,22 +354,25 @@ fn add(of: &OfQueue) -> Result<(), Failure> {
             let name = crate::terminal::clean(&said(&answer.json["queue"]));
             print(&format!("{name} added, with nothing in its account\n"))
         }
-    }
+    }?;
+    answer.written()
 }
 
 fn remove(of: &OfQueue) -> Result<(), Failure> {
     let client = Client::new(&of.server)?;
     let before = client.get(&at(&of.queue), "")?.json;
-    client.change("DELETE", &at(&of.queue), None)?;
+    let answer = client.change("DELETE", &at(&of.queue), None)?;
     // There is no body; what was in the account a moment before is worth a word.
     if of.server.json {
-        return crate::terminal::print_json(&json!({"removed": before}));
+        crate::terminal::print_json(&json!({"removed": before}))?;
+        return answer.written();
     }
     let name = crate::terminal::clean(&said(&before["queue"]));
     let lost = crate::terminal::clean(&said(&before["account"]["budget"]));
     print(&format!(
         "{name} removed; {lost} credits that it held are forfeited\n"
-    ))
+    ))?;
+    answer.written()
 }
 
 fn jobs(server: &Server) -> Result<(), Failure> {

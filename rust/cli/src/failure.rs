@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Usage = 2,
     /// Nobody who could answer is there; the same may succeed later.
     Unreachable = 3,
+    /// Done, and not yet written down: a kill of the ResourceManager would lose it.
+    Later = 4,
 }
 
 /// What is wrong, where, and what to do about it.

@@ -17,7 +17,7 @@ pub(crate) enum For {
 }
 
 /// The exit codes of commands that talk to a ResourceManager or a store.
-pub(crate) const EXIT_CODES: [(&str, &str); 4] = [
+pub(crate) const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "done"),
     (
         "1",
@@ -30,6 +30,10 @@ pub(crate) const EXIT_CODES: [(&str, &str); 4] = [
     (
         "3",
         "not reachable: no server or store, no answer in time, or none that is Heddle's",
+    ),
+    (
+        "4",
+        "in force, but not written down: a kill of the ResourceManager would lose it",
     ),
 ];
 

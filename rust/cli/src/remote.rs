@@ -80,9 +80,22 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// Null if there is no body.
     pub(crate) json: Value,
+    /// Whether a change is in force and not yet written down.
+    later: bool,
 }
 
 impl Answer {
+    /// Fails if a change is not written down yet.
+    pub(crate) fn written(&self) -> Result<(), Failure> {
+        if !self.later {
+            return Ok(());
+        }
+        let what = "in force, but not written down: a kill of the ResourceManager would lose it";
+        let remedy =
+            "a store that can be reached; then it is written by itself, so do not repeat it";
+        Err(Failure::new(Kind::Later, what, "store", remedy))
+    }
+
     /// As it was sent, but for what a terminal would obey.
     pub(crate) fn shown(&self) -> String {
         let mut shown = clean_json(&self.text);
@@ -220,8 +233,11 @@ impl Client {
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let body = body.read_to_vec();
         let body = body.map_err(|error| self.no_answer(&error, &at, is_change))?;
-        if response.headers().get("Heddle-Stored").is_some() && response.status().is_success() {
-            eprintln!("heddle: in force; it is written down when the store can be reached again");
+        if let Some(state) = response.headers().get("Heddle-Books")
+            && !is_change
+        {
+            let state = crate::terminal::clean(state.to_str().unwrap_or("unknown"));
+            eprintln!("heddle: the store is {state}; accounts are as the scheduler remembers them");
         }
         if wants_kerberos(&response) {
             self.is_guarded.set(true);
@@ -335,7 +351,8 @@ fn judged(
         return Err(Failure::new(Kind::Unreachable, what, at, NO_HEDDLE));
     };
     if status.is_success() {
-        return Ok(Answer { text, json });
+        let later = response.headers().get("Heddle-Stored").is_some();
+        return Ok(Answer { text, json, later });
     }
     let error = &json["error"];
     let Some(what) = error["what"].as_str() else {

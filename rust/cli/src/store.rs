@@ -74,10 +74,14 @@ pub(crate) fn main(command: &Command) -> ExitCode {
     exit(migrate(from, to, *json))
 }
 
-fn open((place, password_file): (&str, Option<&Path>)) -> Result<Box<dyn Store>, Failure> {
+type Open = fn(&str, Option<&str>) -> Result<Box<dyn Store>, String>;
+
+fn opened(
+    open: Open,
+    (place, password_file): (&str, Option<&Path>),
+) -> Result<Box<dyn Store>, Failure> {
     let password = password_file.map(secret::first_line).transpose()?;
-    heddle_store::open(place, password.as_deref())
-        .map_err(|error| Failure::usage(error, shown(place), PLACES))
+    open(place, password.as_deref()).map_err(|error| Failure::usage(error, shown(place), PLACES))
 }
 
 /// A place without what may be a password in it: what is wrong with a URL may be where it ends.
@@ -107,7 +111,9 @@ fn migrate(
     to: (&str, Option<&Path>),
     as_json: bool,
 ) -> Result<(), Failure> {
-    let (mut source, mut target) = (open(from)?, open(to)?);
+    // A slip in FROM must not make a store there.
+    let mut source = opened(heddle_store::open_existing, from)?;
+    let mut target = opened(heddle_store::open, to)?;
     let at = format!("{} to {}", source.describe(), target.describe());
     let moved = heddle_store::migrate(source.as_mut(), target.as_mut(), OWNER)
         .map_err(|error| failed(&error, &at, "FROM a store that was used, TO an empty one"))?;
@@ -142,7 +148,7 @@ impl Import {
             Failure::usage(error.to_string(), file.as_str(), "a budget file in UTF-8")
         })?;
         let place = (self.store.as_str(), self.password_file.as_deref());
-        let mut store = open(place)?;
+        let mut store = opened(heddle_store::open, place)?;
         let at = store.describe();
         let wrong = |error| failed(&error, &at, "a store that nobody else writes to");
         let book = store.load().map_err(wrong)?;

@@ -259,6 +259,28 @@ fn sections_of_the_service_are_checked_without_a_store_or_users() {
 }
 
 /// The messages are the engine's, the form of places is that of all files here.
+/// Where a web server asks for a name only, everybody is the administrator who reads.
+#[test]
+fn a_web_user_that_nobody_proves_is_warned_of() {
+    let json = r#"{"api": {"acl_file": "/etc/acl", "trust_web_user": true}}"#;
+    let json = file("trust", "heddle.json", json);
+    let key = "hadoop.http.authentication.type";
+    let site = |name: &str, value: &str| file("trust", name, &properties(&[(key, value)]));
+    let simple = site("simple-site.xml", "simple");
+    let kerberos = site("core-site.xml", "kerberos");
+    let warned = |files: &[&Path]| {
+        let output = check(files);
+        assert!(output.status.success(), "{output:?}");
+        let told = String::from_utf8(output.stderr).expect("it speaks UTF-8");
+        told.contains("key `api.trust_web_user`") && told.contains("expected kerberos")
+    };
+    assert!(warned(&[&json]));
+    assert!(warned(&[&json, &simple]));
+    assert!(!warned(&[&json, &kerberos]));
+    let plain = file("trust", "plain.json", "{}");
+    assert!(!warned(&[&plain, &simple]));
+}
+
 #[test]
 fn an_allocations_file_is_read_by_the_engines_reader() {
     let xml = "<allocations>\n<pool name='ads'><minMaps>3</minMaps></pool>\n</allocations>";

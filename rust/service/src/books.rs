@@ -27,6 +27,28 @@ const LATER_MAX: usize = 4096;
 /// Intervals that wait for `pump`, which somebody has stopped to call.
 const INTERVALS_MAX: usize = 1024;
 
+/// What becomes of changes while the store is out of reach: `store.while_down`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhileDown {
+    /// All are refused.
+    Refuse,
+    /// Those of budgets are refused: a kill of this process would lose credits.
+    #[default]
+    RefuseBudgets,
+    /// All are in force at once, and written when the store is back.
+    Accept,
+}
+
+impl WhileDown {
+    fn refuses(self, request: &Value) -> bool {
+        match self {
+            WhileDown::Refuse => true,
+            WhileDown::RefuseBudgets => request["op"] != "setSpending",
+            WhileDown::Accept => false,
+        }
+    }
+}
+
 /// How long a sender waits for the word that a change is on disk.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -64,6 +86,9 @@ struct Inner {
     intervals: Vec<(Option<u64>, Posted)>,
     /// How many intervals of before are of use to somebody.
     past_intervals: usize,
+    while_down: WhileDown,
+    /// The trouble with the store that the log has been told of.
+    told: Option<&'static str>,
 }
 
 enum Keeping {
@@ -81,7 +106,11 @@ impl Books {
     /// With a store that is not touched before `activate`; without one, budgets are kept in
     /// memory. Of the intervals that are in the store then, `past` gives the last
     /// `past_intervals`.
-    pub fn new(store: Option<Box<dyn Store>>, past_intervals: usize) -> Books {
+    pub fn new(
+        store: Option<Box<dyn Store>>,
+        past_intervals: usize,
+        while_down: WhileDown,
+    ) -> Books {
         let store = match store {
             Some(store) => Keeping::Ready(store),
             None => Keeping::Nowhere,
@@ -96,6 +125,8 @@ impl Books {
                 lessons: Lessons::default(),
                 intervals: Vec::new(),
                 past_intervals,
+                while_down,
+                told: None,
             }),
             outbox: Arc::default(),
             later: Mutex::default(),
@@ -128,6 +159,7 @@ impl Books {
     pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<(Option<u64>, Posted)> {
         let mut inner = self.inner.lock();
         inner.open();
+        inner.tell_of_trouble();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
         if self.attach(&mut inner, engine) {
             // Accounts that the books did not know of.
@@ -219,22 +251,53 @@ impl Books {
         marks: Vec<Change>,
         now_ms: i64,
     ) -> Result<Changed, String> {
-        let (answer, receipt) = {
+        let (answer, receipt, must_be_stored) = {
             let mut inner = self.inner.lock();
             // What came before is not this sender's.
             let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
-            inner.check(engine).map_err(|why| not_kept(&why))?;
+            let must_be_stored = inner.while_down.refuses(request);
+            inner
+                .check(engine, must_be_stored)
+                .map_err(|why| not_kept(&why))?;
             let marks = inner.wanting(marks).map_err(|why| not_kept(&why))?;
             let answer = engine.request(request)?;
             let handed = inner.hand_over(&self.outbox, marks, now_ms);
-            (answer, handed.map_err(|why| not_kept(&why))?)
+            let handed = handed.map_err(|why| not_kept(&why))?;
+            (answer, handed, must_be_stored)
         };
-        let stored = match receipt.map(|receipt| receipt.wait(PATIENCE)) {
-            None | Some(Some(Ok(()))) => true,
-            Some(None) => false,
-            Some(Some(Err(why))) => return Err(not_kept(&why)),
+        let Some(receipt) = receipt else {
+            return Ok(Changed {
+                answer,
+                stored: true,
+            });
         };
-        Ok(Changed { answer, stored })
+        match receipt.wait(PATIENCE) {
+            Some(Ok(())) => Ok(Changed {
+                answer,
+                stored: true,
+            }),
+            Some(Err(why)) => Err(not_kept(&why)),
+            None if must_be_stored && self.take_back(&receipt) => {
+                let why = "the store has not answered, and the change was taken back";
+                Err(not_kept(&why))
+            }
+            // Not to be refused any more either: it may have been written.
+            None => Ok(Changed {
+                answer,
+                stored: false,
+            }),
+        }
+    }
+
+    /// Withdraws changes that are not written, unless they may be by now. Gives whether it did;
+    /// the engine then goes back to the books.
+    fn take_back(&self, receipt: &Receipt) -> bool {
+        let mut inner = self.inner.lock();
+        let withdrawn = receipt.withdraw();
+        if withdrawn {
+            inner.attached = None;
+        }
+        withdrawn
     }
 
     /// How the books and their store get on, for whoever uses this engine.
@@ -289,10 +352,48 @@ impl Inner {
         }
     }
 
-    /// Refuses changes that could not be kept.
-    fn check(&self, engine: &dyn Engine) -> Result<(), String> {
+    /// Tells the log of a store that cannot be used, once each time, and what to do.
+    fn tell_of_trouble(&mut self) {
+        let Keeping::Writing(writer, read) = &self.store else {
+            return;
+        };
+        let status = writer.status();
+        let (state, detail) = worded(&status.state);
+        let remedy = match &status.state {
+            State::Unreachable { .. } if !read => {
+                "accounts are neither shown nor changed until it can be read; it is tried again \
+                 by itself"
+            }
+            State::Unreachable { .. } => {
+                "what is charged is written when it is back; it is tried again by itself"
+            }
+            State::Fenced { .. } => {
+                "only one ResourceManager may be active; this one writes nothing"
+            }
+            State::Stopped { .. } => {
+                "put a copy of the store in its place, and restart the ResourceManager; nothing \
+                 is written until then"
+            }
+            State::Opening | State::Connected | State::Closed => {
+                self.told = None;
+                return;
+            }
+        };
+        if self.told.replace(state) != Some(state) {
+            let detail = detail.unwrap_or_default();
+            log::error!("store {}: {state}: {detail}; {remedy}", status.store);
+        }
+    }
+
+    /// Refuses changes that could not be kept; those that `must_be_stored`, also while the store
+    /// is out of reach.
+    fn check(&self, engine: &dyn Engine, must_be_stored: bool) -> Result<(), String> {
         let why = match &self.store {
             Keeping::Writing(writer, true) => match writer.status().state {
+                State::Unreachable { why, .. } if must_be_stored => Some(format!(
+                    "the store is out of reach ({why}), and `store.while_down` has such changes \
+                     refused"
+                )),
                 State::Connected | State::Unreachable { .. } => None,
                 state => {
                     let (state, detail) = worded(&state);
@@ -432,7 +533,7 @@ impl Inner {
 }
 
 fn not_kept(why: &dyn fmt::Display) -> String {
-    format!("accounts cannot be changed now: {why}")
+    format!("{}: {why}", heddle_api::NOT_KEPT)
 }
 
 /// A status for people and programs.

@@ -12,7 +12,7 @@ mod reader;
 mod service;
 mod settings;
 
-pub use books::{Books, Changed};
+pub use books::{Books, Changed, WhileDown};
 pub use outbox::{Collected, Outbox, Posted};
 pub use service::Service;
 

@@ -81,11 +81,16 @@ impl Service {
     pub fn new(settings: &Value) -> Result<Service, String> {
         let settings = Settings::read(settings)?;
         let api = heddle_api::Service::new(&settings.api, settings.started_ms)?;
+        let while_down = settings.store.as_ref().map(|stores| stores.while_down);
         let (write, read) = settings.store.map_or((None, None), |stores| {
             (Some(stores.write), Some(Reader::new(stores.read)))
         });
         Ok(Service {
-            books: Books::new(write, api.history_intervals()),
+            books: Books::new(
+                write,
+                api.history_intervals(),
+                while_down.unwrap_or_default(),
+            ),
             reader: read,
             api,
             reports: Mutex::default(),
@@ -113,7 +118,8 @@ impl Service {
                 self.api.history_begins_in_order();
             }
         }
-        for (tick, posted) in self.books.pump(engine, now_ms) {
+        let settled_ms = self.settled(engine, now_ms);
+        for (tick, posted) in self.books.pump(engine, settled_ms) {
             self.api.interval(&marks::interval(tick, &posted));
         }
         self.api.poll(time(engine.now_ms()));
@@ -209,6 +215,16 @@ impl Service {
         })
     }
 
+    /// The time by which the books forget requests that expired: a jump of the clock ahead would
+    /// have them forget too early, and refuse what expires before from then on.
+    fn settled(&self, engine: &dyn Engine, now_ms: i64) -> i64 {
+        let now = Now {
+            wall_ms: time(now_ms),
+            steady_ms: time(engine.now_ms()),
+        };
+        i64::try_from(self.api.settled_ms(now)).unwrap_or(now_ms)
+    }
+
     /// Ends: waits a moment for what is still to be written.
     pub fn close(&self, now_ms: i64) -> Value {
         self.books.close(CLOSING, now_ms)
@@ -260,7 +276,8 @@ impl heddle_api::Engine for Asked<'_> {
         self.service.reports.lock().by_request.clear();
         let (books, marks) = (&self.service.books, marks::changes(signature));
         // What was refused stays in `added`, and is kept without the change.
-        let changed = books.change(self.engine, request, marks, self.now_ms)?;
+        let now_ms = self.service.settled(self.engine, self.now_ms);
+        let changed = books.change(self.engine, request, marks, now_ms)?;
         self.added.borrow_mut().clear();
         // What was read while it was made is old.
         self.service.reports.lock().by_request.clear();

@@ -1,6 +1,7 @@
 //! What an operator decides about the service: sections `api` and `store` of `heddle.json`.
 //! Opens nothing.
 
+use crate::books::WhileDown;
 use heddle_auth::secret_file;
 use heddle_core::config::Section;
 use heddle_store::Store;
@@ -22,6 +23,7 @@ pub(crate) struct Settings {
 pub(crate) struct Stores {
     pub(crate) write: Box<dyn Store>,
     pub(crate) read: Box<dyn Store>,
+    pub(crate) while_down: WhileDown,
 }
 
 impl Settings {
@@ -37,7 +39,7 @@ impl Settings {
     }
 }
 
-/// `"store": "PLACE"`, or `{"place": .., "password_file": ..}`.
+/// `"store": "PLACE"`, or `{"place": .., "password_file": .., "while_down": ..}`.
 fn read_store(store: &Value) -> Result<Stores, String> {
     let short = store.as_str().map(|place| json!({ "place": place }));
     let mut section = Section::new("store", short.as_ref().unwrap_or(store))
@@ -50,6 +52,21 @@ fn read_store(store: &Value) -> Result<Stores, String> {
         .map_err(|error| error.to_string())?;
     let password = file.map(read_password).transpose()?;
     let place = place.to_string();
+    let while_down = section
+        .text("while_down")
+        .map_err(|error| error.to_string())?;
+    let while_down = match while_down {
+        None => WhileDown::default(),
+        Some("refuse") => WhileDown::Refuse,
+        Some("refuse-budgets") => WhileDown::RefuseBudgets,
+        Some("accept") => WhileDown::Accept,
+        Some(other) => {
+            let expected = "`refuse`, `refuse-budgets` or `accept`";
+            return Err(format!(
+                "key `store.while_down`: expected {expected}, not `{other}`"
+            ));
+        }
+    };
     section.finish().map_err(|error| error.to_string())?;
     let open = || {
         heddle_store::open(&place, password.as_deref())
@@ -58,6 +75,7 @@ fn read_store(store: &Value) -> Result<Stores, String> {
     Ok(Stores {
         write: open()?,
         read: open()?,
+        while_down,
     })
 }
 

@@ -1,22 +1,24 @@
 //! A folder of files, for those who want to see what they have: `ledger.log`, to which every
-//! commit appends one line with a checksum and a sync, and `accounts.json`, the books after the
-//! last interval, written aside and renamed. The log is the truth: the accounts only spare the
-//! reading of all of it. A torn end of the log is cut off; damage anywhere else is an error.
+//! commit appends one line with a sync and a checksum that covers the line before it, and
+//! `accounts.json`, the books after the last interval, written aside and renamed. The log is the
+//! truth: the accounts only spare the reading of all of it. `ledger.end` says how far the log was
+//! written: a torn end beyond that is cut off; damage anywhere else is an error.
 //!
 //! The whole folder is locked (`lock`) during every call, so that two processes on one machine
 //! find each other's writes. Not for network file systems, and not for big clusters: a query of
 //! the ledger reads the log from its beginning.
 
-mod line;
+pub(crate) mod line;
 
 use crate::book::{Book, Writes};
 use crate::error::{Refusal, StoreError};
+use crate::mark::Mark;
 use crate::record::{
     Batch, Epoch, GrantRecord, Head, Interval, IntervalHead, LedgerQuery, LedgerRow, Page,
 };
 use crate::sql::check_epoch;
 use crate::{Commit, Store, private};
-use line::{Record, VERSION, any_valid, damaged, decode, encode};
+use line::{Record, VERSION, any_valid, chained, damaged, decode, encode, follow, is_page, read};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -29,6 +31,9 @@ use std::time::{Duration, Instant};
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
+const MISSING: &str = "a line before it is missing, or was changed";
+const CUT: &str = "the log ends before what was written to it";
+
 /// The content of `accounts.json`.
 #[derive(Serialize, Deserialize)]
 struct Snapshot<B> {
@@ -36,6 +41,9 @@ struct Snapshot<B> {
     offset: u64,
     /// Lines up to there.
     lines: u64,
+    /// The checksum of the last of them; version 2 had none.
+    #[serde(default)]
+    sum: u32,
     book: B,
 }
 
@@ -45,18 +53,27 @@ struct Log {
     inode: u64,
     end: u64,
     lines: u64,
+    /// The checksum of the last line.
+    sum: u32,
     book: Book,
 }
 
 pub(crate) struct FileStore {
     folder: PathBuf,
+    /// Whether a store is made where there is none.
+    create: bool,
+    mark: Mark,
     log: Option<Log>,
 }
 
 impl FileStore {
-    pub(crate) fn new(folder: &Path) -> FileStore {
-        let folder = folder.to_path_buf();
-        FileStore { folder, log: None }
+    pub(crate) fn new(folder: &Path, create: bool) -> FileStore {
+        FileStore {
+            folder: folder.to_path_buf(),
+            create,
+            mark: Mark::at(folder.join("ledger.end")),
+            log: None,
+        }
     }
 
     fn path(&self) -> PathBuf {
@@ -83,7 +100,10 @@ impl FileStore {
 
     /// The lock is given back when the file is dropped, also by a process that is killed.
     fn lock(&self) -> Result<File, StoreError> {
-        let made = make_folder(&self.folder);
+        if !self.create {
+            private::check_there(&self.folder, &self.path())?;
+        }
+        let made = private::make_folder(&self.folder);
         made.map_err(|error| self.error(error))?;
         let path = self.folder.join("lock");
         let mut options = private::options();
@@ -109,68 +129,84 @@ impl FileStore {
             Some(log) => log,
             None => self.open()?,
         };
-        self.log = Some(self.replay(log)?);
+        self.log = Some(self.replay(log, true, |_| {})?);
         Ok(())
     }
 
     fn open(&self) -> Result<Log, StoreError> {
         let path = self.path();
         if !path.exists() {
-            if self.accounts_path().exists() {
-                let reason = "accounts.json is there, but the log is not";
-                return Err(damaged(&path, 1, reason));
+            for beside in [&self.accounts_path(), self.mark.path()] {
+                if beside.exists() {
+                    let reason = format!("{} is there, but the log is not", beside.display());
+                    return Err(damaged(&path, 1, &reason));
+                }
             }
             let header = encode(&Record::Version(VERSION));
             self.put(&path, header.as_bytes())
                 .map_err(|error| self.error(error))?;
         }
-        self.upgrade(&path)?;
+        let (log, version) = self.header()?;
+        if version == VERSION {
+            return self.skip(log);
+        }
+        self.upgrade(log)?;
+        Ok(self.header()?.0)
+    }
+
+    /// The log with its first line only, and the version that it gives.
+    fn header(&self) -> Result<(Log, u32), StoreError> {
+        let path = self.path();
         let opened = OpenOptions::new().read(true).write(true).open(&path);
         let file = opened.map_err(|error| self.error(error))?;
         let inode = file.metadata().map_err(|error| self.error(error))?.ino();
         let mut header = Vec::new();
         let mut reader = BufReader::new(&file).take(64);
-        let read = reader.read_until(b'\n', &mut header);
-        read.map_err(|error| self.error(error))?;
-        match decode(&header) {
-            Some(Record::Version(found)) if found > VERSION => {
+        let got = reader.read_until(b'\n', &mut header);
+        got.map_err(|error| self.error(error))?;
+        let line = read::<Record>(&header).filter(|line| line.before.is_none());
+        let (sum, version) = match line.map(|line| (line.sum, line.value)) {
+            Some((_, Record::Version(found))) if found > VERSION => {
                 let known = VERSION;
                 return Err(StoreError::Newer { found, known });
             }
-            Some(Record::Version(_)) => {}
+            Some((sum, Record::Version(version))) => (sum, version),
             _ => return Err(damaged(&path, 1, "this is no log of Heddle's")),
-        }
-        let (end, lines, book) = (header.len() as u64, 1, Book::default());
+        };
         let log = Log {
             file,
             inode,
-            end,
-            lines,
-            book,
+            end: header.len() as u64,
+            lines: 1,
+            sum,
+            book: Book::default(),
         };
-        self.skip(log)
+        Ok((log, version))
     }
 
-    /// Gives a log of an older version, all of whose lines we know, our number, before a line is
-    /// appended that an older Heddle would take for a torn one.
-    fn upgrade(&self, path: &Path) -> Result<(), StoreError> {
-        let mut header = Vec::new();
-        let mut reader = BufReader::new(File::open(path).map_err(|e| self.error(e))?);
-        let read = reader.by_ref().take(64).read_until(b'\n', &mut header);
-        read.map_err(|e| self.error(e))?;
-        let ours = encode(&Record::Version(VERSION)).into_bytes();
-        let older = match decode(&header) {
-            Some(Record::Version(found)) => found < VERSION,
-            _ => false,
-        };
-        // Of one length, so that accounts.json points to the same lines.
-        if !older || ours.len() != header.len() {
-            return Ok(());
+    /// Writes a log of an older version, whose lines stand alone, as one of ours. All of it is
+    /// read first: damage is not given good checksums.
+    fn upgrade(&self, log: Log) -> Result<(), StoreError> {
+        let accounts = fs::read(self.accounts_path()).unwrap_or_default();
+        let seen = decode::<Snapshot<Book>>(&accounts).map_or(0, |snapshot| snapshot.offset);
+        let mut text = encode(&Record::Version(VERSION));
+        let mut sum = read::<Record>(text.as_bytes()).map_or(0, |line| line.sum);
+        let log = self.replay(log, false, |record| {
+            let (line, next) = chained(sum, record);
+            text.push_str(&line);
+            sum = next;
+        })?;
+        if seen > log.end {
+            return Err(damaged(&self.path(), log.lines, CUT));
         }
-        let mut log = ours;
-        let read = reader.read_to_end(&mut log);
-        read.and_then(|_| self.put(path, &log))
-            .map_err(|e| self.error(e))
+        // It points into the old log: without it a crash leaves one log or the other, whole.
+        let gone = fs::remove_file(self.accounts_path());
+        gone.or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })
+        .and_then(|()| self.put(&self.path(), text.as_bytes()))
+        .map_err(|error| self.error(error))
     }
 
     /// Jumps to where the accounts file ends. One that cannot be read is done without.
@@ -185,45 +221,77 @@ impl FileStore {
         };
         let length = log.file.metadata().map_err(|e| self.error(e))?.len();
         if snapshot.offset > length {
-            let reason = "the log ends before what accounts.json has seen of it";
-            return Err(damaged(&self.path(), snapshot.lines, reason));
+            return Err(damaged(&self.path(), snapshot.lines, CUT));
         }
         log.end = snapshot.offset;
         log.lines = snapshot.lines;
+        log.sum = snapshot.sum;
         log.book = snapshot.book;
         Ok(log)
     }
 
-    /// Follows the log from where we are to its end, and cuts off a torn line there.
-    fn replay(&self, mut log: Log) -> Result<Log, StoreError> {
+    /// Follows the log from where we are to its end, shows `visit` every record, and cuts off a
+    /// torn line at the end. Lines of a log that is `linked` name the line before them.
+    fn replay(
+        &self,
+        mut log: Log,
+        linked: bool,
+        mut visit: impl FnMut(&Record),
+    ) -> Result<Log, StoreError> {
         let wrong = |error| self.error(error);
         log.file.seek(SeekFrom::Start(log.end)).map_err(wrong)?;
         let mut reader = BufReader::new(&log.file);
         let mut line = Vec::new();
+        let mut in_pages = false;
         loop {
             line.clear();
             if reader.read_until(b'\n', &mut line).map_err(wrong)? == 0 {
                 break;
             }
-            let Some(record) = decode::<Record>(&line) else {
-                let mut rest = Vec::new();
-                reader.read_to_end(&mut rest).map_err(wrong)?;
-                line.extend(rest);
-                if any_valid(&line) {
-                    let reason = "the checksum does not fit, and good lines follow";
-                    return Err(damaged(&self.path(), log.lines + 1, reason));
-                }
+            let at = log.lines + 1;
+            let Some(found) = read::<Record>(&line) else {
+                reader.read_to_end(&mut line).map_err(wrong)?;
+                self.check_torn(&log, &line)?;
                 drop(reader);
                 self.cut(&log, &line).map_err(wrong)?;
                 break;
             };
-            follow(&mut log.book, record)
-                .map_err(|error| damaged(&self.path(), log.lines + 1, &error.to_string()))?;
+            if found.before != linked.then_some(log.sum) {
+                return Err(damaged(&self.path(), at, MISSING));
+            }
+            visit(&found.value);
+            in_pages = matches!(found.value, Record::Page(_));
+            follow(&mut log.book, found.value)
+                .map_err(|error| damaged(&self.path(), at, &error.to_string()))?;
             log.end += line.len() as u64;
-            log.lines += 1;
+            log.lines = at;
+            log.sum = found.sum;
+        }
+        if in_pages {
+            return Err(damaged(&self.path(), log.lines, CUT));
         }
         log.book.check()?;
+        let place = self.path().display().to_string();
+        self.mark.check(&log.book.head, &place)?;
         Ok(log)
+    }
+
+    /// Whether bytes at the end of the log are what a crash left of a write.
+    fn check_torn(&self, log: &Log, torn: &[u8]) -> Result<(), StoreError> {
+        let (path, line) = (self.path(), log.lines + 1);
+        if any_valid(torn) {
+            let reason = "the checksum does not fit, and good lines follow";
+            return Err(damaged(&path, line, reason));
+        }
+        if is_page(torn) {
+            return Err(damaged(
+                &path,
+                line,
+                "a page of what was moved here breaks off",
+            ));
+        }
+        let place = format!("{}, line {line}", path.display());
+        self.mark.check(&log.book.head, &place)
     }
 
     /// Cuts off what a crash left of a line, and keeps a copy of it.
@@ -254,8 +322,8 @@ impl FileStore {
     /// Appends a line and waits until it is on the disk: that is the commit. After an error the
     /// log is as it was.
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let line = encode(record);
         let log = self.log.as_mut().expect("it was refreshed under this lock");
+        let (line, sum) = chained(log.sum, record);
         let end = log.end;
         let mut write = || {
             log.file.seek(SeekFrom::Start(end))?;
@@ -270,6 +338,7 @@ impl FileStore {
         }
         log.end += line.len() as u64;
         log.lines += 1;
+        log.sum = sum;
         Ok(())
     }
 
@@ -279,6 +348,7 @@ impl FileStore {
         let snapshot = Snapshot {
             offset: log.end,
             lines: log.lines,
+            sum: log.sum,
             book: &log.book,
         };
         let path = self.accounts_path();
@@ -307,6 +377,7 @@ impl FileStore {
             };
             store.append(&record(writes.grants.clone()))?;
             store.book().apply(&writes);
+            store.mark.set(&writes.head);
             if writes.interval.is_some() {
                 store.snapshot();
             }
@@ -324,60 +395,25 @@ impl FileStore {
             Ok((file, log.expect("it was refreshed under this lock").end))
         })?;
         let mut reader = BufReader::new(file.take(end));
-        let (mut line, mut number) = (Vec::new(), 0);
+        let (mut line, mut number, mut sum) = (Vec::new(), 0, None);
         loop {
             line.clear();
-            let read = reader.read_until(b'\n', &mut line);
-            if read.map_err(|e| self.error(e))? == 0 {
+            let got = reader.read_until(b'\n', &mut line);
+            if got.map_err(|e| self.error(e))? == 0 {
                 return Ok(());
             }
             number += 1;
-            let record = decode(&line)
+            let found = read(&line)
                 .ok_or_else(|| damaged(&self.path(), number, "the checksum does not fit"))?;
-            if !visit(record) {
+            if found.before != sum {
+                return Err(damaged(&self.path(), number, MISSING));
+            }
+            sum = Some(found.sum);
+            if !visit(found.value) {
                 return Ok(());
             }
         }
     }
-}
-
-/// Makes the folder, and makes sure that its name is on the disk.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    private::make_folder(folder)?;
-    match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-        _ => File::open(".")?.sync_all(),
-    }
-}
-
-/// Does to the books what a line of the log says was done to them.
-fn follow(book: &mut Book, record: Record) -> Result<(), StoreError> {
-    let writes = match record {
-        Record::Version(_) | Record::Page(_) => None,
-        Record::TakeOver {
-            epoch,
-            owner,
-            token,
-        } => {
-            book.head.epoch = epoch;
-            book.head.owner = owner;
-            book.head.token = token;
-            None
-        }
-        Record::Interval(interval, _) => book.plan_interval(&interval)?,
-        Record::Changes(batch, _) => book.plan_changes(&batch)?,
-        Record::Book(other) => {
-            *book = *other;
-            None
-        }
-    };
-    if let Some(writes) = writes {
-        book.apply(&writes);
-    }
-    Ok(())
 }
 
 impl Store for FileStore {
@@ -396,7 +432,15 @@ impl Store for FileStore {
             };
             store.append(&record)?;
             follow(store.book(), record)?;
-            let files = ["lock", "ledger.log", "accounts.json", "ledger.torn"];
+            let head = store.book().head.clone();
+            store.mark.set(&head);
+            let files = [
+                "lock",
+                "ledger.log",
+                "ledger.end",
+                "accounts.json",
+                "ledger.torn",
+            ];
             let files = files.map(|name| store.folder.join(name));
             private::warn_of(
                 [&store.folder]
@@ -512,23 +556,30 @@ impl Store for FileStore {
             let file = private::instead_of(&store.path(), &aside);
             let file = file.map_err(|e| store.error(e))?;
             let mut writer = io::BufWriter::new(file);
+            let header = encode(&Record::Version(VERSION));
+            let mut sum = read::<Record>(header.as_bytes()).map_or(0, |line| line.sum);
+            writer
+                .write_all(header.as_bytes())
+                .map_err(|e| store.error(e))?;
             let mut add = |record: &Record| {
-                let line = encode(record);
+                let (line, next) = chained(sum, record);
+                sum = next;
                 writer.write_all(line.as_bytes())
             };
-            add(&Record::Version(VERSION)).map_err(|e| store.error(e))?;
             while let Some(page) = pages()? {
                 add(&Record::Page(page)).map_err(|e| store.error(e))?;
             }
-            let book = Record::Book(Box::new(book.clone()));
-            add(&book).map_err(|e| store.error(e))?;
+            let books = Record::Book(Box::new(book.clone()));
+            add(&books).map_err(|e| store.error(e))?;
             let file = writer.into_inner().map_err(|e| store.error(e.into()))?;
             let placed = file
                 .sync_all()
                 .and_then(|()| fs::rename(&aside, store.path()))
                 .and_then(|()| File::open(&store.folder)?.sync_all());
             store.log = None;
-            placed.map_err(|e| store.error(e))
+            placed.map_err(|e| store.error(e))?;
+            store.mark.set(&book.head);
+            Ok(())
         })
     }
 }

@@ -8,6 +8,9 @@ use heddle_core::share::dynamic_priority::account::Credits;
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// A queue's full path is no longer.
+const NAME_BYTES_MAX: usize = 255;
+
 /// What a budget file leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
@@ -35,6 +38,8 @@ impl fmt::Display for Fault {
 /// What `text` leads to, given the books. `prefix` is put before names that do not begin with
 /// it, such as `root.`; `by` is who imports.
 pub fn import(text: &str, book: &Book, prefix: &str, by: &str) -> Import {
+    // What an editor may have put first is no part of a name.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut import = Import::default();
     let mut seen = BTreeMap::new();
     for (at, text) in text.lines().enumerate() {
@@ -79,20 +84,31 @@ fn parse(line: &str, prefix: &str) -> Result<(String, Credits, Credits), String>
         let found = words.len();
         return Err(format!("expected `queue budget rate`, found {found} words"));
     };
-    if name.len() > 512 || name.chars().any(char::is_control) {
-        return Err("expected a name of at most 512 bytes without control characters".to_string());
-    }
     let queue = match name.strip_prefix(prefix) {
         Some(_) => name.to_string(),
         None => format!("{prefix}{name}"),
     };
+    // As the interface takes names: nobody could pay into another account.
+    let odd = name.chars().any(char::is_control) || queue.split('.').any(str::is_empty);
+    if queue.len() > NAME_BYTES_MAX || odd {
+        return Err(format!(
+            "expected a name of at most {NAME_BYTES_MAX} bytes, without control characters and \
+             without empty parts between its dots"
+        ));
+    }
     Ok((queue, amount("budget", budget)?, amount("rate", rate)?))
 }
 
 fn amount(what: &str, word: &str) -> Result<Credits, String> {
     let wrong = || format!("{what}: expected a number of credits from 0 to 1e9, not {word}");
     let number: f64 = word.parse().map_err(|_| wrong())?;
-    Credits::from_number(number).map_err(|_| wrong())
+    let credits = Credits::from_number(number).map_err(|_| wrong())?;
+    if credits == Credits::ZERO && number > 0.0 {
+        return Err(format!(
+            "{what}: expected 0 or at least a millionth of a credit, not {word}"
+        ));
+    }
+    Ok(credits)
 }
 
 #[cfg(test)]
@@ -123,7 +139,7 @@ mod tests {
 
     #[test]
     fn lines_of_the_original_budget_file_are_read_and_bad_ones_named() {
-        let text = "alice 100.5 0.25\n\n\
+        let text = "\u{feff}alice 100.5 0.25\n\n\
                     bob 7\n\
                     carol many 1\n\
                     dave -5 1\n\
@@ -134,7 +150,12 @@ mod tests {
                     alice 1 1\n\
                     known 5 5\n\
                     ivy 1 2 3\n\
-                    judy 0.0000014 1E-6";
+                    judy 0.0000014 1E-6\n\
+                    a..b 1 1\n\
+                    ../x 1 1\n\
+                    .kim 1 1\n\
+                    leo 0.0000001 1\n\
+                    mia 0 1e-7";
         let mut book = Book::default();
         let before = Account::default();
         book.accounts.insert("root.known".to_string(), before);
@@ -147,7 +168,7 @@ mod tests {
         ];
         assert_eq!(import.changes, good.concat());
         let bad: Vec<usize> = import.faults.iter().map(|fault| fault.line).collect();
-        assert_eq!(bad, [3, 4, 5, 6, 7, 8, 10, 11, 12]);
+        assert_eq!(bad, [3, 4, 5, 6, 7, 8, 10, 11, 12, 14, 15, 16, 17, 18]);
         assert!(import.faults[6].to_string().contains("line 1 already"));
         assert!(import.faults[7].to_string().contains("stays"));
     }

@@ -13,6 +13,7 @@ mod error;
 mod extract;
 mod file;
 mod import;
+mod mark;
 mod migrate;
 mod private;
 mod record;
@@ -40,16 +41,26 @@ use std::path::Path;
 /// The connection to PostgreSQL is not encrypted: the server has to be on the loopback address or
 /// at the other end of a tunnel or a network that is trusted.
 pub fn open(place: &str, password: Option<&str>) -> Result<Box<dyn Store>, String> {
+    at(place, password, true)
+}
+
+/// As [`open`], for a store that must be there: nothing is made at its place, and its first use
+/// says if there is none.
+pub fn open_existing(place: &str, password: Option<&str>) -> Result<Box<dyn Store>, String> {
+    at(place, password, false)
+}
+
+fn at(place: &str, password: Option<&str>, create: bool) -> Result<Box<dyn Store>, String> {
     let (kind, rest) = place.split_once(':').unwrap_or((place, ""));
     match kind {
         "file" | "sqlite" if rest.is_empty() => Err(format!("{kind}: expected a path after it")),
-        "file" => Ok(Box::new(file::FileStore::new(Path::new(rest)))),
+        "file" => Ok(Box::new(file::FileStore::new(Path::new(rest), create))),
         "sqlite" => {
-            let database = sql::sqlite::Sqlite::new(Path::new(rest));
+            let database = sql::sqlite::Sqlite::new(Path::new(rest), create);
             Ok(Box::new(sql::SqlStore::new(database)))
         }
         "postgres" | "postgresql" => {
-            let database = sql::postgres::Postgres::new(place, password)?;
+            let database = sql::postgres::Postgres::new(place, password, create)?;
             Ok(Box::new(sql::SqlStore::new(database)))
         }
         // Not said again: it may hold a password.

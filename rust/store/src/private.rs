@@ -2,6 +2,7 @@
 //! What a store makes is made so, whatever the umask; what is there already keeps the mode that
 //! somebody gave it, and is spoken of. Makes and looks, and repairs nothing.
 
+use crate::error::{Refusal, StoreError};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -21,6 +22,21 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
+/// Whether the `file` of the store at `place` is there, for who must not make one. A folder above
+/// `place` that cannot be looked into says so.
+pub(crate) fn check_there(place: &Path, file: &Path) -> Result<(), StoreError> {
+    let above = place.parent().filter(|above| !above.as_os_str().is_empty());
+    let looked = std::fs::metadata(above.unwrap_or(Path::new("."))).and_then(|_| file.try_exists());
+    match looked {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(StoreError::Refused(Refusal::Empty)),
+        Err(error) => {
+            let why = format!("{}: {error}", place.display());
+            Err(StoreError::Unavailable(why))
+        }
+    }
+}
+
 /// An empty file that will take the place of `path`: with the mode of what is there.
 pub(crate) fn instead_of(path: &Path, aside: &Path) -> io::Result<File> {
     let file = options().create(true).truncate(true).open(aside)?;
@@ -30,12 +46,20 @@ pub(crate) fn instead_of(path: &Path, aside: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a folder and those above it that are not there.
+/// Makes a folder and those above it that are not there, and makes sure that its name is on the
+/// disk.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(FOLDER)
-        .create(folder)
+        .create(folder)?;
+    match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
 }
 
 /// Says which of these files and folders others can read or write.

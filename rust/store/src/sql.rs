@@ -4,9 +4,14 @@
 //!
 //! Everything is read into a [`Book`] once; a commit compares the counters in the table `head`,
 //! under its lock, with those of the book, and reads anew if somebody else has written.
+//!
+//! Every row of the past has a checksum; an interval has the number and the sum of its rows', too,
+//! and `head` one of all that is in the book. They are compared with what is read, so that a row
+//! that was changed or is missing is an error and no wrong figure (`read`).
 
 pub(crate) mod postgres;
 mod read;
+mod seal;
 pub(crate) mod sqlite;
 mod write;
 
@@ -17,12 +22,13 @@ use crate::record::{
 };
 use crate::{Commit, Store};
 use read::{read_book, read_grants, read_head, read_intervals, read_ledger};
+use seal::{is_sealed, seal, seal_intervals};
 use std::ops::RangeInclusive;
 use write::{write_all, write_book, write_head, write_page};
 
 /// Steps from one version of the tables to the next; only ever added to. INTEGER and TEXT stand
 /// for whatever the database calls 64 bits and a text that sorts by its bytes.
-const VERSIONS: &[&[&str]] = &[FIRST, TOKENS_AND_FLOORS];
+const VERSIONS: &[&[&str]] = &[FIRST, TOKENS_AND_FLOORS, CHECKSUMS];
 
 const FIRST: &[&str] = &[
     "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL, \
@@ -55,6 +61,23 @@ const TOKENS_AND_FLOORS: &[&str] = &[
     "ALTER TABLE head ADD COLUMN token INTEGER NOT NULL DEFAULT 0",
     "CREATE TABLE nonce_floors (user_name TEXT NOT NULL PRIMARY KEY, expires_ms INTEGER NOT NULL)",
 ];
+
+/// What is there already gets its checksums at the first use (`seal`).
+const CHECKSUMS: &[&str] = &[
+    "ALTER TABLE head ADD COLUMN checksum INTEGER NOT NULL DEFAULT -1",
+    "ALTER TABLE intervals ADD COLUMN row_count INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE intervals ADD COLUMN row_sum INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE intervals ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE ledger ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE grants ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
+    "DROP INDEX IF EXISTS ledger_by_queue",
+];
+
+/// What new tables get besides: the checksum of books with nothing in them.
+fn empty_is_sealed() -> String {
+    let checksum = seal::of_book(&Book::default());
+    format!("UPDATE head SET checksum = {checksum}")
+}
 
 /// The newest version of the tables that this Heddle knows.
 const VERSION: u32 = VERSIONS.len() as u32;
@@ -104,6 +127,14 @@ pub(crate) trait Database: Send {
         Ok(())
     }
 
+    /// Notes how far the store was written, where a part of it may get lost unseen.
+    fn set_mark(&self, _head: &Head) {}
+
+    /// Whether all is there that was noted.
+    fn check_mark(&self, _head: &Head) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Ends it; after an error it is unknown whether it was carried out.
     fn commit(&mut self) -> Result<(), StoreError>;
 
@@ -122,16 +153,40 @@ pub(crate) struct SqlStore<D> {
     database: D,
     /// As last read or written; of use while its counters are those in the table.
     book: Option<Book>,
+    /// Whether what was written before there were checksums has got them.
+    sealed: bool,
 }
 
 impl<D: Database> SqlStore<D> {
     pub(crate) fn new(database: D) -> SqlStore<D> {
-        let book = None;
-        SqlStore { database, book }
+        SqlStore {
+            database,
+            book: None,
+            sealed: false,
+        }
     }
 
     /// Does `work` in a transaction; what it did is undone unless it gives something.
     fn transaction<T>(
+        &mut self,
+        writes: bool,
+        work: impl FnOnce(&mut SqlStore<D>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if !self.sealed {
+            let sealed = self.transacted(false, |store| is_sealed(&mut store.database))?;
+            if !sealed {
+                self.transacted(true, |store| {
+                    store.database.expect_pauses()?;
+                    read_head(&mut store.database, D::LOCK)?;
+                    seal(&mut store.database)
+                })?;
+            }
+            self.sealed = true;
+        }
+        self.transacted(writes, work)
+    }
+
+    fn transacted<T>(
         &mut self,
         writes: bool,
         work: impl FnOnce(&mut SqlStore<D>) -> Result<T, StoreError>,
@@ -150,6 +205,13 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
+    /// The counters in this transaction; with a `lock`, nobody else writes until it ends.
+    fn head(&mut self, lock: &str) -> Result<Head, StoreError> {
+        let head = read_head(&mut self.database, lock)?;
+        self.database.check_mark(&head)?;
+        Ok(head)
+    }
+
     /// The books as they are in this transaction.
     fn current(&mut self, head: &Head) -> Result<&Book, StoreError> {
         if self.book.as_ref().is_none_or(|book| book.head != *head) {
@@ -164,22 +226,31 @@ impl<D: Database> SqlStore<D> {
         epoch: Epoch,
         plan: impl FnOnce(&Book) -> Result<Option<Writes>, StoreError>,
     ) -> Result<Commit, StoreError> {
-        let writes = self.transaction(true, |store| {
+        let written = self.transaction(true, |store| {
+            // Of another store that was put here, the counters say more than the mark.
             let head = read_head(&mut store.database, D::LOCK)?;
             check_epoch(&head, epoch, &store.database.describe())?;
-            let writes = plan(store.current(&head)?)?;
-            if let Some(writes) = &writes {
-                write_all(&mut store.database, writes)?;
-            }
-            Ok(writes)
-        })?;
-        let Some(writes) = writes else {
-            return Ok(Commit::AlreadyThere);
-        };
-        if let Some(book) = &mut self.book {
+            store.database.check_mark(&head)?;
+            let Some(writes) = plan(store.current(&head)?)? else {
+                return Ok(None);
+            };
+            // Back only when it is written.
+            let mut book = store.book.take().expect("it was just read");
             book.apply(&writes);
-        }
-        Ok(Commit::Applied)
+            write_all(&mut store.database, &writes, &book)?;
+            Ok(Some(book))
+        })?;
+        Ok(self.written(written))
+    }
+
+    /// Keeps books that were written.
+    fn written(&mut self, book: Option<Book>) -> Commit {
+        let Some(book) = book else {
+            return Commit::AlreadyThere;
+        };
+        self.database.set_mark(&book.head);
+        self.book = Some(book);
+        Commit::Applied
     }
 }
 
@@ -211,17 +282,22 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn take_over(&mut self, owner: &str, token: u64) -> Result<Epoch, StoreError> {
-        self.transaction(true, |store| {
-            let head = read_head(&mut store.database, D::LOCK)?;
-            let head = head.taken_over(owner, token)?;
-            write_head(&mut store.database, &head)?;
-            Ok(head.epoch)
-        })
+        let book = self.transaction(true, |store| {
+            let head = store.head(D::LOCK)?;
+            let taken = head.taken_over(owner, token)?;
+            let mut book = store.current(&head)?.clone();
+            book.head = taken;
+            write_head(&mut store.database, &book)?;
+            Ok(book)
+        })?;
+        let epoch = book.head.epoch;
+        self.written(Some(book));
+        Ok(epoch)
     }
 
     fn load(&mut self) -> Result<Book, StoreError> {
         self.transaction(false, |store| {
-            let head = read_head(&mut store.database, "")?;
+            let head = store.head("")?;
             // Also what was changed by hand, without touching the counters, is to be seen.
             store.book = None;
             store.current(&head).cloned()
@@ -243,17 +319,22 @@ impl<D: Database> Store for SqlStore<D> {
         limit: usize,
     ) -> Result<Vec<IntervalHead>, StoreError> {
         self.transaction(false, |store| {
-            read_intervals(&mut store.database, after, times_ms, limit)
+            let last = store.head("")?.tick;
+            read_intervals(&mut store.database, after, times_ms, limit, last)
         })
     }
 
     fn ledger(&mut self, query: &LedgerQuery) -> Result<Vec<LedgerRow>, StoreError> {
-        self.transaction(false, |store| read_ledger(&mut store.database, query))
+        self.transaction(false, |store| {
+            let last = store.head("")?.tick;
+            read_ledger(&mut store.database, query, last)
+        })
     }
 
     fn grants(&mut self, after: u64, limit: usize) -> Result<Vec<GrantRecord>, StoreError> {
         self.transaction(false, |store| {
-            read_grants(&mut store.database, after, limit)
+            let last = store.head("")?.grant;
+            read_grants(&mut store.database, after, limit, last)
         })
     }
 
@@ -265,13 +346,16 @@ impl<D: Database> Store for SqlStore<D> {
         book.check()?;
         self.transaction(true, |store| {
             store.database.expect_pauses()?;
-            if read_head(&mut store.database, D::LOCK)? != Head::default() {
+            if store.head(D::LOCK)? != Head::default() {
                 return Err(StoreError::Refused(Refusal::NotEmpty));
             }
             while let Some(page) = pages()? {
                 write_page(&mut store.database, &page)?;
             }
+            seal_intervals(&mut store.database)?;
             write_book(&mut store.database, book)
-        })
+        })?;
+        self.database.set_mark(&book.head);
+        Ok(())
     }
 }

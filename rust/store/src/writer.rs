@@ -43,6 +43,9 @@ pub struct Options {
     pub retry: Duration,
     /// The longest pause.
     pub retry_max: Duration,
+    /// How long one waits that was fenced off by a token above its own, before it takes the next:
+    /// longer than it takes ZooKeeper to tell who is active no more.
+    pub fenced_retry: Duration,
     /// How many of the last intervals are read when the store was reached; see [`Writer::past`].
     pub past_intervals: usize,
     /// How many rows of the ledger at the most, of those: with more queues, fewer intervals.
@@ -57,6 +60,7 @@ impl Default for Options {
             silence: Duration::from_secs(10),
             retry: Duration::from_millis(100),
             retry_max: Duration::from_secs(5),
+            fenced_retry: Duration::from_secs(30),
             past_intervals: 0,
             past_rows: 200_000,
         }

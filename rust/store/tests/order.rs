@@ -357,6 +357,22 @@ fn a_writer_of_a_former_activation_is_fenced_at_once() {
     assert_eq!(store_at(&place).load().unwrap().head.epoch, epoch);
 }
 
+/// The clock of the former holder was ahead: who is active still after a while is the holder.
+#[test]
+fn a_writer_whose_clock_is_behind_takes_the_token_from_the_books() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("sqlite:{}/store.db", folder.path().display());
+    store_at(&place).take_over("rm2", 2_000).unwrap();
+    let options = Options {
+        fenced_retry: Duration::from_millis(50),
+        ..Options::default()
+    };
+    let behind = Writer::start(store_at(&place), "rm1", 10, options);
+    until("open", || behind.opened());
+    let head = store_at(&place).load().unwrap().head;
+    assert_eq!((head.owner.as_str(), head.token), ("rm1", 2_001));
+}
+
 /// Large batches take memory as rows do, and what cannot be merged has an end as well.
 #[test]
 fn what_waits_is_bounded_whatever_it_is() {

@@ -83,6 +83,7 @@ fn only_the_owner_reads_what_a_store_makes() {
         ("books", 0o700),
         ("lock", 0o600),
         ("ledger.log", 0o600),
+        ("ledger.end", 0o600),
         ("accounts.json", 0o600),
     ];
     assert_eq!(used(&place, folder.path()), named(&own));
@@ -93,7 +94,7 @@ fn only_the_owner_reads_what_a_store_makes() {
 
     let database = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite:{}/books", database.path().display());
-    let own = [("books", 0o600), ("books-wal", 0o600), ("books-shm", 0o600)];
+    let own = ["books", "books-wal", "books-shm", "books-end"].map(|name| (name, 0o600));
     assert_eq!(used(&sqlite, database.path()), named(&own));
     assert_eq!(warnings(), [""; 0], "there is nothing to warn of");
 

@@ -99,6 +99,42 @@ fn the_published_interface_waits_too_but_tells_the_time() {
     }
 }
 
+/// What the engine has then are the budgets of heddle.json, which are nobody's.
+#[test]
+fn accounts_that_were_never_read_are_not_shown_and_the_remedy_is_told() {
+    let site = Site::market();
+    for (state, remedy) in [
+        ("unreachable", "a store that can be reached"),
+        ("stopped", "a copy of the store in its place"),
+        ("fenced", "that is active"),
+    ] {
+        let books = json!({"state": state, "read": false});
+        for path in ["queues", "queues/root.alice", "price", "shares"] {
+            let answer = ask(&site, &books, "GET", &format!("/heddle/v1/{path}"), "");
+            assert_eq!(answer.status, 503, "{state}, {path}: {}", text(&answer));
+            assert!(text(&answer).contains(remedy), "{}", text(&answer));
+        }
+        let health = ask(&site, &books, "GET", "/heddle/v1/health", "");
+        assert_eq!(json_of(&health)["status"], "degraded", "{state}");
+        let jobs = ask(&site, &books, "GET", "/heddle/v1/jobs", "");
+        assert_eq!(jobs.status, 200, "scheduling is seen");
+    }
+}
+
+/// A damaged store does not mend in a moment.
+#[test]
+fn a_change_that_a_damaged_store_cannot_keep_is_told_what_to_do() {
+    let site = Site::market();
+    let bid = "/heddle/v1/queues/root.alice/bid";
+    let books = json!({"state": "stopped", "read": true});
+    let answer = ask(&site, &books, "PUT", bid, "{\"rate\": \"0.5\"}");
+    assert_eq!(answer.status, 503, "{}", text(&answer));
+    assert!(text(&answer).contains("damaged"), "{}", text(&answer));
+    assert!(!text(&answer).contains("try again"), "{}", text(&answer));
+    let shown = ask(&site, &books, "GET", "/heddle/v1/queues/root.alice", "");
+    assert_eq!(header(&shown, "Heddle-Books"), Some("stopped"));
+}
+
 #[test]
 fn during_an_outage_the_state_is_shown_and_what_it_is() {
     let site = Site::market();
@@ -111,10 +147,6 @@ fn during_an_outage_the_state_is_shown_and_what_it_is() {
             Some("unreachable"),
         ),
         (json!({"state": "fenced", "read": true}), Some("fenced")),
-        (
-            json!({"state": "unreachable", "read": false}),
-            Some("unreachable; not read since the start"),
-        ),
     ] {
         let answer = ask(&site, &books, "GET", path, "");
         assert_eq!(answer.status, 200, "{books}: {}", text(&answer));

@@ -208,7 +208,7 @@ fn a_body_carries_no_commands() {
         body: b"addBudget=1000&queue=alice",
         ..site.plain()
     });
-    assert_eq!(sent.status, 200, "no command in the query");
+    assert_eq!(sent.status, 400, "no command in the query");
     assert_eq!(site.budget_micro("root.alice"), Some(100_000_000));
 }
 

@@ -247,6 +247,38 @@ fn users_of_the_web_server_may_read_where_that_is_trusted() {
     assert_eq!(trusting.rate("root.alice"), Some(2.0));
 }
 
+/// A malformed line may have been meant to take rights away: nobody enters by it.
+#[test]
+fn a_web_user_of_a_malformed_line_is_shut_out() {
+    let site = Site::with(&market_config(), &json!({"trust_web_user": true}));
+    let reads = |user: &'static str| {
+        let request = Request {
+            method: "GET",
+            path: "/heddle/v1/queues/alice",
+            user: Some(user),
+            ..site.plain()
+        };
+        site.send(&request).status
+    };
+    assert_eq!(reads("alice"), 200);
+    crate::common::write_acl(
+        &site.acl(),
+        "alice user\nbob user bobs-secret-of-32-bytes-in-len\n",
+    );
+    site.service.poll(100_000);
+    site.service.poll(200_000);
+    assert_eq!(reads("alice"), 401);
+    assert_eq!(reads("bob"), 403, "known, and it is not his");
+    crate::common::write_acl(&site.acl(), "bob user bobs-secret-of-32-bytes-in-len\n");
+    site.service.poll(300_000);
+    site.service.poll(400_000);
+    assert_eq!(
+        reads("alice"),
+        200,
+        "in no line: a web user with an own queue"
+    );
+}
+
 #[test]
 fn the_audit_has_a_line_for_every_change_and_every_refusal() {
     let site = Site::market();

@@ -14,14 +14,15 @@ pub const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Of a file's mode: what is granted to the group and to others.
 const NOT_THE_OWNERS: u32 = 0o077;
 
-/// What tells one state of a file from another. The mode is one of it: a file that was refused for
-/// it is read again after `chmod`.
+/// What tells one state of a file from another. Mode and owner are part of it: a file that was
+/// refused for them is read again after `chmod` or `chown`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: (i64, i64),
     size: u64,
     inode: (u64, u64),
     mode: u32,
+    owner: u32,
 }
 
 impl Stamp {
@@ -31,6 +32,7 @@ impl Stamp {
             size: metadata.size(),
             inode: (metadata.dev(), metadata.ino()),
             mode: metadata.mode(),
+            owner: metadata.uid(),
         }
     }
 }
@@ -42,6 +44,8 @@ pub enum Unusable {
     Unreadable(PathBuf, String),
     /// Others than the owner may read or write it; its mode.
     Exposed(PathBuf, u32),
+    /// It belongs to another user than ours, who could change it; that user's number, and ours.
+    NotOurs(PathBuf, u32, u32),
     /// A folder, a pipe, a device.
     NotAFile(PathBuf),
     /// More bytes than an ACL has.
@@ -52,6 +56,7 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Unusable::Unreadable(path, _)
         | Unusable::Exposed(path, _)
+        | Unusable::NotOurs(path, ..)
         | Unusable::NotAFile(path)
         | Unusable::TooLarge(path)) = self;
         write!(f, "ACL file {}: ", path.display())?;
@@ -62,6 +67,10 @@ impl fmt::Display for Unusable {
                 "it holds secrets, and its mode {:04o} lets others than its owner at it; \
                  run chmod 600",
                 mode & 0o7777
+            )?,
+            Unusable::NotOurs(_, owner, ours) => write!(
+                f,
+                "it belongs to user {owner}, and this process runs as user {ours}; run chown {ours}"
             )?,
             Unusable::NotAFile(_) => f.write_str("expected a regular file")?,
             Unusable::TooLarge(_) => write!(f, "more than {FILE_BYTES_MAX} bytes")?,
@@ -93,6 +102,8 @@ pub struct AclFile {
     /// A state that is waited for to settle, and since when.
     seen: Option<(Option<Stamp>, u64)>,
     reported: Option<Unusable>,
+    /// Whose file it must be.
+    ours: u32,
 }
 
 impl AclFile {
@@ -105,6 +116,7 @@ impl AclFile {
             done: None,
             seen: None,
             reported: None,
+            ours: rustix::process::geteuid().as_raw(),
         }
     }
 
@@ -173,6 +185,9 @@ impl AclFile {
         let path = self.path.clone();
         if !metadata.is_file() {
             return Err(Unusable::NotAFile(path));
+        }
+        if metadata.uid() != self.ours {
+            return Err(Unusable::NotOurs(path, metadata.uid(), self.ours));
         }
         if metadata.mode() & NOT_THE_OWNERS != 0 {
             return Err(Unusable::Exposed(path, metadata.mode()));
@@ -279,6 +294,23 @@ mod tests {
         }
         place.mode(0o400);
         assert_eq!(users(file.poll(4)), 1);
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused() {
+        let place = place();
+        place.write("a user 0123456789abcdef\n");
+        let mut file = AclFile::new(&place.path, 0);
+        let ours = file.ours;
+        assert_eq!(users(file.poll(1)), 1);
+        // As if this process ran as somebody else.
+        let mut other = AclFile::new(&place.path, 0);
+        other.ours = ours + 1;
+        let said = refused(other.poll(1));
+        let expected = format!("it belongs to user {ours}, and this process runs as user");
+        assert!(said.contains(&expected), "{said}");
+        assert!(said.contains(&format!("chown {}", ours + 1)), "{said}");
+        assert!(unchanged(other.poll(2)), "reported once");
     }
 
     #[test]

@@ -284,3 +284,74 @@ fn what_the_store_refused_can_be_sent_again() {
     assert_eq!(why(job.submit(&mut gate, at(NOW))), Refusal::Replayed);
     assert_eq!(why(request_passes(&mut gate, 1, NOW)), Refusal::Replayed);
 }
+
+/// A launch script on a node shows signature and nonce to whoever may read it there. They are good
+/// for nothing more, whatever they are sent with, here and after a failover.
+#[test]
+fn what_a_launch_script_shows_starts_no_other_job() {
+    let mut gate = gate();
+    let job = SignedJob::new(1, DAY);
+    let accepted = job.submit(&mut gate, at(NOW)).expect("the job itself");
+    let kept = accepted.added;
+    let mut successor = gate_with(Settings::default());
+    successor.merge(&kept);
+    let own = || OWN;
+    let others = [
+        (own(), "heddle.job.none", "", Refusal::Replayed),
+        (
+            Submission {
+                name: "other",
+                ..OWN
+            },
+            "",
+            "",
+            Refusal::WrongSignature,
+        ),
+        (
+            Submission {
+                queue: "root.alice",
+                ..OWN
+            },
+            "",
+            "",
+            Refusal::WrongSignature,
+        ),
+        (
+            Submission {
+                user: "alice",
+                ..OWN
+            },
+            "",
+            "",
+            Refusal::WrongSignature,
+        ),
+        (
+            own(),
+            "heddle.job.nonce",
+            "another0nonce000",
+            Refusal::WrongSignature,
+        ),
+        (own(), "heddle.job.rate", "9", Refusal::WrongSignature),
+        (own(), "heddle.job.credits", "9", Refusal::WrongSignature),
+    ];
+    for gate in [&mut gate, &mut successor] {
+        for (submission, name, value, expected) in &others {
+            let given = |asked: &str| match asked == *name {
+                true => Some((*value).to_string()),
+                false => job.value(asked),
+            };
+            let refused = why(gate.submit(submission, given, None, at(NOW + 1)));
+            assert_eq!(&refused, expected, "{submission:?}, {name} = {value}");
+        }
+    }
+    // Nor does it sign a request.
+    let signature = job.given.values().max_by_key(|value| value.len());
+    let header = format!(
+        "Heddle-HMAC-SHA256 user=new, timestamp={NOW}, expires={}, nonce={}, signature={}",
+        NOW + DAY,
+        job.value("heddle.job.nonce").unwrap_or_default(),
+        signature.expect("it has some"),
+    );
+    let request = published("setSpending=9&queue=new", &header);
+    assert!(gate.identify(&request, at(NOW + 2)).is_err());
+}

@@ -210,14 +210,20 @@ impl Manager {
 
     /// A request of the published interface, signed by alice; its status and its text.
     pub fn published(&self, query: &str, at_ms: i64) -> (u64, String) {
-        let text = v1::signed_text(query, "alice", &at_ms.to_string());
-        let signature = v1::signature(&Secret::new(b"alices-secret"), &text);
-        let head = json!({"method": "GET", "path": "/scheduler", "query": text, "host": "h",
-            "authorization": v1::header(&signature), "address": "127.0.0.1"});
-        self.serve(&head)
+        let (head, body) = self.answered(&self.signed(query, at_ms));
+        (head["status"].as_u64().expect("a status"), body)
     }
 
-    pub fn serve(&self, head: &Value) -> (u64, String) {
+    /// A request of the published interface as a host hands it over.
+    pub fn signed(&self, query: &str, at_ms: i64) -> Value {
+        let text = v1::signed_text(query, "alice", &at_ms.to_string());
+        let signature = v1::signature(&Secret::new(b"alices-secret"), &text);
+        json!({"method": "GET", "path": "/scheduler", "query": text, "host": "h",
+            "authorization": v1::header(&signature), "address": "127.0.0.1"})
+    }
+
+    /// Head and body of an answer.
+    pub fn answered(&self, head: &Value) -> (Value, String) {
         let answer = services::serve(
             self.service,
             self.at(),
@@ -228,15 +234,15 @@ impl Manager {
         let answer = String::from_utf8(answer.expect("a good head")).expect("text");
         let (head, body) = answer.split_once('\n').expect("a head");
         let head: Value = serde_json::from_str(head).expect("JSON");
-        (head["status"].as_u64().expect("a status"), body.to_string())
+        (head, body.to_string())
     }
 
     /// What the interface shows an administrator whom the web server knows.
     pub fn shown(&self, path: &str) -> Value {
         let head = json!({"method": "GET", "path": format!("/heddle/v1/{path}"), "host": "h",
             "user": "root"});
-        let (status, text) = self.serve(&head);
-        assert_eq!(status, 200, "{path}: {text}");
+        let (head, text) = self.answered(&head);
+        assert_eq!(head["status"], 200, "{path}: {text}");
         serde_json::from_str(&text).expect("JSON")
     }
 

@@ -31,6 +31,9 @@ const OF_JAVA: &[&str] = &[
     "path.separator",
 ];
 
+/// How Hadoop's web servers find out who asks.
+pub(super) const AUTHENTICATION: &str = "hadoop.http.authentication.type";
+
 /// A property and where it was defined.
 #[derive(Debug)]
 pub(super) struct Property {
@@ -102,6 +105,12 @@ impl Site {
             }
         }
         Ok(())
+    }
+
+    /// Whether web servers ask for more than a name.
+    pub(super) fn authenticates(&self) -> bool {
+        let kind = self.properties.get(AUTHENTICATION);
+        kind.is_some_and(|kind| !matches!(kind.value.trim(), "" | "simple"))
     }
 
     /// All properties by name.

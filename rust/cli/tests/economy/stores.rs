@@ -109,6 +109,26 @@ fn places_that_are_none_and_stores_that_are_not_there() {
         &run(&["store", "migrate", &place("file", folder.path(), "no"), &to]),
     );
     assert!(refused.contains("is its name right?"), "{refused}");
+    // What is no store is left as it is.
+    let other = folder.path().join("other");
+    fs::create_dir(&other).expect("our folder");
+    fs::write(other.join("hosts"), "127.0.0.1 localhost\n").expect("our folder");
+    for from in [
+        format!("file:{}", other.display()),
+        place("file", folder.path(), "no"),
+        place("sqlite", folder.path(), "none"),
+    ] {
+        let refused = failed(1, &run(&["store", "migrate", &from, &to]));
+        assert!(refused.contains("is its name right?"), "{refused}");
+    }
+    let listed = |path: &Path| {
+        let entries = fs::read_dir(path).expect("it is there");
+        let mut names: Vec<_> = entries.map(|it| it.expect("a name").file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(listed(&other), ["hosts"]);
+    assert_eq!(listed(folder.path()), ["other"]);
     let nowhere = "sqlite:/nowhere/at/all/economy";
     let refused = failed(3, &run(&["store", "migrate", nowhere, &to]));
     assert!(refused.contains("/nowhere/at/all"), "{refused}");

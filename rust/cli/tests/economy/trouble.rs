@@ -57,6 +57,29 @@ fn a_wrong_secret_is_refused_and_never_shown() {
     site.refused(1, "mallory", &["infos", "--secret-file", &path]);
 }
 
+/// A script must not take a change for kept that a kill would lose.
+#[test]
+fn a_change_that_is_not_written_down_has_an_exit_code_of_its_own() {
+    let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+        Heddle-Stored: later\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+    let url = answering(Some(answer));
+    for change in [
+        ["bid", "alice", "0.5"].as_slice(),
+        &["budget", "alice", "+1"],
+        &["queue", "add", "alice"],
+    ] {
+        let who = ["--url", &url, "--user", "root", "--timeout", "5s"];
+        let output = heddle(&[change, &who].concat())
+            .env("HEDDLE_SECRET", "roots-secret-of-32-bytes-length0")
+            .output()
+            .expect("it starts");
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("not written down"), "{said}");
+        assert!(!output.stdout.is_empty(), "what was done is shown as well");
+    }
+}
+
 #[test]
 fn a_secret_comes_from_a_file_or_the_environment() {
     let site = Site::market();

@@ -1,6 +1,8 @@
 //! Lines of the log and what a look at the bytes makes of them: eight hexadecimal digits of
-//! CRC-32, a blank, JSON, a line feed. Finds out whether bad bytes are the torn end of a write
-//! that a crash cut short, or damage to what was written. Opens no file.
+//! CRC-32, a blank, the same of the line before, a blank, JSON, a line feed. So no line can be
+//! left out, doubled or moved unseen. The first line, and files of one line, have no line before.
+//! Finds out whether bad bytes are the torn end of a write that a crash cut short, or damage to
+//! what was written. Opens no file.
 
 use crate::Book;
 use crate::error::StoreError;
@@ -9,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The newest version of the log that this Heddle knows.
-pub(super) const VERSION: u32 = 2;
+/// The newest version of the log that this Heddle knows. Lines of versions 1 and 2 stand alone.
+pub(super) const VERSION: u32 = 3;
 
 /// What a line of the log says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,21 +36,57 @@ pub(super) enum Record {
     Book(Box<Book>),
 }
 
-/// A line with its checksum.
-pub(super) fn encode<T: Serialize>(value: &T) -> String {
-    let json = serde_json::to_string(value).expect("our records have texts for keys");
+/// A line that was read.
+pub(super) struct Line<T> {
+    /// Its checksum.
+    pub(super) sum: u32,
+    /// That of the line before it, if it has one.
+    pub(super) before: Option<u32>,
+    pub(super) value: T,
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("our records have texts for keys")
+}
+
+/// A line that stands alone, with its checksum.
+pub(crate) fn encode<T: Serialize>(value: &T) -> String {
+    let json = json(value);
     format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
 }
 
+/// A line after the one with the checksum `before`; and its checksum.
+pub(super) fn chained<T: Serialize>(before: u32, value: &T) -> (String, u32) {
+    let text = format!("{before:08x} {}", json(value));
+    let sum = crc32fast::hash(text.as_bytes());
+    (format!("{sum:08x} {text}\n"), sum)
+}
+
+/// A number and the rest after it and its blank.
+fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = text.split_at_checked(9)?;
+    let digits = std::str::from_utf8(digits.strip_suffix(b" ")?).ok()?;
+    Some((u32::from_str_radix(digits, 16).ok()?, rest))
+}
+
 /// What a whole line says; nothing if the line is not one that was written.
-pub(super) fn decode<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
-    let line = line.strip_suffix(b"\n")?;
-    let (sum, json) = line.split_at_checked(9)?;
-    let sum = std::str::from_utf8(sum.strip_suffix(b" ")?).ok()?;
-    if u32::from_str_radix(sum, 16).ok()? != crc32fast::hash(json) {
+pub(super) fn read<T: DeserializeOwned>(line: &[u8]) -> Option<Line<T>> {
+    let (sum, text) = number(line.strip_suffix(b"\n")?)?;
+    if sum != crc32fast::hash(text) {
         return None;
     }
-    serde_json::from_slice(json).ok()
+    let (before, json) = match number(text) {
+        Some((before, json)) if text.first() != Some(&b'{') => (Some(before), json),
+        _ => (None, text),
+    };
+    let value = serde_json::from_slice(json).ok()?;
+    Some(Line { sum, before, value })
+}
+
+/// As `read`, of a line that stands alone.
+pub(crate) fn decode<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    let line = read(line).filter(|line| line.before.is_none())?;
+    Some(line.value)
 }
 
 /// Whether something that was written whole is anywhere in `bytes`, also if the line feed before
@@ -57,8 +95,19 @@ pub(super) fn any_valid(bytes: &[u8]) -> bool {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     lines.any(|line| {
         let mut blanks = line.iter().enumerate().filter(|(_, byte)| **byte == b' ');
-        blanks.any(|(blank, _)| blank >= 8 && decode::<Record>(&line[blank - 8..]).is_some())
+        blanks.any(|(blank, _)| blank >= 8 && read::<Record>(&line[blank - 8..]).is_some())
     })
+}
+
+/// Whether `bytes` begin as a page does. A page is on the disk before the log has its name, so a
+/// crash cannot tear one.
+pub(super) fn is_page(bytes: &[u8]) -> bool {
+    let begins = |from: usize| {
+        bytes
+            .get(from..)
+            .is_some_and(|b| b.starts_with(b"{\"Page\""))
+    };
+    begins(9) || begins(18)
 }
 
 /// The complaint about a line.
@@ -67,4 +116,31 @@ pub(super) fn damaged(path: &Path, line: u64, reason: &str) -> StoreError {
         place: format!("{}, line {line}", path.display()),
         reason: reason.to_string(),
     }
+}
+
+/// Does to the books what a line of the log says was done to them.
+pub(super) fn follow(book: &mut Book, record: Record) -> Result<(), StoreError> {
+    let writes = match record {
+        Record::Version(_) | Record::Page(_) => None,
+        Record::TakeOver {
+            epoch,
+            owner,
+            token,
+        } => {
+            book.head.epoch = epoch;
+            book.head.owner = owner;
+            book.head.token = token;
+            None
+        }
+        Record::Interval(interval, _) => book.plan_interval(&interval)?,
+        Record::Changes(batch, _) => book.plan_changes(&batch)?,
+        Record::Book(other) => {
+            *book = *other;
+            None
+        }
+    };
+    if let Some(writes) = writes {
+        book.apply(&writes);
+    }
+    Ok(())
 }

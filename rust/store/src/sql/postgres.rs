@@ -6,8 +6,8 @@
 mod session;
 
 use super::sqlite::check_version;
-use super::{Cell, Database, VERSION, VERSIONS};
-use crate::error::StoreError;
+use super::{Cell, Database, VERSION, VERSIONS, empty_is_sealed};
+use crate::error::{Refusal, StoreError};
 use postgres::config::Host;
 use postgres::error::SqlState;
 use postgres::types::{ToSql, Type};
@@ -41,10 +41,12 @@ pub(crate) struct Postgres {
 struct Server {
     config: Config,
     place: String,
+    /// Whether a store is made where there is none.
+    create: bool,
 }
 
 impl Postgres {
-    pub(crate) fn new(url: &str, password: Option<&str>) -> Result<Postgres, String> {
+    pub(crate) fn new(url: &str, password: Option<&str>, create: bool) -> Result<Postgres, String> {
         let mut config = Config::from_str(url).map_err(|error| unreadable(Some(&error)))?;
         // What was meant for a parameter, with an unescaped @ in it, is taken for a name.
         let user = config.get_user().unwrap_or_default();
@@ -66,7 +68,11 @@ impl Postgres {
             .keepalives_idle(SILENCE);
         let place = url.to_string();
         Ok(Postgres {
-            server: Server { config, place },
+            server: Server {
+                config,
+                place,
+                create,
+            },
             sessions: Sessions::default(),
             session: None,
             silence: SILENCE,
@@ -113,6 +119,9 @@ impl Server {
         let mut client = self.config.connect(NoTls).map_err(|e| self.error(&e))?;
         let found = self.version(&mut client)?;
         check_version(found)?;
+        if found == 0 && !self.create {
+            return Err(StoreError::Refused(Refusal::Empty));
+        }
         if found < VERSION {
             self.migrate(&mut client)?;
         }
@@ -154,6 +163,10 @@ impl Server {
         }
         for statement in VERSIONS[found.min(VERSION) as usize..].concat() {
             sql.push_str(&dialect(statement));
+            sql.push(';');
+        }
+        if found == 0 {
+            sql.push_str(&empty_is_sealed());
             sql.push(';');
         }
         sql.push_str(&format!(

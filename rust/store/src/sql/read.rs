@@ -1,6 +1,7 @@
-//! Queries, and what becomes of their rows. A value that nobody can have written is an error
-//! that names its table; nothing is corrected.
+//! Queries, and what becomes of their rows. A value that nobody can have written, a checksum that
+//! does not fit and a row that is missing are errors that name their table; nothing is corrected.
 
+use super::seal::{self, UNSEALED, checksum};
 use super::{Cell, Database};
 use crate::book::{Book, Learnt};
 use crate::error::StoreError;
@@ -78,6 +79,52 @@ fn query<D: Database, T>(
         read(&mut Columns { table, cells })
     })
     .collect()
+}
+
+/// As `query`, of rows whose last column is their checksum.
+fn query_summed<D: Database, T>(
+    database: &mut D,
+    table: &'static str,
+    sql: &str,
+    parameters: &[Cell],
+    mut read: impl FnMut(&mut Columns) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let rows = database.query(sql, parameters)?.into_iter();
+    rows.map(|mut cells| {
+        let sum = cells.pop();
+        if sum != Some(checksum(&cells).into()) {
+            let what = format!("the checksum of a row does not fit: {}", shown(&cells));
+            return Err(damaged(table, what));
+        }
+        let cells = cells.into_iter();
+        read(&mut Columns { table, cells })
+    })
+    .collect()
+}
+
+/// The first columns of a row, which tell it from others.
+fn shown(cells: &[Cell]) -> String {
+    let cells = cells.iter().take(2).map(|cell| match cell {
+        Cell::Integer(value) => value.to_string(),
+        Cell::Text(text) => text.clone(),
+    });
+    cells.collect::<Vec<_>>().join(", ")
+}
+
+fn damaged(table: &str, reason: String) -> StoreError {
+    StoreError::Corrupt {
+        place: format!("table {table}"),
+        reason,
+    }
+}
+
+/// The checksum in the head.
+pub(super) fn read_checksum<D: Database>(database: &mut D) -> Result<i64, StoreError> {
+    let sums = query(database, "head", "SELECT checksum FROM head", &[], |row| {
+        row.integer()
+    })?;
+    let missing = || damaged("head", "expected 1 row, found none".to_string());
+    sums.first().copied().ok_or_else(missing)
 }
 
 /// The counters and sums; with a `lock`, nobody else writes until the transaction ends.
@@ -159,102 +206,314 @@ pub(super) fn read_book<D: Database>(database: &mut D, head: Head) -> Result<Boo
             .insert(nonce, expires_ms);
     }
     book.check()?;
+    let sum = read_checksum(database)?;
+    if sum != UNSEALED && sum != seal::of_book(&book) {
+        let what = "accounts, accepted requests or counters are not those that were written";
+        return Err(damaged("head", what.to_string()));
+    }
     Ok(book)
 }
 
-/// Heads of intervals after a tick. There is no index by time: the first page of a late range reads
-/// through the heads of what was before it.
+/// An interval with what it says of its rows.
+struct Sealed {
+    head: IntervalHead,
+    count: u64,
+    sum: i64,
+}
+
+/// Columns of `intervals`, in the order in which they are written.
+const INTERVALS: &str = "SELECT tick, ticks, at_ms, price, epoch, row_count, row_sum, checksum \
+                         FROM intervals WHERE tick > $1 AND tick <= $2 ORDER BY tick LIMIT $3";
+
+fn sealed(row: &mut Columns) -> Result<Sealed, StoreError> {
+    let head = IntervalHead {
+        tick: row.count()?,
+        ticks: row.count()?,
+        at_ms: row.integer()?,
+        price: row.price()?,
+        epoch: Epoch(row.count()?),
+    };
+    let (count, sum) = (row.count()?, row.integer()?);
+    Ok(Sealed { head, count, sum })
+}
+
+/// Intervals after a tick up to another, at most `limit`, none of them missing: the next is in the
+/// table, or `last` is the last of all.
+fn intervals<D: Database>(
+    database: &mut D,
+    after: u64,
+    until: u64,
+    limit: usize,
+    last: u64,
+) -> Result<Vec<Sealed>, StoreError> {
+    let parameters = [after.into(), until.into(), (limit as u64).into()];
+    let found = query_summed(database, "intervals", INTERVALS, &parameters, sealed)?;
+    let mut end = after;
+    for (at, interval) in found.iter().enumerate() {
+        let first = interval.head.first();
+        // The first may stand for several, with the one that was asked for among them.
+        if first > end + 1 || (at > 0 && first != end + 1) || interval.head.tick > last {
+            return Err(damaged("intervals", format!("no interval {}", end + 1)));
+        }
+        end = interval.head.tick;
+    }
+    if found.len() < limit && end < until.min(last) {
+        // One that stands for several may end beyond `until`.
+        let next = query_summed(
+            database,
+            "intervals",
+            INTERVALS,
+            &[end.into(), i64::MAX.into(), 1u64.into()],
+            sealed,
+        )?;
+        let reaches = next
+            .first()
+            .is_some_and(|next| next.head.tick > until && next.head.first() <= end + 1);
+        if !reaches {
+            return Err(damaged("intervals", format!("no interval {}", end + 1)));
+        }
+    }
+    Ok(found)
+}
+
+/// Intervals of one step.
+const STEP: usize = 5_000;
+
+/// Heads of intervals after a tick. There is no index by time, and a time must not be believed
+/// before its checksum: the first page of a late range reads the heads of what was before it.
 pub(super) fn read_intervals<D: Database>(
     database: &mut D,
     after: u64,
     times_ms: RangeInclusive<i64>,
     limit: usize,
+    last: u64,
 ) -> Result<Vec<IntervalHead>, StoreError> {
-    let sql = "SELECT tick, ticks, at_ms, price, epoch FROM intervals WHERE tick > $1 \
-               AND at_ms >= $2 AND at_ms <= $3 ORDER BY tick LIMIT $4";
-    let (from_ms, to_ms) = times_ms.into_inner();
+    let mut found = Vec::new();
+    let mut after = after;
+    while found.len() < limit {
+        let step = STEP.min(limit);
+        let page = intervals(database, after, u64::MAX, step, last)?;
+        let heads = page.iter().map(|interval| interval.head);
+        found.extend(heads.filter(|head| times_ms.contains(&head.at_ms)));
+        match page.last() {
+            Some(end) if page.len() == step => after = end.head.tick,
+            _ => break,
+        }
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// What an interval's rows add up to.
+pub(super) struct Sums {
+    pub(super) tick: u64,
+    /// All rows.
+    pub(super) count: u64,
+    /// Of their checksums.
+    pub(super) sum: i64,
+    /// Rows after the place from which a query goes on.
+    wanted: u64,
+}
+
+/// Sums of rows from a tick to another.
+pub(super) fn sums<D: Database>(
+    database: &mut D,
+    from: u64,
+    to: u64,
+    after: &(u64, String),
+) -> Result<Vec<Sums>, StoreError> {
     let parameters = [
-        after.into(),
-        from_ms.into(),
-        to_ms.into(),
-        (limit as u64).into(),
+        from.into(),
+        to.into(),
+        after.0.into(),
+        after.1.as_str().into(),
     ];
-    query(database, "intervals", sql, &parameters, |row| {
-        Ok(IntervalHead {
+    let sql = "SELECT tick, COUNT(*), CAST(SUM(checksum) AS BIGINT), \
+               SUM(CASE WHEN tick > $3 OR queue > $4 THEN 1 ELSE 0 END) \
+               FROM ledger WHERE tick >= $1 AND tick <= $2 GROUP BY tick ORDER BY tick";
+    query(database, "ledger", sql, &parameters, |row| {
+        Ok(Sums {
             tick: row.count()?,
-            ticks: row.count()?,
-            at_ms: row.integer()?,
-            price: row.price()?,
-            epoch: Epoch(row.count()?),
+            count: row.count()?,
+            sum: row.integer()?,
+            wanted: row.count()?,
         })
     })
 }
 
-/// Rows of the ledger.
+/// Rows of one step.
+const ROWS: usize = 10_000;
+
+/// Rows of the ledger. Those of one queue are found among all: a row whose queue was changed is
+/// missing nowhere else.
 pub(super) fn read_ledger<D: Database>(
     database: &mut D,
     wanted: &LedgerQuery,
+    last: u64,
 ) -> Result<Vec<LedgerRow>, StoreError> {
-    let (tick, queue) = &wanted.after;
-    let mut parameters = vec![
-        (*tick).into(),
-        queue.as_str().into(),
+    let Some(queue) = &wanted.queue else {
+        return read_rows(database, wanted, last);
+    };
+    let mut step = LedgerQuery {
+        queue: None,
+        limit: ROWS,
+        ..wanted.clone()
+    };
+    let mut found = Vec::new();
+    while found.len() < wanted.limit {
+        let rows = read_rows(database, &step, last)?;
+        let end = rows.last().map(|row| (row.tick, row.row.queue.clone()));
+        let whole = rows.len() < ROWS;
+        found.extend(rows.into_iter().filter(|row| row.row.queue == *queue));
+        match end {
+            Some(end) if !whole => step.after = end,
+            _ => break,
+        }
+    }
+    found.truncate(wanted.limit);
+    Ok(found)
+}
+
+/// Rows of all queues, compared with what their intervals say of them: so none is missing.
+fn read_rows<D: Database>(
+    database: &mut D,
+    wanted: &LedgerQuery,
+    last: u64,
+) -> Result<Vec<LedgerRow>, StoreError> {
+    let parameters = [
+        wanted.after.0.into(),
+        wanted.after.1.as_str().into(),
         wanted.until.into(),
         (wanted.limit as u64).into(),
     ];
-    let only = match &wanted.queue {
-        Some(queue) => {
-            parameters.push(queue.as_str().into());
-            "AND queue = $5"
-        }
-        None => "",
+    let rows = query_summed(database, "ledger", LEDGER, &parameters, row_of)?;
+    let from = wanted.after.0.max(1);
+    let full = rows.len() >= wanted.limit;
+    let until = match rows.last() {
+        Some(end) if full => end.tick,
+        _ => wanted.until.min(last),
     };
-    let sql = format!(
-        "SELECT tick, queue, rate, map_quota, reduce_quota, map_used_ms, reduce_used_ms, \
-         income, debit, balance FROM ledger \
-         WHERE tick >= $1 AND (tick > $1 OR queue > $2) AND tick <= $3 {only} \
-         ORDER BY tick, queue LIMIT $4"
-    );
-    query(database, "ledger", &sql, &parameters, |row| {
-        Ok(LedgerRow {
-            tick: row.count()?,
-            row: Row {
-                queue: row.text()?,
-                rate: row.credits()?,
-                quota: [row.count()?, row.count()?],
-                used_slot_ms: [row.integer()?, row.integer()?],
-                income: row.credits()?,
-                debit: row.credits()?,
-                balance: row.credits()?,
-            },
-        })
+    let mut heads = intervals(database, from - 1, until, usize::MAX, last)?.into_iter();
+    let (mut expected, mut of_last) = (0, 0);
+    for sums in sums(database, from, until, &wanted.after)? {
+        let tick = sums.tick;
+        let head = heads.find(|it| it.head.tick >= tick || it.count > 0);
+        let fits = |it: Sealed| (it.head.tick, it.count, it.sum) == (tick, sums.count, sums.sum);
+        if !head.is_some_and(fits) {
+            let what = format!("rows of interval {tick} are not those that were written");
+            return Err(damaged("ledger", what));
+        }
+        expected += sums.wanted;
+        of_last = sums.wanted;
+    }
+    // Of the last interval of a full page some rows may be on the next page.
+    let found = rows.len() as u64;
+    let missing = expected.checked_sub(found);
+    let complete = missing.is_some_and(|missing| missing == 0 || (full && missing < of_last));
+    if !complete || heads.any(|it| it.count > 0) || rows.iter().any(|row| row.tick > last) {
+        let what = format!("rows of intervals {from} to {until} are missing");
+        return Err(damaged("ledger", what));
+    }
+    Ok(rows)
+}
+
+/// Columns of `ledger`, in the order in which they are written.
+const LEDGER: &str = "SELECT tick, queue, rate, map_quota, reduce_quota, map_used_ms, \
+                      reduce_used_ms, income, debit, balance, checksum FROM ledger \
+                      WHERE tick >= $1 AND (tick > $1 OR queue > $2) AND tick <= $3 \
+                      ORDER BY tick, queue LIMIT $4";
+
+fn row_of(row: &mut Columns) -> Result<LedgerRow, StoreError> {
+    Ok(LedgerRow {
+        tick: row.count()?,
+        row: Row {
+            queue: row.text()?,
+            rate: row.credits()?,
+            quota: [row.count()?, row.count()?],
+            used_slot_ms: [row.integer()?, row.integer()?],
+            income: row.credits()?,
+            debit: row.credits()?,
+            balance: row.credits()?,
+        },
     })
 }
 
-/// Grants and forfeits after a number.
+/// Columns of `grants`, in the order in which they are written.
+const GRANTS: &str = "SELECT number, at_ms, kind, queue, amount, granted_by, why, checksum \
+                      FROM grants WHERE number > $1 ORDER BY number LIMIT $2";
+
+/// Grants and forfeits after a number; `last` is the last of all.
 pub(super) fn read_grants<D: Database>(
     database: &mut D,
     after: u64,
     limit: usize,
+    last: u64,
 ) -> Result<Vec<GrantRecord>, StoreError> {
-    let sql = "SELECT number, at_ms, kind, queue, amount, granted_by, why FROM grants \
-               WHERE number > $1 ORDER BY number LIMIT $2";
     let parameters = [after.into(), (limit as u64).into()];
-    query(database, "grants", sql, &parameters, |row| {
-        let (number, at_ms, kind) = (row.count()?, row.integer()?, row.text()?);
-        let kind = match kind.as_str() {
-            "granted" => GrantKind::Granted,
-            "forfeited" => GrantKind::Forfeited,
-            _ => return Err(row.wrong(&kind)),
-        };
-        Ok(GrantRecord {
-            number,
-            at_ms,
-            kind,
-            queue: row.text()?,
-            amount: row.credits()?,
-            by: row.text()?,
-            why: row.text()?,
-        })
+    let grants = query_summed(database, "grants", GRANTS, &parameters, grant_of)?;
+    let mut end = after;
+    for grant in &grants {
+        if grant.number != end + 1 || grant.number > last {
+            return Err(damaged("grants", format!("no number {}", end + 1)));
+        }
+        end = grant.number;
+    }
+    if grants.len() < limit && end < last {
+        return Err(damaged("grants", format!("no number {}", end + 1)));
+    }
+    Ok(grants)
+}
+
+fn grant_of(row: &mut Columns) -> Result<GrantRecord, StoreError> {
+    let (number, at_ms, kind) = (row.count()?, row.integer()?, row.text()?);
+    let kind = match kind.as_str() {
+        "granted" => GrantKind::Granted,
+        "forfeited" => GrantKind::Forfeited,
+        _ => return Err(row.wrong(&kind)),
+    };
+    Ok(GrantRecord {
+        number,
+        at_ms,
+        kind,
+        queue: row.text()?,
+        amount: row.credits()?,
+        by: row.text()?,
+        why: row.text()?,
     })
+}
+
+/// Rows that may have no checksums yet.
+pub(super) fn any_rows<D: Database>(
+    database: &mut D,
+    after: &(u64, String),
+    limit: usize,
+) -> Result<Vec<LedgerRow>, StoreError> {
+    let parameters = [
+        after.0.into(),
+        after.1.as_str().into(),
+        i64::MAX.into(),
+        (limit as u64).into(),
+    ];
+    query(database, "ledger", LEDGER, &parameters, row_of)
+}
+
+/// Intervals likewise.
+pub(super) fn any_intervals<D: Database>(
+    database: &mut D,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<IntervalHead>, StoreError> {
+    let parameters = [after.into(), i64::MAX.into(), (limit as u64).into()];
+    let found = query(database, "intervals", INTERVALS, &parameters, sealed)?;
+    Ok(found.into_iter().map(|interval| interval.head).collect())
+}
+
+/// Grants likewise.
+pub(super) fn any_grants<D: Database>(
+    database: &mut D,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<GrantRecord>, StoreError> {
+    let parameters = [after.into(), (limit as u64).into()];
+    query(database, "grants", GRANTS, &parameters, grant_of)
 }

@@ -2,14 +2,17 @@
 //! sync at every commit, so that a power cut loses nothing that was committed. The file must be
 //! on a local disk: its locks do not work on most network file systems.
 
-use super::{Cell, Database, VERSION, VERSIONS};
+use super::{Cell, Database, VERSION, VERSIONS, empty_is_sealed};
 use crate::error::StoreError;
+use crate::mark::Mark;
 use crate::private;
+use crate::record::Head;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Another process, a backup for instance, may hold the file for so long.
@@ -17,6 +20,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Sqlite {
     path: PathBuf,
+    /// Whether a store is made where there is none.
+    create: bool,
+    /// Beside it: a write-ahead log that lost its end says nothing of it.
+    mark: Mark,
     connection: Option<Connection>,
     /// Device and inode of the file that the connection is to.
     file: Option<(u64, u64)>,
@@ -25,10 +32,11 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    pub(crate) fn new(path: &Path) -> Sqlite {
-        let path = path.to_path_buf();
+    pub(crate) fn new(path: &Path, create: bool) -> Sqlite {
         Sqlite {
-            path,
+            path: path.to_path_buf(),
+            create,
+            mark: Mark::at(beside(path, "-end")),
             connection: None,
             file: None,
             looked: false,
@@ -37,17 +45,14 @@ impl Sqlite {
 
     fn connect(&self) -> Result<Connection, StoreError> {
         let wrong = |error| self.error(&error);
-        if !self.path.exists() {
-            // SQLite would make it by the umask; the files beside it have its mode. What keeps us
-            // from it, SQLite says better. One that is there is left alone: closing it would take
-            // away the locks that this process has on it.
-            let _refused = private::options().create_new(true).open(&self.path);
-        }
-        let connection = Connection::open(&self.path).map_err(wrong)?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(wrong)?;
+        self.find()?;
+        let connection = open(&self.path).map_err(wrong)?;
         // Read before anything is changed, so that a newer file stays as it is.
         let found = version(&connection).map_err(wrong)?;
         check_version(found)?;
+        if found == 0 {
+            return Err(self.damaged("this is no store of Heddle's"));
+        }
         connection
             .pragma_update(None, "journal_mode", "WAL")
             .map_err(wrong)?;
@@ -60,14 +65,57 @@ impl Sqlite {
         Ok(connection)
     }
 
+    /// Makes sure that the file is there. One that lost all that was in it is an empty database to
+    /// SQLite, so a new store gets its name only when its tables are in it.
+    fn find(&self) -> Result<(), StoreError> {
+        let unavailable =
+            |error| StoreError::Unavailable(format!("{}: {error}", self.path.display()));
+        match fs::metadata(&self.path) {
+            Ok(there) if there.len() > 0 => Ok(()),
+            Ok(_) => Err(self.damaged("the file is empty; if it never was a store, remove it")),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unavailable(error)),
+            Err(_) if self.mark.exists() => {
+                let mark = self.mark.path().display();
+                Err(self.damaged(&format!("the file is not there, but {mark} is")))
+            }
+            Err(_) if !self.create => private::check_there(&self.path, &self.path),
+            Err(_) => self.make().map_err(unavailable),
+        }
+    }
+
+    /// Makes a store with nothing in it; whoever comes first does it.
+    fn make(&self) -> std::io::Result<()> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let aside = beside(&self.path, &format!("-{}-{number}", std::process::id()));
+        // By SQLite's own hand it would have the mode of the umask.
+        private::options()
+            .create(true)
+            .truncate(true)
+            .open(&aside)?;
+        let made = open(&aside).and_then(|connection| self.migrate(&connection));
+        let linked = made.map_err(std::io::Error::other).and_then(|()| {
+            match fs::hard_link(&aside, &self.path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+                linked => linked,
+            }
+        });
+        fs::remove_file(&aside)?;
+        linked?;
+        let folder = self.path.parent().filter(|it| !it.as_os_str().is_empty());
+        fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    fn damaged(&self, reason: &str) -> StoreError {
+        StoreError::Corrupt {
+            place: self.path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
+
     /// Says who else can read the files, once, and by who writes only.
     fn warn(&self) {
-        let beside = |end: &str| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(end);
-            PathBuf::from(name)
-        };
-        let files = ["", "-wal", "-shm"].map(beside);
+        let files = ["", "-wal", "-shm", "-end"].map(|end| beside(&self.path, end));
         private::warn_of(files.iter().map(PathBuf::as_path));
     }
 
@@ -84,10 +132,7 @@ impl Sqlite {
             return Ok(());
         }
         self.connection = None;
-        Err(StoreError::Corrupt {
-            place: self.path.display().to_string(),
-            reason: "another file was put in its place, or it was removed".to_string(),
-        })
+        Err(self.damaged("another file was put in its place, or it was removed"))
     }
 
     /// Brings the tables to the newest version; whoever comes first does it.
@@ -100,6 +145,9 @@ impl Sqlite {
                 let tail = if strict { " STRICT" } else { "" };
                 connection.execute_batch(&format!("{statement}{tail}"))?;
             }
+            if found == 0 {
+                connection.execute_batch(&empty_is_sealed())?;
+            }
             connection.pragma_update(None, "user_version", VERSION)?;
             connection.execute_batch("COMMIT")
         };
@@ -108,12 +156,12 @@ impl Sqlite {
         })
     }
 
+    /// Our statements are right: one that SQLite cannot make sense of, and a value of a kind that
+    /// no such column has, tell of damaged tables.
     fn error(&self, error: &rusqlite::Error) -> StoreError {
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
-                place: self.path.display().to_string(),
-                reason: error.to_string(),
-            },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown)
+            | None => self.damaged(&error.to_string()),
             _ => StoreError::Unavailable(format!("{}: {error}", self.path.display())),
         }
     }
@@ -134,6 +182,21 @@ impl Sqlite {
             error
         })
     }
+}
+
+/// A file that is there.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
+}
+
+/// The path with something after its name.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(end);
+    PathBuf::from(name)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
@@ -171,8 +234,15 @@ impl Database for Sqlite {
         format!("sqlite:{}", self.path.display())
     }
 
+    fn set_mark(&self, head: &Head) {
+        self.mark.set(head);
+    }
+
+    fn check_mark(&self, head: &Head) -> Result<(), StoreError> {
+        self.mark.check(head, &self.path.display().to_string())
+    }
+
     fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
-        // One that was removed is begun anew: its counters say that it is another one.
         if self.connection.is_none() || !self.path.exists() {
             self.connection = Some(self.connect()?);
             self.file = self.identity();

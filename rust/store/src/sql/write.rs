@@ -1,10 +1,11 @@
 //! Statements that write. Rows go in many at a time, so that a commit of thousands of queues is
 //! a few round trips; in which order, the caller's transaction makes irrelevant.
 
+use super::seal::{self, checksum};
 use super::{Cell, Database};
 use crate::book::{Book, Writes};
 use crate::error::StoreError;
-use crate::record::{GrantKind, Head, LedgerRow, Page};
+use crate::record::{GrantKind, GrantRecord, IntervalHead, LedgerRow, Page};
 use std::fmt::Write;
 
 /// Parameters of one statement; PostgreSQL and SQLite take more than twice as many.
@@ -35,18 +36,34 @@ fn insert<D: Database>(
     Ok(())
 }
 
-/// Writes all of a commit.
-pub(super) fn write_all<D: Database>(database: &mut D, writes: &Writes) -> Result<(), StoreError> {
-    write_head(database, &writes.head)?;
+/// As `insert`, with a checksum of each row in its last column.
+fn insert_summed<D: Database>(
+    database: &mut D,
+    head: &str,
+    mut rows: Vec<Vec<Cell>>,
+    tail: &str,
+) -> Result<(), StoreError> {
+    for row in &mut rows {
+        row.push(checksum(row).into());
+    }
+    insert(database, head, rows, tail)
+}
+
+/// Writes all of a commit; `book` is what it leads to.
+pub(super) fn write_all<D: Database>(
+    database: &mut D,
+    writes: &Writes,
+    book: &Book,
+) -> Result<(), StoreError> {
+    write_head(database, book)?;
     write_accounts(database, writes)?;
-    write_page(
-        database,
-        &Page {
-            intervals: writes.interval.into_iter().collect(),
-            rows: writes.rows.clone(),
-            grants: writes.grants.clone(),
-        },
-    )?;
+    write_rows(database, &writes.rows, "")?;
+    write_grants(database, &writes.grants, "")?;
+    if let Some(interval) = &writes.interval {
+        let sums = writes.rows.iter().map(|row| checksum(&cells_of_row(row)));
+        let of_rows = (writes.rows.len() as u64, sums.sum());
+        write_intervals(database, &[(*interval, of_rows)], "")?;
+    }
     write_security(database, writes)?;
     for key in &writes.forgotten {
         let sql = "DELETE FROM learnt WHERE key_text = $1";
@@ -125,11 +142,12 @@ fn write_security<D: Database>(database: &mut D, writes: &Writes) -> Result<(), 
     insert(database, head, rows.collect(), "")
 }
 
-/// Writes the counters and sums.
-pub(super) fn write_head<D: Database>(database: &mut D, head: &Head) -> Result<(), StoreError> {
+/// Writes the counters, the sums, and the checksum of the whole book.
+pub(super) fn write_head<D: Database>(database: &mut D, book: &Book) -> Result<(), StoreError> {
     let sql = "UPDATE head SET epoch = $1, owner = $2, tick = $3, serial = $4, \
                grant_number = $5, lesson = $6, price = $7, granted = $8, debited = $9, \
-               forfeited = $10, token = $11";
+               forfeited = $10, token = $11, checksum = $12";
+    let head = &book.head;
     let parameters = [
         head.epoch.0.into(),
         head.owner.as_str().into(),
@@ -142,6 +160,7 @@ pub(super) fn write_head<D: Database>(database: &mut D, head: &Head) -> Result<(
         Cell::Text(head.totals.debited.to_string()),
         Cell::Text(head.totals.forfeited.to_string()),
         head.token.into(),
+        seal::of_book(book).into(),
     ];
     let touched = database.execute(sql, &parameters)?;
     if touched == 1 {
@@ -153,39 +172,74 @@ pub(super) fn write_head<D: Database>(database: &mut D, head: &Head) -> Result<(
     })
 }
 
-/// Adds to what is kept of the past.
+/// Adds to what is kept of the past. Intervals get the sums of their rows when all are there.
 pub(super) fn write_page<D: Database>(database: &mut D, page: &Page) -> Result<(), StoreError> {
-    let rows = page.intervals.iter().map(|interval| {
-        let (price, epoch) = (interval.price.micro(), interval.epoch.0);
-        let (tick, ticks) = (interval.tick.into(), interval.ticks.into());
+    let intervals: Vec<_> = page.intervals.iter().map(|it| (*it, (0, 0))).collect();
+    write_intervals(database, &intervals, "")?;
+    write_rows(database, &page.rows, "")?;
+    write_grants(database, &page.grants, "")
+}
+
+/// Writes intervals, each with the number of its rows and the sum of their checksums.
+pub(super) fn write_intervals<D: Database>(
+    database: &mut D,
+    intervals: &[(IntervalHead, (u64, i64))],
+    tail: &str,
+) -> Result<(), StoreError> {
+    let rows = intervals.iter().map(|(interval, (count, sum))| {
         vec![
-            tick,
-            ticks,
+            interval.tick.into(),
+            interval.ticks.into(),
             interval.at_ms.into(),
-            price.into(),
-            epoch.into(),
+            interval.price.micro().into(),
+            interval.epoch.0.into(),
+            (*count).into(),
+            (*sum).into(),
         ]
     });
-    let head = "INSERT INTO intervals (tick, ticks, at_ms, price, epoch)";
-    insert(database, head, rows.collect(), "")?;
-    let rows = page.rows.iter().map(|LedgerRow { tick, row }| {
-        vec![
-            (*tick).into(),
-            row.queue.as_str().into(),
-            row.rate.micro().into(),
-            i64::from(row.quota[0]).into(),
-            i64::from(row.quota[1]).into(),
-            row.used_slot_ms[0].into(),
-            row.used_slot_ms[1].into(),
-            row.income.micro().into(),
-            row.debit.micro().into(),
-            row.balance.micro().into(),
-        ]
-    });
+    let head = "INSERT INTO intervals (tick, ticks, at_ms, price, epoch, row_count, row_sum, \
+                checksum)";
+    insert_summed(database, head, rows.collect(), tail)
+}
+
+fn cells_of_row(LedgerRow { tick, row }: &LedgerRow) -> Vec<Cell> {
+    vec![
+        (*tick).into(),
+        row.queue.as_str().into(),
+        row.rate.micro().into(),
+        i64::from(row.quota[0]).into(),
+        i64::from(row.quota[1]).into(),
+        row.used_slot_ms[0].into(),
+        row.used_slot_ms[1].into(),
+        row.income.micro().into(),
+        row.debit.micro().into(),
+        row.balance.micro().into(),
+    ]
+}
+
+/// Writes rows of the ledger.
+pub(super) fn write_rows<D: Database>(
+    database: &mut D,
+    rows: &[LedgerRow],
+    tail: &str,
+) -> Result<(), StoreError> {
     let head = "INSERT INTO ledger (tick, queue, rate, map_quota, reduce_quota, map_used_ms, \
-                reduce_used_ms, income, debit, balance)";
-    insert(database, head, rows.collect(), "")?;
-    let rows = page.grants.iter().map(|grant| {
+                reduce_used_ms, income, debit, balance, checksum)";
+    insert_summed(
+        database,
+        head,
+        rows.iter().map(cells_of_row).collect(),
+        tail,
+    )
+}
+
+/// Writes grants and forfeits.
+pub(super) fn write_grants<D: Database>(
+    database: &mut D,
+    grants: &[GrantRecord],
+    tail: &str,
+) -> Result<(), StoreError> {
+    let rows = grants.iter().map(|grant| {
         let kind = match grant.kind {
             GrantKind::Granted => "granted",
             GrantKind::Forfeited => "forfeited",
@@ -200,8 +254,8 @@ pub(super) fn write_page<D: Database>(database: &mut D, page: &Page) -> Result<(
             grant.why.as_str().into(),
         ]
     });
-    let head = "INSERT INTO grants (number, at_ms, kind, queue, amount, granted_by, why)";
-    insert(database, head, rows.collect(), "")
+    let head = "INSERT INTO grants (number, at_ms, kind, queue, amount, granted_by, why, checksum)";
+    insert_summed(database, head, rows.collect(), tail)
 }
 
 /// Writes all that a book holds into empty tables.
@@ -224,5 +278,5 @@ pub(super) fn write_book<D: Database>(database: &mut D, book: &Book) -> Result<(
         let nonces = nonces.map(|(nonce, expires)| ((user.clone(), nonce.clone()), *expires));
         writes.nonces.extend(nonces);
     }
-    write_all(database, &writes)
+    write_all(database, &writes, book)
 }

@@ -29,9 +29,17 @@ impl<'a> Worker<'a> {
     }
 
     pub(super) fn run(mut self, owner: &str, token: u64) {
+        let mut token = token;
         while let Err(error) = self.open(owner, token) {
-            if !self.failed(error) {
-                return;
+            match error {
+                StoreError::Fenced { ours, owner, .. } if ours == Epoch::default() => {
+                    match self.next_token(owner) {
+                        Some(next) => token = next,
+                        None => break,
+                    }
+                }
+                error if !self.failed(error.clone()) => return,
+                _ => {}
             }
             if self.desk.shared.lock().ending {
                 break;
@@ -70,6 +78,26 @@ impl<'a> Worker<'a> {
         shared.opened = Some((epoch, book));
         self.desk.done.notify_all();
         Ok(())
+    }
+
+    /// A token above that in the books: the clock of the former holder may be ahead of ours. Only
+    /// after a wait in which who is active no more has heard of it and ended this writer; then who
+    /// is left is the active one. None when it is to end.
+    fn next_token(&mut self, owner: String) -> Option<u64> {
+        let mut shared = self.desk.shared.lock();
+        log::warn!("{}: {owner} holds it with a later time", self.desk.store);
+        shared.state = State::Fenced { owner };
+        let until = Instant::now() + self.desk.options.fenced_retry;
+        while !shared.ending && Instant::now() < until {
+            self.desk.called.wait_until(&mut shared, until);
+        }
+        if shared.ending {
+            return None;
+        }
+        drop(shared);
+        let book = self.call(|store| store.load());
+        // What cannot be read now is asked for again, with a token that is too low still.
+        Some(book.map_or(1, |book| book.head.token.saturating_add(1)))
     }
 
     /// Reads what went before. A past that cannot be read is a pity; the books go on without it.

@@ -142,6 +142,7 @@ pub fn start(mood: Mood, seed: u64, items_max: usize) -> Setup {
         silence: Duration::from_millis(100),
         retry: Duration::from_millis(1),
         retry_max: Duration::from_millis(5),
+        fenced_retry: Duration::from_millis(5),
         past_intervals: 5,
         past_rows: 500,
     };

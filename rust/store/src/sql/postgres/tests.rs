@@ -34,7 +34,7 @@ fn silent_server(greets: bool) -> (u16, Arc<AtomicUsize>) {
 
 fn at(port: u16) -> Postgres {
     let url = format!("postgres://heddle@127.0.0.1:{port}/x?sslmode=disable");
-    let mut postgres = Postgres::new(&url, None).unwrap();
+    let mut postgres = Postgres::new(&url, None, true).unwrap();
     postgres.silence = Duration::from_millis(200);
     postgres.statement_silence = Duration::from_millis(200);
     postgres
@@ -95,11 +95,11 @@ fn no_message_shows_a_password() {
         "postgres:host=h password=geheim",
         "postgresql:password='geheim",
     ] {
-        let error = Postgres::new(url, None).err().expect(url);
+        let error = Postgres::new(url, None, true).err().expect(url);
         assert!(!error.contains("geheim"), "{url}: {error}");
         assert!(error.len() > 10, "{url}: {error}");
     }
-    let error = Postgres::new("postgres://u@h:nonsense/x", None)
+    let error = Postgres::new("postgres://u@h:nonsense/x", None, true)
         .err()
         .unwrap();
     assert!(error.contains("port"), "{error}");

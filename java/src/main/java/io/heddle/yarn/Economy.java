@@ -2,6 +2,7 @@ package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.yarn.web.ApiHandler;
 import java.io.IOException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -19,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * the engine of now and the time. But for {@link #submit}, which waits for nobody, nothing here
  * runs on the scheduling thread or takes the scheduler's lock: a store may be slow.
  */
-final class Economy {
+final class Economy implements ApiHandler.Library {
   private static final long PERIOD_MS = 1000;
   /** How long the end waits for what the thread is at. */
   private static final long STOPPING_MS = 5000;
@@ -30,6 +31,8 @@ final class Economy {
 
   private final Engine engine;
   private final String owner;
+  /** Of heddle.json, as it was read at the start. */
+  private final JsonNode content;
   private final ScheduledExecutorService thread;
   private long service;
   private boolean stopped;
@@ -37,6 +40,7 @@ final class Economy {
 
   private Economy(Engine engine, JsonNode content, Configuration conf) {
     this.engine = engine;
+    this.content = content;
     String host = NetUtils.getLocalHostname();
     String id = conf.get(YarnConfiguration.RM_HA_ID);
     owner = id == null ? host : id + " on " + host;
@@ -63,6 +67,16 @@ final class Economy {
     thread.scheduleWithFixedDelay(this::pump, 0, PERIOD_MS, TimeUnit.MILLISECONDS);
   }
 
+  /** Says which sections of a file that was read again are in force only after a restart. */
+  void warnOfChanges(ConfigFile file) {
+    for (String section : new String[] {"api", "store"}) {
+      if (!file.content().path(section).equals(content.path(section))) {
+        LOG.warn("{}: section `{}` has changed and is read at the start only; what was read then"
+            + " stays in force: restart this ResourceManager, or fail over", file.source(), section);
+      }
+    }
+  }
+
   private void pump() {
     try {
       JsonNode books = SetupJson.read(
@@ -85,14 +99,17 @@ final class Economy {
    *
    * @param head what {@link Native#serve} takes
    */
-  byte[] serve(String head, byte[] body) {
+  @Override
+  public byte[] serve(String head, byte[] body) {
     return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
   }
 
   /** Asks whether a job is taken; on the scheduling thread. See {@link Native#submit}. */
   JsonNode submit(String submitted) {
-    return SetupJson.read(
+    JsonNode answer = SetupJson.read(
         Native.submit(service, Time.monotonicNow(), Time.now(), submitted));
+    log(answer);
+    return answer;
   }
 
   /** Writes what is still to be written, if the store lets it, and ends. */
@@ -116,8 +133,9 @@ final class Economy {
   }
 
   /** Logs what the service had to say; the library calls no logger itself. */
-  private static void log(JsonNode books) {
-    for (JsonNode line : books.path("log")) {
+  @Override
+  public void log(JsonNode told) {
+    for (JsonNode line : told.path("log")) {
       String text = line.path(1).asText();
       int level = line.path(0).asInt();
       if (text.startsWith(AUDIT)) {

@@ -174,7 +174,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS));
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
-    setWebHandler(new ApiHandler(economy::serve, jobNames));
+    setWebHandler(new ApiHandler(economy, jobNames));
     config = new ConfigControl(engine, queues, names.users(), writeLock);
     config.open(file, configuration);
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
@@ -232,6 +232,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     try {
       ConfigFile file = ConfigFile.read(configuration);
       config.reload(file, configuration);
+      economy.warnOfChanges(file);
       LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
       error = e.getMessage();

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.HeddleException;
 import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
@@ -33,10 +34,13 @@ public final class ApiHandler implements WebHandler {
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
      *     host, jobs
-     * @return a line of JSON with status, content_type and headers, then the body
+     * @return a line of JSON with status, content_type, headers and log, then the body
      * @throws HeddleException if there is nobody to answer now
      */
     byte[] serve(String head, byte[] body);
+
+    /** Logs the lines in {@code log} of an answer's head. */
+    void log(JsonNode head);
   }
 
   /** Who knows what jobs are called. */
@@ -87,9 +91,20 @@ public final class ApiHandler implements WebHandler {
 
   private void answer(HttpServletRequest request, HttpServletResponse response,
       boolean signedOnly) throws IOException {
+    byte[] body;
+    try {
+      body = body(request);
+    } catch (EOFException e) {
+      throw e;
+    } catch (IOException | RuntimeException e) {
+      // The web server's own parser of chunks throws either.
+      Replies.sentence(response, HttpServletResponse.SC_BAD_REQUEST,
+          "The body of the request cannot be read; expected one as its headers say.");
+      return;
+    }
     byte[] answer;
     try {
-      answer = library.serve(head(request, signedOnly), body(request));
+      answer = library.serve(head(request, signedOnly), body);
     } catch (HeddleException e) {
       Replies.sentence(response, HttpServletResponse.SC_SERVICE_UNAVAILABLE,
           "The scheduler cannot answer at this moment; try again in a few seconds.");
@@ -100,6 +115,8 @@ public final class ApiHandler implements WebHandler {
       end++;
     }
     JsonNode head = JSON.readTree(Arrays.copyOf(answer, end));
+    // Before the sender hears of a change: a process may be killed at any moment.
+    library.log(head);
     response.setStatus(head.path("status").asInt());
     response.setContentType(head.path("content_type").asText());
     for (JsonNode header : head.path("headers")) {

@@ -1,0 +1,84 @@
+package io.heddle.yarn.web;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.verify;
+import static org.mockito.Mockito.when;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import javax.servlet.ServletInputStream;
+import javax.servlet.ServletOutputStream;
+import javax.servlet.http.HttpServletRequest;
+import javax.servlet.http.HttpServletResponse;
+import org.junit.Before;
+import org.junit.Test;
+
+/** What is done with a request and an answer, without a web server and without the library. */
+public class ApiHandlerTest {
+  private final List<String> done = new ArrayList<>();
+  private final HttpServletRequest request = mock(HttpServletRequest.class);
+  private final HttpServletResponse response = mock(HttpServletResponse.class);
+  private final ServletInputStream body = mock(ServletInputStream.class);
+  private final ApiHandler handler = new ApiHandler(new Library(), (path, query) -> null);
+
+  /** Answers, and notes what it is asked for. */
+  private final class Library implements ApiHandler.Library {
+    @Override
+    public byte[] serve(String head, byte[] sent) {
+      done.add("serve");
+      String answer = "{\"status\":200,\"content_type\":\"text/plain\",\"headers\":[],"
+          + "\"log\":[[3,\"heddle.audit {}\"]]}\nyes";
+      return answer.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void log(JsonNode head) {
+      done.add("log " + head.path("log").path(0).path(1).asText());
+    }
+  }
+
+  @Before
+  public void aRequest() throws IOException {
+    when(request.getMethod()).thenReturn("PUT");
+    when(request.getRequestURI()).thenReturn("/heddle/v1/queues/alice/bid");
+    when(request.getInputStream()).thenReturn(body);
+    when(response.getWriter()).thenReturn(new PrintWriter(new StringWriter()));
+    ServletOutputStream out = mock(ServletOutputStream.class);
+    when(response.getOutputStream()).thenAnswer(call -> {
+      done.add("answer");
+      return out;
+    });
+  }
+
+  /** A process that is killed after the answer must have left the line. */
+  @Test
+  public void theAuditIsWrittenBeforeTheAnswer() throws IOException {
+    when(body.read(any(byte[].class), anyInt(), anyInt())).thenReturn(-1);
+    handler.handle(request, response);
+    assertEquals(Arrays.asList("serve", "log heddle.audit {}", "answer"), done);
+  }
+
+  /** Chunks that are none: Jetty's parser throws one or the other, by version. */
+  @Test
+  public void aBodyThatCannotBeReadIsTheSendersFault() throws IOException {
+    for (Throwable broken : new Throwable[] {new IOException("bad chunk"),
+        new IllegalStateException("bad chunk")}) {
+      ServletInputStream bad = mock(ServletInputStream.class);
+      when(bad.read(any(byte[].class), anyInt(), anyInt())).thenThrow(broken);
+      when(request.getInputStream()).thenReturn(bad);
+      handler.handle(request, response);
+    }
+    assertTrue("the library is not asked", !done.contains("serve"));
+    verify(response, org.mockito.Mockito.times(2)).setStatus(HttpServletResponse.SC_BAD_REQUEST);
+  }
+}

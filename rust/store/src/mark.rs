@@ -1,0 +1,75 @@
+//! How far a store was written at least: its counters after the last commit, in a small file beside
+//! it. A log or a write-ahead log that lost its end is a good one of an earlier day; with this file
+//! it is damage. Written after each commit and not synced, so it may lag behind and never leads.
+
+use crate::error::StoreError;
+use crate::file::line::{decode, encode};
+use crate::private;
+use crate::record::Head;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The counters that tell an earlier state from a later one.
+#[derive(Serialize, Deserialize)]
+struct Reached {
+    epoch: u64,
+    tick: u64,
+    serial: u64,
+}
+
+/// The file.
+pub(crate) struct Mark(PathBuf);
+
+impl Mark {
+    pub(crate) fn at(path: PathBuf) -> Mark {
+        Mark(path)
+    }
+
+    pub(crate) fn path(&self) -> &PathBuf {
+        &self.0
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.0.exists()
+    }
+
+    /// Notes a commit. A mark that cannot be written stays behind, and finds less.
+    pub(crate) fn set(&self, head: &Head) {
+        let line = encode(&Reached {
+            epoch: head.epoch.0,
+            tick: head.tick,
+            serial: head.serial,
+        });
+        let file = private::options().create(true).truncate(true).open(&self.0);
+        let _stays_behind = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+
+    /// Whether a store with these counters has all that was written. A mark that is not there, or
+    /// that a crash has cut, says nothing.
+    pub(crate) fn check(&self, head: &Head, place: &str) -> Result<(), StoreError> {
+        let line = fs::read(&self.0).unwrap_or_default();
+        let Some(reached) = decode::<Reached>(&line) else {
+            return Ok(());
+        };
+        if head.epoch.0 >= reached.epoch
+            && head.tick >= reached.tick
+            && head.serial >= reached.serial
+        {
+            return Ok(());
+        }
+        Err(StoreError::Corrupt {
+            place: place.to_string(),
+            reason: format!(
+                "it ends with interval {} and batch {}, and was written up to interval {} and \
+                 batch {}; if an old copy was put back on purpose, remove {}",
+                head.tick,
+                head.serial,
+                reached.tick,
+                reached.serial,
+                self.0.display()
+            ),
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Checksums of what is in the tables, and the giving of them to what was written before there were
+//! any. CRC-32: every flipped bit, and every damage within 32 bits, is found; nothing is proven
+//! against who writes on purpose.
+
+use super::read::{any_grants, any_intervals, any_rows, read_book, read_checksum, read_head, sums};
+use super::write::{write_grants, write_head, write_intervals, write_rows};
+use super::{Cell, Database};
+use crate::book::Book;
+use crate::error::StoreError;
+use crc32fast::Hasher;
+
+/// In `head`: the tables were made before there were checksums.
+pub(super) const UNSEALED: i64 = -1;
+/// Rows of a step.
+const PAGE: usize = 10_000;
+
+/// Of a row's columns, in the order in which they are written.
+pub(super) fn checksum(cells: &[Cell]) -> i64 {
+    let mut sum = Hasher::new();
+    for cell in cells {
+        match cell {
+            Cell::Integer(value) => {
+                sum.update(b"i");
+                sum.update(&value.to_le_bytes());
+            }
+            Cell::Text(text) => {
+                sum.update(b"t");
+                sum.update(&(text.len() as u64).to_le_bytes());
+                sum.update(text.as_bytes());
+            }
+        }
+    }
+    sum.finalize().into()
+}
+
+/// Of all that a book holds. A field that is added to it needs a version of the tables that writes
+/// this anew.
+pub(super) fn of_book(book: &Book) -> i64 {
+    let json = serde_json::to_vec(book).expect("our records have texts for keys");
+    crc32fast::hash(&json).into()
+}
+
+/// Whether all that is there has its checksums.
+pub(super) fn is_sealed<D: Database>(database: &mut D) -> Result<bool, StoreError> {
+    Ok(read_checksum(database)? != UNSEALED)
+}
+
+/// Gives checksums to what was written without; the caller has the lock.
+pub(super) fn seal<D: Database>(database: &mut D) -> Result<(), StoreError> {
+    // Somebody else may have been faster.
+    if is_sealed(database)? {
+        return Ok(());
+    }
+    let mut after = (0, String::new());
+    loop {
+        let rows = any_rows(database, &after, PAGE)?;
+        let Some(last) = rows.last() else { break };
+        after = (last.tick, last.row.queue.clone());
+        let again = " ON CONFLICT (tick, queue) DO UPDATE SET checksum = excluded.checksum";
+        write_rows(database, &rows, again)?;
+    }
+    seal_intervals(database)?;
+    let mut after = 0;
+    loop {
+        let grants = any_grants(database, after, PAGE)?;
+        let Some(last) = grants.last() else { break };
+        after = last.number;
+        let again = " ON CONFLICT (number) DO UPDATE SET checksum = excluded.checksum";
+        write_grants(database, &grants, again)?;
+    }
+    let head = read_head(database, "")?;
+    let book = read_book(database, head)?;
+    write_head(database, &book)
+}
+
+/// Gives intervals the sums of their rows, all of which are there and have theirs.
+pub(super) fn seal_intervals<D: Database>(database: &mut D) -> Result<(), StoreError> {
+    let mut after = 0;
+    loop {
+        let intervals = any_intervals(database, after, PAGE)?;
+        let Some(last) = intervals.last() else {
+            return Ok(());
+        };
+        let of_rows = sums(database, after + 1, last.tick, &(0, String::new()))?;
+        after = last.tick;
+        let mut of_rows = of_rows.into_iter().peekable();
+        let mut sealed = Vec::new();
+        for interval in intervals {
+            let own = of_rows.next_if(|it| it.tick == interval.tick);
+            sealed.push((interval, own.map_or((0, 0), |it| (it.count, it.sum))));
+        }
+        let again = " ON CONFLICT (tick) DO UPDATE SET row_count = excluded.row_count, \
+                     row_sum = excluded.row_sum, checksum = excluded.checksum";
+        write_intervals(database, &sealed, again)?;
+    }
+}

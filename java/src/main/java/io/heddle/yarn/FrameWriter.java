@@ -96,7 +96,7 @@ final class FrameWriter {
   /** As {@link #record}, about a job. */
   private int jobRecord(int kind, int size, int job) {
     int at = record(kind, size, job);
-    if (mutedJobs.get(job)) {
+    if (job >= 0 && mutedJobs.get(job)) {
       cutTo(at, records - 1);
     }
     return at;
@@ -105,7 +105,7 @@ final class FrameWriter {
   /** As {@link #record}, about a node. */
   private int nodeRecord(int kind, int size, int node) {
     int at = record(kind, size, node);
-    if (mutedNodes.get(node)) {
+    if (node >= 0 && mutedNodes.get(node)) {
       cutTo(at, records - 1);
     }
     return at;

@@ -219,6 +219,7 @@ fn bad_frame(expected: &str, got: String) -> BridgeError {
     FrameFault {
         offset: 0,
         record: "FRAME",
+        subject: None,
         expected: expected.to_owned(),
         got,
     }

@@ -13,6 +13,10 @@ pub const RECORD_ALIGNMENT: u32 = 8;
 pub const LOG_BYTES_MAX: u32 = 64 * 1024;
 /// A decision takes at most this many bytes in the output frame.
 pub const DECISION_BYTES_MAX: u32 = 88;
+/// More containers of one ask count as this many.
+pub const COUNT_MAX: u32 = heddle_core::engine::COUNT_MAX;
+/// Events with an id at or above this are ignored.
+pub const ID_MAX: u32 = heddle_core::engine::ID_MAX;
 
 /// Kind of `NodeAdded`.
 pub const NODE_ADDED: u16 = 1;
@@ -161,6 +165,14 @@ pub const LOG_DEBUG: u32 = 4;
 
 /// Code of a FAULT record: panic inside the engine.
 pub const FAULT_PANIC: u32 = 1;
+/// Priority of an ask that panics when the engine hears of it, where faults are allowed.
+pub const PLANTED_ASK: i32 = heddle_core::engine::PLANTED_ASK;
+/// Priority of an ask that panics when it is granted.
+pub const PLANTED_GRANT: i32 = heddle_core::engine::PLANTED_GRANT;
+/// Priority of an ask that panics at the tick.
+pub const PLANTED_TICK: i32 = heddle_core::engine::PLANTED_TICK;
+/// Priority of an ask that the audit reports with one container too many.
+pub const PLANTED_COUNT: i32 = heddle_core::engine::PLANTED_COUNT;
 
 /// Code: done. Every non-negative number is a success.
 pub const OK: i32 = 0;
@@ -191,7 +203,7 @@ macro_rules! constants {
 /// Every constant by group, for the generated files; kinds of records are in the layout tables.
 pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
     "Versions and bounds": ABI_VERSION, RESOURCE_TYPES, RECORD_ALIGNMENT, LOG_BYTES_MAX,
-        DECISION_BYTES_MAX;
+        DECISION_BYTES_MAX, COUNT_MAX, ID_MAX;
     "Codes": OK, BAD_HANDLE, BAD_FRAME, SHORT_BUFFER, BAD_CONFIG, BAD_REQUEST, ENGINE_FAILED,
         PANIC, BAD_VERSION;
     "Flags": NODE_SCHEDULABLE, JOB_MAPREDUCE, JOB_UNMANAGED_AM, ASK_RELAX_LOCALITY, ASK_AM,
@@ -206,4 +218,6 @@ pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
         EVICT_DISPLACED;
     "Levels of a LOG": LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG;
     "Codes of a FAULT": FAULT_PANIC;
+    "Priorities of asks that are faults where faults are allowed": PLANTED_ASK, PLANTED_GRANT,
+        PLANTED_TICK, PLANTED_COUNT;
 };

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use heddle_core::engine::Subject;
+
 use crate::constant::*;
 
 /// Why a call did not succeed.
@@ -43,6 +45,8 @@ pub struct FrameFault {
     pub offset: usize,
     /// Which record, as in `ASK`; or the header.
     pub record: &'static str,
+    /// The job or node that the record is about, if it is about one.
+    pub subject: Option<Subject>,
     /// What was expected there.
     pub expected: String,
     /// What was found.
@@ -101,13 +105,15 @@ impl fmt::Display for FrameFault {
         let FrameFault {
             offset,
             record,
+            subject,
             expected,
             got,
         } = self;
-        write!(
-            f,
-            "offset {offset}, record {record}: expected {expected}, got {got}"
-        )
+        write!(f, "offset {offset}, record {record}")?;
+        if let Some(subject) = subject {
+            write!(f, " of {subject}")?;
+        }
+        write!(f, ": expected {expected}, got {got}")
     }
 }
 

@@ -6,6 +6,7 @@
 //! event that names an unknown job is well-formed here and ignored by the engine.
 
 use bytemuck::Pod;
+use heddle_core::engine::Subject;
 use heddle_core::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal};
 use heddle_core::resource::Resource;
 use heddle_core::types::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId};
@@ -126,7 +127,8 @@ fn record_at(frame: &[u8], offset: usize) -> Result<&[u8], BridgeError> {
 fn decode_record(offset: usize, bytes: &[u8]) -> Result<Event, BridgeError> {
     let header: RecordHeader = read(&bytes[..RECORD_BYTES_MIN]);
     let kind = header.kind;
-    let at = At { offset, kind };
+    let id = header.id;
+    let at = At { offset, kind, id };
     Ok(match kind {
         NODE_ADDED => Event::NodeAdded(node(at, bytes)?),
         NODE_REMOVED => Event::NodeRemoved(NodeId(header.id)),
@@ -285,6 +287,7 @@ fn refusal(at: At, reason: u32) -> Result<Refusal, BridgeError> {
 struct At {
     offset: usize,
     kind: u16,
+    id: u32,
 }
 
 impl At {
@@ -332,19 +335,43 @@ impl At {
     #[cold]
     fn fault(self, field_offset: usize, expected: String, got: impl ToString) -> BridgeError {
         let name = record::input_record(self.kind).map_or("RECORD", |layout| layout.name);
-        fault(self.offset + field_offset, name, expected, got)
+        FrameFault {
+            subject: self.subject(),
+            ..frame_fault(self.offset + field_offset, name, expected, got)
+        }
+        .into()
+    }
+
+    /// The job or node that the record is about.
+    fn subject(self) -> Option<Subject> {
+        match self.kind {
+            NODE_ADDED | NODE_CHANGED | NODE_LOAD | NODE_SHUFFLE => {
+                Some(Subject::Node(NodeId(self.id)))
+            }
+            HEARTBEAT | TICK | FAULT | RACK_TRAFFIC => None,
+            _ => Some(Subject::Job(JobId(self.id))),
+        }
     }
 }
 
 #[cold]
 fn fault(offset: usize, record: &'static str, expected: String, got: impl ToString) -> BridgeError {
+    frame_fault(offset, record, expected, got).into()
+}
+
+fn frame_fault(
+    offset: usize,
+    record: &'static str,
+    expected: String,
+    got: impl ToString,
+) -> FrameFault {
     FrameFault {
         offset,
         record,
+        subject: None,
         expected,
         got: got.to_string(),
     }
-    .into()
 }
 
 /// A record out of bytes whose length has been checked to be its size.

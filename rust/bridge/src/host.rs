@@ -282,6 +282,11 @@ impl Host {
         let result = logs::with_sink(&mut logs, || panics::catch(|| call(self)));
         self.logs = logs;
         result.map_err(|text| {
+            // The host keeps a job or node that does this again away from the next engine.
+            let text = match self.engine.subject() {
+                Some(subject) => format!("at {subject}: {text}"),
+                None => text,
+            };
             self.failed = Some(text.clone());
             self.answered(Err(PANIC));
             self.flush_journal();

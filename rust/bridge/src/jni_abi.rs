@@ -250,6 +250,7 @@ fn bad_frame(expected: String, got: String) -> BridgeError {
     FrameFault {
         offset: 0,
         record: "FRAME",
+        subject: None,
         expected,
         got,
     }

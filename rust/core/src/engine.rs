@@ -19,6 +19,7 @@ mod preemption;
 mod remedy;
 mod reservation;
 mod search;
+mod subject;
 mod survey;
 mod tick;
 mod trace;
@@ -37,10 +38,14 @@ use crate::share::dynamic_priority::ledger::{Entry, Ledger, Taken};
 use crate::share::{Layout, SHARES, Share, ShareNodeId, ShareTree};
 use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
 use reservation::{Reservation, Rest};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+pub use bounds::COUNT_MAX;
+pub use subject::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
+
 /// Ids at or above this are taken for garbage, not for a reason to grow tables without bound.
-const ID_MAX: u32 = 1 << 20;
+pub const ID_MAX: u32 = 1 << 20;
 
 /// How long a node that the host refused for a job is left out for that job. Long enough not
 /// to propose the same in vain on every heartbeat, short enough not to be noticed.
@@ -105,6 +110,8 @@ pub struct Engine {
     /// Which job is explained first by the next tick that explains, and when that is.
     explain_from: u32,
     explain_at: Millis,
+    /// Whom the engine works on. Nothing that decides looks at it.
+    subject: Cell<Option<Subject>>,
     now: Millis,
     ignored: u64,
     cut: bool,
@@ -141,6 +148,7 @@ impl Engine {
             rings,
             explain_from: 0,
             explain_at: 0,
+            subject: Cell::new(None),
             now: 0,
             ignored: 0,
             cut: false,
@@ -166,8 +174,10 @@ impl Engine {
     ) {
         self.now = self.now.max(bounds::time(now));
         self.cut = false;
+        self.subject.set(None);
         self.fire_timers();
         for event in events {
+            self.subject.set(subject::of(event));
             self.apply(event, decisions_max, decisions);
             self.note_news(event);
             if matches!(event, Event::Heartbeat { .. } | Event::Tick) {

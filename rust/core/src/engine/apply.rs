@@ -1,6 +1,6 @@
 //! Events, one by one: each is checked against the model and then applied to it.
 
-use super::{Engine, ID_MAX, bounds};
+use super::{Engine, ID_MAX, PLANTED_ASK, bounds};
 use crate::backlog::ShapeSize;
 use crate::change::{Change, pool};
 use crate::cluster::{Ask, Container, Job, Row, Standing};
@@ -424,6 +424,7 @@ impl Engine {
         if facts.resource.any_negative() {
             return self.ignore("negative ask", facts);
         }
+        self.plant(facts.priority, PLANTED_ASK);
         let kind = job.kind(facts.priority);
         let size = ShapeSize {
             resource: facts.resource,

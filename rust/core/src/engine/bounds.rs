@@ -14,7 +14,7 @@ use crate::types::{Millis, TIME_MAX_MS};
 
 /// More containers than any cluster starts for one ask; 4,000 asks of as many still add up
 /// within a `u32`.
-const COUNT_MAX: u32 = 1 << 20;
+pub const COUNT_MAX: u32 = 1 << 20;
 /// Eight pebibytes: larger than any job's input, and still exact as `f64`.
 const BYTES_MAX: u64 = 1 << 53;
 /// More of anything than a node has, be it in bytes; 32,000 nodes of as much still add up exactly.

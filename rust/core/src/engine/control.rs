@@ -10,6 +10,7 @@ use crate::share::dynamic_priority::account::Credits;
 use crate::types::{JobId, Millis, NodeId, QueueId};
 use serde_json::{Map, Value, json};
 use std::fmt;
+use std::ops::Range;
 
 /// A request that cannot be served, and why. The engine is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +52,12 @@ impl Engine {
     /// What is wrong with the request or with what it asks for; nothing has changed then.
     pub fn request(&mut self, now: Millis, request: &Value) -> Result<Value, RequestError> {
         self.now = self.now.max(bounds::time(now));
+        self.subject.set(None);
         let mut section = Section::new("", request).map_err(refused)?;
         let op = section.text("op").map_err(refused)?.unwrap_or("");
         match op {
             "queues" => Ok(self.report()),
-            "audit" => Ok(self.audit()),
+            "audit" => self.audit(section),
             "policies" => Ok(policies()),
             "stages" => Ok(json!({
                 "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
@@ -438,15 +440,23 @@ impl Engine {
     }
 
     /// What the host compares with its own books: per job its containers, usage and pending
-    /// asks; per node its containers and usage.
-    fn audit(&self) -> Value {
-        let jobs: Vec<Value> = self
-            .cluster
-            .jobs()
+    /// asks; per node its containers and usage. All of them, or those of the numbers that `jobs`
+    /// and `nodes` name: `[first, end]`.
+    fn audit(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let jobs = slice(&mut section, "jobs")?;
+        let nodes = slice(&mut section, "nodes")?;
+        section.finish().map_err(refused)?;
+        let jobs = jobs.start..jobs.end.min(self.cluster.jobs_end());
+        let jobs: Vec<Value> = jobs
+            .filter_map(|id| self.cluster.job(JobId(id)))
             .map(|job| {
                 let asks: Vec<Value> = job
                     .pending()
-                    .map(|ask| json!([ask.facts.ask.0, ask.facts.count]))
+                    .map(|ask| &ask.facts)
+                    .map(|facts| {
+                        let count = self.audited_count(facts.priority, facts.count);
+                        json!([facts.ask.0, count])
+                    })
                     .collect();
                 json!([job.facts.job.0, job.running_containers(), job.used.0, asks])
             })
@@ -454,9 +464,10 @@ impl Engine {
         let nodes: Vec<Value> = self
             .cluster
             .nodes()
+            .filter(|node| nodes.contains(&node.facts.node.0))
             .map(|node| json!([node.facts.node.0, node.containers, node.used.0]))
             .collect();
-        json!({ "jobs": jobs, "nodes": nodes })
+        Ok(json!({ "jobs": jobs, "nodes": nodes }))
     }
 }
 
@@ -467,6 +478,21 @@ pub(super) fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u
         .map_err(refused)?
         .ok_or_else(|| RequestError(format!("key `{key}`: expected its number")))?;
     Ok(u32::try_from(number).expect("it is in the range that was asked for"))
+}
+
+/// The numbers that a request confines itself to, from the first to before the second; all, if it
+/// does not say.
+fn slice(section: &mut Section<'_>, key: &'static str) -> Result<Range<u32>, RequestError> {
+    let Some(value) = section.value(key) else {
+        return Ok(0..u32::MAX);
+    };
+    let number = |at: usize| value[at].as_u64().and_then(|n| u32::try_from(n).ok());
+    match (number(0), number(1)) {
+        (Some(first), Some(end)) => Ok(first..end),
+        _ => Err(RequestError(format!(
+            "key `{key}`: expected two numbers, [first, end], found {value}"
+        ))),
+    }
 }
 
 fn no_job(id: JobId) -> RequestError {

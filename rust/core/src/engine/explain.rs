@@ -1,9 +1,9 @@
 //! Requests for explanations: why one job waits and what was decided of it, and the sentences of
 //! many jobs in turn, for hosts that show them. Changes nothing.
 
-use super::Engine;
 use super::control::{RequestError, numbered, refused};
 use super::why::Surveys;
+use super::{Engine, Subject};
 use crate::config::Section;
 use crate::explain::{Wait, json};
 use crate::types::JobId;
@@ -68,6 +68,7 @@ impl Engine {
         let mut at = from;
         while at < end && explained < max && at - from < LOOKED_AT_MAX {
             if let Some(job) = self.cluster.job(JobId(at)) {
+                self.subject.set(Some(Subject::Job(job.facts.job)));
                 let waits = match self.rings.is_on() {
                     true => self.waits(job, &mut surveys, AHEAD_OF_EACH_MAX),
                     false => Vec::new(),

@@ -2,7 +2,7 @@
 //! accepts, by the configured fill, and by the room itself.
 
 use super::search::{Pick, Search};
-use super::{Counted, Engine, InFlight};
+use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
 use crate::backlog::FitList;
 use crate::change::{Change, POOLS};
 use crate::cluster::{Container, Node, Row, Standing};
@@ -78,6 +78,7 @@ impl Engine {
             let mut search = self.search(node, fits, &nominated);
             let pick = search.run();
             let (passed_over, left_out) = (search.passed_over, search.left_out);
+            self.subject.set(None);
             for leaf in left_out {
                 self.tell(|_| Some(Change::PassedOver { leaf }));
             }
@@ -92,6 +93,7 @@ impl Engine {
             };
             granted += self.backlog.shapes.get(pick.shape).size.resource;
             self.grant(id, pick, decisions);
+            self.subject.set(None);
             if fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]) {
                 return;
             }
@@ -122,6 +124,7 @@ impl Engine {
             node,
             fits,
             now: self.now,
+            subject: &self.subject,
             nominated,
             pass: 0,
             passed_over: None,
@@ -168,6 +171,8 @@ impl Engine {
         let ask = job
             .ask(pick.ask)
             .expect("a pick is of an ask that is there");
+        self.subject.set(Some(Subject::Job(pick.job)));
+        self.plant(ask.facts.priority, PLANTED_GRANT);
         let locality = ask.locality(host, rack);
         let container = Container {
             node: id,

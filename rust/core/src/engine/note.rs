@@ -1,8 +1,8 @@
 //! Telling the stages what happened, and asking again those answers that they call stale.
 //! Everything that changes what a stage may look at goes through here.
 
-use super::Engine;
 use super::index::is_due;
+use super::{Engine, Subject};
 use crate::change::{Change, POOLS, Stale, World, pool};
 use crate::cluster::{Cluster, Container, Job, Kind, Standing};
 use crate::event::{JobCounters, TaskFacts};
@@ -54,9 +54,12 @@ impl Engine {
         let mut stale = std::mem::take(&mut self.stale);
         stale.jobs.sort_unstable();
         stale.jobs.dedup();
+        let before = self.subject.get();
         for job in stale.jobs.drain(..) {
+            self.subject.set(Some(Subject::Job(job)));
             self.rekey(job);
         }
+        self.subject.set(before);
         let capacity = &self.cluster.capacity;
         for leaf in stale.leaves.drain(..) {
             self.tree.rekey(&*self.share, capacity, leaf);

@@ -1,6 +1,7 @@
 //! Finding the ask that a node serves next: down the tree of shares in order of shares, then
 //! the first ask of the leaf in the order stage's order that may run there. Changes nothing.
 
+use super::Subject;
 use super::index::entry;
 use crate::backlog::{Backlog, Entry, FitList, ShapeId};
 use crate::change::POOLS;
@@ -8,6 +9,7 @@ use crate::cluster::{Cluster, Kind, Node, Standing};
 use crate::place::{Near, Place, Step, Tag};
 use crate::share::{Share, ShareNodeId, ShareTree};
 use crate::types::{AskId, JobId, Millis, PlaceId};
+use std::cell::Cell;
 
 /// What was found.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,8 @@ pub(super) struct Search<'a> {
     pub(super) node: &'a Node,
     pub(super) fits: &'a FitList,
     pub(super) now: Millis,
+    /// Whom the search looks at, for the case that this panics.
+    pub(super) subject: &'a Cell<Option<Subject>>,
     /// Jobs to be tried first, by pool.
     pub(super) nominated: &'a [Vec<JobId>; POOLS],
     /// Which pass over the tree of shares this is.
@@ -234,6 +238,7 @@ impl Search<'_> {
     /// ask run here: the job does not mind the node, the host did not refuse it a moment ago, and
     /// the node's rack is not kept off by a row.
     fn is_welcome(&self, entry: &Entry) -> bool {
+        self.subject.set(Some(Subject::Job(entry.job)));
         let job = self
             .cluster
             .job(entry.job)

@@ -1,7 +1,7 @@
 //! What is worked out as time passes, not per heartbeat: demands, entitlements, headrooms.
 //! Linear in jobs and queues, twice a second.
 
-use super::Engine;
+use super::{Engine, Subject};
 use crate::change::Change;
 use crate::cluster::{Job, Kind};
 use crate::event::{Decision, Event};
@@ -10,6 +10,7 @@ use crate::types::JobId;
 
 impl Engine {
     pub(super) fn tick(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
+        self.plant_tick();
         self.count_slots();
         self.tell(|_| Some(Change::Tick));
         self.settle();
@@ -82,7 +83,9 @@ impl Engine {
         decisions: &mut Vec<Decision>,
     ) -> bool {
         let job = self.cluster.job(id).expect("the caller has seen it");
+        self.subject.set(Some(Subject::Job(id)));
         let headroom = self.headroom(job);
+        self.subject.set(None);
         if job.headroom == Some(headroom) {
             return true;
         }

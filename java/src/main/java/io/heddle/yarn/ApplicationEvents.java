@@ -63,6 +63,22 @@ final class ApplicationEvents {
 
   /** An application was submitted, or comes back after a restart. */
   void added(AppAddedSchedulerEvent event) {
+    try {
+      add(event);
+    } catch (RuntimeException e) {
+      // Neither accepted nor rejected it would wait for ever.
+      ApplicationId id = event.getApplicationId();
+      applications.remove(id);
+      facts.jobRemoved(id);
+      if (books.job(id) != null) {
+        books.jobRemoved(books.job(id));
+      }
+      reject(id, "The scheduler failed to accept it: " + e + ". Submit it again");
+      throw e;
+    }
+  }
+
+  private void add(AppAddedSchedulerEvent event) {
     ApplicationId id = event.getApplicationId();
     boolean recovering = event.getIsAppRecovering();
     String user = event.getUser();
@@ -150,14 +166,17 @@ final class ApplicationEvents {
       LOG.warn("Application {} ended but is not known", id);
       return;
     }
-    application.stop(event.getFinalState());
-    facts.jobRemoved(id);
-    HeddleJob job = books.job(id);
-    if (job != null) {
-      stopForgotten(job);
-      books.jobRemoved(job);
-      // Another job may have waited for its place.
-      engine.wake();
+    try {
+      application.stop(event.getFinalState());
+    } finally {
+      facts.jobRemoved(id);
+      HeddleJob job = books.job(id);
+      if (job != null) {
+        stopForgotten(job);
+        books.jobRemoved(job);
+        // Another job may have waited for its place.
+        engine.wake();
+      }
     }
   }
 
@@ -172,6 +191,21 @@ final class ApplicationEvents {
 
   /** An attempt begins. */
   void attemptAdded(AppAttemptAddedSchedulerEvent event) {
+    try {
+      addAttempt(event);
+    } catch (RuntimeException e) {
+      failAttempt(event.getApplicationAttemptId(), e);
+      throw e;
+    }
+  }
+
+  /** Lets an attempt fail that would wait for ever; the application may have another. */
+  void failAttempt(ApplicationAttemptId id, RuntimeException cause) {
+    send(new RMAppAttemptEvent(id, RMAppAttemptEventType.FAIL,
+        "The scheduler failed to begin " + id + ": " + cause));
+  }
+
+  private void addAttempt(AppAttemptAddedSchedulerEvent event) {
     ApplicationAttemptId id = event.getApplicationAttemptId();
     SchedulerApplication<HeddleAppAttempt> application =
         applications.get(id.getApplicationId());

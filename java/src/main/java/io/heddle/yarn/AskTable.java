@@ -4,7 +4,11 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
@@ -38,6 +42,8 @@ final class AskTable {
     private boolean allRows = true;
     private boolean withdrawFirst;
     private final ArrayList<String> rows = new ArrayList<>(4);
+    // Rows that are held back: no node of their name was ever seen. Null before the first.
+    private Set<String> unknownPlaces;
     // Places of which the engine may have a row; null before the first.
     private BitSet sentPlaces;
     // What was sent last besides the count; null before the first time.
@@ -67,6 +73,21 @@ final class AskTable {
     }
   }
 
+  /** Rounds sizes up as the base class does, but once for rows of the same: those of an ask are. */
+  static void normalize(List<ResourceRequest> rows, UnaryOperator<Resource> rounded) {
+    Resource asked = null;
+    Resource normal = null;
+    for (int i = 0; i < rows.size(); i++) {
+      ResourceRequest row = rows.get(i);
+      Resource size = row.getCapability();
+      if (asked == null || !asked.equals(size)) {
+        asked = size;
+        normal = rounded.apply(size);
+      }
+      row.setCapability(normal);
+    }
+  }
+
   private final AppSchedulingInfo info;
   private final PendingSizes sizes;
   private final Map<SchedulerRequestKey, Entry> byKey = new HashMap<>();
@@ -74,8 +95,6 @@ final class AskTable {
   private final ArrayList<Entry> changed = new ArrayList<>();
   // AMs send the rows of one ask together.
   private Entry last;
-  // Whether rows were held back as no node of their name was ever seen.
-  private boolean unknownPlaces;
 
   AskTable(AppSchedulingInfo info, PendingSizes sizes) {
     this.info = info;
@@ -105,9 +124,13 @@ final class AskTable {
       entry = entry(SchedulerRequestKey.create(row));
       last = entry;
     }
+    mark(entry, row.getResourceName());
+  }
+
+  private void mark(Entry entry, String name) {
     if (!entry.allRows) {
       if (entry.rows.size() < LISTED_ROWS_MAX) {
-        entry.rows.add(row.getResourceName());
+        entry.rows.add(name);
       } else {
         entry.allRows = true;
       }
@@ -133,14 +156,24 @@ final class AskTable {
     }
   }
 
-  /** Whether rows wait for a node of their name to join. */
-  boolean hasUnknownPlaces() {
-    return unknownPlaces;
+  /**
+   * A place got its first node: rows of its name were held back.
+   *
+   * @return whether there are any
+   */
+  boolean markPlace(String name) {
+    boolean any = false;
+    for (Entry entry : byKey.values()) {
+      if (entry.unknownPlaces != null && entry.unknownPlaces.remove(name)) {
+        mark(entry, name);
+        any = true;
+      }
+    }
+    return any;
   }
 
-  /** Every ask is to be sent with all its rows: new places appeared, or the engine is new. */
+  /** Every ask is to be sent with all its rows: the engine is new. */
   void markAll() {
-    unknownPlaces = false;
     for (SchedulerRequestKey key : info.getSchedulerKeys()) {
       entry(key);
     }
@@ -347,8 +380,13 @@ final class AskTable {
     }
     int place = names.places().find(name);
     if (place == Interner.UNKNOWN) {
-      // No node of that name was ever seen; when one comes, everything is sent again.
-      unknownPlaces = true;
+      // No node of that name was ever seen; when one comes, the row is sent.
+      if (row != null && row.getNumContainers() > 0) {
+        if (entry.unknownPlaces == null) {
+          entry.unknownPlaces = new HashSet<>();
+        }
+        entry.unknownPlaces.add(name);
+      }
       return;
     }
     int count = row == null ? 0 : Math.max(0, row.getNumContainers());

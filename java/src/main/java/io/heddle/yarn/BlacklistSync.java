@@ -23,8 +23,8 @@ final class BlacklistSync {
   private boolean waitedForAm = true;
   // Stays false for nearly every job, which then never pays for a look.
   private boolean everUsed;
-  // Whether places were held back as no node of their name was ever seen.
-  private boolean unknownPlaces;
+  // Places that are held back: no node of their name was ever seen.
+  private final Set<String> unknownPlaces = new HashSet<>(0);
 
   BlacklistSync(HeddleAppAttempt attempt) {
     this.attempt = attempt;
@@ -68,14 +68,18 @@ final class BlacklistSync {
   /** Places that had no number may have one now. */
   void markAll() {
     everUsed |= !attempt.getBlacklistedNodes().isEmpty();
-    unknownPlaces = false;
     changed |= everUsed;
     resend |= everUsed;
   }
 
-  /** Whether places wait for a node of their name to join. */
-  boolean hasUnknownPlaces() {
-    return unknownPlaces;
+  /** A place got its first node; returns whether a list names it and was waiting for that. */
+  boolean placeAppeared(String name) {
+    if (!unknownPlaces.remove(name)) {
+      return false;
+    }
+    changed = true;
+    resend = true;
+    return true;
   }
 
   /** The engine is new. */
@@ -116,8 +120,10 @@ final class BlacklistSync {
     int place = places.find(name);
     if (place != Interner.UNKNOWN) {
       out.blacklist(job, place, added);
+    } else if (added) {
+      unknownPlaces.add(name);
     } else {
-      unknownPlaces = true;
+      unknownPlaces.remove(name);
     }
   }
 }

@@ -113,6 +113,10 @@ final class ContainerCommit {
     if (any.getNumContainers() <= 0) {
       attempt.asks().markServed(ask);
       attempt.touch();
+    } else if (any.getNumContainers() >= FrameLayout.COUNT_MAX) {
+      // The engine counts down from its bound; the rest must not be forgotten.
+      attempt.asks().markRow(any);
+      attempt.touch();
     }
   }
 
@@ -244,10 +248,15 @@ final class ContainerCommit {
   private void undo(HeddleAppAttempt attempt, HeddleNode node, RMContainer container) {
     try {
       ContainerId id = container.getContainerId();
+      if (container.getContainerRequest() != null) {
+        // YARN's counts were lowered before it failed.
+        attempt.recoverResourceRequestsForContainer(container.getContainerRequest());
+      }
       attempt.neverInEngine(id);
+      // Released: nobody was told of it, so it has no end that an AM could be blamed for.
       attempt.containerCompleted(container,
           SchedulerUtils.createAbnormalContainerStatus(id, "Could not be allocated"),
-          RMContainerEventType.KILL, node.getPartition());
+          RMContainerEventType.RELEASED, node.getPartition());
       node.releaseContainer(id, true);
     } catch (RuntimeException e) {
       LOG.error("Cannot take back {}", container.getContainerId(), e);

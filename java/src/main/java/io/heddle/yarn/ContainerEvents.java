@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
@@ -21,11 +22,14 @@ final class ContainerEvents {
   private static final Logger LOG = LoggerFactory.getLogger(ContainerEvents.class);
 
   private final HeddleScheduler scheduler;
+  private final EngineBooks books;
   private final Engine engine;
   private final DirtyAttempts dirty;
 
-  ContainerEvents(HeddleScheduler scheduler, Engine engine, DirtyAttempts dirty) {
+  ContainerEvents(
+      HeddleScheduler scheduler, EngineBooks books, Engine engine, DirtyAttempts dirty) {
     this.scheduler = scheduler;
+    this.books = books;
     this.engine = engine;
     this.dirty = dirty;
   }
@@ -57,6 +61,26 @@ final class ContainerEvents {
           LOG.debug("Event {} is not for this scheduler", event.getType());
         }
         break;
+    }
+  }
+
+  /** A container ended: it leaves the books of its attempt and its node. */
+  void completed(RMContainer container, ContainerStatus status, RMContainerEventType event) {
+    ContainerId id = container.getContainerId();
+    scheduler.explanations.containerEnded(container);
+    HeddleAppAttempt attempt = scheduler.getCurrentAttemptForContainer(id);
+    if (attempt == null) {
+      LOG.info("{} of an ended application completed with {}", id, event);
+      return;
+    }
+    HeddleNode node = books.node(container.getContainer().getNodeId());
+    String partition = node != null ? node.getPartition() : container.getNodeLabelExpression();
+    try {
+      attempt.containerCompleted(container, status, event, partition == null ? "" : partition);
+    } finally {
+      if (node != null) {
+        node.releaseContainer(id, false);
+      }
     }
   }
 

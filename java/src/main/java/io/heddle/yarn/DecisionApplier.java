@@ -20,20 +20,18 @@ final class DecisionApplier implements Engine.Decisions {
   private final ContainerCommit commit;
   private final Evictions evictions;
   private final QueueControl queues;
-  private long failures;
+  private final Quarantine quarantine;
+  private final Failures failures;
 
   DecisionApplier(ClientOperations scheduler, EngineBooks books, ContainerCommit commit,
-      Evictions evictions) {
+      Evictions evictions, Quarantine quarantine, Failures failures) {
     this.scheduler = scheduler;
     this.books = books;
     this.commit = commit;
     this.evictions = evictions;
     this.queues = scheduler.queues;
-  }
-
-  /** Returns how many decisions could not be carried out because of an unexpected error. */
-  long failures() {
-    return failures;
+    this.quarantine = quarantine;
+    this.failures = failures;
   }
 
   @Override
@@ -51,6 +49,10 @@ final class DecisionApplier implements Engine.Decisions {
 
   @Override
   public void evict(int jobId, long key, int reason, int graceMs) {
+    if (quarantine.probing()) {
+      // Decided by an engine that does not know all jobs yet.
+      return;
+    }
     try {
       HeddleJob job = books.job(jobId);
       HeddleAppAttempt attempt = job == null ? null : job.attempt();
@@ -66,7 +68,7 @@ final class DecisionApplier implements Engine.Decisions {
       }
       evictions.add(attempt, id, Time.monotonicNow(), graceMs);
     } catch (RuntimeException e) {
-      failures++;
+      failures.count(Failures.Kind.EXCEPTION);
       LOG.error("Cannot take back container {} of job {}", key, jobId, e);
     }
   }
@@ -95,7 +97,18 @@ final class DecisionApplier implements Engine.Decisions {
     }
     // Again, with the queues that are not configured but have jobs.
     queues.replay();
-    books.replay();
+    books.replay(quarantine);
+  }
+
+  @Override
+  public void lost(String cause) {
+    evictions.clear();
+    quarantine.engineLost(cause);
+  }
+
+  @Override
+  public void rebuilt() {
+    failures.count(Failures.Kind.REBUILD);
   }
 
   private void replayQueue(HeddleJob job) {

@@ -35,6 +35,12 @@ final class Engine {
 
     /** Tells a new engine all that Java knows; queues first, so that their numbers are known. */
     void replay();
+
+    /** The engine was lost and the next one is not made yet. */
+    default void lost(String cause) {}
+
+    /** A new engine knows everything. */
+    default void rebuilt() {}
   }
 
   private final ResourceCodec resources;
@@ -299,6 +305,7 @@ final class Engine {
     idle = false;
     writer.clear();
     closeQuietly();
+    decisions.lost(cause);
     long pauseMs = limiter.lost(Time.monotonicNow());
     if (pauseMs > 0) {
       LOG.error("The engine was lost again ({}); nothing is scheduled for {} ms. All jobs and"
@@ -326,6 +333,7 @@ final class Engine {
       decisions.replay();
       if (up) {
         rebuilds++;
+        decisions.rebuilt();
         LOG.warn("The engine was made anew, for the {}. time", rebuilds);
       }
     } catch (RuntimeException e) {

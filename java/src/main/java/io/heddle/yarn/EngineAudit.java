@@ -1,8 +1,14 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -14,31 +20,61 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Compares the engine's books with Java's: containers, resources and pending counts of every job,
- * containers and resources of every node. When they differ twice in a row, the engine is
- * declared lost.
+ * containers and resources of every node. A few milliseconds of it are done at each tick, so that
+ * the lock is never held for long, whatever the size of the cluster.
+ *
+ * <p>What differs is compared once more at the next tick. If it still does, the engine is rebuilt;
+ * what a rebuild did not mend is put aside, or if it is no job or node reported once and left.
+ * {@link YarnAudit} compares Java's books with YARN's on the way.
  *
  * <p>Called with the scheduler's write lock held.
  */
 final class EngineAudit {
-  /** As many differences as a log line bears. */
+  /** As many differences as a log line bears, and as are compared once more. */
   private static final int DIFFERENCES_MAX = 10;
+  /** Jobs or nodes that are compared at a time. */
+  private static final int SLICE = 32;
+  /** One tick compares for about this long. */
+  private static final int SLICE_MS = 5;
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineAudit.class);
-  private static final String AUDIT = SetupJson.request("audit");
   private static final long AT_ONCE = Long.MIN_VALUE;
+
+  /** One thing that the two books do not agree on. */
+  private static final class Difference {
+    final String what;
+    final int id;
+    final boolean ofNode;
+    final String text;
+
+    Difference(String what, boolean ofNode, int id, String text) {
+      this.what = what;
+      this.ofNode = ofNode;
+      this.id = id;
+      this.text = text;
+    }
+  }
 
   private final Engine engine;
   private final DirtyAttempts dirty;
+  private final EngineBooks books;
+  private final ResourceCodec resources;
+  private final YarnAudit yarn;
+  private final Quarantine quarantine;
+  private final Failures failures;
   private final long intervalMs;
   // Set from any thread that saw something go wrong.
   private volatile long nextMs;
-  private int mismatches;
-  private final EngineBooks books;
-  private final ResourceCodec resources;
-  private StringBuilder differences;
-  private int count;
-  private int[] nodeContainers;
-  private long[][] nodeUsed;
+  // Where the pass in hand goes on, jobs first; -1 between two.
+  private int nextJob = -1;
+  private int nextNode = -1;
+  private final List<Difference> found = new ArrayList<>();
+  // What differed at the last tick.
+  private List<Difference> doubtful = new ArrayList<>();
+  // Kinds of differences that came back after a rebuild: the next one needs none.
+  private final Set<String> incurable = new HashSet<>();
+  // What is neither a job nor a node of Java's, by kind.
+  private final Map<String, FaultRecord> unowned = new HashMap<>();
 
   /**
    * Makes an auditor.
@@ -46,11 +82,14 @@ final class EngineAudit {
    * @param intervalMs how often the books are compared; 0 for only after something went wrong
    */
   EngineAudit(Engine engine, EngineBooks books, DirtyAttempts dirty, ResourceCodec resources,
-      long intervalMs) {
+      YarnAudit yarn, Quarantine quarantine, Failures failures, long intervalMs) {
     this.engine = engine;
     this.books = books;
     this.dirty = dirty;
     this.resources = resources;
+    this.yarn = yarn;
+    this.quarantine = quarantine;
+    this.failures = failures;
     this.intervalMs = intervalMs;
     this.nextMs = Time.monotonicNow() + intervalMs;
   }
@@ -60,57 +99,195 @@ final class EngineAudit {
     nextMs = AT_ONCE;
   }
 
-  /** Compares if it is time to; two differences in a row make a new engine. */
+  /** What was put aside is let back, and nothing is known of what a rebuild does not mend. */
+  void forget() {
+    incurable.clear();
+    unowned.clear();
+  }
+
+  /** Compares a little if it is time to; what differs twice in a row is dealt with. */
   void runIfDue(long nowMs) {
-    if (nowMs < nextMs || intervalMs <= 0 && nextMs != AT_ONCE) {
+    if (!doubtful.isEmpty()) {
+      compareAgain(nowMs);
       return;
     }
-    nextMs = nowMs + intervalMs;
-    String found = differences();
-    mismatches = found == null ? 0 : mismatches + 1;
-    if (mismatches == 1) {
+    if (nextJob < 0 && (nowMs >= nextMs && intervalMs > 0 || nextMs == AT_ONCE)) {
+      nextMs = nowMs + intervalMs;
+      nextJob = 0;
+      nextNode = 0;
+      yarn.begin();
+    }
+    found.clear();
+    while (nextJob >= 0 && found.isEmpty() && Time.monotonicNow() - nowMs < SLICE_MS) {
+      compareSlice();
+    }
+    if (!found.isEmpty()) {
       // A container may be between two books; the next tick tells.
       if (LOG.isDebugEnabled()) {
-        LOG.debug("The engine's books differ: {}", found);
+        LOG.debug("The engine's books differ: {}", text(found));
       }
-      soon();
-    } else if (mismatches > 1) {
-      mismatches = 0;
-      engine.lost("its books differ from the ResourceManager's twice in a row: " + found);
+      doubtful = new ArrayList<>(found.subList(0, Math.min(found.size(), DIFFERENCES_MAX)));
     }
   }
 
-  /** Returns the first differences, or null if all is equal or there is no engine. */
-  String differences() {
-    dirty.writeTo(engine.out());
-    String reply = engine.request(AUDIT);
-    return reply == null ? null : differences(SetupJson.read(reply));
+  private void compareSlice() {
+    if (nextJob < books.jobsEnd()) {
+      for (int id = nextJob; id < nextJob + SLICE; id++) {
+        if (books.job(id) != null) {
+          yarn.compare(books.job(id));
+        }
+      }
+      compare(nextJob, nextJob + SLICE, 0, 0);
+      nextJob += SLICE;
+    } else if (nextNode < books.nodesEnd()) {
+      for (int id = nextNode; id < nextNode + SLICE; id++) {
+        if (books.node(id) != null) {
+          yarn.compare(books.node(id));
+        }
+      }
+      compare(0, 0, nextNode, nextNode + SLICE);
+      nextNode += SLICE;
+    } else {
+      // What the engine has beyond Java's numbers.
+      compare(nextJob, Integer.MAX_VALUE, nextNode, Integer.MAX_VALUE);
+      nextJob = -1;
+    }
   }
 
-  private String differences(JsonNode reply) {
-    differences = new StringBuilder();
-    count = 0;
-    nodeContainers = new int[books.nodesEnd()];
-    nodeUsed = new long[books.nodesEnd()][FrameLayout.RESOURCE_TYPES];
-    boolean[] seen = new boolean[books.jobsEnd()];
-    for (JsonNode row : reply.path("jobs")) {
+  private void compareAgain(long nowMs) {
+    found.clear();
+    Set<Integer> jobs = new LinkedHashSet<>();
+    Set<Integer> nodes = new LinkedHashSet<>();
+    for (Difference difference : doubtful) {
+      (difference.ofNode ? nodes : jobs).add(difference.id);
+    }
+    doubtful = new ArrayList<>();
+    for (int job : jobs) {
+      compare(job, job + 1, 0, 0);
+    }
+    for (int node : nodes) {
+      compare(0, 0, node, node + 1);
+    }
+    found.removeIf(difference -> known(difference));
+    if (!found.isEmpty()) {
+      mend(new ArrayList<>(found), nowMs);
+    }
+  }
+
+  /** Whether nothing more can be done: reported before. */
+  private boolean known(Difference difference) {
+    FaultRecord record = unowned.get(difference.what);
+    return record != null && record.aside() != null && faults(difference) == record;
+  }
+
+  private FaultRecord faults(Difference difference) {
+    HeddleNode node = difference.ofNode ? books.node(difference.id) : null;
+    HeddleJob job = difference.ofNode ? null : books.job(difference.id);
+    if (node != null) {
+      return node.faults();
+    }
+    return job != null ? job.faults()
+        : unowned.computeIfAbsent(difference.what, what -> new FaultRecord());
+  }
+
+  /** Rebuilds the engine; or puts aside what a rebuild did not mend before, jobs first. */
+  private void mend(List<Difference> differences, long nowMs) {
+    String text = text(differences);
+    for (int i = 0; i < differences.size(); i++) {
+      failures.count(Failures.Kind.DIFFERENCE);
+    }
+    List<Difference> repeated = new ArrayList<>();
+    for (Difference difference : differences) {
+      if (faults(difference).suspected(nowMs) || incurable.contains(difference.what)) {
+        repeated.add(difference);
+      }
+    }
+    if (repeated.isEmpty()) {
+      for (Difference difference : differences) {
+        faults(difference).suspect(nowMs);
+      }
+      engine.lost("its books differ from the ResourceManager's twice in a row: " + text);
+      soon();
+      return;
+    }
+    boolean jobs = repeated.stream().anyMatch(difference -> !difference.ofNode);
+    for (Difference difference : repeated) {
+      incurable.add(difference.what);
+      // A job's fault shows in its nodes' books as well.
+      if (difference.ofNode != jobs) {
+        putAside(difference);
+      }
+    }
+    soon();
+  }
+
+  private void putAside(Difference difference) {
+    String cause = "its books differ from the engine's, and a rebuild did not mend it: "
+        + difference.text;
+    HeddleNode node = difference.ofNode ? books.node(difference.id) : null;
+    HeddleJob job = difference.ofNode ? null : books.job(difference.id);
+    if (node != null) {
+      quarantine.putAside(node, cause);
+    } else if (job != null) {
+      quarantine.putAside(job, cause);
+    } else {
+      faults(difference).putAside(cause);
+      LOG.error("The books differ from the engine's, and a rebuild did not mend it: {}. Scheduling"
+          + " goes on; differences of this kind are not reported again. Please report this line;"
+          + " `yarn rmadmin -refreshQueues` lets the next one cause a rebuild again",
+          difference.text);
+    }
+  }
+
+  /** Returns the first differences of all books, or null if all is equal or there is no engine. */
+  String differences() {
+    found.clear();
+    compare(0, Integer.MAX_VALUE, 0, Integer.MAX_VALUE);
+    return found.isEmpty() ? null : text(found);
+  }
+
+  private static String text(List<Difference> differences) {
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < differences.size() && i < DIFFERENCES_MAX; i++) {
+      text.append(i == 0 ? "" : "; ").append(differences.get(i).text);
+    }
+    if (differences.size() > DIFFERENCES_MAX) {
+      text.append(" and ").append(differences.size() - DIFFERENCES_MAX).append(" more");
+    }
+    return text.toString();
+  }
+
+  /** Compares the jobs and nodes of these numbers, the ends excluded. */
+  private void compare(int firstJob, int endJob, int firstNode, int endNode) {
+    dirty.writeTo(engine.out());
+    String reply = engine.request(SetupJson.audit(firstJob, endJob, firstNode, endNode));
+    if (reply == null) {
+      return;
+    }
+    JsonNode answer = SetupJson.read(reply);
+    compareJobs(answer.path("jobs"), firstJob, Math.min(endJob, books.jobsEnd()));
+    compareNodes(answer.path("nodes"), firstNode, Math.min(endNode, books.nodesEnd()));
+  }
+
+  private void compareJobs(JsonNode rows, int first, int end) {
+    boolean[] seen = new boolean[Math.max(0, end - first)];
+    for (JsonNode row : rows) {
       int id = row.path(0).asInt();
       HeddleJob job = books.job(id);
       if (job == null) {
-        differ("job", id, "exists", "unknown");
+        differ("job", false, id, "exists", "unknown");
       } else {
-        seen[id] = true;
+        seen[id - first] = true;
         compareJob(job, row);
       }
     }
-    for (int id = 0; id < seen.length; id++) {
-      if (!seen[id] && books.job(id) != null) {
-        differ("job", id, "unknown", "exists");
+    for (int id = first; id < end; id++) {
+      HeddleJob job = books.job(id);
+      if (!seen[id - first] && job != null && job.faults().aside() == null
+          && id < FrameLayout.ID_MAX) {
+        differ("job", false, id, "unknown", "exists");
       }
     }
-    compareNodes(reply.path("nodes"));
-    return count == 0 ? null : differences
-        + (count > DIFFERENCES_MAX ? " and " + (count - DIFFERENCES_MAX) + " more" : "");
   }
 
   private void compareJob(HeddleJob job, JsonNode row) {
@@ -120,44 +297,38 @@ final class EngineAudit {
     if (attempt != null) {
       attempt.getWriteLock().lock();
       try {
-        containers = addContainers(attempt, used);
+        for (Map.Entry<ContainerId, RMContainer> live
+            : attempt.getLiveContainersMap().entrySet()) {
+          if (books.concernsEngine(attempt, live.getKey(), live.getValue())) {
+            containers++;
+            add(used, live.getValue());
+          }
+        }
         compareAsks(job, attempt, row.path(3));
       } finally {
         attempt.getWriteLock().unlock();
       }
     }
     if (containers != row.path(1).asInt()) {
-      differ("containers of job", job.id(), row.path(1), containers);
+      differ("containers of job", false, job.id(), row.path(1), containers);
     }
-    compareUsed("resources of job", job.id(), used, row.path(2));
+    compareUsed("resources of job", false, job.id(), used, row.path(2));
   }
 
-  private int addContainers(HeddleAppAttempt attempt, long[] used) {
-    int containers = 0;
-    for (Map.Entry<ContainerId, RMContainer> live : attempt.getLiveContainersMap().entrySet()) {
-      RMContainer container = live.getValue();
-      HeddleNode node = books.node(container.getContainer().getNodeId());
-      if (node == null || !EngineBooks.concernsEngine(attempt, live.getKey(), container)) {
-        continue;
-      }
-      containers++;
-      nodeContainers[node.id()]++;
-      Resource amount = container.getContainer().getResource();
-      for (int type = 0; type < resources.types(); type++) {
-        used[type] += ResourceCodec.value(amount, type);
-        nodeUsed[node.id()][type] += ResourceCodec.value(amount, type);
-      }
+  private void add(long[] used, RMContainer container) {
+    Resource amount = container.getContainer().getResource();
+    for (int type = 0; type < resources.types(); type++) {
+      used[type] += ResourceCodec.value(amount, type);
     }
-    return containers;
   }
 
-  private void compareUsed(String what, int id, long[] used, JsonNode engineUsed) {
+  private void compareUsed(String what, boolean ofNode, int id, long[] used, JsonNode engineUsed) {
     long[] other = new long[FrameLayout.RESOURCE_TYPES];
     for (int type = 0; type < other.length; type++) {
       other[type] = engineUsed.path(type).asLong();
     }
     if (!Arrays.equals(used, other)) {
-      differ(what, id, Arrays.toString(other), Arrays.toString(used));
+      differ(what, ofNode, id, Arrays.toString(other), Arrays.toString(used));
     }
   }
 
@@ -166,59 +337,73 @@ final class EngineAudit {
       // An AM spoke after the frame was written; its changes come with the next one.
       return;
     }
-    int[] counts = new int[attempt.asks().end()];
+    // Greater numbers the engine ignores.
+    int[] counts = new int[Math.min(attempt.asks().end(), FrameLayout.ID_MAX)];
     for (JsonNode pair : engineAsks) {
       int ask = pair.path(0).asInt();
       if (ask < counts.length) {
         counts[ask] = pair.path(1).asInt();
       } else {
-        differ("ask " + ask + " of job", job.id(), pair.path(1), "unknown");
+        differ("ask of job", false, job.id(), ask + ": " + pair.path(1), "unknown");
       }
     }
     for (int id = 0; id < counts.length; id++) {
       AskTable.Entry ask = attempt.asks().get(id);
       int pending = ask == null ? 0 : pending(attempt, ask);
       if (pending != counts[id]) {
-        differ("ask " + id + " of job", job.id(), counts[id], pending);
+        differ("ask of job", false, job.id(), id + ": " + counts[id], pending);
       } else if (pending > 0 && !ask.isCountedAsPending()) {
         // Nodes with room for it might be left alone.
-        differ("size of ask " + id + " of job", job.id(), "pending", "not counted");
+        differ("size of ask of job", false, job.id(), id + ": pending", "not counted");
       }
     }
   }
 
+  /** Returns what the engine was told, which takes more than its bound for the bound. */
   private static int pending(HeddleAppAttempt attempt, AskTable.Entry ask) {
     AppPlacementAllocator<?> allocator = attempt.allocator(ask.key);
     ResourceRequest any = allocator == null
         ? null : allocator.getResourceRequests().get(ResourceRequest.ANY);
-    return any == null ? 0 : Math.max(0, any.getNumContainers());
+    return any == null
+        ? 0 : Math.min(Math.max(0, any.getNumContainers()), FrameLayout.COUNT_MAX);
   }
 
-  private void compareNodes(JsonNode rows) {
-    boolean[] seen = new boolean[nodeContainers.length];
+  private void compareNodes(JsonNode rows, int first, int end) {
+    boolean[] seen = new boolean[Math.max(0, end - first)];
     for (JsonNode row : rows) {
       int id = row.path(0).asInt();
-      if (books.node(id) == null) {
-        differ("node", id, "exists", "unknown");
-        continue;
+      HeddleNode node = books.node(id);
+      if (node == null) {
+        differ("node", true, id, "exists", "unknown");
+      } else {
+        seen[id - first] = true;
+        compareNode(node, row);
       }
-      seen[id] = true;
-      if (row.path(1).asInt() != nodeContainers[id]) {
-        differ("containers of node", id, row.path(1), nodeContainers[id]);
-      }
-      compareUsed("resources of node", id, nodeUsed[id], row.path(2));
     }
-    for (int id = 0; id < seen.length; id++) {
-      if (!seen[id] && books.node(id) != null) {
-        differ("node", id, "unknown", "exists");
+    for (int id = first; id < end; id++) {
+      HeddleNode node = books.node(id);
+      if (!seen[id - first] && node != null && node.faults().aside() == null
+          && id < FrameLayout.ID_MAX) {
+        differ("node", true, id, "unknown", "exists");
       }
     }
   }
 
-  private void differ(String what, int id, Object engine, Object java) {
-    if (count++ < DIFFERENCES_MAX) {
-      differences.append(differences.length() == 0 ? "" : "; ").append(what).append(' ').append(id)
-          .append(": engine ").append(engine).append(", ResourceManager ").append(java);
+  private void compareNode(HeddleNode node, JsonNode row) {
+    long[] used = new long[FrameLayout.RESOURCE_TYPES];
+    List<RMContainer> known = books.known(node);
+    for (RMContainer container : known) {
+      add(used, container);
     }
+    int containers = known.size();
+    if (containers != row.path(1).asInt()) {
+      differ("containers of node", true, node.id(), row.path(1), containers);
+    }
+    compareUsed("resources of node", true, node.id(), used, row.path(2));
+  }
+
+  private void differ(String what, boolean ofNode, int id, Object engineSays, Object java) {
+    found.add(new Difference(what, ofNode, id, what + ' ' + id + ": engine " + engineSays
+        + ", ResourceManager " + java));
   }
 }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -60,14 +61,18 @@ final class EngineBooks {
 
   /** A node joined; from now on it has a number. */
   void nodeAdded(HeddleNode node, boolean schedulable) {
-    int known = names.places().size();
+    boolean newHost = names.places().find(node.getNodeName()) == Interner.UNKNOWN;
+    boolean newRack = names.places().find(node.getRackName()) == Interner.UNKNOWN;
     node.intern(names.places(), names.partitions());
     node.setId(nodes.add(node));
     nodesByName.put(node.getNodeID(), node);
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_ADDED, node, schedulable);
-    if (names.places().size() > known) {
-      placeAppeared();
+    if (newHost) {
+      placeAppeared(node.getNodeName());
+    }
+    if (newRack) {
+      placeAppeared(node.getRackName());
     }
   }
 
@@ -87,6 +92,7 @@ final class EngineBooks {
   /** A node left; its containers have been completed before. */
   void nodeRemoved(HeddleNode node) {
     engine.out().nodeRemoved(node.id());
+    engine.out().muteNode(node.id(), false);
     nodes.remove(node.id());
     nodesByName.remove(node.getNodeID());
   }
@@ -118,7 +124,7 @@ final class EngineBooks {
 
   /** The engine is to know what a job may spend; if there is none now, a new one will. */
   void authorize(HeddleJob job) {
-    if (job.bounds() != null) {
+    if (job.bounds() != null && job.faults().aside() == null) {
       engine.request(SetupJson.authorize(job.id(), job.applicationId(), job.bounds()));
     }
   }
@@ -126,16 +132,17 @@ final class EngineBooks {
   /** An application ended. */
   void jobRemoved(HeddleJob job) {
     engine.out().jobRemoved(job.id());
+    engine.out().muteJob(job.id(), false);
     jobs.remove(job.id());
     jobsByApplication.remove(job.applicationId());
     jobNames.removed(job);
   }
 
-  private void placeAppeared() {
+  private void placeAppeared(String name) {
     for (int id = 0; id < jobs.end(); id++) {
       HeddleJob job = jobs.get(id);
       if (job != null && job.attempt() != null) {
-        job.attempt().placeAppeared();
+        job.attempt().placeAppeared(name);
       }
     }
   }
@@ -155,8 +162,8 @@ final class EngineBooks {
   private void containerAdded(
       FrameWriter out, HeddleAppAttempt attempt, RMContainer container, boolean master) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
-    if (node == null) {
-      // It is about to be completed as lost.
+    if (node == null || node.faults().aside() != null) {
+      // On no node, it is about to be completed as lost.
       return;
     }
     out.containerAdded(attempt.job().id(), node.id(),
@@ -182,11 +189,35 @@ final class EngineBooks {
   }
 
   /** Whether the engine is meant to know a live container. */
-  static boolean concernsEngine(
-      HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
+  boolean concernsEngine(HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
     // A decrease files the container a second time under the id of its temporary one.
     return container.getExecutionType() == ExecutionType.GUARANTEED
-        && id.equals(container.getContainerId()) && !attempt.isOutsideEngine(id);
+        && id.equals(container.getContainerId()) && !attempt.isOutsideEngine(id)
+        && attempt.job().faults().aside() == null && isOnKnownNode(container);
+  }
+
+  /**
+   * Returns the containers on a node that the engine is meant to know. A node also lists those that
+   * have ended and that it has not reported yet.
+   */
+  List<RMContainer> known(HeddleNode node) {
+    List<RMContainer> known = new ArrayList<>();
+    for (RMContainer container : node.getCopiedListOfRunningContainers()) {
+      ContainerId id = container.getContainerId();
+      HeddleJob job = job(container.getApplicationAttemptId().getApplicationId());
+      HeddleAppAttempt attempt = job == null ? null : job.attempt();
+      if (attempt != null && attempt.getLiveContainersMap().containsKey(id)
+          && concernsEngine(attempt, id, container)) {
+        known.add(container);
+      }
+    }
+    return known;
+  }
+
+  /** Whether the engine knows the node where a container runs. */
+  boolean isOnKnownNode(RMContainer container) {
+    HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
+    return node != null && node.faults().aside() == null;
   }
 
   /** Wall-clock time of YARN's records on the monotonic clock that the engine lives by. */
@@ -194,36 +225,110 @@ final class EngineBooks {
     return Time.monotonicNow() - (Time.now() - wallMs);
   }
 
+  // ---- What is put aside.
+
+  /** The engine forgets a job and hears nothing of it any more. */
+  void withdraw(HeddleJob job) {
+    engine.out().jobRemoved(job.id());
+    engine.out().muteJob(job.id(), true);
+    if (job.attempt() != null) {
+      job.attempt().forgetSent();
+    }
+  }
+
+  /** The engine forgets a node with all that runs there, and hears nothing of it any more. */
+  void withdraw(HeddleNode node) {
+    for (RMContainer container : known(node)) {
+      HeddleJob job = job(container.getApplicationAttemptId().getApplicationId());
+      engine.out().containerCompleted(job.id(), ContainerKeys.of(container.getContainerId()),
+          ContainerExitStatus.ABORTED);
+    }
+    engine.out().nodeRemoved(node.id());
+    engine.out().muteNode(node.id(), true);
+  }
+
+  /** The engine hears of a job again. */
+  void readmit(HeddleJob job) {
+    engine.out().muteJob(job.id(), false);
+    tell(engine.out(), job);
+    authorize(job);
+  }
+
+  /** The engine hears of a node again, and of what runs there. */
+  void readmit(HeddleNode node) {
+    engine.out().muteNode(node.id(), false);
+    tell(engine.out(), node);
+    for (RMContainer container : known(node)) {
+      HeddleJob job = job(container.getApplicationAttemptId().getApplicationId());
+      containerAdded(engine.out(), job.attempt(), container);
+    }
+  }
+
   // ---- All of it.
 
   /**
    * Tells a new engine everything: nodes, jobs, live containers; asks and blacklists follow as
-   * changes of every attempt.
+   * changes of every attempt. A job or node that cannot be told is put aside.
    */
-  void replay() {
+  void replay(Quarantine quarantine) {
     FrameWriter out = engine.out();
     for (int id = 0; id < nodes.end(); id++) {
       HeddleNode node = nodes.get(id);
       if (node != null) {
-        out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
-        if (node.toldLoad() != ForeignLoad.UNKNOWN) {
-          out.nodeLoad(id, node.toldLoad());
-        }
+        replay(out, quarantine, node);
       }
     }
-    for (HeddleJob job : inOrderOfReplay()) {
-      job.write(out);
-      HeddleAppAttempt attempt = job.attempt();
-      if (attempt != null) {
-        replayContainers(out, attempt);
-        attempt.forgetSent();
-      }
+    List<HeddleJob> order = inOrderOfReplay();
+    quarantine.beginReplay(order.size());
+    for (HeddleJob job : order) {
+      replay(out, quarantine, job);
       engine.flushIfLong();
     }
+    quarantine.endReplay();
     for (int id = 0; id < jobs.end(); id++) {
       if (jobs.get(id) != null) {
         authorize(jobs.get(id));
       }
+    }
+  }
+
+  private void replay(FrameWriter out, Quarantine quarantine, HeddleNode node) {
+    int length = out.length();
+    int records = out.records();
+    try {
+      tell(out, node);
+    } catch (RuntimeException e) {
+      out.cutTo(length, records);
+      quarantine.putAside(node, e.toString());
+    }
+  }
+
+  private void replay(FrameWriter out, Quarantine quarantine, HeddleJob job) {
+    int length = out.length();
+    int records = out.records();
+    try {
+      tell(out, job);
+    } catch (RuntimeException e) {
+      out.cutTo(length, records);
+      quarantine.putAside(job, e.toString());
+      return;
+    }
+    quarantine.told(job);
+  }
+
+  private void tell(FrameWriter out, HeddleNode node) {
+    out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
+    if (node.toldLoad() != ForeignLoad.UNKNOWN) {
+      out.nodeLoad(node.id(), node.toldLoad());
+    }
+  }
+
+  private void tell(FrameWriter out, HeddleJob job) {
+    job.write(out);
+    HeddleAppAttempt attempt = job.attempt();
+    if (attempt != null) {
+      replayContainers(out, attempt);
+      attempt.forgetSent();
     }
   }
 

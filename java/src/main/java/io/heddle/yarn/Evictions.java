@@ -27,10 +27,12 @@ final class Evictions {
   }
 
   private static final class Due {
+    final HeddleAppAttempt attempt;
     final ContainerId id;
     final long atMs;
 
-    Due(ContainerId id, long atMs) {
+    Due(HeddleAppAttempt attempt, ContainerId id, long atMs) {
+      this.attempt = attempt;
       this.id = id;
       this.atMs = atMs;
     }
@@ -51,7 +53,15 @@ final class Evictions {
       }
     }
     attempt.markForPreemption(id);
-    warned.add(new Due(id, nowMs + graceMs));
+    warned.add(new Due(attempt, id, nowMs + graceMs));
+  }
+
+  /** Takes all warnings back: the engine that decided on them is lost, and the next one decides. */
+  void clear() {
+    for (Due due : warned) {
+      due.attempt.unmarkForPreemption(due.id);
+    }
+    warned.clear();
   }
 
   /**

@@ -48,6 +48,7 @@ final class Explanations {
 
   private final Engine engine;
   private final EngineBooks books;
+  private final Quarantine quarantine;
   private final RMContext rmContext;
   // What each attempt's diagnostics say because of this.
   private final Map<ApplicationAttemptId, String> shown = new ConcurrentHashMap<>();
@@ -68,9 +69,11 @@ final class Explanations {
     }
   }
 
-  Explanations(Engine engine, EngineBooks books, RMContext rmContext) {
+  Explanations(
+      Engine engine, EngineBooks books, Quarantine quarantine, RMContext rmContext) {
     this.engine = engine;
     this.books = books;
+    this.quarantine = quarantine;
     this.rmContext = rmContext;
   }
 
@@ -90,6 +93,11 @@ final class Explanations {
       from = answer.path("next").asInt();
       for (JsonNode told : answer.path("jobs")) {
         compare(books.job(told.path(0).asInt()), told.path(1));
+      }
+    }
+    for (HeddleJob job : quarantine.jobs()) {
+      if (job.attempt() != null) {
+        changes.add(new Change(job.attempt(), job.faults().aside()));
       }
     }
     long end = Time.monotonicNow();

@@ -38,7 +38,7 @@ interface Fact {
         return;
       }
       RMContainer container = attempt.getLiveContainersMap().get(id);
-      if (container != null && EngineBooks.concernsEngine(attempt, id, container)) {
+      if (container != null && books.concernsEngine(attempt, id, container)) {
         out.task(job.id(), ContainerKeys.of(id), perMille, sinceMs);
       }
     };

@@ -17,6 +17,8 @@ final class FrameLayout {
   static final int RECORD_ALIGNMENT = 8;
   static final int LOG_BYTES_MAX = 65536;
   static final int DECISION_BYTES_MAX = 88;
+  static final int COUNT_MAX = 1048576;
+  static final int ID_MAX = 1048576;
 
   // Codes.
   static final int OK = 0;
@@ -81,6 +83,12 @@ final class FrameLayout {
 
   // Codes of a FAULT.
   static final int FAULT_PANIC = 1;
+
+  // Priorities of asks that are faults where faults are allowed.
+  static final int PLANTED_ASK = 66601;
+  static final int PLANTED_GRANT = 66602;
+  static final int PLANTED_TICK = 66603;
+  static final int PLANTED_COUNT = 66604;
 
   // Headers.
 

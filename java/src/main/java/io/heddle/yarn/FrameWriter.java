@@ -2,6 +2,7 @@ package io.heddle.yarn;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.BitSet;
 import org.apache.hadoop.yarn.api.records.Resource;
 
 /**
@@ -18,6 +19,9 @@ final class FrameWriter {
   private ByteBuffer buffer;
   private int end = FrameLayout.INPUT_HEADER_SIZE;
   private int records;
+  // Of these the engine is told nothing: their records are overwritten by the next one.
+  private final BitSet mutedJobs = new BitSet();
+  private final BitSet mutedNodes = new BitSet();
 
   FrameWriter(ResourceCodec resources, int capacity) {
     this.resources = resources;
@@ -41,6 +45,22 @@ final class FrameWriter {
   /** Returns how many records the frame has. */
   int records() {
     return records;
+  }
+
+  /** From now on nothing is written of a job, or everything again. */
+  void muteJob(int job, boolean muted) {
+    mutedJobs.set(job, muted);
+  }
+
+  /** As {@link #muteJob}, of a node. */
+  void muteNode(int node, boolean muted) {
+    mutedNodes.set(node, muted);
+  }
+
+  /** Takes the records after the first so many bytes and records back. */
+  void cutTo(int length, int recordsBefore) {
+    end = length;
+    records = recordsBefore;
   }
 
   /** Begins a new frame. */
@@ -73,6 +93,24 @@ final class FrameWriter {
     return at;
   }
 
+  /** As {@link #record}, about a job. */
+  private int jobRecord(int kind, int size, int job) {
+    int at = record(kind, size, job);
+    if (job >= 0 && mutedJobs.get(job)) {
+      cutTo(at, records - 1);
+    }
+    return at;
+  }
+
+  /** As {@link #record}, about a node. */
+  private int nodeRecord(int kind, int size, int node) {
+    int at = record(kind, size, node);
+    if (node >= 0 && mutedNodes.get(node)) {
+      cutTo(at, records - 1);
+    }
+    return at;
+  }
+
   private void grow(int needed) {
     if (needed > CAPACITY_MAX) {
       throw new IllegalStateException("an input frame of more than " + CAPACITY_MAX + " bytes");
@@ -87,7 +125,7 @@ final class FrameWriter {
 
   /** A node that joins, or with {@link FrameLayout#NODE_CHANGED} one of which anything changed. */
   void node(int kind, HeddleNode node, boolean schedulable) {
-    int at = record(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
+    int at = nodeRecord(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
     buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, node.hostPlace());
     buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, node.rackPlace());
     buffer.putInt(at + FrameLayout.NODE_ADDED_PARTITION, node.partitionId());
@@ -98,16 +136,16 @@ final class FrameWriter {
   }
 
   void nodeRemoved(int node) {
-    record(FrameLayout.NODE_REMOVED, FrameLayout.NODE_REMOVED_SIZE, node);
+    nodeRecord(FrameLayout.NODE_REMOVED, FrameLayout.NODE_REMOVED_SIZE, node);
   }
 
   void heartbeat(int node, Resource free) {
-    int at = record(FrameLayout.HEARTBEAT, FrameLayout.HEARTBEAT_SIZE, node);
+    int at = nodeRecord(FrameLayout.HEARTBEAT, FrameLayout.HEARTBEAT_SIZE, node);
     resources.put(buffer, at + FrameLayout.HEARTBEAT_FREE, free);
   }
 
   void jobAdded(int job, int queue, int user, int priority, int flags, long submittedMs) {
-    int at = record(FrameLayout.JOB_ADDED, FrameLayout.JOB_ADDED_SIZE, job);
+    int at = jobRecord(FrameLayout.JOB_ADDED, FrameLayout.JOB_ADDED_SIZE, job);
     buffer.putInt(at + FrameLayout.JOB_ADDED_QUEUE, queue);
     buffer.putInt(at + FrameLayout.JOB_ADDED_USER, user);
     buffer.putInt(at + FrameLayout.JOB_ADDED_PRIORITY, priority);
@@ -116,19 +154,19 @@ final class FrameWriter {
   }
 
   void jobHints(int job, JobHints hints) {
-    int at = record(FrameLayout.JOB_HINTS, FrameLayout.JOB_HINTS_SIZE, job);
+    int at = jobRecord(FrameLayout.JOB_HINTS, FrameLayout.JOB_HINTS_SIZE, job);
     hints.write(buffer, at);
   }
 
   void nodeLoad(int node, int foreignPerMille) {
-    int at = record(FrameLayout.NODE_LOAD, FrameLayout.NODE_LOAD_SIZE, node);
+    int at = nodeRecord(FrameLayout.NODE_LOAD, FrameLayout.NODE_LOAD_SIZE, node);
     buffer.putInt(at + FrameLayout.NODE_LOAD_FOREIGN_PER_MILLE, foreignPerMille);
     buffer.putInt(at + FrameLayout.NODE_LOAD_PAD, 0);
   }
 
   /** A reduce that executes its function since {@code sinceMs}. */
   void task(int job, long key, int perMille, long sinceMs) {
-    int at = record(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
+    int at = jobRecord(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
     buffer.putLong(at + FrameLayout.TASK_KEY, key);
     buffer.putInt(at + FrameLayout.TASK_PROGRESS_PER_MILLE, perMille);
     buffer.putInt(at + FrameLayout.TASK_FLAGS, FrameLayout.TASK_EXECUTING);
@@ -138,49 +176,49 @@ final class FrameWriter {
   }
 
   void containerLaunched(int job, long key, long launchedMs) {
-    int at = record(FrameLayout.CONTAINER_LAUNCHED, FrameLayout.CONTAINER_LAUNCHED_SIZE, job);
+    int at = jobRecord(FrameLayout.CONTAINER_LAUNCHED, FrameLayout.CONTAINER_LAUNCHED_SIZE, job);
     buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_KEY, key);
     buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_LAUNCHED_MS, launchedMs);
   }
 
   void jobCounters(int job, JobCounters counters) {
-    int at = record(FrameLayout.JOB_COUNTERS, FrameLayout.JOB_COUNTERS_SIZE, job);
+    int at = jobRecord(FrameLayout.JOB_COUNTERS, FrameLayout.JOB_COUNTERS_SIZE, job);
     counters.write(buffer, at);
   }
 
   void nodeShuffle(int node, long sentBytes) {
-    int at = record(FrameLayout.NODE_SHUFFLE, FrameLayout.NODE_SHUFFLE_SIZE, node);
+    int at = nodeRecord(FrameLayout.NODE_SHUFFLE, FrameLayout.NODE_SHUFFLE_SIZE, node);
     buffer.putLong(at + FrameLayout.NODE_SHUFFLE_SENT_BYTES, sentBytes);
   }
 
   void jobRemoved(int job) {
-    record(FrameLayout.JOB_REMOVED, FrameLayout.JOB_REMOVED_SIZE, job);
+    jobRecord(FrameLayout.JOB_REMOVED, FrameLayout.JOB_REMOVED_SIZE, job);
   }
 
   void jobReset(int job) {
-    record(FrameLayout.JOB_RESET, FrameLayout.JOB_RESET_SIZE, job);
+    jobRecord(FrameLayout.JOB_RESET, FrameLayout.JOB_RESET_SIZE, job);
   }
 
   void jobMoved(int job, int queue) {
-    int at = record(FrameLayout.JOB_MOVED, FrameLayout.JOB_MOVED_SIZE, job);
+    int at = jobRecord(FrameLayout.JOB_MOVED, FrameLayout.JOB_MOVED_SIZE, job);
     buffer.putInt(at + FrameLayout.JOB_MOVED_QUEUE, queue);
     buffer.putInt(at + FrameLayout.JOB_MOVED_PAD, 0);
   }
 
   void jobPriority(int job, int priority) {
-    int at = record(FrameLayout.JOB_PRIORITY, FrameLayout.JOB_PRIORITY_SIZE, job);
+    int at = jobRecord(FrameLayout.JOB_PRIORITY, FrameLayout.JOB_PRIORITY_SIZE, job);
     buffer.putInt(at + FrameLayout.JOB_PRIORITY_PRIORITY, priority);
     buffer.putInt(at + FrameLayout.JOB_PRIORITY_PAD, 0);
   }
 
   void blacklist(int job, int place, boolean added) {
-    int at = record(FrameLayout.BLACKLIST, FrameLayout.BLACKLIST_SIZE, job);
+    int at = jobRecord(FrameLayout.BLACKLIST, FrameLayout.BLACKLIST_SIZE, job);
     buffer.putInt(at + FrameLayout.BLACKLIST_PLACE, place);
     buffer.putInt(at + FrameLayout.BLACKLIST_ADDED, added ? 1 : 0);
   }
 
   void ask(int job, int ask, int count, int priority, int partition, int flags, Resource size) {
-    int at = record(FrameLayout.ASK, FrameLayout.ASK_SIZE, job);
+    int at = jobRecord(FrameLayout.ASK, FrameLayout.ASK_SIZE, job);
     buffer.putInt(at + FrameLayout.ASK_ASK, ask);
     buffer.putInt(at + FrameLayout.ASK_COUNT, count);
     buffer.putInt(at + FrameLayout.ASK_PRIORITY, priority);
@@ -191,7 +229,7 @@ final class FrameWriter {
   }
 
   void askRow(int job, int ask, int place, int count, boolean relaxLocality) {
-    int at = record(FrameLayout.ASK_ROW, FrameLayout.ASK_ROW_SIZE, job);
+    int at = jobRecord(FrameLayout.ASK_ROW, FrameLayout.ASK_ROW_SIZE, job);
     buffer.putInt(at + FrameLayout.ASK_ROW_ASK, ask);
     buffer.putInt(at + FrameLayout.ASK_ROW_PLACE, place);
     buffer.putInt(at + FrameLayout.ASK_ROW_COUNT, count);
@@ -201,7 +239,7 @@ final class FrameWriter {
 
   void containerAdded(int job, int node, int priority, boolean am, long key, long startedMs,
       Resource size) {
-    int at = record(FrameLayout.CONTAINER_ADDED, FrameLayout.CONTAINER_ADDED_SIZE, job);
+    int at = jobRecord(FrameLayout.CONTAINER_ADDED, FrameLayout.CONTAINER_ADDED_SIZE, job);
     buffer.putInt(at + FrameLayout.CONTAINER_ADDED_NODE, node);
     buffer.putInt(at + FrameLayout.CONTAINER_ADDED_PRIORITY, priority);
     buffer.putInt(at + FrameLayout.CONTAINER_ADDED_FLAGS, am ? FrameLayout.CONTAINER_AM : 0);
@@ -212,26 +250,26 @@ final class FrameWriter {
   }
 
   void containerCompleted(int job, long key, int exitStatus) {
-    int at = record(FrameLayout.CONTAINER_COMPLETED, FrameLayout.CONTAINER_COMPLETED_SIZE, job);
+    int at = jobRecord(FrameLayout.CONTAINER_COMPLETED, FrameLayout.CONTAINER_COMPLETED_SIZE, job);
     buffer.putInt(at + FrameLayout.CONTAINER_COMPLETED_EXIT, exitStatus);
     buffer.putInt(at + FrameLayout.CONTAINER_COMPLETED_PAD, 0);
     buffer.putLong(at + FrameLayout.CONTAINER_COMPLETED_KEY, key);
   }
 
   void containerResized(int job, long key, Resource size) {
-    int at = record(FrameLayout.CONTAINER_RESIZED, FrameLayout.CONTAINER_RESIZED_SIZE, job);
+    int at = jobRecord(FrameLayout.CONTAINER_RESIZED, FrameLayout.CONTAINER_RESIZED_SIZE, job);
     buffer.putLong(at + FrameLayout.CONTAINER_RESIZED_KEY, key);
     resources.put(buffer, at + FrameLayout.CONTAINER_RESIZED_RESOURCE, size);
   }
 
   void ack(int job, long seq, long key) {
-    int at = record(FrameLayout.ACK, FrameLayout.ACK_SIZE, job);
+    int at = jobRecord(FrameLayout.ACK, FrameLayout.ACK_SIZE, job);
     buffer.putLong(at + FrameLayout.ACK_SEQ, seq);
     buffer.putLong(at + FrameLayout.ACK_KEY, key);
   }
 
   void nack(int job, long seq, int reason) {
-    int at = record(FrameLayout.NACK, FrameLayout.NACK_SIZE, job);
+    int at = jobRecord(FrameLayout.NACK, FrameLayout.NACK_SIZE, job);
     buffer.putInt(at + FrameLayout.NACK_REASON, reason);
     buffer.putInt(at + FrameLayout.NACK_PAD, 0);
     buffer.putLong(at + FrameLayout.NACK_SEQ, seq);

@@ -27,6 +27,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerFini
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerRequest;
@@ -95,18 +96,19 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   /** A place got its first node: rows and blacklists that named it have been held back. */
-  void placeAppeared() {
+  void placeAppeared(String name) {
     writeLock.lock();
     try {
-      if (asks.hasUnknownPlaces() || blacklist.hasUnknownPlaces()) {
-        touchAll();
+      boolean held = asks.markPlace(name);
+      if (blacklist.placeAppeared(name) || held) {
+        touch();
       }
     } finally {
       writeLock.unlock();
     }
   }
 
-  /** Everything is to be sent again: the engine is new, or new places appeared. */
+  /** Everything is to be sent again: the engine is new. */
   private void touchAll() {
     writeLock.lock();
     try {
@@ -138,7 +140,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     writeLock.lock();
     try {
       queued = false;
-      if (isStopped) {
+      if (isStopped || job.faults().aside() != null) {
         return;
       }
       blacklist.write(out, job.id(), names.places());
@@ -156,7 +158,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
 
   private void writeUpdated(FrameWriter out, ContainerId id) {
     RMContainer container = liveContainers.get(id);
-    if (container == null || outsideEngine.contains(id)) {
+    if (container == null || outsideEngine.contains(id) || !books.isOnKnownNode(container)) {
       return;
     }
     if (container.getExecutionType() == ExecutionType.GUARANTEED) {
@@ -231,6 +233,12 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     touch();
   }
 
+  /** Whether an AM wants any container changed. */
+  static boolean hasAny(ContainerUpdates updates) {
+    return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
+        || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
+  }
+
   /** Increases and promotions write asks past this object; notice them. */
   void noticeUpdateAsks() {
     writeLock.lock();
@@ -242,50 +250,10 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     }
   }
 
-  /**
-   * Takes off an AM's counts what it could not know of: its counts are absolute and were computed
-   * before it saw the containers that wait here to be fetched, so YARN would grant those twice
-   * (an MR job over-receives at the end of every wave). The same holds for the host and rack rows,
-   * which cannot exceed their ask. With the write lock held.
-   */
+  /** See {@link StaleAsks}; with the write lock held. */
   void correctStaleAsks(List<ResourceRequest> requests) {
-    if (newlyAllocatedContainers.isEmpty()) {
-      return;
-    }
-    for (int i = 0; i < requests.size(); i++) {
-      ResourceRequest row = requests.get(i);
-      if (ResourceRequest.ANY.equals(row.getResourceName()) && row.getNumContainers() > 0) {
-        int unseen = unseenContainers(row);
-        if (unseen > 0) {
-          int corrected = Math.max(0, row.getNumContainers() - unseen);
-          row.setNumContainers(corrected);
-          clampRows(requests, row, corrected);
-        }
-      }
-    }
-  }
-
-  private int unseenContainers(ResourceRequest ask) {
-    int unseen = 0;
-    for (int i = 0; i < newlyAllocatedContainers.size(); i++) {
-      Container container = newlyAllocatedContainers.get(i).getContainer();
-      if (container.getAllocationRequestId() == ask.getAllocationRequestId()
-          && container.getPriority().equals(ask.getPriority())
-          && container.getResource().equals(ask.getCapability())) {
-        unseen++;
-      }
-    }
-    return unseen;
-  }
-
-  private static void clampRows(List<ResourceRequest> requests, ResourceRequest any, int most) {
-    for (int i = 0; i < requests.size(); i++) {
-      ResourceRequest row = requests.get(i);
-      if (row.getNumContainers() > most
-          && row.getAllocationRequestId() == any.getAllocationRequestId()
-          && row.getPriority().equals(any.getPriority())) {
-        row.setNumContainers(most);
-      }
+    if (!newlyAllocatedContainers.isEmpty()) {
+      StaleAsks.correct(requests, newlyAllocatedContainers);
     }
   }
 
@@ -303,6 +271,24 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   // ---- Containers.
+
+  /**
+   * Of these containers those of this application. YARN checks that before it calls, except for
+   * applications that keep containers from one attempt to the next.
+   */
+  List<ContainerId> own(List<ContainerId> ids) {
+    List<ContainerId> own = new ArrayList<>(ids.size());
+    for (ContainerId id : ids) {
+      if (id.getApplicationAttemptId().getApplicationId().equals(getApplicationId())) {
+        own.add(id);
+      } else {
+        RMAuditLogger.logFailure(getUser(), AuditConstants.RELEASE_CONTAINER,
+            "Unauthorized access or invalid container", "Scheduler",
+            "Trying to release a container of another application", getApplicationId(), id, null);
+      }
+    }
+    return own;
+  }
 
   /** Returns YARN's rows of an ask. */
   AppPlacementAllocator<?> allocator(SchedulerRequestKey key) {
@@ -366,7 +352,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       queue.getMetrics().releaseResources(partition, getUser(), 1, amount);
       attemptResourceUsage.decUsed(partition, amount);
       lastMemoryAggregateAllocationUpdateTime = -1;
-      if (outsideEngine.isEmpty() || !outsideEngine.remove(id)) {
+      boolean outside = !outsideEngine.isEmpty() && outsideEngine.remove(id);
+      if (!outside && books.isOnKnownNode(container)) {
         books.containerCompleted(this, id, status.getExitStatus());
       }
       return true;

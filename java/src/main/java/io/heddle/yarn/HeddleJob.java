@@ -14,6 +14,7 @@ final class HeddleJob {
   private final int userId;
   private final int flags;
   private final long submittedMs;
+  private final FaultRecord faults = new FaultRecord();
   private int id = -1;
   private int priority;
   private HeddleQueue queue;
@@ -51,6 +52,11 @@ final class HeddleJob {
 
   String user() {
     return user;
+  }
+
+  /** Returns what is held against this job. */
+  FaultRecord faults() {
+    return faults;
   }
 
   int id() {

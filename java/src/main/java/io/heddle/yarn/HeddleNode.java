@@ -18,6 +18,7 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 final class HeddleNode extends SchedulerNode {
   private static final long NEVER = -1;
 
+  private final FaultRecord faults = new FaultRecord();
   private int id = -1;
   private int hostPlace;
   private int rackPlace;
@@ -37,6 +38,11 @@ final class HeddleNode extends SchedulerNode {
   /** Returns the engine's number of this node, -1 before it has one. */
   int id() {
     return id;
+  }
+
+  /** Returns what is held against this node. */
+  FaultRecord faults() {
+    return faults;
   }
 
   void setId(int id) {

@@ -48,7 +48,7 @@ import org.slf4j.LoggerFactory;
  * YARN's interface, keeps YARN's books, and leaves every decision to the engine behind
  * {@link Engine}.
  *
- * <p>Nothing that is thrown leaves {@link #handle}: the ResourceManager would exit.
+ * <p>No exception leaves what the dispatcher calls: the ResourceManager would exit.
  *
  * <p>Locks, in the order in which they may be taken:
  *
@@ -101,7 +101,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   FactFeed facts;
   ConfigControl config;
   private ResourceCodec resources;
-  private volatile long failures;
+  private final Failures failures = new Failures();
+  private Quarantine quarantine;
   private volatile boolean started;
   // Whether the root's available resources are to be worked out; guarded by the write lock.
   private boolean availableStale;
@@ -165,13 +166,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     queues = new QueueControl(engine, reports.table());
     JobNames jobNames = new JobNames(rmContext);
     books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames);
-    containerEvents = new ContainerEvents(this, engine, dirty);
+    quarantine = new Quarantine(engine, books, failures);
+    containerEvents = new ContainerEvents(this, books, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
     evictions = new Evictions(containerEvents::preempt);
-    applier = new DecisionApplier(this, books, commit, evictions);
-    explanations = new Explanations(engine, books, rmContext);
-    audit = new EngineAudit(engine, books, dirty, resources,
-        ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS));
+    applier = new DecisionApplier(this, books, commit, evictions, quarantine, failures);
+    explanations = new Explanations(engine, books, quarantine, rmContext);
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
     setWebHandler(new ApiHandler(economy, jobNames));
@@ -181,6 +181,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     facts = new FactFeed(this, rmContext, reports.table(), configuration);
     applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
         dirty, new HintReader(configuration), new Submissions(economy), facts);
+    long auditMs = ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS);
+    audit = new EngineAudit(engine, books, dirty, resources, new YarnAudit(this, rmContext, books,
+        nodeEvents, applicationEvents, failures, auditMs), quarantine, failures, auditMs);
     LOG.info("Heddle {} with {}", FrameLayout.BUILD_VERSION, file.source());
   }
 
@@ -188,6 +191,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   protected void serviceStart() throws Exception {
     started = true;
     super.serviceStart();
+    failures.register();
     facts.start();
     config.start();
     economy.start();
@@ -195,6 +199,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   @Override
   protected void serviceStop() throws Exception {
+    failures.unregister();
     if (config != null) {
       config.stop();
     }
@@ -233,6 +238,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       ConfigFile file = ConfigFile.read(configuration);
       config.reload(file, configuration);
       economy.warnOfChanges(file);
+      letBack();
       LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
       error = e.getMessage();
@@ -246,6 +252,16 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     super.reinitialize(MonitorConf.without(configuration), context);
   }
 
+  private void letBack() {
+    writeLock.lock();
+    try {
+      quarantine.lift();
+      audit.forget();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
   // ---- Events.
 
   @Override
@@ -255,16 +271,22 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       try {
         dispatch(event);
         engine.flushIfLong();
-        refreshAvailable();
+        if (availableStale) {
+          updateAvailable();
+        }
       } finally {
         writeLock.unlock();
       }
     } catch (Throwable e) {
-      failures++;
-      LOG.error("Error in event {}; the engine's books are compared at the next tick",
-          event.getType(), e);
-      audit.soon();
+      caught("event " + event.getType(), e);
     }
+  }
+
+  /** Something failed that must not cost more than itself. */
+  void caught(String what, Throwable e) {
+    failures.count(Failures.Kind.EXCEPTION);
+    LOG.error("Error in {}; all books are compared at the next tick", what, e);
+    audit.soon();
   }
 
   // By name: the enum of 3.3.6, which this is compiled against, lacks some of the later ones.
@@ -330,13 +352,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     updateAvailable();
   }
 
-  /** Once for all that an event did, not for each container. */
-  private void refreshAvailable() {
-    if (availableStale) {
-      updateAvailable();
-    }
-  }
-
   private void updateAvailable() {
     availableStale = false;
     QueueMetrics root = getRootQueueMetrics();
@@ -358,26 +373,23 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   // ---- Containers.
 
+  /** Never throws: the completions that a node reports with this one must not be lost. */
+  @Override
+  public void completedContainer(
+      RMContainer container, ContainerStatus status, RMContainerEventType event) {
+    try {
+      super.completedContainer(container, status, event);
+    } catch (RuntimeException e) {
+      caught("the completion of " + status.getContainerId(), e);
+    }
+  }
+
   @Override
   protected void completedContainerInternal(
       RMContainer container, ContainerStatus status, RMContainerEventType event) {
     writeLock.lock();
     try {
-      ContainerId id = container.getContainerId();
-      explanations.containerEnded(container);
-      HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
-      if (attempt == null) {
-        if (LOG.isInfoEnabled()) {
-          LOG.info("{} of an ended application completed with {}", id, event);
-        }
-        return;
-      }
-      HeddleNode node = books.node(container.getContainer().getNodeId());
-      String partition = node != null ? node.getPartition() : container.getNodeLabelExpression();
-      attempt.containerCompleted(container, status, event, partition == null ? "" : partition);
-      if (node != null) {
-        node.releaseContainer(id, false);
-      }
+      containerEvents.completed(container, status, event);
       availableStale = true;
     } finally {
       writeLock.unlock();
@@ -386,8 +398,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   @Override
   protected void containerLaunchedOnNode(ContainerId id, SchedulerNode node) {
-    super.containerLaunchedOnNode(id, node);
-    books.containerLaunched(getCurrentAttemptForContainer(id), id);
+    try {
+      super.containerLaunchedOnNode(id, node);
+      books.containerLaunched(getCurrentAttemptForContainer(id), id);
+    } catch (RuntimeException e) {
+      caught("the launch of " + id, e);
+    }
   }
 
   // ---- A node's heartbeat.
@@ -397,7 +413,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     super.nodeUpdate(rmNode);
     setLastNodeUpdateTime(Time.now());
     HeddleNode node = books.node(rmNode.getNodeID());
-    if (node == null) {
+    if (node == null || node.faults().aside() != null) {
       return;
     }
     boolean schedulable = NodeEvents.schedulable(rmNode);
@@ -470,8 +486,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
       explanations.show();
     } catch (Throwable e) {
-      failures++;
-      LOG.error("Error in the tick", e);
+      caught("the tick", e);
     }
   }
 
@@ -486,19 +501,35 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       LOG.error("Heartbeat of {}, which is not a current attempt", attemptId);
       return EMPTY_ALLOCATION;
     }
-    if (updates != null && hasAny(updates)) {
+    try {
+      return allocate(attempt, ask, release, blacklistAdditions, blacklistRemovals, updates);
+    } catch (RuntimeException e) {
+      // Also called by the ResourceManager's dispatcher, which would end the process.
+      caught("a heartbeat of " + attemptId, e);
+      if (ask != null && !ask.isEmpty() && attempt.isWaitingForAMContainer()) {
+        applicationEvents.failAttempt(attemptId, e);
+      }
+      return EMPTY_ALLOCATION;
+    }
+  }
+
+  private Allocation allocate(HeddleAppAttempt attempt, List<ResourceRequest> ask,
+      List<ContainerId> release, List<String> blacklistAdditions,
+      List<String> blacklistRemovals, ContainerUpdates updates) {
+    if (updates != null && HeddleAppAttempt.hasAny(updates)) {
       updatesSeen = true;
       handleContainerUpdates(attempt, updates);
       attempt.noticeUpdateAsks();
     }
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
-      normalize(rows);
+      Resource most = getMaximumResourceCapability();
+      AskTable.normalize(rows, size -> getNormalizedResource(size, most));
       attempt.recordContainerRequestTime(getClock().getTime());
     }
     if (release != null && !release.isEmpty()) {
       // Before the attempt's lock: completions take the scheduler's.
-      releaseContainers(release, attempt);
+      releaseContainers(attempt.own(release), attempt);
     }
     attempt.getWriteLock().lock();
     try {
@@ -516,32 +547,16 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  /** As the base class does it, but once for rows of the same size: those of one ask are. */
-  private void normalize(List<ResourceRequest> rows) {
-    Resource most = getMaximumResourceCapability();
-    Resource asked = null;
-    Resource normal = null;
-    for (int i = 0; i < rows.size(); i++) {
-      ResourceRequest row = rows.get(i);
-      Resource size = row.getCapability();
-      if (asked == null || !asked.equals(size)) {
-        asked = size;
-        normal = getNormalizedResource(size, most);
-      }
-      row.setCapability(normal);
-    }
-  }
-
-  private static boolean hasAny(ContainerUpdates updates) {
-    return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
-        || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
-  }
-
   // ---- For tests and operators.
 
   /** Returns how many events could not be handled because of an unexpected error. */
   public long getFailures() {
-    return failures + (applier == null ? 0 : applier.failures());
+    return failures.get(Failures.Kind.EXCEPTION);
+  }
+
+  /** Returns what went wrong and was survived. */
+  Failures failures() {
+    return failures;
   }
 
   /** Returns how many grants became containers. */

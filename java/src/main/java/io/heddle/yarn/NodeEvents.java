@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsMana
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ClusterNodeTracker;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
@@ -62,6 +65,42 @@ final class NodeEvents {
       removed(rmNode);
     }
     HeddleNode node = new HeddleNode(rmNode, usePortForNodeName, rmNode.getNodeLabels());
+    try {
+      add(rmNode, node);
+    } catch (RuntimeException e) {
+      // Half a node would be taken for a whole one: nothing of it stays.
+      if (books.node(rmNode.getNodeID()) == node) {
+        books.nodeRemoved(node);
+      }
+      tracker.removeNode(rmNode.getNodeID());
+      resync(rmNode.getNodeID());
+      throw e;
+    }
+    recoverContainers(rmNode, containers);
+  }
+
+  /** Each by itself: one that cannot be recovered must not cost the others. */
+  private void recoverContainers(RMNode rmNode, List<NMContainerStatus> containers) {
+    if (containers == null) {
+      return;
+    }
+    for (NMContainerStatus container : containers) {
+      try {
+        scheduler.recoverContainersOnNode(Collections.singletonList(container), rmNode);
+      } catch (RuntimeException e) {
+        scheduler.caught("the recovery of " + container.getContainerId(), e);
+      }
+    }
+  }
+
+  /** Lets a node register again, with all that runs on it. */
+  @SuppressWarnings("unchecked")
+  void resync(NodeId id) {
+    rmContext.getDispatcher().getEventHandler().handle(
+        new RMNodeEvent(id, RMNodeEventType.REBOOTING));
+  }
+
+  private void add(RMNode rmNode, HeddleNode node) {
     tracker.addNode(node);
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
     if (labels != null) {
@@ -77,7 +116,6 @@ final class NodeEvents {
       LOG.info("Added node {} {}; the cluster has {}", rmNode.getNodeID(),
           node.getTotalResource(), tracker.getClusterCapacity());
     }
-    scheduler.recoverContainersOnNode(containers, rmNode);
   }
 
   /** A node left; what ran there is lost. */
@@ -90,6 +128,9 @@ final class NodeEvents {
     HeddleNode node = books.node(id);
     if (node == null) {
       LOG.info("Node {} left but is not known", id);
+      if (tracker.exists(id)) {
+        tracker.removeNode(id);
+      }
       return;
     }
     for (RMContainer container : node.getCopiedListOfRunningContainers()) {

@@ -145,6 +145,14 @@ final class SetupJson {
         .put("until_ms", bounds.untilMs()).toString();
   }
 
+  /** Asks for the books of the jobs and nodes of these numbers, the ends excluded. */
+  static String audit(int firstJob, int endJob, int firstNode, int endNode) {
+    ObjectNode request = JSON.createObjectNode().put("op", "audit");
+    request.putArray("jobs").add(firstJob).add(endJob);
+    request.putArray("nodes").add(firstNode).add(endNode);
+    return request.toString();
+  }
+
   /** Reads a reply. */
   static JsonNode read(String reply) {
     try {

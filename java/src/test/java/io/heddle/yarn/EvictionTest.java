@@ -117,6 +117,29 @@ public class EvictionTest {
     }
   }
 
+  @Test
+  public void aWarningDoesNotOutliveTheEngineThatGaveIt() throws Exception {
+    String patient = PREEMPTING.replace("\"grace_ms\": 0",
+        "\"grace_ms\": 1}, \"testing\": {\"faults\": true");
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(patient)).expectFaults()) {
+      MockNM node = cluster.node("a1", 2 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);
+      ask(am, any(20, GB, 1));
+      cluster.heartbeat();
+      List<Container> containers = fetch(am);
+      cluster.running(node, containers);
+      ContainerId id = containers.get(0).getId();
+      cluster.scheduler.engine.decisions().evict(cluster.attempt(am).job().id(),
+          ContainerKeys.of(id), FrameLayout.EVICT_FAIR_SHARE, 1);
+      assertEquals(1, cluster.attempt(am).preemptionMarks().size());
+      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      assertEquals("no warning", 0, cluster.attempt(am).preemptionMarks().size());
+      Thread.sleep(2);
+      cluster.tick();
+      assertNotNull("it runs on", cluster.scheduler.getRMContainer(id));
+    }
+  }
+
   /** What it was granted but not handed yet is no container that it could give back. */
   @Test
   public void theAmIsWarnedOnlyOfContainersThatItWasHanded() throws Exception {

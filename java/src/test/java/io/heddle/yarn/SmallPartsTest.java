@@ -93,15 +93,15 @@ public class SmallPartsTest {
   @Test
   public void containerIdsSurviveTheirKeys() {
     ApplicationId app = ApplicationId.newInstance(1234567890123L, 42);
-    long[] numbers = {1, 5L << 40 | 1, 65535L << 40 | (1L << 40) - 1};
+    long[] numbers = {1, 5L << 40 | 1, 65535L << 40 | (1L << 32) - 1};
     for (long number : numbers) {
-      for (int attempt : new int[] {1, 2, 255}) {
+      for (int attempt : new int[] {1, 2, 255, 256, 65535}) {
         ContainerId id = ContainerId.newContainerId(
             ApplicationAttemptId.newInstance(app, attempt), number);
         assertEquals(id, ContainerKeys.toId(app, ContainerKeys.of(id)));
       }
     }
-    assertEquals(0x0005_02_0000000007L, ContainerKeys.of(5L << 40 | 7, 2));
+    assertEquals(0x0005_0002_00000007L, ContainerKeys.of(5L << 40 | 7, 2));
   }
 
   @Test

@@ -1,0 +1,75 @@
+package io.heddle.yarn;
+
+import java.util.concurrent.atomic.AtomicLongArray;
+import org.apache.hadoop.metrics2.MetricsCollector;
+import org.apache.hadoop.metrics2.MetricsException;
+import org.apache.hadoop.metrics2.MetricsInfo;
+import org.apache.hadoop.metrics2.MetricsRecordBuilder;
+import org.apache.hadoop.metrics2.MetricsSource;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.metrics2.lib.Interns;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Counts what went wrong and was survived, for Hadoop's metrics: the record {@value #NAME} in the
+ * context {@code yarn}. Any thread may count.
+ */
+final class Failures implements MetricsSource {
+  /** Name of the record. */
+  static final String NAME = "HeddleFailures";
+
+  private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
+
+  /** What is counted. */
+  enum Kind {
+    EXCEPTION("ExceptionsCaught", "Errors caught in events, heartbeats and ticks"),
+    REBUILD("EngineRebuilds", "Engines that replaced a lost one"),
+    DIFFERENCE("Differences", "Differences between the scheduler's books, seen twice in a row"),
+    JOB_PUT_ASIDE("JobsPutAside", "Applications that were put aside for repeated faults"),
+    NODE_PUT_ASIDE("NodesPutAside", "Nodes that were put aside for repeated faults");
+
+    private final MetricsInfo info;
+
+    Kind(String name, String description) {
+      info = Interns.info(name, description);
+    }
+  }
+
+  private final AtomicLongArray counts = new AtomicLongArray(Kind.values().length);
+  private boolean registered;
+
+  void count(Kind kind) {
+    counts.incrementAndGet(kind.ordinal());
+  }
+
+  long get(Kind kind) {
+    return counts.get(kind.ordinal());
+  }
+
+  /** Shows the counts among Hadoop's metrics. */
+  void register() {
+    try {
+      DefaultMetricsSystem.instance().register(NAME, "Failures that Heddle survived", this);
+      registered = true;
+    } catch (MetricsException e) {
+      LOG.warn("The metrics {} cannot be shown: {}", NAME, e.toString());
+    }
+  }
+
+  /** Undoes {@link #register}. */
+  void unregister() {
+    if (registered) {
+      DefaultMetricsSystem.instance().unregisterSource(NAME);
+      registered = false;
+    }
+  }
+
+  @Override
+  public void getMetrics(MetricsCollector collector, boolean all) {
+    MetricsRecordBuilder record = collector.addRecord(NAME).setContext("yarn");
+    for (Kind kind : Kind.values()) {
+      record.addCounter(kind.info, get(kind));
+    }
+  }
+}

@@ -1,0 +1,230 @@
+package io.heddle.yarn;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.hadoop.util.Time;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Puts aside what loses the engine again and again, so that the rest goes on. The first time that
+ * a loss is laid to a job or node, the engine is rebuilt; the second time within an hour, the
+ * engine is told nothing of that job or node any more. What it runs goes on in YARN's books.
+ *
+ * <p>The bridge says whom the engine was working on when it panicked. If it was none in particular,
+ * twice, the next rebuild looks for the culprit: it tells the jobs in groups, each followed by a
+ * tick, and the rebuild after that tells the jobs of the group that failed one by one.
+ *
+ * <p>A job stays aside until its application ends, a node until it leaves or registers again; a
+ * refresh of the queues lets all of them back. Guarded by the scheduler's write lock.
+ */
+final class Quarantine {
+  private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
+  /** How the bridge begins, if it knows whom the error is about. */
+  private static final Pattern ABOUT = Pattern.compile(
+      "[\\w.]*HeddleException: (?:the engine panicked: at |bad frame: offset \\d+, record \\w+ of )"
+      + "(job|node)#(\\d+)");
+  private static final Pattern PANIC =
+      Pattern.compile("[\\w.]*HeddleException: the engine panicked: ");
+  /** Panics of no one in particular before the culprit is looked for. */
+  private static final int UNKNOWN_MAX = 2;
+
+  private final Engine engine;
+  private final EngineBooks books;
+  private final Failures failures;
+  private final List<HeddleJob> jobs = new ArrayList<>();
+  // Panics that were laid to no one, and since when the culprit need not be looked for again.
+  private final FaultRecord searched = new FaultRecord();
+  private int unknown;
+  private boolean probing;
+  private final List<HeddleJob> group = new ArrayList<>();
+  private final Set<HeddleJob> narrow = new HashSet<>();
+  private int groupSize;
+
+  Quarantine(Engine engine, EngineBooks books, Failures failures) {
+    this.engine = engine;
+    this.books = books;
+    this.failures = failures;
+  }
+
+  /** The engine was lost and the next one is not made yet. */
+  void engineLost(String cause) {
+    if (probing) {
+      // What was told last is at fault: see told().
+      return;
+    }
+    long now = Time.monotonicNow();
+    Matcher about = ABOUT.matcher(cause);
+    if (about.lookingAt()) {
+      int id = Integer.parseInt(about.group(2));
+      if (about.group(1).equals("job")) {
+        blame(books.job(id), cause, now);
+      } else {
+        blame(books.node(id), cause, now);
+      }
+    } else if (PANIC.matcher(cause).lookingAt()) {
+      unknown++;
+    }
+  }
+
+  private void blame(HeddleJob job, String cause, long now) {
+    if (job == null) {
+      return;
+    }
+    if (job.faults().suspected(now)) {
+      putAside(job, cause);
+    } else {
+      job.faults().suspect(now);
+    }
+  }
+
+  private void blame(HeddleNode node, String cause, long now) {
+    if (node == null) {
+      return;
+    }
+    if (node.faults().suspected(now)) {
+      putAside(node, cause);
+    } else {
+      node.faults().suspect(now);
+    }
+  }
+
+  /** From now on the engine hears nothing of a job. */
+  void putAside(HeddleJob job, String cause) {
+    if (job.faults().aside() != null) {
+      return;
+    }
+    failures.count(Failures.Kind.JOB_PUT_ASIDE);
+    LOG.error("{} of user {} in queue {} is put aside: the scheduler failed again because of it."
+        + " It gets no more containers; those that it has go on. Everything else is scheduled."
+        + " Kill it, or run `yarn rmadmin -refreshQueues` to try it again. Cause: {}",
+        job.applicationId(), job.user(), job.queue(), cause);
+    books.withdraw(job);
+    job.faults().putAside("The application is put aside: the scheduler failed again because of"
+        + " it. It gets no more containers until an administrator runs"
+        + " `yarn rmadmin -refreshQueues`; see the ResourceManager's log");
+    jobs.add(job);
+    engine.wake();
+  }
+
+  /** From now on the engine hears nothing of a node. */
+  void putAside(HeddleNode node, String cause) {
+    if (node.faults().aside() != null) {
+      return;
+    }
+    failures.count(Failures.Kind.NODE_PUT_ASIDE);
+    LOG.error("Node {} is put aside: the scheduler failed again because of it. It gets no more"
+        + " containers; those that run there go on. Restart its NodeManager, or run"
+        + " `yarn rmadmin -refreshQueues`, to try it again. Cause: {}", node.getNodeID(), cause);
+    books.withdraw(node);
+    node.faults().putAside(cause);
+    engine.wake();
+  }
+
+  /** Returns the jobs that are put aside and have not ended. */
+  List<HeddleJob> jobs() {
+    jobs.removeIf(job -> books.job(job.id()) != job || job.faults().aside() == null);
+    return jobs;
+  }
+
+  /** Lets all back; nothing is held against any. */
+  void lift() {
+    unknown = 0;
+    searched.clear();
+    narrow.clear();
+    for (int id = 0; id < books.nodesEnd(); id++) {
+      HeddleNode node = books.node(id);
+      if (node != null) {
+        boolean aside = node.faults().aside() != null;
+        node.faults().clear();
+        if (aside) {
+          LOG.info("Node {} is no longer put aside", node.getNodeID());
+          books.readmit(node);
+        }
+      }
+    }
+    for (int id = 0; id < books.jobsEnd(); id++) {
+      HeddleJob job = books.job(id);
+      if (job != null) {
+        boolean aside = job.faults().aside() != null;
+        job.faults().clear();
+        if (aside) {
+          LOG.info("{} is no longer put aside", job.applicationId());
+          books.readmit(job);
+        }
+      }
+    }
+  }
+
+  // ---- The search for the culprit, while a new engine is told everything.
+
+  /** A new engine is about to be told of so many jobs. */
+  void beginReplay(int count) {
+    long now = Time.monotonicNow();
+    group.clear();
+    probing = !narrow.isEmpty() || unknown >= UNKNOWN_MAX && !searched.suspected(now);
+    groupSize = (int) Math.ceil(Math.sqrt(count));
+    if (probing && narrow.isEmpty()) {
+      // Once: what a tick with all jobs does not show, the next one would not show either.
+      searched.suspect(now);
+      unknown = 0;
+      LOG.warn("The engine panicked {} times without a job or node that it could be laid to. The"
+          + " rebuild looks for one", UNKNOWN_MAX);
+    }
+  }
+
+  /** Whether decisions are for nothing: the engine does not know all yet. */
+  boolean probing() {
+    return probing;
+  }
+
+  /** A new engine was told of a job and all that it has. */
+  void told(HeddleJob job) {
+    if (!probing || !engine.up()) {
+      return;
+    }
+    boolean one = narrow.contains(job);
+    if (one) {
+      group.clear();
+    }
+    group.add(job);
+    if (one || narrow.isEmpty() && group.size() >= groupSize) {
+      probe();
+    }
+  }
+
+  /** A new engine was told everything. */
+  void endReplay() {
+    if (probing && engine.up() && narrow.isEmpty() && !group.isEmpty()) {
+      probe();
+    }
+    if (engine.up()) {
+      narrow.clear();
+    }
+    probing = false;
+  }
+
+  private void probe() {
+    for (HeddleJob job : group) {
+      if (job.attempt() != null) {
+        job.attempt().writeChanges(engine.out());
+      }
+    }
+    engine.out().tick();
+    engine.step();
+    if (!engine.up()) {
+      if (group.size() == 1) {
+        putAside(group.get(0), "the engine panics at the tick with this application");
+        narrow.clear();
+      } else {
+        narrow.clear();
+        narrow.addAll(group);
+      }
+    }
+    group.clear();
+  }
+}

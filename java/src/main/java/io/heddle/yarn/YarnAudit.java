@@ -1,0 +1,113 @@
+package io.heddle.yarn;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Compares the scheduler's own books with the ResourceManager's: an event whose handling failed may
+ * have left a node half added, or an application that has ended. What differs for
+ * {@value #PATIENCE} intervals of the audit is mended; until then its event may be on its way.
+ * Called with the scheduler's write lock held.
+ */
+final class YarnAudit {
+  private static final int PATIENCE = 6;
+
+  private static final Logger LOG = LoggerFactory.getLogger(YarnAudit.class);
+
+  private final HeddleScheduler scheduler;
+  private final RMContext rmContext;
+  private final EngineBooks books;
+  private final NodeEvents nodeEvents;
+  private final ApplicationEvents applicationEvents;
+  private final Failures failures;
+  private final long patienceMs;
+  // What differed in the last pass, and in this one, and since when.
+  private Map<Object, Long> before = new HashMap<>();
+  private Map<Object, Long> differing = new HashMap<>();
+
+  YarnAudit(HeddleScheduler scheduler, RMContext rmContext, EngineBooks books,
+      NodeEvents nodeEvents, ApplicationEvents applicationEvents, Failures failures,
+      long intervalMs) {
+    this.scheduler = scheduler;
+    this.rmContext = rmContext;
+    this.books = books;
+    this.nodeEvents = nodeEvents;
+    this.applicationEvents = applicationEvents;
+    this.failures = failures;
+    this.patienceMs = PATIENCE * intervalMs;
+  }
+
+  /** A pass over all jobs and nodes begins. */
+  void begin() {
+    before = differing;
+    differing = new HashMap<>();
+    for (RMNode node : rmContext.getRMNodes().values()) {
+      if (NodeEvents.schedulable(node) && books.node(node.getNodeID()) == null
+          && again(node.getNodeID(), "Node {} runs and is not scheduled; it registers again")) {
+        nodeEvents.resync(node.getNodeID());
+      }
+    }
+  }
+
+  /** Compares one job. */
+  void compare(HeddleJob job) {
+    RMApp app = rmContext.getRMApps().get(job.applicationId());
+    if (app == null || app.getState() == RMAppState.FINISHED
+        || app.getState() == RMAppState.FAILED || app.getState() == RMAppState.KILLED) {
+      if (again(job.applicationId(), "{} ended and is still scheduled; it is removed")) {
+        RMAppState state = app == null ? RMAppState.FINISHED : app.getState();
+        applicationEvents.removed(new AppRemovedSchedulerEvent(job.applicationId(), state));
+      }
+      return;
+    }
+    HeddleAppAttempt attempt = job.attempt();
+    if (attempt == null || attempt.isStopped()) {
+      return;
+    }
+    for (RMContainer container : attempt.getLiveContainers()) {
+      NodeId node = container.getContainer().getNodeId();
+      ContainerId id = container.getContainerId();
+      if (books.node(node) == null
+          && again(id, "{} is on no node that is known; it is taken for lost")) {
+        scheduler.completedContainer(container, SchedulerUtils.createAbnormalContainerStatus(
+            id, SchedulerUtils.LOST_CONTAINER), RMContainerEventType.KILL);
+      }
+    }
+  }
+
+  /** Compares one node. */
+  void compare(HeddleNode node) {
+    if (!rmContext.getRMNodes().containsKey(node.getNodeID())) {
+      if (again(node.getNodeID(), "Node {} left and is still scheduled; it is removed")) {
+        nodeEvents.removed(node.getRMNode());
+      }
+    }
+  }
+
+  /** Whether something has differed for long enough; says so then. */
+  private boolean again(Object what, String line) {
+    long now = Time.monotonicNow();
+    Long since = before.getOrDefault(what, now);
+    differing.put(what, since);
+    if (!before.containsKey(what) || now - since < patienceMs) {
+      return false;
+    }
+    differing.remove(what);
+    failures.count(Failures.Kind.DIFFERENCE);
+    LOG.error(line, what);
+    return true;
+  }
+}

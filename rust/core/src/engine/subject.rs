@@ -1,0 +1,98 @@
+//! Whom the engine works on, so that a panic can be laid to one job or node: the host keeps what
+//! makes an engine panic twice away from the next one. Decides nothing.
+//!
+//! Also the faults that tests plant: asks of certain priorities, where `testing.faults` is on.
+
+use super::Engine;
+use crate::event::Event;
+use crate::types::{JobId, NodeId};
+use std::fmt;
+
+/// An ask of this priority panics when the engine hears of it.
+pub const PLANTED_ASK: i32 = 66_601;
+/// An ask of this priority panics when it is granted.
+pub const PLANTED_GRANT: i32 = 66_602;
+/// An ask of this priority panics at the tick, which works on no job in particular.
+pub const PLANTED_TICK: i32 = 66_603;
+/// An ask of this priority is reported to the audit with one container too many.
+pub const PLANTED_COUNT: i32 = 66_604;
+
+/// A job or node, printed as explanations print them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A job.
+    Job(JobId),
+    /// A node.
+    Node(NodeId),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Job(job) => write!(f, "job#{}", job.0),
+            Subject::Node(node) => write!(f, "node#{}", node.0),
+        }
+    }
+}
+
+/// Whom an event is about. A heartbeat is about the asks that it serves, not about its node: a
+/// job's fault must not cost the nodes one after the other.
+pub(super) fn of(event: &Event) -> Option<Subject> {
+    let job = match event {
+        Event::NodeAdded(facts) | Event::NodeChanged(facts) => {
+            return Some(Subject::Node(facts.node));
+        }
+        Event::NodeRemoved(node)
+        | Event::NodeShuffle { node, .. }
+        | Event::NodeLoad { node, .. } => return Some(Subject::Node(*node)),
+        Event::Heartbeat { .. } | Event::RackTraffic { .. } | Event::Tick | Event::Fault(_) => {
+            return None;
+        }
+        Event::JobAdded(facts) => facts.job,
+        Event::Ask(facts) => facts.job,
+        Event::ContainerAdded(facts) => facts.job,
+        Event::JobRemoved(job) | Event::JobReset(job) => *job,
+        Event::JobHints { job, .. }
+        | Event::InputBlocks { job, .. }
+        | Event::Task { job, .. }
+        | Event::ContainerLaunched { job, .. }
+        | Event::JobCounters { job, .. }
+        | Event::JobMoved { job, .. }
+        | Event::JobPriority { job, .. }
+        | Event::Blacklist { job, .. }
+        | Event::AskRow { job, .. }
+        | Event::ContainerCompleted { job, .. }
+        | Event::ContainerResized { job, .. }
+        | Event::Ack { job, .. }
+        | Event::Nack { job, .. } => *job,
+    };
+    Some(Subject::Job(job))
+}
+
+impl Engine {
+    /// Whom the engine worked on last, if it was one: after a panic, whom it may be laid to.
+    pub fn subject(&self) -> Option<Subject> {
+        self.subject.get()
+    }
+
+    /// Panics for a planted fault.
+    pub(super) fn plant(&self, priority: i32, planted: i32) {
+        if self.setup.config.faults && priority == planted {
+            panic!("an ask of priority {planted} was planted by a test");
+        }
+    }
+
+    /// As [`Engine::plant`], for the asks of all jobs.
+    pub(super) fn plant_tick(&self) {
+        if self.setup.config.faults {
+            for ask in self.cluster.jobs().flat_map(|job| job.pending()) {
+                self.plant(ask.facts.priority, PLANTED_TICK);
+            }
+        }
+    }
+
+    /// The count of a pending ask, for the audit.
+    pub(super) fn audited_count(&self, priority: i32, count: u32) -> u32 {
+        count + u32::from(self.setup.config.faults && priority == PLANTED_COUNT)
+    }
+}

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
@@ -367,5 +368,17 @@ final class AskTable {
       return;
     }
     out.askRow(job, entry.id, place, count, relaxLocality);
+  }
+
+  /** Lowers the rows of an ask to what its ANY row has. */
+  static void clampRows(List<ResourceRequest> requests, ResourceRequest any, int most) {
+    for (int i = 0; i < requests.size(); i++) {
+      ResourceRequest row = requests.get(i);
+      if (row.getNumContainers() > most
+          && row.getAllocationRequestId() == any.getAllocationRequestId()
+          && row.getPriority().equals(any.getPriority())) {
+        row.setNumContainers(most);
+      }
+    }
   }
 }

@@ -32,6 +32,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
+import org.apache.hadoop.yarn.util.resource.Resources;
 
 /**
  * One attempt of an application: YARN's books of its containers and asks (the class above), and
@@ -259,7 +260,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
         if (unseen > 0) {
           int corrected = Math.max(0, row.getNumContainers() - unseen);
           row.setNumContainers(corrected);
-          clampRows(requests, row, corrected);
+          AskTable.clampRows(requests, row, corrected);
         }
       }
     }
@@ -276,17 +277,6 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       }
     }
     return unseen;
-  }
-
-  private static void clampRows(List<ResourceRequest> requests, ResourceRequest any, int most) {
-    for (int i = 0; i < requests.size(); i++) {
-      ResourceRequest row = requests.get(i);
-      if (row.getNumContainers() > most
-          && row.getAllocationRequestId() == any.getAllocationRequestId()
-          && row.getPriority().equals(any.getPriority())) {
-        row.setNumContainers(most);
-      }
-    }
   }
 
   @Override
@@ -356,9 +346,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       if (!isTemporary(container, event)) {
         container.handle(new RMContainerFinishedEvent(id, status, event));
       }
-      if (!toPreempt.isEmpty()) {
-        toPreempt.remove(id);
-      }
+      toPreempt.remove(id);
       Resource amount = container.getContainer().getResource();
       RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",
           getApplicationId(), id, amount, queue.getQueueName(),
@@ -492,6 +480,12 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     writeLock.lock();
     try {
       noteUpdates(newlyDecreasedContainers);
+      for (RMContainer temporary : newlyDecreasedContainers.values()) {
+        // Its end is counted as a container's, and its beginning was not.
+        HeddleNode node = books.node(temporary.getContainer().getNodeId());
+        queue.getMetrics().allocateResources(node == null ? "" : node.getPartition(), getUser(), 1,
+            Resources.none(), false);
+      }
       return super.pullNewlyDecreasedContainers();
     } finally {
       writeLock.unlock();
@@ -581,6 +575,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     writeLock.lock();
     try {
       super.stop(finalState);
+      // Its user counts as active only while an ask of it waits; the base class forgets these.
+      queue.getAbstractUsersManager().deactivateApplication(getUser(), getApplicationId());
       asks.clear();
       updated.clear();
     } finally {

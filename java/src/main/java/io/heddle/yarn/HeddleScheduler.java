@@ -487,6 +487,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
     if (updates != null && hasAny(updates)) {
       updatesSeen = true;
+      if (attempt.getOpportunisticContainerContext() == null) {
+        // The base class takes the ids of demoted containers from it, and fails without.
+        updates.getDemotionRequests().clear();
+      }
       handleContainerUpdates(attempt, updates);
       attempt.noticeUpdateAsks();
     }
@@ -515,7 +519,11 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  /** As the base class does it, but once for rows of the same size: those of one ask are. */
+  /**
+   * As the base class does it, but once for rows of the same size: those of one ask are. Bounded
+   * first: the next multiple of the smallest container beyond 2^63 would be below 0. YARN passes
+   * counts below 0 on, and would take them off what a queue has pending.
+   */
   private void normalize(List<ResourceRequest> rows) {
     Resource most = getMaximumResourceCapability();
     Resource asked = null;
@@ -525,9 +533,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       Resource size = row.getCapability();
       if (asked == null || !asked.equals(size)) {
         asked = size;
-        normal = getNormalizedResource(size, most);
+        normal = getNormalizedResource(Resources.componentwiseMin(size, most), most);
       }
       row.setCapability(normal);
+      if (row.getNumContainers() < 0) {
+        row.setNumContainers(0);
+      }
     }
   }
 

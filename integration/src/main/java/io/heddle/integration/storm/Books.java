@@ -88,8 +88,18 @@ final class Books {
       if (node == null) {
         continue;
       }
-      Resource used = byNode.getOrDefault(known.id, Resource.newInstance(0, 0));
+      Resource live = byNode.getOrDefault(known.id, Resource.newInstance(0, 0));
+      Resource used = Resource.newInstance(0, 0);
+      for (RMContainer container : node.getCopiedListOfRunningContainers()) {
+        if (container.getExecutionType() == ExecutionType.GUARANTEED) {
+          Resources.addTo(used, container.getContainer().getResource());
+        }
+      }
       equal("allocated on " + known, used, node.getAllocatedResource());
+      // A released container keeps its room until its node says that it has ended.
+      if (!Resources.fitsIn(live, used)) {
+        differ(known + " holds " + used + ", and " + live + " live there");
+      }
       equal("free and allocated on " + known, node.getTotalResource(),
           Resources.add(node.getUnallocatedResource(), node.getAllocatedResource()));
     }
@@ -130,7 +140,7 @@ final class Books {
     }
     for (StormNode known : cluster.nodes) {
       SchedulerNode node = cluster.scheduler.getSchedulerNode(known.id);
-      if (node != null && (node.getNumContainers() != 0
+      if (node != null && known.isMember() && (node.getNumContainers() != 0
           || !Resources.none().equals(node.getAllocatedResource()))) {
         differ("all applications ended, and " + known + " holds " + node.getAllocatedResource()
             + " in " + node.getNumContainers() + " containers");

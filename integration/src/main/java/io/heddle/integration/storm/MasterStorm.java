@@ -97,6 +97,10 @@ final class MasterStorm extends StormThread {
       case ASK_WILDLY:
         allocate(operation, master, wildly(), free(), null, null, none);
         break;
+      case ASK_WITHOUT_END:
+        allocate(operation, master, rows(row(4, ResourceRequest.ANY, 1,
+            one(EXTREME + 1, Integer.MAX_VALUE))), free(), null, null, none);
+        break;
       case ASK_FOR_HOSTS:
         allocate(operation, master, onHost(anyNode().host, anyNode().rack), free(), null, null,
             none);
@@ -207,7 +211,8 @@ final class MasterStorm extends StormThread {
       List<ContainerId> release, List<String> blacklist, List<String> pardon,
       ContainerUpdates updates) {
     if (operation != Operation.FETCH) {
-      history.note(operation, master.app.attempt() + " " + asks + " " + release + " " + blacklist);
+      history.note(operation, master.app.attempt() + " " + brief(asks) + " " + release + " "
+          + blacklist);
     }
     Allocation allocation = lives.allocate(
         operation, master.app.attempt(), asks, release, blacklist, pardon, updates);
@@ -217,6 +222,16 @@ final class MasterStorm extends StormThread {
         lives.launch(container);
       }
     }
+  }
+
+  private static String brief(List<ResourceRequest> asks) {
+    StringBuilder brief = new StringBuilder();
+    for (ResourceRequest row : asks) {
+      brief.append(row.getNumContainers()).append(" x ").append(row.getCapability()).append(" at ")
+          .append(row.getResourceName()).append(" priority ").append(row.getPriority())
+          .append(row.getRelaxLocality() ? "; " : " strictly; ");
+    }
+    return brief.toString();
   }
 
   private void old(Operation operation, Master master) {
@@ -246,7 +261,7 @@ final class MasterStorm extends StormThread {
           one(1, 2, 3, 20, 1000, -1, Integer.MAX_VALUE), ResourceRequest.ANY,
           one(0L, 1L, 256L, 1024L, 8192L, (long) StormNode.MEMORY_MB + 1, 1L << 30,
               (long) Integer.MAX_VALUE, Long.MAX_VALUE),
-          one(0, 0, 1, 7, 1_000_000, EXTREME, EXTREME + 1, Integer.MAX_VALUE, -1));
+          one(0, 0, 1, 7, 1_000_000, EXTREME, -1));
       row.getCapability().setVirtualCores(one(0, 1, 1, 2, 1000, Integer.MAX_VALUE));
       row.setRelaxLocality(random.nextInt(5) > 0);
       row.setAllocationRequestId(one(-1L, 0L, 7L, Long.MAX_VALUE));

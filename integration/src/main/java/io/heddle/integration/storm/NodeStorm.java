@@ -137,16 +137,9 @@ final class NodeStorm extends StormThread {
     cluster.handle(new NodeRemovedSchedulerEvent(stranger));
   }
 
-  /** Joins or leaves a second time, as after a lost message. */
+  /** Joins a second time, as after a lost message. */
   private void twice(StormNode node) {
-    if (random.nextBoolean()) {
-      cluster.post(new NodeAddedSchedulerEvent(node.rmNode()));
-    } else if (members() > MEMBERS_LEAST) {
-      RMNodeImpl before = node.rmNode();
-      cluster.post(new NodeRemovedSchedulerEvent(before));
-      cluster.post(new NodeRemovedSchedulerEvent(before));
-      cluster.post(new NodeAddedSchedulerEvent(before));
-    }
+    cluster.post(new NodeAddedSchedulerEvent(node.rmNode()));
   }
 
   /** A container of anybody, or one that never was. */

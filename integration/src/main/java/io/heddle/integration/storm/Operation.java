@@ -30,6 +30,7 @@ enum Operation {
   RELEASE(Role.MASTER, 5, 10),
   FINISH(Role.MASTER, 3, 8),
   ASK_WILDLY(Role.MASTER, 0, 60),
+  ASK_WITHOUT_END(Role.MASTER, 0, 10),
   ASK_FOR_HOSTS(Role.MASTER, 20, 20),
   ASK_FOR_UNKNOWN_HOSTS(Role.MASTER, 0, 10),
   ASK_FOR_LABEL(Role.MASTER, 0, 10),
@@ -56,7 +57,7 @@ enum Operation {
 
   /** Left out, because the scheduler fails on them; empty unless a fault is known and open. */
   static final Set<Operation> FAULT_KNOWN =
-      Collections.unmodifiableSet(EnumSet.noneOf(Operation.class));
+      Collections.unmodifiableSet(EnumSet.of(ASK_WITHOUT_END));
 
   final Role role;
   private final int calm;

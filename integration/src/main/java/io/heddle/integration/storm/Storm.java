@@ -13,6 +13,9 @@ package io.heddle.integration.storm;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumMap;
@@ -20,9 +23,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.fs.FileUtil;
-import org.apache.log4j.BasicConfigurator;
+import org.apache.log4j.FileAppender;
 import org.apache.log4j.Level;
 import org.apache.log4j.Logger;
+import org.apache.log4j.PatternLayout;
 
 /** Runs the storm. */
 public final class Storm {
@@ -59,6 +63,8 @@ public final class Storm {
         System.exit(2);
       }
     }
+    System.out.printf("%s, ./x storm --minutes %s --seed %d%n",
+        ZonedDateTime.now(ZoneOffset.UTC).truncatedTo(ChronoUnit.SECONDS), minutes, seed);
     boolean calm = new Storm(seed, System.out).run(presets, (long) (minutes * 60_000)).isEmpty();
     // A thread that hangs must not keep the JVM.
     System.exit(calm ? 0 : 1);
@@ -67,7 +73,8 @@ public final class Storm {
   /** Runs it for so long altogether, and returns what was violated. */
   public String run(List<String> presets, long ms) throws Exception {
     Logger.getRootLogger().removeAllAppenders();
-    BasicConfigurator.configure();
+    Logger.getRootLogger().addAppender(
+        new FileAppender(new PatternLayout("%d [%t] %p %c{1}: %m%n"), "storm.log", false));
     Logger.getRootLogger().setLevel(Level.OFF);
     Logger.getLogger("io.heddle").setLevel(Level.ERROR);
     out.println("Seed " + seed + ", " + ms / 1000 + " s for " + presets.size() + " presets");

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -164,6 +165,15 @@ final class StormCluster implements AutoCloseable {
 
   synchronized ApplicationId nextApplicationId() {
     return ApplicationId.newInstance(CLUSTER_TIMESTAMP, ++submitted);
+  }
+
+  /** Every node says what still runs there. */
+  void beatAll() {
+    for (StormNode node : nodes) {
+      if (node.isMember()) {
+        node.beat(new Random(0), true, "");
+      }
+    }
   }
 
   // ---- The dispatcher.

@@ -73,7 +73,10 @@ final class AskTable {
     }
   }
 
-  /** Rounds sizes up as the base class does, but once for rows of the same: those of an ask are. */
+  /**
+   * Rounds sizes up as the base class does, but once for rows of the same: those of an ask are.
+   * Counts below 0, which YARN passes on, would be taken off what a queue has pending.
+   */
   static void normalize(List<ResourceRequest> rows, UnaryOperator<Resource> rounded) {
     Resource asked = null;
     Resource normal = null;
@@ -85,6 +88,9 @@ final class AskTable {
         normal = rounded.apply(size);
       }
       row.setCapability(normal);
+      if (row.getNumContainers() < 0) {
+        row.setNumContainers(0);
+      }
     }
   }
 

@@ -12,16 +12,19 @@ import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.SettableFuture;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.ipc.RPCUtil;
 import org.apache.hadoop.yarn.proto.YarnServiceProtos.SchedulerResourceTypes;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.records.ApplicationStateData;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
@@ -283,14 +286,45 @@ abstract class ClientOperations
 
   /** Enters a job into another queue, in all of Java's books; with the write lock held. */
   void enterQueue(HeddleJob job, HeddleQueue queue) {
-    if (job.attempt() != null) {
-      job.attempt().move(queue);
+    HeddleAppAttempt attempt = job.attempt();
+    if (attempt != null) {
+      attempt.getWriteLock().lock();
+      try {
+        for (RMContainer container : attempt.getLiveContainers()) {
+          countWhereItRuns(container, attempt.getUser(), job.queue(), queue);
+        }
+        attempt.move(queue);
+      } finally {
+        attempt.getWriteLock().unlock();
+      }
     }
     SchedulerApplication<HeddleAppAttempt> application = applications.get(job.applicationId());
     if (application != null) {
       application.setQueue(queue);
     }
     job.setQueue(queue);
+  }
+
+  /**
+   * Makes up for what YARN's move miscounts: it counts a container under the label that was asked
+   * for, which its node may have lost since, and opportunistic ones, which no queue counts.
+   */
+  private void countWhereItRuns(
+      RMContainer container, String user, HeddleQueue from, HeddleQueue to) {
+    HeddleNode node = books.node(container.getContainer().getNodeId());
+    String asked = container.getNodeLabelExpression();
+    String partition = node == null ? asked : node.getPartition();
+    boolean counted = container.getExecutionType() == ExecutionType.GUARANTEED;
+    if (counted && partition.equals(asked)) {
+      return;
+    }
+    Resource amount = container.getContainer().getResource();
+    from.getMetrics().allocateResources(asked, user, 1, amount, false);
+    to.getMetrics().releaseResources(asked, user, 1, amount);
+    if (counted) {
+      from.getMetrics().releaseResources(partition, user, 1, amount);
+      to.getMetrics().allocateResources(partition, user, 1, amount, false);
+    }
   }
 
   /** What the ResourceManager does itself after a move that was asked for. */

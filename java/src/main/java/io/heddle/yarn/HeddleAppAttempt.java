@@ -33,6 +33,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
+import org.apache.hadoop.yarn.util.resource.Resources;
 
 /**
  * One attempt of an application: YARN's books of its containers and asks (the class above), and
@@ -342,9 +343,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       if (!isTemporary(container, event)) {
         container.handle(new RMContainerFinishedEvent(id, status, event));
       }
-      if (!toPreempt.isEmpty()) {
-        toPreempt.remove(id);
-      }
+      toPreempt.remove(id);
       Resource amount = container.getContainer().getResource();
       RMAuditLogger.logSuccess(getUser(), AuditConstants.RELEASE_CONTAINER, "SchedulerApp",
           getApplicationId(), id, amount, queue.getQueueName(),
@@ -479,6 +478,12 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     writeLock.lock();
     try {
       noteUpdates(newlyDecreasedContainers);
+      for (RMContainer temporary : newlyDecreasedContainers.values()) {
+        // Its end is counted as a container's, and its beginning was not.
+        HeddleNode node = books.node(temporary.getContainer().getNodeId());
+        queue.getMetrics().allocateResources(node == null ? "" : node.getPartition(), getUser(), 1,
+            Resources.none(), false);
+      }
       return super.pullNewlyDecreasedContainers();
     } finally {
       writeLock.unlock();
@@ -568,6 +573,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     writeLock.lock();
     try {
       super.stop(finalState);
+      // Its user counts as active only while an ask of it waits; the base class forgets these.
+      queue.getAbstractUsersManager().deactivateApplication(getUser(), getApplicationId());
       asks.clear();
       updated.clear();
     } finally {

@@ -518,13 +518,19 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       List<String> blacklistRemovals, ContainerUpdates updates) {
     if (updates != null && HeddleAppAttempt.hasAny(updates)) {
       updatesSeen = true;
+      if (attempt.getOpportunisticContainerContext() == null) {
+        // The base class takes the ids of demoted containers from it, and fails without.
+        updates.getDemotionRequests().clear();
+      }
       handleContainerUpdates(attempt, updates);
       attempt.noticeUpdateAsks();
     }
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
       Resource most = getMaximumResourceCapability();
-      AskTable.normalize(rows, size -> getNormalizedResource(size, most));
+      // Bounded first: the next multiple of the smallest container beyond 2^63 is below 0.
+      AskTable.normalize(rows,
+          size -> getNormalizedResource(Resources.componentwiseMin(size, most), most));
       attempt.recordContainerRequestTime(getClock().getTime());
     }
     if (release != null && !release.isEmpty()) {

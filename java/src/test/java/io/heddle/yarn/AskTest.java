@@ -17,10 +17,13 @@ import java.util.Set;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceBlacklistRequest;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.junit.Test;
 
 /** What AMs may ask for, and that they get that and nothing else. */
@@ -339,6 +342,24 @@ public class AskTest {
       assertTrue("bob named hosts that were there", cluster.attempt(bob).asks().clean());
       cluster.heartbeat(late);
       assertEquals(1, fetch(alice).size());
+    }
+  }
+
+  @Test
+  public void sizesAndCountsBeyondReasonLoseNoEngine() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ResourceRequest largest = any(1, GB, 1);
+      largest.setCapability(Resource.newInstance(Long.MAX_VALUE, Integer.MAX_VALUE));
+      // Past the ResourceManager's checks, as its own parts may.
+      cluster.scheduler.allocate(am.getApplicationAttemptId(),
+          new ArrayList<>(Arrays.asList(largest, any(2, GB, -5))), null,
+          new ArrayList<>(), null, null, new ContainerUpdates());
+      cluster.heartbeat();
+      QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
+      assertEquals("only the first waits", 1, root.getPendingContainers());
+      assertTrue(String.valueOf(root.getPendingMB()), root.getPendingMB() > 0);
     }
   }
 }

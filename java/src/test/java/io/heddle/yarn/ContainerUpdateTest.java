@@ -107,6 +107,9 @@ public class ContainerUpdateTest {
       Container container = one(cluster, am, node, 6 * GB);
       resize(cluster, am, container, ContainerUpdateType.DECREASE_RESOURCE, 2 * GB);
       assertEquals(5 * GB, cluster.freeMb(node));
+      assertEquals("with that of the ApplicationMaster", 2,
+          cluster.scheduler.getRootQueueMetrics().getAllocatedContainers());
+      assertEquals(3 * GB, cluster.scheduler.getRootQueueMetrics().getAllocatedMB());
       cluster.assertBooksEqual();
       ask(am, any(2, 5 * GB, 1));
       cluster.heartbeat();
@@ -204,6 +207,20 @@ public class ContainerUpdateTest {
       cluster.assertBooksEqual();
       cluster.completed(node, container);
       assertEquals(7 * GB, cluster.freeMb(node));
+    }
+  }
+
+  @Test
+  public void nothingIsDemotedWhereNothingIsOpportunistic() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      Container container = one(cluster, am, node, GB);
+      AllocateResponse response = update(am, container,
+          ContainerUpdateType.DEMOTE_EXECUTION_TYPE, null, ExecutionType.OPPORTUNISTIC);
+      assertEquals(0, response.getUpdatedContainers().size());
+      assertEquals(ExecutionType.GUARANTEED,
+          cluster.scheduler.getRMContainer(container.getId()).getExecutionType());
     }
   }
 }

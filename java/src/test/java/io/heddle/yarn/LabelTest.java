@@ -9,6 +9,7 @@ import static org.junit.Assert.assertEquals;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeLabel;
@@ -16,6 +17,7 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.junit.Test;
 
 /** Node labels: partitions of the cluster that only asks for them may use. */
@@ -107,6 +109,30 @@ public class LabelTest {
           .getUsed("gpu").getMemorySize());
       assertEquals(GB, cluster.attempt(am).getAppAttemptResourceUsage()
           .getUsed("").getMemorySize());
+    }
+  }
+
+  @Test
+  public void aJobMovesWithContainersWhoseNodeGotALabel() throws Exception {
+    Configuration conf = TestCluster.labelled(TestCluster.conf("{\"heartbeat_fill\": 1.0,"
+        + " \"queues\": [{\"path\": \"root.a\"}, {\"path\": \"root.b\"}]}"));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.rm.getRMContext().getNodeLabelManager()
+          .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockNM other = cluster.node("b1", 8 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.a"), node);
+      ask(am, any(1, GB, 2));
+      cluster.heartbeat(other);
+      cluster.running(other, fetch(am));
+      label(cluster, other, "gpu");
+      QueueMetrics from = cluster.scheduler.queueReports().metrics("root.a");
+      QueueMetrics to = cluster.scheduler.queueReports().metrics("root.b");
+      assertEquals("Hadoop counts what is labelled apart", 1, from.getAllocatedContainers());
+      cluster.scheduler.moveApplication(am.getApplicationAttemptId().getApplicationId(), "root.b");
+      assertEquals(0, from.getAllocatedContainers());
+      assertEquals(1, to.getAllocatedContainers());
+      assertEquals(GB, to.getAllocatedMB());
     }
   }
 }

@@ -345,4 +345,19 @@ public class QueueTest {
       }
     }
   }
+
+  @Test
+  public void anApplicationThatEndsWhileItWaitsIsActiveNoLonger() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 2 * GB);
+      MockAM am = cluster.run("alice", node);
+      QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
+      int before = root.getActiveApps();
+      ask(am, any(1, GB, 50));
+      assertEquals(before + 1, root.getActiveApps());
+      cluster.rm.killApp(am.getApplicationAttemptId().getApplicationId());
+      cluster.rm.drainEvents();
+      assertEquals(before, root.getActiveApps());
+    }
+  }
 }

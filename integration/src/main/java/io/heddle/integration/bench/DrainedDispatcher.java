@@ -6,12 +6,13 @@
 package io.heddle.integration.bench;
 
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.yarn.event.Dispatcher;
 import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.event.EventHandler;
 
 /** Collects events from any thread. Posting costs what it costs in a ResourceManager. */
-final class DrainedDispatcher implements Dispatcher {
+public final class DrainedDispatcher implements Dispatcher {
   private final LinkedBlockingQueue<Event<?>> events = new LinkedBlockingQueue<>();
   private final EventHandler<Event<?>> handler = events::add;
 
@@ -30,7 +31,17 @@ final class DrainedDispatcher implements Dispatcher {
   }
 
   /** The oldest event that nobody took yet, or null. */
-  Event<?> poll() {
+  public Event<?> poll() {
     return events.poll();
+  }
+
+  /** The same, after waiting up to so many ms for one. */
+  public Event<?> poll(long ms) throws InterruptedException {
+    return events.poll(ms, TimeUnit.MILLISECONDS);
+  }
+
+  /** How many events wait. */
+  public int size() {
+    return events.size();
   }
 }

@@ -10,6 +10,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.util.ReflectionUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.NodesListManager;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.ahs.RMApplicationHistoryWriter;
 import org.apache.hadoop.yarn.server.resourcemanager.metrics.NoOpSystemMetricPublisher;
@@ -25,27 +26,51 @@ import org.apache.hadoop.yarn.server.resourcemanager.security.RMContainerTokenSe
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /** One scheduler instance and the ResourceManager services around it. */
-final class RmHarness implements AutoCloseable {
-  final Configuration conf;
-  final DrainedDispatcher dispatcher = new DrainedDispatcher();
-  final RMContextImpl context;
-  final AbstractYarnScheduler<?, ?> scheduler;
-  final NMTokenSecretManagerInRM nmTokens;
+public final class RmHarness implements AutoCloseable {
+  public final Configuration conf;
+  public final DrainedDispatcher dispatcher = new DrainedDispatcher();
+  public final Context context;
+  public final AbstractYarnScheduler<?, ?> scheduler;
+  public final NMTokenSecretManagerInRM nmTokens;
   private final RMContainerTokenSecretManager containerTokens;
   private final RMNodeLabelsManager labels;
 
   RmHarness(SchedulerKind kind, Shape shape, HeddlePolicy policy, Path folder) throws Exception {
+    this(kind.className, configured(kind, shape, policy, folder));
+  }
+
+  /** Nodes that leave ask it for the list of nodes, which only the ResourceManager can set. */
+  public static final class Context extends RMContextImpl {
+    private volatile NodesListManager nodes;
+
+    Context(DrainedDispatcher dispatcher, RMContainerTokenSecretManager containerTokens,
+        NMTokenSecretManagerInRM nmTokens) {
+      super(dispatcher, new ContainerAllocationExpirer(dispatcher), null, null, null, null,
+          containerTokens, nmTokens, new ClientToAMTokenSecretManagerInRM());
+    }
+
+    /** For drivers whose nodes leave. */
+    public void setNodes(NodesListManager list) {
+      nodes = list;
+    }
+
+    @Override
+    public NodesListManager getNodesListManager() {
+      return nodes;
+    }
+  }
+
+  /** Starts a scheduler, by the name of its class, with this configuration. */
+  public RmHarness(String scheduler, Configuration configuration) throws Exception {
     resetStatics();
-    conf = SchedulerKind.common();
+    conf = configuration;
     // The largest and smallest container are statics of the JVM too, read from the first conf.
     ResourceUtils.resetResourceTypes(conf);
-    kind.configure(conf, shape, policy, folder);
     containerTokens = new RMContainerTokenSecretManager(conf);
     containerTokens.start();
     nmTokens = new NMTokenSecretManagerInRM(conf);
     nmTokens.start();
-    context = new RMContextImpl(dispatcher, new ContainerAllocationExpirer(dispatcher), null, null,
-        null, null, containerTokens, nmTokens, new ClientToAMTokenSecretManagerInRM());
+    context = new Context(dispatcher, containerTokens, nmTokens);
     context.setYarnConfiguration(conf);
     context.setWorkPreservingRecoveryEnabled(false);
     context.setSystemMetricsPublisher(new NoOpSystemMetricPublisher());
@@ -62,12 +87,19 @@ final class RmHarness implements AutoCloseable {
     constraints.start();
     context.setPlacementConstraintManager(constraints);
 
-    scheduler = (AbstractYarnScheduler<?, ?>) ReflectionUtils.newInstance(
-        Class.forName(kind.className), conf);
-    scheduler.setRMContext(context);
-    context.setScheduler(scheduler);
-    scheduler.init(conf);
-    scheduler.start();
+    this.scheduler = (AbstractYarnScheduler<?, ?>) ReflectionUtils.newInstance(
+        Class.forName(scheduler), conf);
+    this.scheduler.setRMContext(context);
+    context.setScheduler(this.scheduler);
+    this.scheduler.init(conf);
+    this.scheduler.start();
+  }
+
+  private static Configuration configured(
+      SchedulerKind kind, Shape shape, HeddlePolicy policy, Path folder) throws Exception {
+    Configuration conf = SchedulerKind.common();
+    kind.configure(conf, shape, policy, folder);
+    return conf;
   }
 
   /** Metrics live in statics of the JVM: each scheduler starts with none. */

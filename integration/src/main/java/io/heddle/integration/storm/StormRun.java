@@ -1,0 +1,147 @@
+/*
+ * One preset: a calm while, a storm, and the way back to nothing.
+ */
+package io.heddle.integration.storm;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** The storm over one preset, and what it found. */
+final class StormRun {
+  /** How much slower than in the calm the slowest percent of heartbeats may be. */
+  static final double RATIO_MOST = 5;
+  private static final double SLOW = 0.99;
+  private static final int CHECK_MS = 1000;
+  private static final int TICK_MS = 100;
+  /** After this many the run ends: what follows them says little. */
+  private static final int VIOLATIONS_ENOUGH = 5;
+
+  final String preset;
+  final History history = new History();
+  final HeartbeatTimes calm = new HeartbeatTimes();
+  final HeartbeatTimes storm = new HeartbeatTimes();
+  private final long seed;
+  private final List<StormThread> threads = new ArrayList<>();
+  private StormCluster cluster;
+  private Books books;
+
+  StormRun(String preset, long seed) {
+    this.preset = preset;
+    this.seed = seed;
+  }
+
+  /** Runs for so long altogether; {@code history} then has what was violated. */
+  void run(long ms, Path folder) throws Exception {
+    Path heddleJson = folder.resolve("heddle.json");
+    Files.write(heddleJson, Configurations.begin(preset).getBytes(StandardCharsets.UTF_8));
+    try (StormCluster made = new StormCluster(heddleJson.toString(), folder, history)) {
+      cluster = made;
+      books = new Books(cluster);
+      begin(heddleJson);
+      try {
+        pass(ms / 8, null);
+        pass(ms / 4, calm);
+        threads.forEach(thread -> thread.storm(true));
+        pass(ms / 2, storm);
+      } finally {
+        cluster.measure(null);
+        for (StormThread thread : threads) {
+          thread.finish();
+        }
+      }
+      end();
+    }
+    judge();
+  }
+
+  private void begin(Path heddleJson) {
+    int half = StormCluster.NODES / 2;
+    threads.add(new NodeStorm(0, cluster, cluster.nodes.subList(0, half), seed));
+    threads.add(
+        new NodeStorm(1, cluster, cluster.nodes.subList(half, StormCluster.NODES), seed));
+    for (int n = 0; n < 3; n++) {
+      threads.add(new MasterStorm(n, cluster, seed));
+    }
+    for (int n = 0; n < 2; n++) {
+      threads.add(new ClientStorm(n, cluster, heddleJson, preset, seed));
+    }
+    threads.forEach(Thread::start);
+  }
+
+  /** Lets the threads go on; ticks, and compares the books now and then. */
+  private void pass(long ms, HeartbeatTimes into) throws InterruptedException {
+    cluster.measure(into);
+    long end = System.nanoTime() + ms * 1_000_000;
+    long check = System.nanoTime() + CHECK_MS * 1_000_000L;
+    while (System.nanoTime() < end && history.violations().size() < VIOLATIONS_ENOUGH) {
+      cluster.inside(this::tick);
+      if (System.nanoTime() > check) {
+        check = System.nanoTime() + CHECK_MS * 1_000_000L;
+        cluster.alone(books::compare);
+      }
+      Thread.sleep(TICK_MS);
+    }
+  }
+
+  private void tick() {
+    try {
+      cluster.scheduler.update();
+    } catch (Throwable e) {
+      history.violation("update(): an exception left the scheduler", e);
+    }
+  }
+
+  /** All applications end; nothing of them may stay. */
+  private void end() {
+    Lives lives = new Lives(cluster);
+    cluster.alone(books::compare);
+    cluster.alone(() -> new ArrayList<>(cluster.apps.values()).forEach(lives::end));
+    for (int n = 0; n < 3; n++) {
+      cluster.alone(cluster::beatAll);
+      cluster.alone(this::tick);
+    }
+    cluster.alone(books::compareWithNothing);
+  }
+
+  private void judge() {
+    if (cluster.scheduler.getFailures() != 0) {
+      history.violation(cluster.scheduler.getFailures() + " errors in events; see the log", null);
+    }
+    if (cluster.scheduler.getEngineRebuilds() != 0) {
+      history.violation("the engine was made again "
+          + cluster.scheduler.getEngineRebuilds() + " times", null);
+    }
+    if (ratio() > RATIO_MOST) {
+      history.violation(String.format(Locale.ROOT, "the slowest percent of heartbeats took %.0f us"
+          + " of the processor in the calm and %.0f us in the storm: %.1f times as long",
+          calm.cpuMicros(SLOW), storm.cpuMicros(SLOW), ratio()), null);
+    }
+  }
+
+  /** How many times longer the slowest percent of heartbeats took, in CPU time. */
+  double ratio() {
+    return storm.cpuMicros(SLOW) / Math.max(1, calm.cpuMicros(SLOW));
+  }
+
+  /** The same in wall time, which says as much of what else the machine does. */
+  double wallRatio() {
+    return storm.wallMicros(SLOW) / Math.max(1, calm.wallMicros(SLOW));
+  }
+
+  /** One line of the table. */
+  String line() {
+    long operations = 0;
+    for (Map.Entry<Operation, Long> entry : history.counts().entrySet()) {
+      operations += entry.getValue();
+    }
+    return String.format(Locale.ROOT,
+        "| %-16s | %9d | %8d | %8d | %7.0f | %7.0f | %5.2f | %5.2f | %3d |", preset, operations,
+        calm.size(), storm.size(), calm.cpuMicros(SLOW), storm.cpuMicros(SLOW), ratio(),
+        wallRatio(), history.violations().size());
+  }
+}

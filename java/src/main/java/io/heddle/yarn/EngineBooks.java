@@ -64,6 +64,7 @@ final class EngineBooks {
     node.intern(names.places(), names.partitions());
     node.setId(nodes.add(node));
     nodesByName.put(node.getNodeID(), node);
+    jobNames.added(node);
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_ADDED, node, schedulable);
     if (names.places().size() > known) {
@@ -89,6 +90,7 @@ final class EngineBooks {
     engine.out().nodeRemoved(node.id());
     nodes.remove(node.id());
     nodesByName.remove(node.getNodeID());
+    jobNames.removed(node);
   }
 
   // ---- Jobs.

@@ -10,8 +10,9 @@ const WORD_MAX = 40;
  * A table below `where`. Columns are {title, text(row), full(row), link(row), numeric, head, long,
  * actions(row)}: `text` for what is shown, with `full` for what a pointer on it shows and `link`
  * for where it leads, or `actions` for buttons, each {label, name, run, when}; a button is there
- * while `when` says so. `head` marks the column that names the row. Roles are written out because a narrow window shows rows as cards, and CSS
- * that does so takes the roles of tables away in some browsers.
+ * while `when` says so. `head` marks the column that names the row. Roles are written out because a
+ * narrow window shows rows as cards, and CSS that does so takes the roles of tables away in some
+ * browsers.
  */
 export function makeTable(where, caption, columns, nothing) {
   const body = element('tbody', { role: 'rowgroup' });

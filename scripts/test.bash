@@ -230,7 +230,7 @@ part_integration() {
     local class=$1 hadoop name step
     shift
     # The console is tested in a real browser.
-    case "$class" in '' | *ConsoleTest) need_packages chromium:chromium ;; esac
+    case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
     # Kerberos must let the command line through.
     case "$class" in '' | *SpnegoTest)
         step 'heddle, the command line' heddle build_command_line || true

@@ -4,8 +4,9 @@
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';
 import { ask } from './dialog.js';
-import { byId, clock, credits, duration, element, ending, number, percent, resources, say }
-  from './page.js';
+import {
+  about, byId, credits, duration, element, ending, moment, number, percent, resources, say,
+} from './page.js';
 import { SERIES_MAX, makePlot } from './plot.js';
 import { makeTable } from './tables.js';
 
@@ -16,7 +17,9 @@ const INTERVALS_MAX = 2_000;
 
 const client = makeClient();
 const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
-const seen = { queues: null, price: null, shares: null, jobs: null, health: null };
+/** What the server answered last to whoever is signed in; nothing of it is for anybody else. */
+let seen = {};
+let seenBy = null;
 /** Ends of intervals, each {at, price, rows: Map of queue to slots}, in order. */
 let intervals = [];
 let jobsFrom = 0;
@@ -27,18 +30,28 @@ let lastMs = null;
 
 /** A job as people know it, or by the engine's number. */
 const called = (row) => row.application ?? `job#${row.job}`;
+/** YARN's own page of it. */
+const pageOf = ({ application }) => (/^application_\d+_\d+$/.test(application ?? '')
+  ? `/cluster/app/${application}` : null);
+const isAdmin = () => seen.queues?.admin === true;
 const slots = (pools) => (pools ?? []).reduce((sum, each) => sum + each, 0);
 const share = (row) => row.account?.share ?? 0;
 
 const showAccounts = makeTable(byId('accounts'), 'Accounts of queues', [
   { title: 'Queue', head: true, text: (row) => row.queue },
-  { title: 'Budget', numeric: true, text: (row) => credits(row.account.budget) },
+  {
+    title: 'Budget', numeric: true, text: (row) => about(row.account.budget),
+    full: (row) => credits(row.account.budget),
+  },
   { title: 'Bid', numeric: true, text: (row) => credits(row.account.rate) },
   { title: 'Share', numeric: true, bar: share, text: (row) => percent(share(row)) },
   { title: 'Slots paid for', numeric: true, text: (row) => number(slots(row.account.quota)) },
   { title: 'Slots used', numeric: true, text: (row) => number(row.account.used_slots) },
   { title: 'Slots pending', numeric: true, text: (row) => number(row.account.pending_slots) },
-  { title: 'Last charge', numeric: true, text: (row) => credits(row.account.last_debit) },
+  {
+    title: 'Last charge', numeric: true, text: (row) => about(row.account.last_debit),
+    full: (row) => credits(row.account.last_debit),
+  },
   { title: 'Income per hour', numeric: true, text: (row) => credits(row.account.income_per_hour) },
   { title: 'Budget ends in', text: (row) => ending(row.account.projection) },
   {
@@ -46,19 +59,24 @@ const showAccounts = makeTable(byId('accounts'), 'Accounts of queues', [
     actions: (row) => [
       { label: 'Slots…', name: `What slots cost ${row.queue}`, run: actions.advise },
       { label: 'Bid…', name: `Bid of ${row.queue}`, run: actions.bid },
-      { label: 'Add…', name: `Add to the budget of ${row.queue}`, run: actions.addBudget },
-      { label: 'Remove…', name: `Remove ${row.queue}`, run: actions.removeQueue },
+      {
+        label: 'Add…', name: `Add to the budget of ${row.queue}`, run: actions.addBudget,
+        when: isAdmin,
+      },
+      {
+        label: 'Remove…', name: `Remove ${row.queue}`, run: actions.removeQueue, when: isAdmin,
+      },
     ],
   },
 ], 'No queue has an account that you may see.');
 
 const showJobs = makeTable(byId('jobs'), 'Jobs in order of arrival', [
-  { title: 'Job', head: true, text: (row) => called(row) },
+  { title: 'Job', head: true, text: (row) => called(row), link: pageOf },
   { title: 'Name', text: (row) => row.name ?? '–' },
   { title: 'User', text: (row) => row.user ?? '–' },
   { title: 'Queue', text: (row) => row.queue },
   { title: 'Priority', numeric: true, text: (row) => number(row.priority) },
-  { title: 'Running', numeric: true, text: (row) => tasks(row.running) },
+  { title: 'Running', numeric: true, text: (row) => running(row) },
   { title: 'Done', numeric: true, text: (row) => tasks(row.done) },
   { title: 'Uses', text: (row) => resources(row.used) },
   { title: 'Why it waits', long: true, text: (row) => row.waits_for ?? 'waits for nothing' },
@@ -74,8 +92,8 @@ const showPools = makeTable(byId('pools'), 'Pools with minimum, fair share and u
   { title: 'Minimum', text: (row) => resources(row.scheduling.min_share) },
   { title: 'Fair share', text: (row) => resources(row.scheduling.fair_share) },
   { title: 'Used', text: (row) => resources(row.scheduling.used) },
-  { title: 'Running', numeric: true, text: (row) => number(row.scheduling.running_containers) },
-  { title: 'Pending', numeric: true, text: (row) => number(row.scheduling.pending_containers) },
+  { title: 'Running', numeric: true, text: (row) => inSlots(row.scheduling, 'running') },
+  { title: 'Pending', numeric: true, text: (row) => inSlots(row.scheduling, 'pending') },
   { title: 'Jobs', numeric: true, text: (row) => jobsOf(row.scheduling) },
 ], 'No pool that you may see.');
 
@@ -88,6 +106,17 @@ function tasks(value) {
   return number(Array.isArray(value) ? slots(value) : value);
 }
 
+/** Tasks of a job that run; its ApplicationMaster takes no slot. */
+function running(row) {
+  if (!Array.isArray(row.running)) return tasks(row.running);
+  return number(slots(row.running) - (row.masters ?? 0));
+}
+
+/** The same of a queue; also what is pending. */
+function inSlots(scheduling, what) {
+  return number(scheduling[`${what}_containers`] - (scheduling[`${what}_masters`] ?? 0));
+}
+
 function jobsOf({ jobs, runnable_jobs: runnable, max_running_jobs: most }) {
   const may = runnable === jobs ? number(jobs) : `${number(runnable)} of ${number(jobs)} may run`;
   return most === null || most === undefined ? may : `${may}, at most ${number(most)}`;
@@ -95,31 +124,41 @@ function jobsOf({ jobs, runnable_jobs: runnable, max_running_jobs: most }) {
 
 // ---- Asking.
 
-/** Asks for one thing; a policy that does not have it is no failure. */
-async function fetched(name, target, asked = client.get) {
-  try {
-    seen[name] = await asked(target);
-  } catch (problem) {
-    if (!(problem instanceof Failure) || problem.status !== 404) throw problem;
-    seen[name] = null;
-  }
+/**
+ * What still comes for whoever was signed in before is shown no more. What they saw goes when they
+ * sign out; whoever signs in then sees it replaced, with the focus where it was.
+ */
+function forgetOthers() {
+  if (client.user() === seenBy) return;
+  seenBy = client.user();
+  seen = seenBy ? { ...seen } : {};
+  intervals = [];
+  jobsFrom = 0;
 }
 
-async function round() {
-  await fetched('health', 'health', client.open);
-  await fetched('price', 'price', client.open);
-  await fetched('queues', 'queues');
-  await fetched('jobs', `jobs?max=100&from=${jobsFrom}`);
-  await fetched('shares', 'shares');
-  if (seen.price) await askHistory();
+async function round(mine) {
+  mine.health = await client.open('health');
+  mine.queues = await client.get('queues');
+  mine.jobs = await client.get(`jobs?max=100&from=${jobsFrom}`);
+  mine.shares = await client.get('shares');
+  // What only a policy with accounts has.
+  if (!hasAccounts(mine)) {
+    mine.price = null;
+    return;
+  }
+  mine.price = await client.open('price');
+  const fresh = await history(mine);
+  if (mine === seen) intervals = fresh;
 }
+
+const hasAccounts = ({ queues }) => (queues?.allocation_interval_ms ?? null) !== null;
 
 /** What ended since the last time: prices for everybody, rows of the queues that may be seen. */
-async function askHistory() {
-  const nowMs = seen.queues?.now_ms ?? client.serverNow();
+async function history(mine) {
+  const nowMs = mine.queues.now_ms ?? client.serverNow();
   const from = intervals.length ? intervals[intervals.length - 1].at + 1 : nowMs - SPAN_MS;
   const prices = await client.get(`price/history?from_ms=${Math.max(0, from)}`);
-  if (!prices.intervals.length) return;
+  if (!prices.intervals.length) return intervals;
   // Not of before: that would be asked of the store, and has no prices here.
   const ledger = await client.get(`ledger?max=10000&from_ms=${prices.intervals[0].at_ms}`);
   const fresh = new Map(prices.intervals.map((each) => [each.at_ms, {
@@ -128,7 +167,7 @@ async function askHistory() {
   for (const row of ledger.rows) fresh.get(row.at_ms)?.rows.set(row.queue, slots(row.quota));
   const complete = [...fresh.values()]
     .filter((each) => ledger.next_from_ms === null || each.at < ledger.next_from_ms);
-  intervals = intervals.concat(complete)
+  return intervals.concat(complete)
     .filter((each) => each.at >= nowMs - SPAN_MS).slice(-INTERVALS_MAX);
 }
 
@@ -139,14 +178,23 @@ async function poll() {
     return;
   }
   polling = true;
+  forgetOthers();
+  const mine = seen;
   try {
-    await round();
-    lastMs = Date.now();
-    hideProblem();
+    await round(mine);
+    if (mine === seen) {
+      lastMs = Date.now();
+      hideProblem();
+    }
   } catch (problem) {
-    showProblem(problem);
+    if (mine === seen) {
+      // Nobody is known any more, such as when a login of the web server has ended.
+      if (problem.status === 401 && !client.user()) seen = {};
+      showProblem(problem);
+    }
   }
   polling = false;
+  forgetOthers();
   show();
   if (document.hidden) return;
   timer = setTimeout(poll, again ? 0 : POLL_MS);
@@ -168,7 +216,7 @@ function hideProblem() {
 function showProblem(problem) {
   const why = problem instanceof Failure ? problem.sentence : `${problem}`;
   const unknown = problem.status === 401 && !client.user();
-  const since = lastMs === null ? '' : ` What is shown is of ${clock(lastMs)}.`;
+  const since = lastMs === null ? '' : ` What is shown is of ${moment(lastMs)}.`;
   say(byId('problem'), unknown
     ? 'The server does not know who is asking: sign in to see queues and jobs.'
     : `The scheduler did not answer: ${why}.${since}`);
@@ -182,9 +230,14 @@ function show() {
   say(byId('user'), user ?? 'Not signed in');
   say(byId('sign'), user ? 'Sign out' : 'Sign in…');
   const { queues, jobs, price, shares } = seen;
-  if (byId('problem').hidden && queues) say(byId('state'), `Up to date, ${clock(lastMs)}`);
+  if (byId('problem').hidden && queues) say(byId('state'), `Up to date, ${moment(lastMs)}`);
   byId('market').hidden = byId('plots').hidden = !price;
-  if (!queues) return;
+  byId('jobs-part').hidden = byId('pools-part').hidden = !queues;
+  byId('add-queue').hidden = !isAdmin();
+  if (!queues) {
+    clear();
+    return;
+  }
   const accounts = queues.queues.filter((row) => row.account);
   showAccounts(accounts, (row) => row.queue);
   showPools(queues.queues.filter((row) => row.scheduling), (row) => row.queue);
@@ -200,6 +253,15 @@ function show() {
       + `Heddle ${seen.health?.version ?? ''}`);
 }
 
+/** Nothing is left of what somebody saw, not in what is hidden either. */
+function clear() {
+  for (const shown of [showAccounts, showJobs, showPools]) shown([], String);
+  byId('summary').replaceChildren();
+  drawPrice([]);
+  drawShares([]);
+  say(byId('policy'), '');
+}
+
 function showSummary(queues, price, shares, jobs) {
   const root = queues.queues.find((row) => row.queue === 'root')?.scheduling;
   const facts = [];
@@ -212,7 +274,9 @@ function showSummary(queues, price, shares, jobs) {
     facts.push(['Interval', duration(queues.allocation_interval_ms)]);
   }
   if (shares?.in_order_of_arrival) facts.push(['Shares', 'none: in order of arrival']);
-  if (seen.health) facts.push(['Accounts kept', seen.health.books]);
+  const masters = root?.running_masters;
+  if (masters) facts.push(['ApplicationMasters', number(masters)]);
+  if (price && seen.health) facts.push(['Accounts kept', seen.health.books]);
   const made = facts.map(([name, value]) => element('div', {},
     element('dt', {}, name), element('dd', {}, value)));
   byId('summary').replaceChildren(...made);
@@ -246,7 +310,7 @@ async function explain(row) {
     return;
   }
   const item = (entry, at) => element('li', {},
-    element('time', {}, at ? `${clock(at)} ` : ''), entry.sentence ?? entry.what ?? '');
+    element('time', {}, at ? `${moment(at)} ` : ''), entry.sentence ?? entry.what ?? '');
   const waits = explained.waits.map((wait) => item(wait, wait.since_ms));
   const trace = explained.trace.filter((entry) => entry.sentence).reverse()
     .map((entry) => item(entry, entry.at_ms));
@@ -269,6 +333,8 @@ byId('sign').addEventListener('click', () => {
     return;
   }
   client.signOut();
+  forgetOthers();
+  show();
   poll();
 });
 byId('add-queue').addEventListener('click', () => actions.addQueue());

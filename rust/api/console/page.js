@@ -44,6 +44,17 @@ export function credits(text) {
   return rest ? `${grouped}.${rest}` : grouped;
 }
 
+/**
+ * Credits where six decimals are more than anybody reads: of an amount of one or more, two. What is
+ * left out is left out, so that nobody has less than is shown.
+ */
+export function about(text) {
+  const [whole, rest] = String(text ?? '').split('.');
+  if (!rest || /^-?0$/.test(whole)) return credits(text);
+  const kept = rest.slice(0, 2).replace(/0+$/, '');
+  return credits(kept ? `${whole}.${kept}` : whole);
+}
+
 /** A part of one, in percent. */
 export function percent(part) {
   return part === null || part === undefined ? '–' : `${number(100 * part, 1)}\u00a0%`;
@@ -66,9 +77,19 @@ function memory(mb) {
   return `${number(mb)}\u00a0MB`;
 }
 
-/** A time of day. */
+const digits = (value, count = 2) => String(value).padStart(count, '0');
+
+/** A time of day of the reader's, 24 hours. */
 export function clock(ms) {
-  return new Date(ms).toLocaleTimeString();
+  const at = new Date(ms);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => digits(part)).join(':');
+}
+
+/** A moment: day and time of the reader's. */
+export function moment(ms) {
+  const at = new Date(ms);
+  const day = [digits(at.getFullYear(), 4), digits(at.getMonth() + 1), digits(at.getDate())];
+  return `${day.join('-')} ${clock(ms)}`;
 }
 
 /** How long something is, in one unit or two. */

@@ -79,6 +79,7 @@ export function makePlot(where, title, format) {
     showLegend(series);
     if (times.length < 2) {
       scale = null;
+      say(cursor, '');
       picture.replaceChildren(shape('text', { x: width / 2, y: HEIGHT / 2, class: 'empty' },
         'The first allocation intervals have not ended yet'));
       return;

@@ -3,11 +3,16 @@
 
 import { element, say } from './page.js';
 
+/** Longer ones break, lest they push everything else aside; an application's id has 31. */
+const WORD_MAX = 40;
+
 /**
- * A table below `where`. Columns are {title, text(row), numeric, head, long, actions(row)}: `text`
- * for what is shown, or `actions` for buttons, each {label, name, run}; `head` marks the column
- * that names the row. Roles are written out because a narrow window shows rows as cards, and CSS
- * that does so takes the roles of tables away in some browsers.
+ * A table below `where`. Columns are {title, text(row), full(row), link(row), numeric, head, long,
+ * actions(row)}: `text` for what is shown, with `full` for what a pointer on it shows and `link`
+ * for where it leads, or `actions` for buttons, each {label, name, run, when}; a button is there
+ * while `when` says so. `head` marks the column that names the row. Roles are written out because a
+ * narrow window shows rows as cards, and CSS that does so takes the roles of tables away in some
+ * browsers.
  */
 export function makeTable(where, caption, columns, nothing) {
   const body = element('tbody', { role: 'rowgroup' });
@@ -23,13 +28,17 @@ export function makeTable(where, caption, columns, nothing) {
   const rows = new Map();
 
   function makeRow(key, row) {
-    const made = { row };
+    const made = { row, buttons: [] };
     made.cells = columns.map((column) => {
-      const inside = element('span', { class: column.actions ? 'buttons' : 'value' });
+      const link = column.link?.(row);
+      const inside = element(link ? 'a' : 'span', {
+        class: column.actions ? 'buttons' : 'value', href: link,
+      });
       for (const action of column.actions?.(row) ?? []) {
         const button = element('button', { type: 'button', 'aria-label': action.name },
           action.label);
         button.addEventListener('click', () => action.run(made.row));
+        made.buttons.push([button, action.when]);
         inside.append(button);
       }
       const kind = [column.numeric && 'number', column.long && 'long', column.bar && 'bar'];
@@ -46,12 +55,19 @@ export function makeTable(where, caption, columns, nothing) {
     made.row = row;
     columns.forEach((column, i) => {
       const cell = made.cells[i];
-      if (column.text) say(cell.firstChild, column.text(row));
+      if (column.text) {
+        const text = column.text(row);
+        say(cell.firstChild, text);
+        // One word stays one, unless it is longer than a column should be.
+        cell.classList.toggle('word', text.length <= WORD_MAX && !/\s/.test(text));
+      }
+      if (column.full) cell.firstChild.title = column.full(row);
       if (column.bar) {
         const part = Math.max(0, Math.min(1, column.bar(row) ?? 0));
         cell.style.setProperty('--part', `${100 * part}%`);
       }
     });
+    for (const [button, when] of made.buttons) button.hidden = when ? !when() : false;
   }
 
   return function show(list, keyOf) {

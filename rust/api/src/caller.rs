@@ -91,6 +91,7 @@ impl Service {
             Identity::Signed(_) => Ok(()),
             _ => Err(Refusal::Unsigned.into()),
         });
+        let outcome = outcome.map_err(|failure| self.without_users(failure));
         if let Err(failure) = &outcome {
             let action = format!("{} {}", request.method, request.path);
             audit(request, who, &action, None, Err(&failure.refusal()));
@@ -139,6 +140,22 @@ impl Service {
                 *who = refused.user.map_or(Identity::Unknown, Identity::Claimed);
                 Err(refused.why.into())
             }
+        }
+    }
+
+    /// Why somebody is refused, if the reason is that nobody has a secret here: then no signature
+    /// would do, and the operator learns what to set.
+    pub(crate) fn without_users(&self, failure: Failure) -> Failure {
+        match self.settings.acl_file {
+            Some(_) => failure,
+            None => Failure {
+                what: "api.acl_file is not set, so there are no users who could sign".to_string(),
+                at: "heddle.json, key `api.acl_file`".to_string(),
+                expected: "the path of a file with users and secrets there, and a restart of the \
+                           ResourceManager"
+                    .to_string(),
+                ..failure
+            },
         }
     }
 

@@ -25,7 +25,7 @@ mod submission;
 mod v1;
 
 pub use answer::Answer;
-pub use names::JobName;
+pub use names::{JobName, NodeName};
 pub use older::{Older, Wanted};
 pub use route::{RouteInfo, routes};
 pub use submission::{Submitted, Taken};
@@ -119,6 +119,8 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// What the host calls the jobs that it may be about; none where there are no names.
     pub jobs: &'a [JobName],
+    /// The same of the nodes that an answer about jobs may speak of.
+    pub nodes: &'a [NodeName],
     /// The time, in milliseconds since 1970.
     pub now_ms: u64,
     /// The time by a clock that nobody sets, in milliseconds since any moment.

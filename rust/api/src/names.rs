@@ -1,7 +1,8 @@
-//! What a host calls the jobs that the engine knows by number: with a request come the names of
-//! those that it may be about. Looks nothing up in the engine and decides nothing; a job without a
-//! name keeps its number.
+//! What a host calls the jobs and nodes that the engine knows by number: with a request come the
+//! names of those that it may be about. The only place where names replace numbers in sentences.
+//! Looks nothing up in the engine and decides nothing; a job without a name keeps its number.
 
+use crate::Request;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,55 +19,103 @@ pub struct JobName {
     pub name: String,
 }
 
+/// One node. In JSON a list: `[3, "host-3.example.com:45454", 1700]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct NodeName {
+    /// The engine's.
+    pub number: u32,
+    /// YARN's: host and port.
+    pub name: String,
+    /// When it got the number, by the engine's clock: before that another node had it.
+    pub since_ms: i64,
+}
+
 /// The names that came with a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Names<'a>(pub(crate) &'a [JobName]);
+pub(crate) struct Names<'a> {
+    jobs: &'a [JobName],
+    nodes: &'a [NodeName],
+}
 
 impl<'a> Names<'a> {
-    fn of(self, number: u64) -> Option<&'a JobName> {
-        self.0.iter().find(|job| u64::from(job.number) == number)
+    pub(crate) fn of(request: &Request<'a>) -> Names<'a> {
+        Names {
+            jobs: request.jobs,
+            nodes: request.nodes,
+        }
+    }
+
+    fn job(self, number: u64) -> Option<&'a JobName> {
+        self.jobs.iter().find(|job| u64::from(job.number) == number)
+    }
+
+    /// The name that a node had at a moment of the engine's clock; none stands for now.
+    pub(crate) fn node(self, number: u64, at_ms: Option<i64>) -> Option<&'a str> {
+        let mut nodes = self.nodes.iter();
+        let node = nodes.find(|node| u64::from(node.number) == number)?;
+        at_ms
+            .is_none_or(|at_ms| node.since_ms <= at_ms)
+            .then_some(node.name.as_str())
     }
 
     /// The number of an application.
     pub(crate) fn number(self, application: &str) -> Option<u32> {
-        let job = self.0.iter().find(|job| job.application == application);
+        let mut jobs = self.jobs.iter();
+        let job = jobs.find(|job| job.application == application);
         job.map(|job| job.number)
     }
 
     /// Adds `application`, `user` and `name` to what is said of the job `number`; null if it has
     /// none.
     pub(crate) fn put(self, job: &mut Value, number: &Value) {
-        let known = number.as_u64().and_then(|number| self.of(number));
+        let known = number.as_u64().and_then(|number| self.job(number));
         job["application"] = known.map(|job| job.application.as_str()).into();
         job["user"] = known.map(|job| job.user.as_str()).into();
         job["name"] = known.map(|job| job.name.as_str()).into();
     }
 
-    /// Puts applications for `job#N` in a sentence of the engine's.
-    pub(crate) fn put_into(self, sentence: &mut Value) {
-        if let Some(text) = sentence.as_str().filter(|text| text.contains(JOB)) {
-            *sentence = self.named(text).into();
+    /// Puts applications for `job#N` and hosts for `node#N` in a sentence of the engine's, which
+    /// it said at that moment of its clock; none stands for now.
+    pub(crate) fn put_into(self, sentence: &mut Value, at_ms: Option<i64>) {
+        if let Some(text) = sentence.as_str().filter(|text| text.contains('#')) {
+            *sentence = self.named(text, at_ms).into();
         }
     }
 
-    fn named(self, text: &str) -> String {
+    fn named(self, text: &str, at_ms: Option<i64>) -> String {
         let mut named = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(at) = rest.find(JOB) {
-            let (before, from) = rest.split_at(at);
-            let after = &from[JOB.len()..];
+        while let Some(at) = rest.find('#') {
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-            named.push_str(before);
+            let (number, left) = after.split_at(digits);
+            let word = [JOB, NODE].into_iter().find(|word| before.ends_with(word));
             // Not in the midst of a queue's name, which may be anything but blank.
-            let begins = named.chars().next_back().is_none_or(|c| " (".contains(c));
-            let job = after[..digits].parse().ok().and_then(|it| self.of(it));
-            match job.filter(|_| begins) {
-                Some(job) => named.push_str(&job.application),
-                None => named.push_str(&from[..JOB.len() + digits]),
+            let word = word.filter(|word| {
+                let begin = &before[..before.len() - word.len()];
+                let last = begin.chars().next_back().or(named.chars().next_back());
+                last.is_none_or(|last| " (".contains(last))
+            });
+            let name = word.and_then(|word| self.name(word, number.parse().ok()?, at_ms));
+            match word.zip(name) {
+                Some((word, name)) => {
+                    named.push_str(&before[..before.len() - word.len()]);
+                    named.push_str(name);
+                }
+                None => named.push_str(&rest[..at + 1 + digits]),
             }
-            rest = &after[digits..];
+            rest = left;
         }
         named + rest
+    }
+
+    fn name(self, word: &str, number: u64, at_ms: Option<i64>) -> Option<&'a str> {
+        match word {
+            JOB => self.job(number).map(|job| job.application.as_str()),
+            // A host that names no node at all knows no better than its engine.
+            _ if self.nodes.is_empty() => None,
+            _ => self.node(number, at_ms).or(Some(GONE)),
+        }
     }
 }
 
@@ -81,8 +130,12 @@ pub(crate) fn is_application(text: &str) -> bool {
     })
 }
 
-/// How the engine's sentences speak of a job, before its number.
-const JOB: &str = "job#";
+/// How the engine's sentences speak of a job and of a node, before `#` and the number.
+const JOB: &str = "job";
+const NODE: &str = "node";
+
+/// Stands for a node that is no longer there: its number may be another's by now.
+const GONE: &str = "a node that has left";
 
 #[cfg(test)]
 mod tests {
@@ -97,7 +150,11 @@ mod tests {
     #[test]
     fn numbers_in_sentences_become_applications() {
         let jobs = jobs();
-        let named = |text: &str| Names(&jobs).named(text);
+        let names = Names {
+            jobs: &jobs,
+            nodes: &[],
+        };
+        let named = |text: &str| names.named(text, None);
         for (told, expected) in [
             ("job#7 goes first", "application_1_0007 goes first"),
             (
@@ -111,6 +168,7 @@ mod tests {
             ("job#x job#7", "job#x application_1_0007"),
             ("job#99999999999999999999", "job#99999999999999999999"),
             ("root.job#7 of \u{e9}job#7", "root.job#7 of \u{e9}job#7"),
+            ("node#7 (node#1)", "node#7 (node#1)"),
             ("job#71 \u{1f980}", "application_1_0071 \u{1f980}"),
             ("", ""),
         ] {
@@ -119,9 +177,40 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_nodes_become_hosts_as_long_as_they_are_theirs() {
+        let nodes = r#"[[0, "rack1-a:45454", 10], [7, "rack2-b:45454", 500]]"#;
+        let (jobs, nodes) = (jobs(), serde_json::from_str::<Vec<NodeName>>(nodes));
+        let names = Names {
+            jobs: &jobs,
+            nodes: &nodes.expect("rows"),
+        };
+        let named = |text: &str, at_ms| names.named(text, at_ms);
+        for (told, at_ms, expected) in [
+            ("node#0 has 0 MB free", None, "rack1-a:45454 has 0 MB free"),
+            ("(node#0)", Some(10), "(rack1-a:45454)"),
+            (
+                "on node#7, job#7",
+                Some(500),
+                "on rack2-b:45454, application_1_0007",
+            ),
+            // Another node had the number, and one that nobody has.
+            ("on node#7", Some(499), "on a node that has left"),
+            ("; node#70 is held", None, "; a node that has left is held"),
+            // No number, and queues that are called so.
+            ("node# node#x #7", None, "node# node#x #7"),
+            ("`root.node#7` xnode#0", None, "`root.node#7` xnode#0"),
+        ] {
+            assert_eq!(named(told, at_ms), expected);
+        }
+    }
+
+    #[test]
     fn a_job_without_a_name_has_none() {
         let jobs = jobs();
-        let names = Names(&jobs);
+        let names = Names {
+            jobs: &jobs,
+            nodes: &[],
+        };
         let mut job = serde_json::json!({});
         names.put(&mut job, &7.into());
         assert_eq!(

@@ -395,9 +395,12 @@ impl Exchange<'_> {
             books::open(self.engine, route.changes())?;
         }
         if route.access != Access::Anybody {
-            self.service
-                .identify(Interface::Json, self.engine, self.request, &mut self.who)?;
-            self.who.known()?;
+            let json = Interface::Json;
+            let who = &mut self.who;
+            let known = self.service.identify(json, self.engine, self.request, who);
+            known
+                .and_then(|()| who.known().map(drop))
+                .map_err(|failure| self.service.without_users(failure))?;
         }
         match route.access {
             Access::Anybody | Access::Known => {}

@@ -98,13 +98,15 @@ fn trusts_web_user(text: &str) -> bool {
 
 /// What site files hold, if there were any.
 fn described(report: &environment::Report) -> String {
-    match report.variables {
-        0 => String::new(),
-        variables => format!(
-            "; {variables} variables of ApplicationMasters, {} of them for Heddle",
-            report.heddles
-        ),
-    }
+    let variables = match report.variables {
+        0 => return String::new(),
+        1 => "1 variable".to_owned(),
+        more => format!("{more} variables"),
+    };
+    format!(
+        "; {variables} of ApplicationMasters, {} of them for Heddle",
+        report.heddles
+    )
 }
 
 fn count(files: usize) -> String {

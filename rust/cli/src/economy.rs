@@ -1,19 +1,21 @@
-//! The commands that run an economy through a ResourceManager: which there are, and those that are
-//! one request and one table. Longer ones have files of their own. Decides nothing: what is
-//! allowed, and what an amount is, the server says.
+//! The commands that ask a ResourceManager, under every policy and of its economy: which there are,
+//! and those that are one request and one table. Longer ones have files of their own. Decides
+//! nothing: what is allowed, and what an amount is, the server says.
 
 mod advise;
 mod income;
 mod ledger;
+mod queues;
 mod sign;
 mod top;
 
 use crate::failure::{self, Failure};
-use crate::remote::{Client, Server};
+use crate::remote::{Answer, Client, Holds, Server};
 use crate::terminal::{print, said, table, time};
 use clap::{Args, Subcommand};
 use heddle_auth::amount;
 use heddle_auth::query::quoted;
+use queues::market;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -32,18 +34,36 @@ pub(crate) struct OfQueue {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Jobs, with what each waits for; under every policy.
+    Jobs {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Why a job waits, what would change that, and what was decided of it lately; under every
+    /// policy.
+    Explain {
+        /// The application, such as application_1700000000000_0007, or the job's number, as
+        /// `heddle jobs` gives it.
+        #[arg(value_name = "JOB", value_parser = job)]
+        job: String,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Queues and jobs in tables that stay up to date: shares, use, what is pending; with
+    /// accounts also bids and budgets.
+    Top(top::Top),
+    /// All queues that you may see, one line each; under every policy.
+    Infos {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// One queue: its share, its jobs and, if it has one, its account.
+    Info(OfQueue),
     /// The price of a slot for one allocation interval; needs no secret, but for the history.
     Price {
         /// The prices of the intervals that the server remembers, the last so many.
         #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20")]
         history: Option<usize>,
-        #[command(flatten)]
-        server: Server,
-    },
-    /// One queue: its account, its slots, its jobs.
-    Info(OfQueue),
-    /// All queues that you may see, one line each.
-    Infos {
         #[command(flatten)]
         server: Server,
     },
@@ -79,22 +99,6 @@ pub(crate) enum Command {
     Ledger(ledger::Ledger),
     /// Parameters that prove who submits a job and bound what it may spend. Asks no server.
     Sign(sign::Sign),
-    /// Jobs, with what each waits for.
-    Jobs {
-        #[command(flatten)]
-        server: Server,
-    },
-    /// Why a job waits, what would change that, and what was decided of it lately.
-    Explain {
-        /// The application, such as application_1700000000000_0007, or the job's number, as
-        /// `heddle jobs` gives it.
-        #[arg(value_name = "JOB", value_parser = job)]
-        job: String,
-        #[command(flatten)]
-        server: Server,
-    },
-    /// Queues, bids, shares, slots and jobs in tables that stay up to date.
-    Top(top::Top),
 }
 
 #[derive(Subcommand)]
@@ -136,7 +140,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
 fn price(history: Option<usize>, server: &Server) -> Result<(), Failure> {
     let client = Client::new(server)?;
     let Some(last) = history else {
-        let answer = client.open("price")?;
+        let answer = client.open("price", Holds::Text("price"))?;
         return match server.json {
             true => print(&answer.shown()),
             false => print(&format!(
@@ -145,7 +149,11 @@ fn price(history: Option<usize>, server: &Server) -> Result<(), Failure> {
             )),
         };
     };
-    let answer = client.get("price/history", &format!("max={HISTORY_MAX}"))?;
+    let answer = client.get(
+        "price/history",
+        &format!("max={HISTORY_MAX}"),
+        Holds::List("intervals"),
+    )?;
     if server.json {
         return print(&answer.shown());
     }
@@ -214,7 +222,7 @@ fn pairs(lines: &[(&str, String)]) -> String {
 }
 
 fn info(of: &OfQueue) -> Result<(), Failure> {
-    let answer = Client::new(&of.server)?.get(&at(&of.queue), "")?;
+    let answer = Client::new(&of.server)?.get(&at(&of.queue), "", Holds::Text("queue"))?;
     if of.server.json {
         return print(&answer.shown());
     }
@@ -226,63 +234,17 @@ fn info(of: &OfQueue) -> Result<(), Failure> {
     }
     let scheduling = &queue["scheduling"];
     if !scheduling.is_null() {
-        text.push_str(&pairs(&[
-            ("jobs", said(&scheduling["jobs"])),
-            ("jobs that may run", said(&scheduling["runnable_jobs"])),
-            ("containers", said(&scheduling["running_containers"])),
-            ("pending", said(&scheduling["pending_containers"])),
-        ]));
+        text.push_str(&queues::scheduling_lines(scheduling));
     }
     print(&text)
 }
 
 fn infos(server: &Server) -> Result<(), Failure> {
-    let answer = Client::new(server)?.get("queues", "")?;
+    let answer = Client::new(server)?.get("queues", "", Holds::List("queues"))?;
     match server.json {
         true => print(&answer.shown()),
         false => print(&market(&answer.json)),
     }
-}
-
-/// Queues with what they bid, have and use (DP-35).
-fn market(queues: &Value) -> String {
-    let interval_ms = queues["allocation_interval_ms"].as_u64();
-    let row = |queue: &Value| {
-        let account = &queue["account"];
-        let containers = |key: &str| said(&queue["scheduling"][key]);
-        let of_account = |key: &str, other: &str| match account.is_null() {
-            true => containers(other),
-            false => said(&account[key]),
-        };
-        vec![
-            said(&queue["queue"]),
-            said(&account["budget"]),
-            said(&account["rate"]),
-            per_cent(&account["share"]),
-            by_pool(&account["quota"]),
-            of_account("used_slots", "running_containers"),
-            of_account("pending_slots", "pending_containers"),
-            lasts(account, interval_ms),
-        ]
-    };
-    let rows: Vec<Vec<String>> = list(&queues["queues"]).iter().map(row).collect();
-    let heading = [
-        "queue", "budget", "rate", "share %", "bought", "used", "pending", "lasts",
-    ];
-    table(&heading, &rows)
-}
-
-/// How long the budget lasts if every interval costs what the last one did.
-fn lasts(account: &Value, interval_ms: Option<u64>) -> String {
-    let micro = |key: &str| account[key].as_u64();
-    let (Some(budget), Some(debit)) = (micro("budget_micro"), micro("last_debit_micro")) else {
-        return "-".to_string();
-    };
-    let intervals = budget.checked_div(debit);
-    let ms = intervals
-        .zip(interval_ms)
-        .and_then(|(intervals, ms)| intervals.checked_mul(ms));
-    ms.map_or("-".to_string(), so_long)
 }
 
 /// A time in the largest unit of which there are two or more.
@@ -318,10 +280,15 @@ fn credits(name: &str, text: &str) -> Result<String, Failure> {
     Ok(amount::credits_text(credits))
 }
 
+/// Changes something; the answer is the account as it is then.
+fn changed(server: &Server, method: &str, path: &str, body: &Value) -> Result<Answer, Failure> {
+    Client::new(server)?.change(method, path, Some(body), Holds::Text("queue"))
+}
+
 fn bid(queue: &str, rate: &str, server: &Server) -> Result<(), Failure> {
     let body = json!({"rate": credits("RATE", rate)?});
     let path = format!("{}/bid", at(queue));
-    let answer = Client::new(server)?.change("PUT", &path, Some(&body))?;
+    let answer = changed(server, "PUT", &path, &body)?;
     match server.json {
         true => print(&answer.shown()),
         false => print(&account_lines(&answer.json)),
@@ -337,7 +304,7 @@ fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
     };
     let body = json!({"add": credits("+CREDITS", more)?});
     let path = format!("{}/budget", at(queue));
-    let answer = Client::new(server)?.change("POST", &path, Some(&body))?;
+    let answer = changed(server, "POST", &path, &body)?;
     match server.json {
         true => print(&answer.shown()),
         false => print(&account_lines(&answer.json)),
@@ -347,7 +314,7 @@ fn budget(queue: &str, more: &str, server: &Server) -> Result<(), Failure> {
 
 fn add(of: &OfQueue) -> Result<(), Failure> {
     let body = json!({"queue": of.queue});
-    let answer = Client::new(&of.server)?.change("POST", "queues", Some(&body))?;
+    let answer = changed(&of.server, "POST", "queues", &body)?;
     match of.server.json {
         true => print(&answer.shown()),
         false => {
@@ -360,8 +327,8 @@ fn add(of: &OfQueue) -> Result<(), Failure> {
 
 fn remove(of: &OfQueue) -> Result<(), Failure> {
     let client = Client::new(&of.server)?;
-    let before = client.get(&at(&of.queue), "")?.json;
-    let answer = client.change("DELETE", &at(&of.queue), None)?;
+    let before = client.get(&at(&of.queue), "", Holds::Text("queue"))?.json;
+    let answer = client.change("DELETE", &at(&of.queue), None, Holds::Nothing)?;
     // There is no body; what was in the account a moment before is worth a word.
     if of.server.json {
         crate::terminal::print_json(&json!({"removed": before}))?;
@@ -381,7 +348,7 @@ fn jobs(server: &Server) -> Result<(), Failure> {
     let mut all = Vec::new();
     let mut from = 0;
     loop {
-        let answer = client.get("jobs", &format!("from={from}&max=500"))?;
+        let answer = client.get("jobs", &format!("from={from}&max=500"), Holds::List("jobs"))?;
         let page = list(&answer.json["jobs"]);
         all.extend(page.iter().cloned());
         rows.extend(page.iter().map(job_row));
@@ -421,10 +388,11 @@ fn job_row(job: &Value) -> Vec<String> {
             .filter_map(Value::as_u64)
             .sum::<u64>()
     };
+    let masters = job["masters"].as_u64().unwrap_or(0);
     vec![
         said(&job["job"]),
         said(&job["queue"]),
-        sum("running").to_string(),
+        sum("running").saturating_sub(masters).to_string(),
         sum("done").to_string(),
         said(&job["application"]),
         said(&job["user"]),
@@ -449,7 +417,7 @@ fn job(text: &str) -> Result<String, String> {
 }
 
 fn explain(job: &str, server: &Server) -> Result<(), Failure> {
-    let answer = Client::new(server)?.get(&format!("explain/{job}"), "")?;
+    let answer = Client::new(server)?.get(&format!("explain/{job}"), "", Holds::List("waits"))?;
     if server.json {
         return print(&answer.shown());
     }
@@ -492,27 +460,6 @@ fn explain(job: &str, server: &Server) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_budget_lasts_as_many_intervals_as_it_pays() {
-        let account =
-            |budget: u64, debit: u64| json!({"budget_micro": budget, "last_debit_micro": debit});
-        // 88 credits at 3 an interval of 20 s: 29 intervals, 580 s, nine minutes and more.
-        assert_eq!(lasts(&account(88_000_000, 3_000_000), Some(20_000)), "9m");
-        assert_eq!(lasts(&account(5_000_000, 1_000_000), Some(20_000)), "100s");
-        // 6,000 intervals of 60 s are 100 hours; ten times as much is 41 days and 16 hours.
-        assert_eq!(lasts(&account(6_000, 1), Some(60_000)), "4d");
-        assert_eq!(lasts(&account(60_000, 1), Some(60_000)), "41d");
-        assert_eq!(lasts(&account(600, 1), Some(60_000)), "10h");
-        for (account, interval) in [
-            (account(1, 0), Some(1)),
-            (account(1, 1), None),
-            (account(u64::MAX, 1), Some(u64::MAX)),
-            (Value::Null, Some(1)),
-        ] {
-            assert_eq!(lasts(&account, interval), "-");
-        }
-    }
 
     #[test]
     fn slots_of_one_pool_are_one_number() {

@@ -73,6 +73,32 @@ pub(crate) struct Server {
     pub(crate) json: bool,
 }
 
+/// What an answer that says yes must have, so that no other is taken for one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Holds {
+    /// No body, after a removal.
+    Nothing,
+    /// An object with a text under this key.
+    Text(&'static str),
+    /// An object with a list under this key.
+    List(&'static str),
+}
+
+impl Holds {
+    /// What of it an answer lacks.
+    fn lacking(self, status: http::StatusCode, json: &Value) -> Option<String> {
+        let has = match self {
+            Holds::Nothing => status == http::StatusCode::NO_CONTENT || json.is_object(),
+            Holds::Text(key) => json[key].is_string(),
+            Holds::List(key) => json[key].is_array(),
+        };
+        (!has).then(|| match self {
+            Holds::Nothing => "its status is not 204".to_string(),
+            Holds::Text(key) | Holds::List(key) => format!("it has no `{key}`"),
+        })
+    }
+}
+
 /// An answer that says yes.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -125,6 +151,7 @@ struct Asked<'a> {
     query: String,
     body: Option<String>,
     signed: bool,
+    holds: Holds,
 }
 
 impl Client {
@@ -157,7 +184,7 @@ impl Client {
 
     /// Asks what anybody may know: unsigned, as that needs no secret, and once more, signed, if
     /// Kerberos guards it.
-    pub(crate) fn open(&self, path: &str) -> Result<Answer, Failure> {
+    pub(crate) fn open(&self, path: &str, holds: Holds) -> Result<Answer, Failure> {
         let asked = |signed| {
             self.ask(&Asked {
                 method: "GET",
@@ -165,6 +192,7 @@ impl Client {
                 query: String::new(),
                 body: None,
                 signed,
+                holds,
             })
         };
         let knew = self.is_guarded.get();
@@ -177,13 +205,14 @@ impl Client {
     }
 
     /// Asks, signed.
-    pub(crate) fn get(&self, path: &str, query: &str) -> Result<Answer, Failure> {
+    pub(crate) fn get(&self, path: &str, query: &str, holds: Holds) -> Result<Answer, Failure> {
         self.ask(&Asked {
             method: "GET",
             path: path.to_string(),
             query: query.to_string(),
             body: None,
             signed: true,
+            holds,
         })
     }
 
@@ -193,6 +222,7 @@ impl Client {
         method: &str,
         path: &str,
         body: Option<&Value>,
+        holds: Holds,
     ) -> Result<Answer, Failure> {
         self.ask(&Asked {
             method,
@@ -200,6 +230,7 @@ impl Client {
             query: String::new(),
             body: body.map(Value::to_string),
             signed: true,
+            holds,
         })
     }
 
@@ -243,7 +274,16 @@ impl Client {
             self.is_guarded.set(true);
             return Err(guarded(asked.signed, &at));
         }
-        judged(&response, body, &at)
+        let answer = judged(&response, body, &at)?;
+        match asked.holds.lacking(response.status(), &answer.json) {
+            None => Ok(answer),
+            Some(lacking) => {
+                let status = response.status().as_u16();
+                let what = format!("the answer is not Heddle's (HTTP status {status}): {lacking}");
+                let what = unsure(what, is_change);
+                Err(Failure::new(Kind::Unreachable, what, at, NO_HEDDLE))
+            }
+        }
     }
 
     fn signature(&self, asked: &Asked<'_>, path: &str) -> Result<String, Failure> {
@@ -282,13 +322,15 @@ impl Client {
                 "a ResourceManager that runs there; check --url or HEDDLE_URL",
             ),
         };
-        let what = match is_change {
-            true => {
-                format!("{what}; whether it was done is not known, so look before repeating it")
-            }
-            false => what,
-        };
-        Failure::new(Kind::Unreachable, what, at, remedy)
+        Failure::new(Kind::Unreachable, unsure(what, is_change), at, remedy)
+    }
+}
+
+/// What went wrong with a request that may have been carried out.
+fn unsure(what: String, is_change: bool) -> String {
+    match is_change {
+        true => format!("{what}; whether it was done is not known, so look before repeating it"),
+        false => what,
     }
 }
 

@@ -63,30 +63,39 @@ pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&clean_json(&format!("{value:#}\n")))
 }
 
+/// Wider cells than this stand out of their column: a longer name would pad every row of a table
+/// with as many blanks.
+const WIDE_MAX: usize = 200;
+
 /// Rows under a heading, in columns as wide as they need; columns of numbers to the right.
 pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()
         .map(|row| row.iter().map(|cell| clean(cell)).collect())
         .collect();
-    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
-    let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max();
+    // Of each column once: a look at all rows for every row takes seconds with thousands of queues.
+    let column = |(column, title): (usize, &&str)| {
+        let cells = || rows.iter().filter_map(move |row| row.get(column));
+        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let wide = title.len().max(width).min(WIDE_MAX);
+        (wide, cells().all(|cell| is_number(cell)))
+    };
+    let columns: Vec<(usize, bool)> = heading.iter().enumerate().map(column).collect();
     let mut text = String::new();
-    let mut line = |row: Vec<&str>| {
+    let mut line = |row: &mut dyn Iterator<Item = &str>| {
         let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let wide = heading[column].len().max(width(column).unwrap_or(0));
-            match cells(column).all(|cell| is_number(cell)) {
-                true => line.push_str(&format!("{cell:>wide$}  ")),
-                false => line.push_str(&format!("{cell:<wide$}  ")),
-            }
+        for (cell, &(wide, is_right)) in row.zip(&columns) {
+            let _ = match is_right {
+                true => write!(line, "{cell:>wide$}  "),
+                false => write!(line, "{cell:<wide$}  "),
+            };
         }
         text.push_str(line.trim_end());
         text.push('\n');
     };
-    line(heading.to_vec());
+    line(&mut heading.iter().copied());
     for row in &rows {
-        line(row.iter().map(String::as_str).collect());
+        line(&mut row.iter().map(String::as_str));
     }
     text
 }
@@ -155,6 +164,37 @@ mod tests {
         let rows = [["a", "10", "x"], ["bcd", "-", "yz"]].map(|row| row.map(String::from).to_vec());
         let expected = "queue   n  what\na      10  x\nbcd     -  yz\n";
         assert_eq!(table(&["queue", "n", "what"], &rows), expected);
+    }
+
+    /// Eight times as many rows may take eight times as long, and three times that on a busy
+    /// machine; were each row to look at all others, it would be 64 times.
+    #[test]
+    fn a_table_costs_what_its_rows_cost() {
+        let time = |count: usize| {
+            let row = |i: usize| (0..8).map(|c| format!("root.queue-{i}.{c}")).collect();
+            let rows: Vec<Vec<String>> = (0..count).map(row).collect();
+            let once = |_| {
+                let start = std::time::Instant::now();
+                let text = table(&["h"; 8], &rows);
+                assert_eq!(text.lines().count(), count + 1);
+                start.elapsed()
+            };
+            (0..5).map(once).min().expect("five times")
+        };
+        let (few, many) = (time(1_000), time(8_000));
+        assert!(many < few * 24, "1,000 rows: {few:?}, 8,000 rows: {many:?}");
+    }
+
+    #[test]
+    fn a_cell_of_any_length_pads_no_other() {
+        let long = "x".repeat(70_000);
+        let rows = [vec![long.clone(), "1".into()], vec!["a".into(), "2".into()]];
+        let text = table(&["name", "n"], &rows);
+        assert!(text.contains(&long));
+        assert!(
+            text.lines().last().is_some_and(|line| line.len() == 203),
+            "{text:.10}"
+        );
     }
 
     #[test]

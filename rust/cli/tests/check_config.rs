@@ -58,6 +58,16 @@ fn properties(items: &[(&str, &str)]) -> String {
 }
 
 #[test]
+fn one_variable_is_not_variables() {
+    let name = "yarn.app.mapreduce.am.env.HEDDLE_MAPS";
+    let path = file("one", "mapred-site.xml", &properties(&[(name, "4")]));
+    assert_eq!(
+        passed(&[&path]),
+        "1 file checked, no fault; 1 variable of ApplicationMasters, 1 of them for Heddle\n"
+    );
+}
+
+#[test]
 fn the_template_passes() {
     let said = passed(&[&template()]);
     assert_eq!(
@@ -118,7 +128,7 @@ fn references_may_point_to_another_file() {
     let core = file("two", "core-site.xml", &properties(&[("our.team", "etl")]));
     let said = passed(&[&core, &mapred]);
     assert!(
-        said.starts_with("2 files checked, no fault; 1 variables"),
+        said.starts_with("2 files checked, no fault; 1 variable of"),
         "{said}"
     );
 }

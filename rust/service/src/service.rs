@@ -7,7 +7,7 @@ use crate::books::Books;
 use crate::marks;
 use crate::reader::Reader;
 use crate::settings::Settings;
-use heddle_api::{Answer, JobName, Older, Request, Submitted, Wanted};
+use heddle_api::{Answer, JobName, NodeName, Older, Request, Submitted, Wanted};
 use heddle_auth::job::Submission;
 use heddle_auth::replay::Watermarks;
 use heddle_auth::time::Now;
@@ -61,6 +61,8 @@ struct Head {
     host: String,
     #[serde(default)]
     jobs: Vec<JobName>,
+    #[serde(default)]
+    nodes: Vec<NodeName>,
 }
 
 /// A job as a host hands it over.
@@ -127,8 +129,9 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, and `jobs`, lists as [`JobName`] says. The answer
-    /// is a line of JSON (`status`, `content_type`, `headers`: pairs), then the body.
+    /// `user`, `signed_only`, `accept`, `host`, and `jobs` and `nodes`, lists as [`JobName`] and
+    /// [`NodeName`] say. The answer is a line of JSON (`status`, `content_type`, `headers`: pairs),
+    /// then the body.
     ///
     /// # Errors
     /// What is wrong with `head`: the host's fault, not the sender's.
@@ -152,6 +155,7 @@ impl Service {
             accept: head.accept.as_deref(),
             host: &head.host,
             jobs: &head.jobs,
+            nodes: &head.nodes,
             body,
             now_ms: time(now_ms),
             steady_ms: time(engine.now_ms()),

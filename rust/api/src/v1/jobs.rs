@@ -68,6 +68,7 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let id = number(exchange)?;
     own(exchange, &id)?;
     let mut explained = of_job(exchange, "explain", &id)?;
+    name(&mut explained, &id, Names::of(exchange.request));
     let clock = Clock::new(&explained["now_ms"], exchange.request.now_ms);
     for (list, time) in [("waits", "since_ms"), ("trace", "at_ms")] {
         for entry in explained[list].as_array_mut().into_iter().flatten() {
@@ -75,24 +76,30 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         }
     }
     clock.put_right(&mut explained["now_ms"]);
-    let names = Names(exchange.request.jobs);
-    names.put(&mut explained, &id);
-    names.put_into(&mut explained["sentence"]);
-    for list in ["waits", "trace"] {
-        for entry in explained[list].as_array_mut().into_iter().flatten() {
-            if let Some(sentence) = entry.get_mut("sentence") {
-                names.put_into(sentence);
-            }
+    Ok(Reply::json(&explained))
+}
+
+/// Puts names for the numbers in an explanation, whose times are still the engine's.
+fn name(explained: &mut Value, id: &Value, names: Names<'_>) {
+    names.put(explained, id);
+    names.put_into(&mut explained["sentence"], None);
+    for wait in explained["waits"].as_array_mut().into_iter().flatten() {
+        names.put_into(&mut wait["sentence"], None);
+    }
+    for entry in explained["trace"].as_array_mut().into_iter().flatten() {
+        let at_ms = entry["at_ms"].as_i64();
+        names.put_into(&mut entry["sentence"], at_ms);
+        if let Some(node) = entry["node"].as_u64() {
+            entry["host"] = names.node(node, at_ms).into();
         }
     }
-    Ok(Reply::json(&explained))
 }
 
 /// The number of the job in the path, which is there as such or as an application's id.
 fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
     let text = &exchange.variables[0];
     if names::is_application(text) {
-        let number = Names(exchange.request.jobs).number(text);
+        let number = Names::of(exchange.request).number(text);
         return number.map(Value::from).ok_or_else(no_job);
     }
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -115,7 +122,7 @@ fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> 
 
 /// What is shown of that in a list.
 fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
-    let names = Names(exchange.request.jobs);
+    let names = Names::of(exchange.request);
     let mut row = json!({
         "job": job["job"],
         "queue": job["queue"],
@@ -123,6 +130,7 @@ fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
         "mapreduce": job["mapreduce"],
         "runnable": job["runnable"],
         "running": job["running"],
+        "masters": job["masters"],
         "done": job["done"],
         "used": job["used"],
         "maps": job["hints"]["maps"],
@@ -130,7 +138,7 @@ fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
         "waits_for": waits_for,
     });
     names.put(&mut row, &job["job"]);
-    names.put_into(&mut row["waits_for"]);
+    names.put_into(&mut row["waits_for"], None);
     row
 }
 

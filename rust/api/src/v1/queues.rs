@@ -6,7 +6,7 @@ use crate::account::{self, Account, Accounts};
 use crate::answer::{Failure, Reply};
 use crate::route::Exchange;
 use heddle_auth::query::quoted;
-use heddle_auth::role::Command;
+use heddle_auth::role::{Command, Need};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -60,6 +60,7 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&json!({
         "queues": queues,
         "policy": report.engine["policy"],
+        "admin": exchange.who.may(Need::Admin).is_ok(),
         "allocation_interval_ms": accounts.map(|accounts| &accounts.allocation_interval_ms),
         "now_ms": exchange.request.now_ms,
     })))

@@ -239,6 +239,7 @@ impl Site {
             host: "rm1.example.com",
             body: b"",
             jobs: &[],
+            nodes: &[],
             now_ms: NOW,
             steady_ms: NOW,
         }

@@ -1,7 +1,7 @@
 //! Jobs by the names that come with a request: shown, and asked by, for those whose jobs they are.
 
 use crate::common::{Site, header, json_of, v2_header};
-use heddle_api::{Answer, JobName, Request};
+use heddle_api::{Answer, JobName, NodeName, Request};
 use serde_json::{Value, json};
 
 fn names() -> Vec<JobName> {
@@ -15,12 +15,17 @@ fn names() -> Vec<JobName> {
 }
 
 fn asked(site: &Site, user: &str, path: &str, jobs: &[JobName]) -> Answer {
+    asked_with(site, user, path, jobs, &[])
+}
+
+fn asked_with(site: &Site, user: &str, path: &str, jobs: &[JobName], nodes: &[NodeName]) -> Answer {
     let path = format!("/heddle/v1/{path}");
     let header = v2_header(user, "GET", &path, "", b"");
     site.send(&Request {
         path: &path,
         authorization: Some(&header),
         jobs,
+        nodes,
         ..site.plain()
     })
 }
@@ -43,6 +48,63 @@ fn jobs_are_shown_and_found_by_their_applications() {
         assert_eq!(by_id, by_number, "{route}");
         assert_eq!(by_id["application"], id.as_str(), "{route}");
         assert_eq!(by_id["job"], 1, "{route}");
+    }
+}
+
+/// Twelve slots on nodes 0 to 3 are taken, each with a grant in a trace.
+#[test]
+fn sentences_name_hosts_and_entries_too() {
+    let site = Site::market();
+    let node = |number: u32, since_ms: i64| NodeName {
+        number,
+        name: format!("host-{number}.example.com:45454"),
+        since_ms,
+    };
+    // Of the fourth the number was given to it after the grants, which were made at 0 ms.
+    let nodes = [node(0, 0), node(1, 0), node(2, 0), node(3, 1)];
+    let explained = json_of(&asked_with(&site, "alice", "explain/1", &names(), &nodes));
+    assert!(!explained.to_string().contains("node#"), "{explained}");
+    let trace = explained["trace"].as_array().expect("a list");
+    let granted = trace.iter().filter(|entry| entry["what"] == "granted");
+    let mut named = 0;
+    for entry in granted {
+        let sentence = entry["sentence"].as_str().expect("a text");
+        match entry["node"].as_u64().expect("a number") {
+            3 => {
+                assert!(sentence.contains("on a node that has left"), "{sentence}");
+                assert_eq!(entry["host"], Value::Null);
+            }
+            number => {
+                let host = format!("host-{number}.example.com:45454");
+                assert!(sentence.contains(&format!("on {host}")), "{sentence}");
+                assert_eq!(entry["host"], host.as_str());
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 0, "{explained}");
+
+    // Nothing is free under `fifo`, where no bid comes before the room.
+    let config = json!({"policy": "fifo", "heartbeat_fill": 1.0});
+    let site = Site::with(&config, &json!({}));
+    site.cluster().submit(1, "alice", 20);
+    site.cluster().beat();
+    site.cluster().tick();
+    let said = |path: &str, key: &str| {
+        let answer = json_of(&asked_with(&site, "alice", path, &names(), &nodes));
+        let found = answer.pointer(key).and_then(Value::as_str);
+        found.unwrap_or_else(|| panic!("{answer}")).to_string()
+    };
+    for sentence in [
+        said("jobs", "/jobs/0/waits_for"),
+        said("jobs/1", "/waits_for"),
+        said("explain/1", "/sentence"),
+        said("explain/1", "/waits/0/sentence"),
+    ] {
+        assert!(
+            sentence.contains("host-0.example.com:45454 has"),
+            "{sentence}"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who may do what under `/heddle/v1/`: every route, nobody, two users and an administrator.
 
-use crate::common::{NOW, Site, audit_of, json_of, market_config, paths, text};
-use heddle_api::{Engine, Request, routes};
+use crate::common::{NOW, START, Site, audit_of, json_of, market_config, paths, text};
+use heddle_api::{Engine, Request, Service, routes};
 use heddle_auth::replay::Watermarks;
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -48,6 +48,71 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
     ),
     ("DELETE", "queues/carol", "", [401, 403, 403, 204]),
 ];
+
+/// Then no signature is good, and neither a right secret nor patience would help.
+#[test]
+fn without_an_acl_file_it_says_what_to_set() {
+    let site = Site {
+        service: Service::new(&json!({}), START).expect("good settings"),
+        ..Site::market()
+    };
+    let target = "/heddle/v1/jobs";
+    let signed_only = Request {
+        path: target,
+        signed_only: true,
+        authorization: Some("Heddle-HMAC-SHA256 x"),
+        ..site.plain()
+    };
+    for answer in [
+        site.signed("alice", "GET", target, ""),
+        site.signed("root", "GET", "/heddle/v1/queues", ""),
+        site.signed(
+            "root",
+            "PUT",
+            "/heddle/v1/queues/alice/bid",
+            "{\"rate\": 1}",
+        ),
+        site.get(target),
+        site.send(&signed_only),
+    ] {
+        assert!(
+            [400, 401, 403].contains(&answer.status),
+            "{}",
+            text(&answer)
+        );
+        let error = &json_of(&answer)["error"];
+        let what = error["what"].as_str().expect("a text");
+        assert!(what.starts_with("api.acl_file is not set"), "{error}");
+        let expected = error["expected"].as_str().expect("a text");
+        assert!(
+            expected.contains("a file with users and secrets"),
+            "{error}"
+        );
+    }
+    assert_eq!(site.get("/heddle/v1/price").status, 200);
+    // Whom the web server knows needs no secret to read.
+    let trusting = json!({"trust_web_user": true});
+    let site = Site {
+        service: Service::new(&trusting, START).expect("good settings"),
+        ..site
+    };
+    let known = Request {
+        path: target,
+        user: Some("alice"),
+        ..site.plain()
+    };
+    assert_eq!(site.send(&known).status, 200);
+}
+
+/// What a page shows of actions goes by this; what is allowed does not.
+#[test]
+fn who_asks_is_told_whether_they_administer() {
+    let site = Site::market();
+    for (user, admin) in [("alice", false), ("bob", false), ("root", true)] {
+        let queues = json_of(&site.signed(user, "GET", "/heddle/v1/queues", ""));
+        assert_eq!(queues["admin"], admin, "{user}");
+    }
+}
 
 #[test]
 fn the_table_of_routes_and_roles() {

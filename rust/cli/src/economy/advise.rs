@@ -3,7 +3,7 @@
 
 use super::{at, so_long};
 use crate::failure::Failure;
-use crate::remote::{Client, Server};
+use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, print, said, time};
 use clap::Args;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Advise {
         let client = Client::new(&self.server)?;
         let path = format!("{}/advice", at(&self.queue));
         let query = format!("slots={}&pool={}", self.slots, self.pool);
-        let answer = client.get(&path, &query)?;
+        let answer = client.get(&path, &query, Holds::Text("queue"))?;
         match self.server.json {
             true => print(&answer.shown()),
             false => print(&sentences(&answer.json)),

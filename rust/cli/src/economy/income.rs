@@ -3,8 +3,8 @@
 //! no income: that is done in `heddle.json`.
 
 use super::list;
-use crate::failure::Failure;
-use crate::remote::{Client, Server};
+use crate::failure::{Failure, Kind};
+use crate::remote::{Client, Holds, Server};
 use crate::terminal::{print, print_json, said, table};
 use clap::Args;
 use heddle_auth::amount::micro_text;
@@ -29,8 +29,13 @@ struct Paid {
 impl Income {
     pub(crate) fn main(&self) -> Result<(), Failure> {
         let client = Client::new(&self.server)?;
-        let queues = client.get("queues", "")?.json;
-        let shares = client.get("shares", "")?.json;
+        let queues = client.get("queues", "", Holds::List("queues"))?.json;
+        let shares = client.get("shares", "", Holds::List("queues"))?.json;
+        if shares["slots"].is_null() {
+            let what = "the policy has no accounts, so nothing is paid";
+            let remedy = "policy dynamic-priority, or a composition with that share";
+            return Err(Failure::new(Kind::Refused, what, "policy", remedy));
+        }
         let paid: Vec<Paid> = list(&queues["queues"])
             .iter()
             .filter(|queue| !queue["account"].is_null())

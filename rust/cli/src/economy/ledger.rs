@@ -4,7 +4,7 @@
 
 use super::list;
 use crate::failure::{Failure, Kind};
-use crate::remote::{Client, Server};
+use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, print, print_json, said};
 use clap::{Args, ValueEnum};
 use heddle_auth::query::quoted;
@@ -90,7 +90,9 @@ impl Ledger {
         let mut from_interval = None;
         let mut is_first = true;
         let next = loop {
-            let page = client.get("ledger", &self.query(from_interval))?.json;
+            let page = client
+                .get("ledger", &self.query(from_interval), Holds::List("rows"))?
+                .json;
             complete &= page["complete"].as_bool().unwrap_or(false);
             match as_json {
                 true => all.extend(list(&page["rows"]).iter().cloned()),

@@ -1,9 +1,11 @@
-//! `heddle top`: the market and its jobs as they go on. In a terminal a screen that is drawn again
-//! and again, until a key ends it; elsewhere plain tables each time. Changes nothing.
+//! `heddle top`: queues and jobs as they go on, and the market if the policy has one. In a terminal
+//! a screen that is drawn again and again, until a key ends it; elsewhere plain tables each time.
+//! Changes nothing.
 
-use super::{job_row, job_table, list, market};
+use super::queues::{has_accounts, market, sums};
+use super::{job_row, job_table, list};
 use crate::failure::Failure;
-use crate::remote::{Client, Server};
+use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, clean_json, print, said, time};
 use clap::Args;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -34,6 +36,7 @@ pub(crate) struct Top {
 
 /// What is shown.
 struct Seen {
+    /// Null under a policy without accounts.
     price: Value,
     queues: Value,
     jobs: Value,
@@ -41,27 +44,40 @@ struct Seen {
 
 impl Seen {
     fn now(client: &Client) -> Result<Seen, Failure> {
+        let queues = client.get("queues", "", Holds::List("queues"))?.json;
+        let price = match has_accounts(&queues) {
+            true => client.open("price", Holds::Text("price"))?.json,
+            false => Value::Null,
+        };
+        let query = format!("max={JOBS_MAX}");
         Ok(Seen {
-            price: client.open("price")?.json,
-            queues: client.get("queues", "")?.json,
-            jobs: client.get("jobs", &format!("max={JOBS_MAX}"))?.json,
+            price,
+            queues,
+            jobs: client.get("jobs", &query, Holds::List("jobs"))?.json,
         })
     }
 
     fn head(&self) -> String {
-        let sum = |key: &str| -> u64 {
-            let accounts = list(&self.queues["queues"])
-                .iter()
-                .map(|queue| &queue["account"]);
-            accounts.filter_map(|account| account[key].as_u64()).sum()
+        let (running, pending, masters) = sums(&self.queues);
+        let masters = match masters {
+            0 => String::new(),
+            masters => format!("  ApplicationMasters {masters} (counted nowhere below)"),
         };
-        let head = format!(
-            "{}  price {}  slots used {}, pending {}",
-            time(&self.queues["now_ms"]),
-            said(&self.price["price"]),
-            sum("used_slots"),
-            sum("pending_slots"),
-        );
+        let now = time(&self.queues["now_ms"]);
+        let head = match self.price.is_null() {
+            false => format!(
+                "{now}{masters}  price {}  slots used {running}, pending {pending}",
+                said(&self.price["price"]),
+            ),
+            true => {
+                let policy = &self.queues["policy"];
+                let stages = ["share", "order", "place"].map(|stage| said(&policy[stage]));
+                format!(
+                    "{now}{masters}  policy {}  tasks running {running}, pending {pending}",
+                    stages.join("/"),
+                )
+            }
+        };
         clean(&head)
     }
 

@@ -2,7 +2,7 @@
 //! them through, and from one that is not to be trusted.
 
 use crate::site::{Site, heddle};
-use crate::trouble::answering;
+use crate::trouble::{answering, answering_in_turn};
 use serde_json::{Value, json};
 use std::process::Output;
 
@@ -62,28 +62,87 @@ fn lies() -> Value {
     })
 }
 
+/// Every command that asks a server.
+const COMMANDS: [&[&str]; 16] = [
+    &["price"],
+    &["price", "--history"],
+    &["info", "x"],
+    &["infos"],
+    &["bid", "x", "1"],
+    &["advise", "x", "--slots", "1"],
+    &["budget", "x", "+1"],
+    &["queue", "add", "x"],
+    &["queue", "remove", "x"],
+    &["income"],
+    &["ledger"],
+    &["jobs"],
+    &["explain", "1"],
+    &["explain", "application_1_0001"],
+    &["top", "--once"],
+    &["ledger", "--format", "json"],
+];
+
+/// What has status 200 and is no answer of Heddle's: a proxy's, or a server's that has lost it.
+#[test]
+fn no_command_takes_an_answer_without_content_for_success() {
+    for body in ["", "null", "[]", "{}", "7", "\"ok\"", "{\"error\": null}"] {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let answer = format!("{head}{body}").into_bytes().into_boxed_slice();
+        let url = answering(Some(Box::leak(answer)));
+        for command in COMMANDS {
+            for json in [&[][..], &["--json"][..]] {
+                let output = run(&url, &[command, json].concat());
+                let note = format!("{command:?} {json:?} {body:?}: {output:?}");
+                assert_eq!(output.status.code(), Some(3), "{note}");
+                assert!(output.stdout.is_empty(), "{note}");
+                let told = harmless(&output);
+                assert!(
+                    told.contains("the answer is not Heddle's (HTTP status 200)"),
+                    "{note}"
+                );
+                assert!(told.contains("a ResourceManager with Heddle"), "{note}");
+                let is_change =
+                    ["bid", "budget"].contains(&command[0]) || command[1..].first() == Some(&"add");
+                assert_eq!(
+                    told.contains("whether it was done is not known"),
+                    is_change,
+                    "{note}"
+                );
+            }
+        }
+    }
+}
+
+/// A removal has no body, so its status must say that it was one.
+#[test]
+fn a_removal_is_done_only_where_the_status_says_so() {
+    let body = lies().to_string();
+    let queue = format!(
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let empty = |status: &str| {
+        format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    };
+    for (answer, code) in [(empty("200 OK"), 3), (empty("204 No Content"), 0)] {
+        let answers = [queue.clone(), answer];
+        let output = run(
+            &answering_in_turn(answers.to_vec()),
+            &["queue", "remove", "x"],
+        );
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let unknown = harmless(&output).contains("whether it was done is not known");
+        assert_eq!(unknown, code == 3, "{output:?}");
+    }
+}
+
 #[test]
 fn no_command_passes_on_what_a_terminal_obeys() {
     let url = serving(&lies());
-    let commands: [&[&str]; 16] = [
-        &["price"],
-        &["price", "--history"],
-        &["info", "x"],
-        &["infos"],
-        &["bid", "x", "1"],
-        &["advise", "x", "--slots", "1"],
-        &["budget", "x", "+1"],
-        &["queue", "add", "x"],
-        &["queue", "remove", "x"],
-        &["income"],
-        &["ledger"],
-        &["jobs"],
-        &["explain", "1"],
-        &["explain", "application_1_0001"],
-        &["top", "--once"],
-        &["ledger", "--format", "json"],
-    ];
-    for command in commands {
+    for command in COMMANDS {
         let output = run(&url, command);
         assert_eq!(output.status.code(), Some(0), "{command:?}: {output:?}");
         let text = harmless(&output);

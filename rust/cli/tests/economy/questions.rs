@@ -1,7 +1,7 @@
 //! Commands that ask and change nothing.
 
-use crate::site::{Site, words};
-use serde_json::json;
+use crate::site::{NODE, Site, heddle, words};
+use serde_json::{Value, json};
 
 #[test]
 fn the_price_needs_no_secret() {
@@ -202,6 +202,108 @@ fn jobs_and_why_they_wait() {
     assert!(site.said("alice", &["jobs"]).contains(id));
     let refused = site.refused(1, "bob", &["explain", id]);
     assert!(refused.contains("ACCESS DENIED"), "{refused}");
+}
+
+/// The host's name for the node, in every sentence; the engine knows it by number.
+#[test]
+fn reasons_and_grants_name_hosts() {
+    let site = Site::pools();
+    for said in [
+        site.said("alice", &["jobs"]),
+        site.said("alice", &["explain", "1"]),
+        site.said("alice", &["top", "--once"]),
+    ] {
+        assert!(said.contains(&format!("{NODE} has")), "{said}");
+        assert!(!said.contains("node#"), "{said}");
+    }
+    let explained = site.said("alice", &["explain", "1"]);
+    assert!(
+        explained.contains(&format!("granted on {NODE}")),
+        "{explained}"
+    );
+}
+
+/// What a table says of running tasks, summed over the rows that begin so.
+fn sum(text: &str, column: usize, rows: &[&str]) -> u64 {
+    let cell = |row: &&str| words(text, row)[column].parse::<u64>();
+    rows.iter().map(|row| cell(row).expect("a number")).sum()
+}
+
+/// Two ApplicationMasters beside ten tasks, whatever is asked and under either kind of policy.
+#[test]
+fn application_masters_are_counted_once_and_nowhere_else() {
+    for (site, used, head) in [
+        (Site::with_masters(), 5, "slots used 10, pending 20"),
+        // An amount of resources is four words.
+        (Site::pools(), 10, "tasks running 10, pending 20"),
+    ] {
+        let said = site.said("root", &["top", "--once"]);
+        let first = said.lines().next().expect("a head");
+        assert!(first.ends_with(head), "{said}");
+        assert!(
+            first.contains("ApplicationMasters 2 (counted nowhere below)"),
+            "{said}"
+        );
+        let infos = site.said("root", &["infos"]);
+        for text in [&said, &infos] {
+            assert_eq!(sum(text, used, &["root "]), 10, "{text}");
+            assert_eq!(sum(text, used, &["root.alice", "root.bob"]), 10, "{text}");
+            assert_eq!(sum(text, used + 1, &["root "]), 20, "{text}");
+        }
+        let jobs = site.said("root", &["jobs"]);
+        for text in [&said, &jobs] {
+            assert_eq!(sum(text, 2, &["  1  ", "  2  "]), 10, "{text}");
+        }
+        let queue = site.said("root", &["info", "alice"]);
+        assert!(queue.contains("(one is an ApplicationMaster)"), "{queue}");
+    }
+}
+
+#[test]
+fn a_policy_without_accounts_is_served_as_well() {
+    let site = Site::pools();
+    let said = site.said("root", &["top", "--once"]);
+    let head = said.lines().next().expect("a head");
+    assert!(head.contains("policy fair/deficit/delay"), "{head}");
+    // 12 GB in equal parts.
+    let share = "1 6144 MB, 6 vcores 6144 MB, 6 vcores 5";
+    for text in [&said, &site.said("root", &["infos"])] {
+        let row = words(text, "root.alice").join(" ");
+        assert!(row.contains(share), "{text}");
+        assert_eq!(words(text, "queue")[..3], ["queue", "weight", "fair"]);
+        assert!(!text.contains("budget"), "{text}");
+    }
+    assert_eq!(site.json("root", &["top", "--once"])["price"], Value::Null);
+    assert!(
+        site.heard()
+            .iter()
+            .all(|heard| !heard.target.contains("price"))
+    );
+    // Of its own queue only, as a user.
+    let own = site.said("bob", &["top", "--once"]);
+    assert!(own.contains("tasks running 5, pending 5"), "{own}");
+    let info = site.said("bob", &["info", "bob"]);
+    assert!(info.contains("it has no account\n"), "{info}");
+    assert_eq!(words(&info, "fair share").last(), Some(&"vcores"), "{info}");
+    let refused = site.refused(1, "root", &["income"]);
+    assert!(refused.contains("no accounts"), "{refused}");
+    let refused = site.refused(1, "root", &["price"]);
+    assert!(refused.contains("no accounts"), "{refused}");
+}
+
+#[test]
+fn every_policy_comes_first_in_the_help() {
+    let output = heddle(&["--help"]).output().expect("it starts");
+    let help = String::from_utf8(output.stdout).expect("UTF-8");
+    let at = |word: &str| help.find(&format!("  {word} ")).expect(word);
+    for command in ["jobs", "explain", "infos", "top"] {
+        assert!(at(command) < at("price"), "{help}");
+    }
+    for command in ["jobs", "explain"] {
+        let line = help[at(command)..].lines().next().expect("a line");
+        let more = help[at(command)..].lines().nth(1).expect("another");
+        assert!(format!("{line}{more}").contains("under every"), "{help}");
+    }
 }
 
 #[test]

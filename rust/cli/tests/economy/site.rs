@@ -20,6 +20,8 @@ use tempfile::TempDir;
 
 /// Of the cluster's one node.
 const SLOTS: i64 = 12;
+/// What the host calls that node.
+pub(crate) const NODE: &str = "node-0.example.com:45454";
 /// Long for a disk, short for a person.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The server started so long ago: its engine's clock may run ahead of the test by as much.
@@ -76,7 +78,8 @@ impl Cluster {
         }
     }
 
-    fn submit(&mut self, job: u32, user: &str, maps: u32) {
+    /// A job of maps; what it asks for once its ApplicationMaster runs, if it has one.
+    fn submit(&mut self, job: u32, user: &str, maps: u32, has_master: bool) -> Option<AskFacts> {
         let placed = self.request(&json!({"op": "place", "user": user}));
         let queue = placed.expect("there is a queue")["queue"].as_u64();
         let facts = JobFacts {
@@ -88,7 +91,7 @@ impl Cluster {
             unmanaged_am: false,
             submitted_ms: self.now_ms,
         };
-        let ask = AskFacts {
+        let maps = AskFacts {
             job: JobId(job),
             ask: AskId(0),
             count: maps,
@@ -99,8 +102,30 @@ impl Cluster {
             update: false,
             resource: Resource::new(1024, 1),
         };
-        self.step(&[Event::JobAdded(facts), Event::Ask(ask)]);
+        self.step(&[Event::JobAdded(facts)]);
+        if !has_master {
+            self.step(&[Event::Ask(maps)]);
+            return None;
+        }
+        let master = AskFacts {
+            ask: AskId(1),
+            count: 1,
+            priority: 0,
+            am: true,
+            ..maps
+        };
+        self.step(&[Event::Ask(master)]);
+        Some(maps)
     }
+}
+
+/// What a site's jobs have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Jobs {
+    /// Nothing but tasks, and the accounts a store.
+    Tasks,
+    /// An ApplicationMaster as well, and no store.
+    WithMasters,
 }
 
 /// The engine behind its lock.
@@ -122,8 +147,8 @@ impl heddle_service::Engine for Held {
 
     fn attach(&self, saved: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String> {
         let mut cluster = self.0.lock();
-        assert!(cluster.engine.keep_ledger(), "the policy has accounts");
-        if let Some(saved) = saved {
+        let accounts = cluster.engine.keep_ledger();
+        if let Some(saved) = saved.filter(|_| accounts) {
             cluster.request(&json!({"op": "restoreAccounts", "saved": saved["accounts"]}))?;
         }
         cluster.outbox = Some(Arc::clone(outbox));
@@ -179,6 +204,38 @@ impl Site {
     }
 
     pub(crate) fn with(api: &Value) -> Site {
+        let config = json!({
+            "policy": "dynamic-priority",
+            "heartbeat_fill": 1.0,
+            "queues": [
+                {"path": "root.alice", "budget": 100.0, "spending_rate": 2.0, "income": 7.2},
+                {"path": "root.bob", "budget": 1000.0, "spending_rate": 1.0, "income": 3.6},
+            ],
+        });
+        Site::under(&config, api, Jobs::Tasks)
+    }
+
+    /// The market once more, its jobs with an ApplicationMaster each: ten slots are left.
+    pub(crate) fn with_masters() -> Site {
+        let config = json!({
+            "policy": "dynamic-priority",
+            "heartbeat_fill": 1.0,
+            "queues": [
+                {"path": "root.alice", "budget": 100.0, "spending_rate": 2.0},
+                {"path": "root.bob", "budget": 1000.0, "spending_rate": 1.0},
+            ],
+        });
+        Site::under(&config, &json!({}), Jobs::WithMasters)
+    }
+
+    /// The same two jobs under a policy without accounts: of ten slots alice's and bob's queues
+    /// have five each, beside their ApplicationMasters.
+    pub(crate) fn pools() -> Site {
+        let config = json!({"policy": "fair", "heartbeat_fill": 1.0});
+        Site::under(&config, &json!({}), Jobs::WithMasters)
+    }
+
+    fn under(config: &Value, api: &Value, jobs: Jobs) -> Site {
         let folder = TempDir::new().expect("a folder");
         fs::create_dir(folder.path().join("stored")).expect("it is ours");
         let acl = file(&folder.path().join("acl"), ACL, 0o600);
@@ -188,14 +245,6 @@ impl Site {
             file(&path, &format!("{}\n", words[2]), 0o600);
         }
         let started_ms = now_ms() - AGO_MS;
-        let config = json!({
-            "policy": "dynamic-priority",
-            "heartbeat_fill": 1.0,
-            "queues": [
-                {"path": "root.alice", "budget": 100.0, "spending_rate": 2.0, "income": 7.2},
-                {"path": "root.bob", "budget": 1000.0, "spending_rate": 1.0, "income": 3.6},
-            ],
-        });
         let setup = json!({
             "resource_types": ["memory-mb", "vcores"],
             "minimum_allocation": {"memory-mb": 1024, "vcores": 1},
@@ -204,9 +253,12 @@ impl Site {
         });
         let mut settings = json!({
             "api": api,
-            "store": format!("sqlite:{}", folder.path().join("stored/economy").display()),
             "started_ms": started_ms,
         });
+        if jobs == Jobs::Tasks {
+            let file = folder.path().join("stored/economy");
+            settings["store"] = json!(format!("sqlite:{}", file.display()));
+        }
         settings["api"]["acl_file"] = json!(acl);
         let engine = Engine::new(Setup::from_json(&setup).expect("a good setup"));
         let cluster = Cluster {
@@ -233,11 +285,11 @@ impl Site {
             folder,
             started_ms,
         };
-        site.start();
+        site.start(jobs == Jobs::WithMasters);
         site
     }
 
-    fn start(&self) {
+    fn start(&self, masters: bool) {
         self.inside.service.activate("rm", self.started_ms);
         self.written();
         let mut cluster = self.inside.engine.0.lock();
@@ -251,9 +303,15 @@ impl Site {
             capacity,
             free: capacity,
         })]);
-        cluster.submit(1, "alice", 20);
-        cluster.submit(2, "bob", 10);
+        let later = [
+            cluster.submit(1, "alice", 20, masters),
+            cluster.submit(2, "bob", 10, masters),
+        ];
         cluster.until(500);
+        for maps in later.into_iter().flatten() {
+            cluster.step(&[Event::Ask(maps)]);
+        }
+        cluster.until(if masters { 21_000 } else { 500 });
     }
 
     /// From now on only what is signed gets past Kerberos.
@@ -271,7 +329,9 @@ impl Site {
         let end = Instant::now() + PATIENCE;
         loop {
             let books = self.inside.service.pump(&self.inside.engine, now_ms());
-            if books["state"] == "connected" && books["intervals_behind"] == 0 {
+            if books["state"] == "in memory only"
+                || books["state"] == "connected" && books["intervals_behind"] == 0
+            {
                 return;
             }
             assert!(Instant::now() < end, "the books are {books}");
@@ -385,6 +445,7 @@ impl Inside {
                 "authorization": heard.authorization, "accept": header("Accept"),
                 "address": request.remote_addr().map(|address| address.ip()),
                 "jobs": [[1, "application_1800000000000_0001", "alice", "word count"]],
+                "nodes": [[0, NODE, 0]],
             });
             let answer = self
                 .service

@@ -32,6 +32,66 @@ fn answer_one(mut stream: TcpStream, answer: Option<&'static [u8]>) {
     while let Ok(1..) = stream.read(&mut bytes) {}
 }
 
+/// A server that gives one of these answers to each connection, the last to all that follow.
+pub(crate) fn answering_in_turn(answers: Vec<String>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it has one"));
+    std::thread::spawn(move || {
+        let last = answers.last().cloned();
+        let mut answers = answers.into_iter();
+        for stream in listener.incoming() {
+            let answer = answers.next().or_else(|| last.clone()).expect("an answer");
+            let answer: &'static [u8] = Box::leak(answer.into_bytes().into_boxed_slice());
+            answer_one(stream.expect("a connection"), Some(answer));
+        }
+    });
+    url
+}
+
+/// A server whose answer never ends, a blank at a time.
+fn dripping() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it has one"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || {
+                let mut stream = stream.expect("a connection");
+                let _ = stream.read(&mut [0; 4096]);
+                let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+                let mut sent = stream.write_all(head);
+                while sent.is_ok() {
+                    std::thread::sleep(Duration::from_millis(20));
+                    sent = stream.write_all(b"1\r\n \r\n");
+                }
+            });
+        }
+    });
+    url
+}
+
+/// The limit is on the whole: each part of such an answer comes soon enough.
+#[test]
+fn an_answer_that_drips_is_given_up() {
+    let url = dripping();
+    let start = Instant::now();
+    for command in [
+        &["infos"][..],
+        &["bid", "alice", "1"],
+        &["top", "--once"],
+        &["ledger"],
+    ] {
+        let limit = ["--url", &url, "--timeout", "400ms"];
+        let mut command = heddle(&[command, &limit].concat());
+        command
+            .env("HEDDLE_USER", "alice")
+            .env("HEDDLE_SECRET", "s");
+        let refused = failed(3, &command.output().expect("it starts"));
+        assert!(refused.contains("no answer within 400ms"), "{refused}");
+    }
+    // It would go on for ever.
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
 fn price(url: &str) -> Output {
     heddle(&["price", "--url", url, "--timeout", "2s"])
         .output()

@@ -316,6 +316,12 @@ impl Job {
         self.running.iter().sum()
     }
 
+    /// How many of them are ApplicationMasters: the only containers that take no slot.
+    pub fn running_masters(&self) -> u32 {
+        let tasks: u32 = self.slots.iter().sum();
+        self.running_containers().saturating_sub(tasks)
+    }
+
     /// The kind behind a request priority of this job.
     pub fn kind(&self, priority: i32) -> Kind {
         Kind::of(self.facts.mapreduce, priority)

@@ -280,6 +280,7 @@ impl Engine {
         let mut demand = vec![Resource::ZERO; count];
         let mut pending = vec![0u64; count];
         let mut running = vec![0u64; count];
+        let mut masters = vec![[0u64; 2]; count];
         for job in self.cluster.jobs() {
             let asks = job
                 .pending()
@@ -294,15 +295,19 @@ impl Engine {
                 demand[i] += wanted;
                 pending[i] += asks;
                 running[i] += u64::from(job.running_containers());
+                masters[i][0] += u64::from(job.running_masters());
+                masters[i][1] += u64::from(job.pending_masters());
             }
         }
         let counted = |i: usize| (used[i], demand[i], pending[i], running[i]);
-        let queues: Vec<Value> = self
-            .cluster
-            .queues
-            .iter()
-            .map(|queue| self.report_queue(queue, counted(queue.id.index())))
-            .collect();
+        let row = |queue: &Queue| {
+            let i = queue.id.index();
+            let mut row = self.report_queue(queue, counted(i));
+            row["running_masters"] = json!(masters[i][0]);
+            row["pending_masters"] = json!(masters[i][1]);
+            row
+        };
+        let queues: Vec<Value> = self.cluster.queues.iter().map(row).collect();
         let composition = &self.setup.config.composition;
         json!({
             "queues": queues,
@@ -383,6 +388,7 @@ impl Engine {
             "submitted_ms": job.facts.submitted_ms,
             "runnable": job.runnable,
             "running": job.running,
+            "masters": job.running_masters(),
             "done": job.done,
             "authority": self.authority_report(job),
             "used": self.amounts(&job.used),

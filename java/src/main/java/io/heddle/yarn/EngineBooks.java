@@ -66,6 +66,7 @@ final class EngineBooks {
     node.intern(names.places(), names.partitions());
     node.setId(nodes.add(node));
     nodesByName.put(node.getNodeID(), node);
+    jobNames.added(node);
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_ADDED, node, schedulable);
     if (newHost) {
@@ -95,6 +96,7 @@ final class EngineBooks {
     engine.out().muteNode(node.id(), false);
     nodes.remove(node.id());
     nodesByName.remove(node.getNodeID());
+    jobNames.removed(node);
   }
 
   // ---- Jobs.

@@ -9,13 +9,15 @@ import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
 /**
- * What people call the jobs that the engine knows by number, for answers over HTTP: YARN's id, the
- * user and the name of the submission. Web threads read it without the scheduler's lock, so a job
- * may have ended, or its number have become another's, when the engine is asked about it.
+ * What people call the jobs and nodes that the engine knows by number, for answers over HTTP: of a
+ * job YARN's id, the user and the name of the submission, of a node YARN's id. Web threads read it
+ * without the scheduler's lock, so a job may have ended, or its number have become another's, when
+ * the engine is asked about it.
  */
 final class JobNames implements ApiHandler.Names {
   /** As many as a page of jobs has at the most. */
@@ -28,6 +30,18 @@ final class JobNames implements ApiHandler.Names {
 
   private final RMContext rmContext;
   private final ConcurrentNavigableMap<Integer, HeddleJob> jobs = new ConcurrentSkipListMap<>();
+  private final ConcurrentNavigableMap<Integer, Node> nodes = new ConcurrentSkipListMap<>();
+
+  /** A node, and since when it has its number, by the engine's clock. */
+  private static final class Node {
+    private final String name;
+    private final long sinceMs;
+
+    Node(String name, long sinceMs) {
+      this.name = name;
+      this.sinceMs = sinceMs;
+    }
+  }
 
   JobNames(RMContext rmContext) {
     this.rmContext = rmContext;
@@ -41,6 +55,26 @@ final class JobNames implements ApiHandler.Names {
   /** A job ended. */
   void removed(HeddleJob job) {
     jobs.remove(job.id(), job);
+  }
+
+  /** A node has its number. */
+  void added(HeddleNode node) {
+    nodes.put(node.id(), new Node(node.getNodeID().toString(), Time.monotonicNow()));
+  }
+
+  /** A node left. */
+  void removed(HeddleNode node) {
+    nodes.remove(node.id());
+  }
+
+  @Override
+  public ArrayNode nodes() {
+    ArrayNode names = JsonNodeFactory.instance.arrayNode();
+    for (Map.Entry<Integer, Node> entry : nodes.entrySet()) {
+      Node node = entry.getValue();
+      names.addArray().add(entry.getKey()).add(node.name).add(node.sinceMs);
+    }
+    return names;
   }
 
   @Override

@@ -302,6 +302,13 @@ public class WebTest {
     assertEquals("text/html;charset=utf-8", page.type.replace(" ", ""));
     // It loads nothing and runs nothing.
     assertTrue(page.header("Content-Security-Policy").startsWith("default-src 'none'"));
+    // From here to YARN's pages and to the console, which leads back.
+    for (String other : new String[] {"/cluster/cluster", "/cluster/apps", "/cluster/nodes",
+        "/heddle/"}) {
+      assertTrue(other, page.body.contains("<a href=\"" + other + "\">"));
+      assertEquals(other, 200, heddle().get(other).status);
+    }
+    assertTrue(heddle().get("/heddle/").body.contains("<a href=\"/cluster/scheduler\">"));
     List<List<String>> rows = rows(Shape.parse(page.body));
     Map<String, List<String>> byName = new LinkedHashMap<>();
     rows.forEach(row -> byName.put(row.get(0), row));

@@ -33,7 +33,7 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, jobs
+     *     host, jobs, nodes
      * @return a line of JSON with status, content_type, headers and log, then the body
      * @throws HeddleException if there is nobody to answer now
      */
@@ -43,13 +43,16 @@ public final class ApiHandler implements WebHandler {
     void log(JsonNode head);
   }
 
-  /** Who knows what jobs are called. */
+  /** Who knows what jobs and nodes are called. */
   public interface Names {
     /**
      * Returns the names of the jobs that a request may be about: lists of number, application,
      * user and name; null if it is about none.
      */
     ArrayNode of(String path, String query);
+
+    /** Returns the names of all nodes: lists of number, name and since when it has that number. */
+    ArrayNode nodes();
   }
 
   public ApiHandler(Library library, Names names) {
@@ -140,6 +143,8 @@ public final class ApiHandler implements WebHandler {
     ArrayNode jobs = names.of(request.getRequestURI(), request.getQueryString());
     if (jobs != null) {
       head.set("jobs", jobs);
+      // Which of them an answer about jobs speaks of, only the answer tells.
+      head.set("nodes", names.nodes());
     }
     return head.toString();
   }

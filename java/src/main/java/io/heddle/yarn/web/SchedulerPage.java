@@ -66,7 +66,8 @@ final class SchedulerPage {
         + "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
         + "<title>Queues - Heddle</title><style>").append(STYLE).append("</style></head><body>\n"
         + "<nav aria-label=\"ResourceManager\"><a href=\"/cluster/cluster\">Cluster</a>"
-        + "<a href=\"/cluster/apps\">Applications</a><a href=\"/cluster/nodes\">Nodes</a></nav>\n"
+        + "<a href=\"/cluster/apps\">Applications</a><a href=\"/cluster/nodes\">Nodes</a>"
+        + "<a href=\"/heddle/\">Heddle console</a></nav>\n"
         + "<main><h1>Queues</h1>\n<p>Policy: ");
     for (String stage : new String[] {"share", "order", "place"}) {
       html.append(stage).append(" <b>").append(quote(snapshot.stage(stage))).append("</b>")
@@ -76,7 +77,8 @@ final class SchedulerPage {
         + "<div class=\"scroll\" role=\"region\" aria-label=\"Queues\" tabindex=\"0\">"
         // Said once more: laid out as blocks, on a phone, a table is none to a screen reader.
         + "<table role=\"table\"><caption>Every queue is followed by those below it."
-        + "</caption><thead role=\"rowgroup\"><tr role=\"row\">"
+        + " Containers include ApplicationMasters.</caption>"
+        + "<thead role=\"rowgroup\"><tr role=\"row\">"
         + "<th scope=\"col\" role=\"columnheader\">Queue</th>");
     for (String column : COLUMNS) {
       html.append("<th scope=\"col\" role=\"columnheader\">").append(column).append("</th>");

@@ -1,0 +1,154 @@
+package io.heddle.integration.web;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.integration.cluster.Await;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.List;
+import org.junit.Test;
+
+/**
+ * What the console shows to whom, and how it is read: columns, links, times, actions, and what is
+ * left when somebody has signed out. Newest Hadoop only.
+ */
+public class ConsoleViewTest extends ConsoleSite {
+  // ---- How it is read.
+
+  /** What is broken in two: words of a cell that are on more than one line. */
+  private static final String BROKEN = "JSON.stringify([...document.querySelectorAll("
+      + "'#jobs .value, #accounts .value, #pools .value')].filter(e => e.offsetParent)"
+      + ".flatMap(e => { const text = e.firstChild; if (!text) return [];"
+      + "  return [...text.data.matchAll(/\\S+/g)].filter(word => {"
+      + "    const range = document.createRange(); range.setStart(text, word.index);"
+      + "    range.setEnd(text, word.index + word[0].length);"
+      + "    return range.getClientRects().length > 1; }).map(word => word[0]); }))";
+
+  @Test
+  public void noWordIsBrokenAndTheTimeIsThatOfADay() throws Exception {
+    Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
+    for (int width : new int[] {1400, 1280, 1920}) {
+      browser.call("Emulation.setDeviceMetricsOverride", "{\"width\": " + width
+          + ", \"height\": 900, \"deviceScaleFactor\": 1, \"mobile\": false}");
+      browser.await("it is as wide", "innerWidth === " + width);
+      assertEquals(width + " px", "[]", browser.evaluate(BROKEN).asText());
+      assertTrue("the page itself stands still", browser.evaluate(
+          "document.documentElement.scrollWidth <= innerWidth").asBoolean());
+    }
+    String state = text("#state");
+    assertTrue(state, state.matches(
+        "Up to date, 20\\d\\d-\\d\\d-\\d\\d ([01]\\d|2[0-3]):\\d\\d:\\d\\d"));
+    String[][] credits = {{"12345.678912", "12345.67"}, {"7", "7"}, {"1.000001", "1"},
+        {"0.000001", "0.000001"}, {"-0.25", "-0.25"}, {"-3.999999", "-3.99"}, {"20.5", "20.5"}};
+    for (String[] amount : credits) {
+      assertEquals(amount[1], browser.evaluate("import('/heddle/page.js').then(page => page.about('"
+          + amount[0] + "'))").asText().replace("\u202f", ""));
+    }
+    assertEquals("all of it for a pointer", "12345.5", browser.evaluate("document.querySelector("
+        + "'#accounts [data-key=\"root.alice\"] .value[title]').title").asText()
+        .replace("\u202f", ""));
+  }
+
+  /** YARN has a page of every application; there is a way to its others, and back from them. */
+  @Test
+  public void applicationsAndPagesOfYarnAreLedTo() throws Exception {
+    Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
+    String application = rows("jobs").get(0).get(0);
+    JsonNode links = browser.evaluate("[...document.querySelectorAll('#jobs a, nav a')]"
+        + ".map(a => a.getAttribute('href'))");
+    List<String> targets = new ArrayList<>();
+    links.forEach(link -> targets.add(link.asText()));
+    for (String path : Arrays.asList("/cluster/app/" + application, "/cluster",
+        "/cluster/apps", "/cluster/nodes", "/cluster/scheduler")) {
+      assertTrue(path + " is not in " + targets, targets.contains(path));
+      int status = manager.get(path + "?user.name=root").status;
+      assertTrue(path + ": " + status, status == 200 || status == 302);
+    }
+    assertTrue(manager.get("/cluster/scheduler?user.name=root").body
+        .contains("<a href=\"/heddle/\">"));
+  }
+
+  // ---- Who sees what.
+
+  private static String buttons() throws Exception {
+    return browser.evaluate("JSON.stringify([...document.querySelectorAll('#market button')]"
+        + ".filter(b => b.offsetParent).map(b => b.textContent))").asText();
+  }
+
+  @Test
+  public void actionsOfAdministratorsAreShownToThem() throws Exception {
+    assertTrue(buttons(), buttons().contains("Add a queue") && buttons().contains("Remove"));
+    signIn("alice", "alices-own-secret");
+    Await.until("no more than hers", SECONDS, () -> rows("accounts").size() == 1);
+    assertEquals("[\"Slots…\",\"Bid…\"]", buttons());
+    // Who the browser is known as may do more, and what was there is there again.
+    browser.evaluate("document.getElementById('sign').click()");
+    Await.until("those of root", SECONDS, () -> buttons().contains("Add a queue"));
+  }
+
+  /** What somebody saw is gone with them, whoever looks at the screen next. */
+  @Test
+  public void nothingIsLeftAfterSigningOut() throws Exception {
+    signIn("root", "the-roots-secret");
+    Await.until("the tables are there", SECONDS,
+        () -> !rows("accounts").isEmpty() && !rows("jobs").isEmpty() && !rows("pools").isEmpty());
+    answerInstead("*/heddle/v1/*", "\"responseCode\": 401");
+    try {
+      browser.await("the server wants a signature",
+          "document.getElementById('problem').hidden === false");
+      assertFalse("a failure takes nothing away", rows("pools").isEmpty());
+      browser.evaluate("document.getElementById('sign').click()");
+      for (String id : new String[] {"accounts", "jobs", "pools"}) {
+        assertEquals(id, Collections.emptyList(), rows(id));
+      }
+      assertEquals("", text("#summary"));
+      String left = browser.evaluate("document.querySelector('main').outerHTML").asText();
+      for (String name : new String[] {"root.alice", "root.bob", "12345", "application_"}) {
+        assertFalse(left, left.contains(name));
+      }
+      browser.await("it asks to sign in", "document.getElementById('problem').textContent"
+          + ".includes('sign in to see queues and jobs')");
+      assertEquals("Not signed in", text("#user"));
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    List<String> complaints = browser.takeComplaints();
+    assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("401")));
+  }
+
+  /** The rest is of use under every policy; what has accounts is neither shown nor asked for. */
+  @Test
+  public void aPolicyWithoutAccountsShowsNone() throws Exception {
+    ObjectNode queues = (ObjectNode) answered("queues");
+    queues.putNull("allocation_interval_ms");
+    queues.get("queues").forEach(row -> ((ObjectNode) row).putNull("account"));
+    answerInstead("*/heddle/v1/queues", "\"responseCode\": 200, \"body\": \""
+        + Base64.getEncoder().encodeToString(queues.toString().getBytes(StandardCharsets.UTF_8))
+        + "\"");
+    try {
+      browser.open(address + "/heddle/?user.name=root&again");
+      browser.await("the pools are shown", "location.search.endsWith('again')"
+          + " && document.querySelectorAll('#pools tbody tr').length > 0"
+          + " && document.querySelectorAll('#jobs tbody tr').length > 0");
+      int before = browser.requests().size();
+      Await.until("it has asked for all again", SECONDS, () -> browser.requests().stream()
+          .skip(before).filter(url -> url.endsWith("/queues")).count() > 1);
+      assertFalse(text("#summary"), text("#summary").contains("Accounts kept"));
+      assertFalse(text("#summary"), text("#summary").contains("Price"));
+      assertEquals("[]", buttons());
+      List<String> asked = browser.requests().subList(before, browser.requests().size());
+      for (String url : asked) {
+        assertFalse(url, url.contains("/price") || url.contains("/ledger"));
+      }
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+  }
+}

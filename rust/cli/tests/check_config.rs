@@ -323,6 +323,12 @@ fn an_allocations_file_is_read_by_the_engines_reader() {
             ":2: expected a pool, its minimum of map",
         ),
         (
+            "fair-scheduler.xml",
+            "<allocations>\n<queue name='ads'><weight>2.0</weight></queue>\n</allocations>"
+                .to_owned(),
+            ":2: <queue> is of YARN's fair-scheduler.xml, which is not read",
+        ),
+        (
             "pools",
             String::new(),
             ": is empty; to allocate nothing write <allocations/>",

@@ -5,7 +5,8 @@
 //! What the file says of a pool goes before `queues` of `heddle.json`, value by value; of what it
 //! does not say, `heddle.json` decides. So a pool, or a value, that is taken out of the file has
 //! again what it has without one. What cannot be read refuses the whole file; what is not known
-//! is left out with a warning, as files of later versions of the scheduler have more in them.
+//! is left out with a warning, as files of later versions of the scheduler have more in them. The
+//! file of YARN's own Fair Scheduler is another format and refused.
 
 mod plain;
 #[cfg(test)]

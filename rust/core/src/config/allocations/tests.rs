@@ -274,7 +274,7 @@ fn what_is_not_known_is_left_out_with_a_warning() {
     let text = body(
         "<pool name='a' wieght='2'>\n<minmaps>1</minmaps><maxMaps>5</maxMaps>\n\
          <minReduces>2</minReduces></pool>\n<pol name='b'/>\n\
-         <queueMaxAppsDefault>1</queueMaxAppsDefault>",
+         <queueMaxJobs>1</queueMaxJobs>",
     );
     let read = read(&text);
     let only = Pool {
@@ -288,11 +288,36 @@ fn what_is_not_known_is_left_out_with_a_warning() {
         "line 3: `minmaps` is not known; did you mean `minMaps`?",
         "line 3: <maxMaps> is of later versions",
         "line 5: `pol` is not known; did you mean `pool`?",
-        "line 6: `queueMaxAppsDefault` is not known; expected one of: pool, user,",
+        "line 6: `queueMaxJobs` is not known; expected one of: pool, user,",
     ]) {
         assert!(said.contains(words), "{said}");
     }
     assert_eq!(said.len(), 5, "{said:?}");
+}
+
+/// Its limits and rights would be lost, and root is open.
+#[test]
+fn the_file_of_yarns_own_scheduler_is_refused_where_it_shows() {
+    for (inner, line, element) in [
+        ("<queue name='a'><weight>2</weight></queue>", 2, "<queue>"),
+        (
+            "<pool name='a'>\n<maxResources>1 mb</maxResources></pool>",
+            3,
+            "<maxResources>",
+        ),
+        (
+            "<user name='a'>\n<maxRunningApps>1</maxRunningApps></user>",
+            3,
+            "<maxRunningApps>",
+        ),
+        ("<queuePlacementPolicy/>", 2, "<queuePlacementPolicy>"),
+    ] {
+        let fault = Allocations::parse(&body(inner)).expect_err(element);
+        assert_eq!(fault.line, line, "{fault}");
+        for words in [element, "fair-scheduler.xml", "heddle.json"] {
+            assert!(fault.problem.contains(words), "{fault}");
+        }
+    }
 }
 
 /// HADOOP-3746's users may have dots in their names, and queues are nested by dots.

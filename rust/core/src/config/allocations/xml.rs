@@ -25,6 +25,29 @@ const OF_LATER_VERSIONS: &[&str] = &[
     "poolMaxJobsPerUser",
 ];
 
+/// Elements of YARN's Fair Scheduler. Whoever wrote them counts on limits and rights that are not
+/// read here, so such a file is refused.
+const OF_YARN: &[&str] = &[
+    "queue",
+    "minResources",
+    "maxResources",
+    "maxChildResources",
+    "maxContainerAllocation",
+    "maxRunningApps",
+    "maxAMShare",
+    "schedulingPolicy",
+    "aclSubmitApps",
+    "aclAdministerApps",
+    "aclAdministerReservations",
+    "allowPreemptionFrom",
+    "queueMaxResourcesDefault",
+    "queueMaxAppsDefault",
+    "queueMaxAMShareDefault",
+    "userMaxAppsDefault",
+    "defaultQueueSchedulingPolicy",
+    "queuePlacementPolicy",
+];
+
 pub(super) fn read(text: &str, draft: &mut Draft) -> Result<(), Fault> {
     let options = ParsingOptions {
         allow_dtd: false,
@@ -103,7 +126,7 @@ impl Reader {
                 }
                 "userMaxJobsDefault" => self.whole(element, &mut users)?,
                 "poolMaxJobsDefault" => self.whole(element, &mut pools)?,
-                other => left_out(line, other, IN_ALLOCATIONS, draft),
+                other => left_out(line, other, IN_ALLOCATIONS, draft)?,
             }
         }
         draft.read.user_max_jobs = users;
@@ -125,7 +148,7 @@ impl Reader {
                     let read = weight(line, &self.text(value)?)?;
                     self.once(value, &mut pool.weight, read)?;
                 }
-                other => left_out(line, other, IN_POOL, draft),
+                other => left_out(line, other, IN_POOL, draft)?,
             }
         }
         Ok(pool)
@@ -138,7 +161,7 @@ impl Reader {
         for value in self.elements(element)? {
             match value.tag_name().name() {
                 "maxRunningJobs" => self.whole(value, &mut user.max_running_jobs)?,
-                other => left_out(self.line(value), other, IN_USER, draft),
+                other => left_out(self.line(value), other, IN_USER, draft)?,
             }
         }
         Ok(user)
@@ -210,8 +233,15 @@ impl Reader {
     }
 }
 
-/// Warns of an element that nobody reads.
-fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) {
+/// Warns of an element that is not read; refuses those of YARN's file.
+fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) -> Result<(), Fault> {
+    if OF_YARN.contains(&name) {
+        let problem = format!(
+            "<{name}> is of YARN's fair-scheduler.xml, which is not read; expected the file of \
+             HADOOP-3746, with <pool>. Write queues, limits and ACLs to `queues` of heddle.json"
+        );
+        return Err(Fault::new(line, problem));
+    }
     let problem = if OF_LATER_VERSIONS.contains(&name) {
         format!("<{name}> is of later versions of the Fair Scheduler and left out")
     } else {
@@ -219,4 +249,5 @@ fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) {
         format!("{}; it is left out", unknown(name.trim_matches('"'), known))
     };
     draft.warn(line, problem);
+    Ok(())
 }

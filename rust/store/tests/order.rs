@@ -8,7 +8,7 @@ mod support;
 
 use heddle_core::share::dynamic_priority::account::Credits;
 use heddle_store::{
-    Batch, Book, Change, Lost, NotAccepted, Receipt, Refusal, Row, State, Status, Store,
+    Batch, Book, Change, Lost, NotAccepted, Options, Receipt, Refusal, Row, State, Status, Store,
     StoreError, Writer,
 };
 use oorandom::Rand64;

@@ -92,7 +92,12 @@ final class DecisionApplier implements Engine.Decisions {
     for (int id = 0; id < books.jobsEnd(); id++) {
       HeddleJob job = books.job(id);
       if (job != null) {
-        replayQueue(job);
+        try {
+          replayQueue(job);
+        } catch (RuntimeException e) {
+          // One job without a queue must not keep the engine from all others.
+          quarantine.putAside(job, e.toString());
+        }
       }
     }
     // Again, with the queues that are not configured but have jobs.

@@ -99,8 +99,9 @@ final class EngineAudit {
     nextMs = AT_ONCE;
   }
 
-  /** What was put aside is let back, and nothing is known of what a rebuild does not mend. */
-  void forget() {
+  /** Lets back what was put aside: an administrator refreshed the queues. */
+  void letBack() {
+    quarantine.lift();
     incurable.clear();
     unowned.clear();
   }

@@ -287,9 +287,12 @@ final class EngineBooks {
       engine.flushIfLong();
     }
     quarantine.endReplay();
-    for (int id = 0; id < jobs.end(); id++) {
-      if (jobs.get(id) != null) {
-        authorize(jobs.get(id));
+    for (HeddleJob job : order) {
+      try {
+        authorize(job);
+      } catch (RuntimeException e) {
+        // Without its bounds it would spend what it may not.
+        quarantine.putAside(job, e.toString());
       }
     }
   }

@@ -102,7 +102,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   ConfigControl config;
   private ResourceCodec resources;
   private final Failures failures = new Failures();
-  private Quarantine quarantine;
   private volatile boolean started;
   // Whether the root's available resources are to be worked out; guarded by the write lock.
   private boolean availableStale;
@@ -166,7 +165,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     queues = new QueueControl(engine, reports.table());
     JobNames jobNames = new JobNames(rmContext);
     books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames);
-    quarantine = new Quarantine(engine, books, failures);
+    Quarantine quarantine = new Quarantine(engine, books, failures);
     containerEvents = new ContainerEvents(this, books, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
     evictions = new Evictions(containerEvents::preempt);
@@ -238,7 +237,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       ConfigFile file = ConfigFile.read(configuration);
       config.reload(file, configuration);
       economy.warnOfChanges(file);
-      letBack();
+      writeLock.lock();
+      try {
+        audit.letBack();
+      } finally {
+        writeLock.unlock();
+      }
       LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
       error = e.getMessage();
@@ -250,16 +254,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
     }
     super.reinitialize(MonitorConf.without(configuration), context);
-  }
-
-  private void letBack() {
-    writeLock.lock();
-    try {
-      quarantine.lift();
-      audit.forget();
-    } finally {
-      writeLock.unlock();
-    }
   }
 
   // ---- Events.
@@ -456,12 +450,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /** Whether no container can fit; the engine need not hear of this node until one leaves it. */
   private boolean full(Resource free) {
-    if (free.getMemorySize() < minimumAllocation.getMemorySize()
-        || free.getVirtualCores() < minimumAllocation.getVirtualCores()) {
-      // A container that grows may need only one of the two.
-      return !updatesSeen || resources.anyNegative(free);
-    }
-    return resources.anyNegative(free);
+    boolean small = free.getMemorySize() < minimumAllocation.getMemorySize()
+        || free.getVirtualCores() < minimumAllocation.getVirtualCores();
+    // A container that grows may need only one of the two.
+    return small && !updatesSeen || resources.anyNegative(free);
   }
 
   /** The tick: shares, headrooms, evictions, the snapshot for readers, now and then the audit. */

@@ -194,6 +194,18 @@ public class PutAsideTest {
   }
 
   @Test
+  public void aJobWhoseBoundsTheEngineRefusesIsPutAside() throws Exception {
+    Two two = new Two();
+    try (TestCluster cluster = two.cluster) {
+      two.job(two.alice).setBounds(SpendingBounds.read(SetupJson.read(
+          "{\"credits_micro\": -1, \"rate_micro\": 1, \"until_ms\": 1}")));
+      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      two.pass();
+      two.assertOnlyAliceIsAside();
+    }
+  }
+
+  @Test
   public void aNodeThatNoFrameCanCarryIsPutAside() throws Exception {
     Two two = new Two();
     try (TestCluster cluster = two.cluster) {

@@ -29,7 +29,7 @@ public class ApiHandlerTest {
   private final HttpServletRequest request = mock(HttpServletRequest.class);
   private final HttpServletResponse response = mock(HttpServletResponse.class);
   private final ServletInputStream body = mock(ServletInputStream.class);
-  private final ApiHandler handler = new ApiHandler(new Library(), (path, query) -> null);
+  private final ApiHandler handler = new ApiHandler(new Library(), mock(ApiHandler.Names.class));
 
   /** Answers, and notes what it is asked for. */
   private final class Library implements ApiHandler.Library {

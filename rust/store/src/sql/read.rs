@@ -2,6 +2,7 @@
 //! does not fit and a row that is missing are errors that name their table; nothing is corrected.
 
 use super::seal::{self, UNSEALED, checksum};
+use super::write::cells_of_row;
 use super::{Cell, Database};
 use crate::book::{Book, Learnt};
 use crate::error::StoreError;
@@ -304,15 +305,11 @@ pub(super) fn read_intervals<D: Database>(
     Ok(found)
 }
 
-/// What an interval's rows add up to.
+/// What an interval's rows add up to: their number, and their checksums.
 pub(super) struct Sums {
     pub(super) tick: u64,
-    /// All rows.
     pub(super) count: u64,
-    /// Of their checksums.
     pub(super) sum: i64,
-    /// Rows after the place from which a query goes on.
-    wanted: u64,
 }
 
 /// Sums of rows from a tick to another.
@@ -320,23 +317,14 @@ pub(super) fn sums<D: Database>(
     database: &mut D,
     from: u64,
     to: u64,
-    after: &(u64, String),
 ) -> Result<Vec<Sums>, StoreError> {
-    let parameters = [
-        from.into(),
-        to.into(),
-        after.0.into(),
-        after.1.as_str().into(),
-    ];
-    let sql = "SELECT tick, COUNT(*), CAST(SUM(checksum) AS BIGINT), \
-               SUM(CASE WHEN tick > $3 OR queue > $4 THEN 1 ELSE 0 END) \
-               FROM ledger WHERE tick >= $1 AND tick <= $2 GROUP BY tick ORDER BY tick";
-    query(database, "ledger", sql, &parameters, |row| {
+    let sql = "SELECT tick, COUNT(*), CAST(SUM(checksum) AS BIGINT) FROM ledger \
+               WHERE tick >= $1 AND tick <= $2 GROUP BY tick ORDER BY tick";
+    query(database, "ledger", sql, &[from.into(), to.into()], |row| {
         Ok(Sums {
             tick: row.count()?,
             count: row.count()?,
             sum: row.integer()?,
-            wanted: row.count()?,
         })
     })
 }
@@ -374,54 +362,68 @@ pub(super) fn read_ledger<D: Database>(
     Ok(found)
 }
 
-/// Rows of all queues, compared with what their intervals say of them: so none is missing.
+/// Rows of all queues. Intervals are read whole, as an index may have a row in a wrong place.
 fn read_rows<D: Database>(
     database: &mut D,
     wanted: &LedgerQuery,
     last: u64,
 ) -> Result<Vec<LedgerRow>, StoreError> {
-    let parameters = [
-        wanted.after.0.into(),
-        wanted.after.1.as_str().into(),
-        wanted.until.into(),
-        (wanted.limit as u64).into(),
-    ];
-    let rows = query_summed(database, "ledger", LEDGER, &parameters, row_of)?;
-    let from = wanted.after.0.max(1);
-    let full = rows.len() >= wanted.limit;
-    let until = match rows.last() {
-        Some(end) if full => end.tick,
-        _ => wanted.until.min(last),
-    };
-    let mut heads = intervals(database, from - 1, until, usize::MAX, last)?.into_iter();
-    let (mut expected, mut of_last) = (0, 0);
-    for sums in sums(database, from, until, &wanted.after)? {
-        let tick = sums.tick;
-        let head = heads.find(|it| it.head.tick >= tick || it.count > 0);
-        let fits = |it: Sealed| (it.head.tick, it.count, it.sum) == (tick, sums.count, sums.sum);
-        if !head.is_some_and(fits) {
+    let (tick, queue) = (wanted.after.0, &wanted.after.1);
+    let mut rows = Vec::new();
+    let mut from = tick;
+    if !queue.is_empty() {
+        rows = any_rows(database, (tick, tick), usize::MAX)?;
+        from = tick + 1;
+    }
+    let mut rest = any_rows(database, (from, wanted.until), wanted.limit)?;
+    let mut until = wanted.until.min(last);
+    if rest.len() >= wanted.limit
+        && let Some(end) = rest.last().map(|row| row.tick)
+    {
+        rest.retain(|row| row.tick < end);
+        rest.extend(any_rows(database, (end, end), usize::MAX)?);
+        until = end;
+    }
+    rows.extend(rest);
+    check_rows(database, &rows, (tick.max(1), until), last)?;
+    rows.retain(|row| (row.tick, &row.row.queue) > (tick, queue));
+    rows.truncate(wanted.limit);
+    Ok(rows)
+}
+
+/// Compares all rows from one tick to another with what their intervals say of them: so none is
+/// missing, changed or doubled.
+fn check_rows<D: Database>(
+    database: &mut D,
+    rows: &[LedgerRow],
+    (from, until): (u64, u64),
+    last: u64,
+) -> Result<(), StoreError> {
+    let mut rest = rows;
+    for interval in intervals(database, from - 1, until, usize::MAX, last)? {
+        let tick = interval.head.tick;
+        let own = rest.iter().take_while(|row| row.tick == tick).count();
+        let (own, others) = rest.split_at(own);
+        let sum: i64 = own.iter().map(|row| checksum(&cells_of_row(row))).sum();
+        if (own.len() as u64, sum) != (interval.count, interval.sum) {
             let what = format!("rows of interval {tick} are not those that were written");
             return Err(damaged("ledger", what));
         }
-        expected += sums.wanted;
-        of_last = sums.wanted;
+        rest = others;
     }
-    // Of the last interval of a full page some rows may be on the next page.
-    let found = rows.len() as u64;
-    let missing = expected.checked_sub(found);
-    let complete = missing.is_some_and(|missing| missing == 0 || (full && missing < of_last));
-    if !complete || heads.any(|it| it.count > 0) || rows.iter().any(|row| row.tick > last) {
-        let what = format!("rows of intervals {from} to {until} are missing");
+    let place = |row: &LedgerRow| (row.tick, row.row.queue.clone());
+    let ordered = rows.windows(2).all(|two| place(&two[0]) < place(&two[1]));
+    if !rest.is_empty() || !ordered {
+        let what = format!("rows of intervals {from} to {until} are in no order");
         return Err(damaged("ledger", what));
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Columns of `ledger`, in the order in which they are written.
 const LEDGER: &str = "SELECT tick, queue, rate, map_quota, reduce_quota, map_used_ms, \
                       reduce_used_ms, income, debit, balance, checksum FROM ledger \
-                      WHERE tick >= $1 AND (tick > $1 OR queue > $2) AND tick <= $3 \
-                      ORDER BY tick, queue LIMIT $4";
+                      WHERE tick >= $1 AND tick <= $2 ORDER BY tick, queue LIMIT $3";
 
 fn row_of(row: &mut Columns) -> Result<LedgerRow, StoreError> {
     Ok(LedgerRow {
@@ -482,19 +484,31 @@ fn grant_of(row: &mut Columns) -> Result<GrantRecord, StoreError> {
     })
 }
 
-/// Rows that may have no checksums yet.
-pub(super) fn any_rows<D: Database>(
+/// Rows from a tick to another, with good checksums.
+fn any_rows<D: Database>(
+    database: &mut D,
+    (from, to): (u64, u64),
+    limit: usize,
+) -> Result<Vec<LedgerRow>, StoreError> {
+    let parameters = [from.into(), to.into(), (limit as u64).into()];
+    query_summed(database, "ledger", LEDGER, &parameters, row_of)
+}
+
+/// Rows after one that may have no checksums yet.
+pub(super) fn unsealed_rows<D: Database>(
     database: &mut D,
     after: &(u64, String),
     limit: usize,
 ) -> Result<Vec<LedgerRow>, StoreError> {
+    let sql = "SELECT tick, queue, rate, map_quota, reduce_quota, map_used_ms, reduce_used_ms, \
+               income, debit, balance FROM ledger \
+               WHERE tick >= $1 AND (tick > $1 OR queue > $2) ORDER BY tick, queue LIMIT $3";
     let parameters = [
         after.0.into(),
         after.1.as_str().into(),
-        i64::MAX.into(),
         (limit as u64).into(),
     ];
-    query(database, "ledger", LEDGER, &parameters, row_of)
+    query(database, "ledger", sql, &parameters, row_of)
 }
 
 /// Intervals likewise.

@@ -2,7 +2,9 @@
 //! any. CRC-32: every flipped bit, and every damage within 32 bits, is found; nothing is proven
 //! against who writes on purpose.
 
-use super::read::{any_grants, any_intervals, any_rows, read_book, read_checksum, read_head, sums};
+use super::read::{
+    any_grants, any_intervals, read_book, read_checksum, read_head, sums, unsealed_rows,
+};
 use super::write::{write_grants, write_head, write_intervals, write_rows};
 use super::{Cell, Database};
 use crate::book::Book;
@@ -53,7 +55,7 @@ pub(super) fn seal<D: Database>(database: &mut D) -> Result<(), StoreError> {
     }
     let mut after = (0, String::new());
     loop {
-        let rows = any_rows(database, &after, PAGE)?;
+        let rows = unsealed_rows(database, &after, PAGE)?;
         let Some(last) = rows.last() else { break };
         after = (last.tick, last.row.queue.clone());
         let again = " ON CONFLICT (tick, queue) DO UPDATE SET checksum = excluded.checksum";
@@ -81,7 +83,7 @@ pub(super) fn seal_intervals<D: Database>(database: &mut D) -> Result<(), StoreE
         let Some(last) = intervals.last() else {
             return Ok(());
         };
-        let of_rows = sums(database, after + 1, last.tick, &(0, String::new()))?;
+        let of_rows = sums(database, after + 1, last.tick)?;
         after = last.tick;
         let mut of_rows = of_rows.into_iter().peekable();
         let mut sealed = Vec::new();

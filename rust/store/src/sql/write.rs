@@ -202,7 +202,7 @@ pub(super) fn write_intervals<D: Database>(
     insert_summed(database, head, rows.collect(), tail)
 }
 
-fn cells_of_row(LedgerRow { tick, row }: &LedgerRow) -> Vec<Cell> {
+pub(super) fn cells_of_row(LedgerRow { tick, row }: &LedgerRow) -> Vec<Cell> {
     vec![
         (*tick).into(),
         row.queue.as_str().into(),

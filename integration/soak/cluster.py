@@ -153,6 +153,9 @@ class Cluster:
             **{f"{prefix}address": f"127.0.0.1:{self.zookeeper_port}" for prefix in ZOOKEEPER},
             # How long a killed ResourceManager stays active for ZooKeeper.
             **{f"{prefix}timeout-ms": 4000 for prefix in ZOOKEEPER},
+            # By default a ResourceManager leaves the election for ever after three failures, so one
+            # that starts while ZooKeeper is down would never be active.
+            "yarn.resourcemanager.ha.failover-controller.active-standby-elector.zk.retries": 1000,
             "yarn.resourcemanager.ha.enabled": True,
             "yarn.resourcemanager.ha.rm-ids": "rm1,rm2",
             "yarn.resourcemanager.cluster-id": "soak",

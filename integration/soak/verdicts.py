@@ -1,5 +1,6 @@
 """What a run must show, each told from what the cluster left behind: lost jobs, wrong results,
-tasks that ran twice without need, credits made or lost, a lost engine or another error of Heddle, no recovery.
+tasks that ran twice without need, credits made or lost, a lost engine or another error of
+Heddle, no recovery.
 """
 
 import re

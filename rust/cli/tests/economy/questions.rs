@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 #[test]
 fn the_price_needs_no_secret() {
     let site = Site::market();
-    let mut command = crate::site::heddle(&["price", "--url", &site.url()]);
+    let mut command = heddle(&["price", "--url", &site.url()]);
     let output = command.output().expect("it starts");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     // The sum of the bids, 2 and 1.

@@ -16,7 +16,7 @@ use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, Us
 
 const RUNS: usize = 9;
 const DECISIONS_MAX: u32 = 64;
-/// Containers that a node has room for. The default `heartbeat_fill` gives half of them at once.
+/// Containers that a node has room for. Half of them are given at once.
 const CAPACITY: i64 = 16;
 
 fn main() {
@@ -65,7 +65,7 @@ struct Bench {
 
 impl Bench {
     fn new(nodes: u32, jobs: u32) -> Bench {
-        let host = Host::open("{}").expect("an empty setup is right");
+        let host = Host::open(r#"{"config": {"heartbeat_fill": 0.5}}"#).expect("a right setup");
         let out = vec![0; output_bytes_max(DECISIONS_MAX)];
         let mut bench = Bench {
             host,

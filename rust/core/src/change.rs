@@ -168,6 +168,11 @@ pub enum Change<'a> {
         /// The leaf.
         leaf: ShareNodeId,
     },
+    /// The queue of this leaf expired; its number may be given to another.
+    QueueRemoved {
+        /// The leaf.
+        leaf: ShareNodeId,
+    },
     /// A node reports or time passed, and stale answers are about to be asked again: what needs
     /// an ask with all its rows was to be put off to here. Told only if something is stale.
     Settling,

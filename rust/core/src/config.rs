@@ -8,7 +8,7 @@ mod queues;
 mod reader;
 
 pub use allocations::{Allocations, Fault};
-pub use queues::QueueConfig;
+pub use queues::{DynamicQueues, QueueConfig};
 pub use reader::{ConfigError, Section, unknown};
 
 use crate::change::POOLS;
@@ -218,8 +218,10 @@ pub struct Config {
     pub pool_max_jobs: Option<u32>,
     /// How jobs find their queue.
     pub placement: Vec<PlacementRule>,
-    /// How much of a node's free room one heartbeat may fill, above 0, at most 1. Half, as in
-    /// the stock Fair Scheduler: filling the first node that reports piles a small job up on it.
+    /// Section `dynamic_queues`.
+    pub dynamic_queues: DynamicQueues,
+    /// How much of a node's free room one heartbeat may fill, above 0, at most 1. All of it unless
+    /// configured; less spreads a small job over nodes.
     pub heartbeat_fill: f64,
     /// How long an ask that fits no node's room waits before a node is held for it.
     pub reserve_after_ms: Millis,
@@ -319,7 +321,8 @@ impl Config {
             queues: queues::read_queues(&mut root, resource_types)?,
             pool_max_jobs: None,
             placement: read_placement(&mut root)?,
-            heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(0.5),
+            dynamic_queues: queues::read_dynamic_queues(&mut root)?,
+            heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(1.0),
             reserve_after_ms,
             reserve_hold_ms,
             preemption: read_preemption(&mut root)?,
@@ -504,94 +507,4 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn read(config: Value) -> Result<Config, ConfigError> {
-        Setup::with_config(&config).map(|setup| setup.config)
-    }
-
-    #[test]
-    fn nothing_configured_is_fair_between_users() {
-        let config = read(json!({})).expect("an empty configuration is complete");
-        assert_eq!(config.composition.share, "fair");
-        assert_eq!(
-            config.placement,
-            [
-                PlacementRule::Specified { create: true },
-                PlacementRule::User { create: true }
-            ]
-        );
-    }
-
-    #[test]
-    fn every_wrong_key_or_value_is_refused_where_it_stands() {
-        let cases = [
-            (json!({"polciy": "fair"}), "polciy", "did you mean `policy`"),
-            (json!({"policy": "fiar"}), "policy", "did you mean `fair`"),
-            (
-                json!({"policy": {"order": "lifo"}}),
-                "policy.order",
-                "did you mean `fifo`",
-            ),
-            (
-                json!({"delay": {"node_wait_ms": -1}}),
-                "delay.node_wait_ms",
-                "from 0",
-            ),
-            (
-                json!({"queues": [{"path": "ads"}]}),
-                "queues[0].path",
-                "root.ads",
-            ),
-            (
-                json!({"queues": [{"path": "root..a"}]}),
-                "queues[0].path",
-                "below it",
-            ),
-            (json!({"queues": [{}]}), "queues[0]", "expected a `path`"),
-            (json!({"queues": {}}), "queues", "expected a list"),
-            (
-                json!({"queues": [{"path": "root.a", "weight": -1}]}),
-                "queues[0].weight",
-                "number",
-            ),
-            (
-                json!({"queues": [{"path": "root.a", "min_share": {"memory": 1}}]}),
-                "queues[0].min_share.memory",
-                "memory-mb",
-            ),
-            (
-                json!({"queues": [{"path": "root.a", "min_share": {"vcores": 2},
-                                   "max_share": {"vcores": 1}}]}),
-                "queues[0].max_share",
-                "below the minimum",
-            ),
-            (
-                json!({"queues": [{"path": "root.a"}, {"path": "root.a"}]}),
-                "queues[1].path",
-                "twice",
-            ),
-            (
-                json!({"placement": [{"rule": "usr"}]}),
-                "placement[0].rule",
-                "`user`",
-            ),
-            (json!({"heartbeat_fill": 0}), "heartbeat_fill", "0.01 to 1"),
-            (json!([]), "", "expected an object"),
-        ];
-        for (config, key, words) in cases {
-            let error = read(config.clone()).expect_err(&format!("{config} must be refused"));
-            assert_eq!(error.key, key, "{config}");
-            assert!(error.problem.contains(words), "{config}: {error}");
-        }
-    }
-
-    #[test]
-    fn more_resource_types_than_a_vector_holds_are_refused() {
-        let names: Vec<String> = (0..9).map(|i| format!("type-{i}")).collect();
-        let error = Setup::from_json(&json!({ "resource_types": names })).expect_err("nine");
-        assert!(error.problem.contains("resource-types.xml"), "{error}");
-    }
-}
+mod tests;

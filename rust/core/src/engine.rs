@@ -25,8 +25,8 @@ mod trace;
 mod why;
 
 use crate::backlog::{Backlog, FitList};
-use crate::change::{POOLS, Stale};
-use crate::cluster::{Cluster, Container, Queues};
+use crate::change::{Change, POOLS, Stale};
+use crate::cluster::{Cluster, Container, Queue, Queues};
 use crate::config::{Composition, Config, ConfigError, Setup};
 use crate::event::{Decision, Event};
 use crate::explain::{Ring, Rings};
@@ -273,21 +273,58 @@ impl Engine {
     fn grow_tree(&mut self) {
         let layout = self.share.layout();
         for queue in self.cluster.queues.iter() {
-            let id = ShareNodeId(queue.id.0);
             if layout == Layout::Single && queue.id.0 > 0 {
                 break;
-            } else if id.index() < self.tree.len() {
-                self.tree.node_mut(id).configure(&queue.config);
-            } else {
-                let parent = match layout {
-                    Layout::Flat => queue.parent.map(|_| ShareNodeId::ROOT),
-                    _ => queue.parent.map(|parent| ShareNodeId(parent.0)),
-                };
-                self.tree.add(parent, queue.id, &queue.config);
             }
+            grow_by(&mut self.tree, layout, queue);
         }
         self.backlog.grow(self.tree.len());
     }
+
+    /// The same for one queue that was just made, and those above it.
+    fn grow_branch(&mut self, queue: QueueId) {
+        let layout = self.share.layout();
+        if layout == Layout::Single {
+            return;
+        }
+        let queues = &self.cluster.queues;
+        let path: Vec<_> = queues.path_up(queue).collect();
+        for queue in path.into_iter().rev() {
+            grow_by(&mut self.tree, layout, queue);
+        }
+        self.backlog.grow(self.tree.len());
+    }
+
+    /// Removes queues that submissions made and that have been empty for long; gives their ids.
+    fn expire_queues(&mut self) -> Vec<QueueId> {
+        if self.share.keeps_queues() {
+            return Vec::new();
+        }
+        let keep_ms = self.setup.config.dynamic_queues.expire_ms;
+        let expired = self.cluster.queues.expire(self.now, keep_ms);
+        if self.share.layout() != Layout::Single {
+            let leaves: Vec<_> = expired.iter().map(|queue| ShareNodeId(queue.0)).collect();
+            self.tree.remove(&leaves);
+            for leaf in leaves {
+                self.tell(|_| Some(Change::QueueRemoved { leaf }));
+            }
+        }
+        expired
+    }
+}
+
+/// Adds a queue to the tree, or takes over its configuration. Parents come first.
+fn grow_by(tree: &mut ShareTree, layout: Layout, queue: &Queue) {
+    let id = ShareNodeId(queue.id.0);
+    if id.index() < tree.len() && !tree.node(id).removed {
+        tree.node_mut(id).configure(&queue.config);
+        return;
+    }
+    let parent = match layout {
+        Layout::Flat => queue.parent.map(|_| ShareNodeId::ROOT),
+        _ => queue.parent.map(|parent| ShareNodeId(parent.0)),
+    };
+    tree.put(id, parent, queue.id, &queue.config);
 }
 
 type Stages = (Box<dyn Share>, Box<dyn Order>, Box<dyn Place>);

@@ -185,6 +185,11 @@ pub trait Share: Send {
         false
     }
 
+    /// Whether a queue that has been empty for long must stay, as an account goes with it.
+    fn keeps_queues(&self) -> bool {
+        false
+    }
+
     /// What it must not lose, for reports and for the stage that replaces it in a reload.
     fn save(&self) -> Value {
         Value::Null

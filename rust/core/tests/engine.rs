@@ -8,10 +8,10 @@ use heddle_core::Resource;
 use heddle_core::event::{AskFacts, Event, JobHints, NodeFacts, Refusal};
 use heddle_core::types::Locality::{NodeLocal, OffSwitch, RackLocal};
 use heddle_core::types::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Fills nodes to the brim, so that tests need one heartbeat for what fits.
-fn full() -> serde_json::Value {
+fn full() -> Value {
     json!({"heartbeat_fill": 1.0})
 }
 
@@ -38,14 +38,18 @@ fn a_node_gets_what_fits_and_no_more() {
 }
 
 #[test]
-fn one_heartbeat_fills_half_of_the_room_unless_configured() {
-    let mut host = Host::new(json!({}));
-    let node = host.node(0, 8192, 8);
-    let queue = host.queue("alice", None);
-    host.job(1, queue);
-    host.ask(1, 0, 100, 1024);
-    let per_heartbeat: Vec<usize> = (0..5).map(|_| host.beat(node).len()).collect();
-    assert_eq!(per_heartbeat, [4, 2, 1, 1, 0]);
+fn one_heartbeat_fills_what_fits_or_the_part_of_the_room_that_is_configured() {
+    let grants = |config: Value| {
+        let mut host = Host::new(config);
+        let node = host.node(0, 8192, 8);
+        let queue = host.queue("alice", None);
+        host.job(1, queue);
+        host.ask(1, 0, 100, 1024);
+        let grants: Vec<usize> = (0..5).map(|_| host.beat(node).len()).collect();
+        grants
+    };
+    assert_eq!(grants(json!({})), [8, 0, 0, 0, 0]);
+    assert_eq!(grants(json!({"heartbeat_fill": 0.5})), [4, 2, 1, 1, 0]);
 }
 
 #[test]

@@ -4,11 +4,17 @@
 use crate::config::{Config, PlacementRule, QueueConfig};
 use crate::event::JobFacts;
 use crate::resource::Resource;
-use crate::types::{JobId, QueueId};
+use crate::types::{JobId, Millis, QueueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The queue that jobs are put into after a restart if theirs is gone and may not be made.
 const RECOVERY_QUEUE: &str = "root.recovery";
+
+/// Queues that are removed at once: their host takes time for each, with its lock held.
+const EXPIRED_MAX: usize = 256;
+
+/// Longest path of a queue that a submission may make, in bytes.
+const PATH_MAX: usize = 1_024;
 
 /// The full path of the queue that a user has of their own. A dot in the name would make a queue
 /// below another user's.
@@ -42,9 +48,39 @@ pub struct Queue {
     pub runnable_jobs: u32,
     /// Jobs of this very queue that wait for `max_running_jobs`, first come first served.
     pub waiting: BTreeSet<JobId>,
+    /// The user whose submission made it; none if the configuration did.
+    made_by: Option<String>,
+    /// Since when it has been empty, as far as `expire` has seen it. Only of dynamic queues.
+    empty_since_ms: Option<Millis>,
+    /// Whether it was removed, so that its id may be given to another.
+    removed: bool,
 }
 
 impl Queue {
+    fn new(id: QueueId, parent: Option<QueueId>, path: &str) -> Queue {
+        Queue {
+            id,
+            parent,
+            children: Vec::new(),
+            config: QueueConfig::new(path),
+            dynamic: false,
+            draining: false,
+            removed_pool: false,
+            pool_max_jobs: None,
+            jobs: 0,
+            runnable_jobs: 0,
+            waiting: BTreeSet::new(),
+            made_by: None,
+            empty_since_ms: None,
+            removed: false,
+        }
+    }
+
+    /// Whether it is there no more; see `Queues::all`.
+    pub fn is_removed(&self) -> bool {
+        self.removed
+    }
+
     /// How many jobs may run in it or below it at once.
     pub fn max_running_jobs(&self) -> Option<u32> {
         let leaf = self.children.is_empty() && self.parent.is_some();
@@ -53,11 +89,19 @@ impl Queue {
     }
 }
 
-/// All queues. Ids are stable: a queue that vanishes leaves an empty one that may come back.
+/// All queues. Ids are stable: a configured queue that vanishes leaves an empty one that may come
+/// back. The id of a dynamic queue that expired is given to another below the same or an older
+/// queue, so that parents always come before children.
 #[derive(Debug, Default)]
 pub struct Queues {
     queues: Vec<Queue>,
     by_path: BTreeMap<String, QueueId>,
+    /// By the last part of the path.
+    by_name: BTreeMap<String, BTreeSet<QueueId>>,
+    free: BTreeSet<QueueId>,
+    /// How many dynamic queues each user has made.
+    made: BTreeMap<String, u32>,
+    max_per_user: u32,
     placement: Vec<PlacementRule>,
     pool_max_jobs: Option<u32>,
     reloads: u32,
@@ -67,7 +111,7 @@ impl Queues {
     /// The tree of a configuration.
     pub fn new(config: &Config) -> Queues {
         let mut queues = Queues::default();
-        queues.ensure("root", false);
+        queues.ensure("root", None);
         queues.reload(config);
         queues
     }
@@ -76,20 +120,21 @@ impl Queues {
     /// end, with the limits of an unconfigured queue.
     pub fn reload(&mut self, config: &Config) {
         self.pool_max_jobs = config.pool_max_jobs;
-        for queue in &mut self.queues {
+        self.max_per_user = config.dynamic_queues.max_per_user;
+        for queue in self.queues.iter_mut().filter(|queue| !queue.removed) {
             queue.draining = !queue.dynamic && queue.id.0 != 0;
             queue.removed_pool |= queue.config.only_allocated;
             queue.pool_max_jobs = config.pool_max_jobs;
             queue.config = QueueConfig::new(&queue.config.path);
         }
         for wanted in &config.queues {
-            let id = self.ensure(&wanted.path, false);
+            let id = self.ensure(&wanted.path, None);
             self.queues[id.index()].config = wanted.clone();
             self.keep(id);
         }
         for rule in &config.placement {
             if let PlacementRule::Default { queue } = rule {
-                let id = self.ensure(queue, false);
+                let id = self.ensure(queue, None);
                 self.keep(id);
             }
         }
@@ -110,7 +155,62 @@ impl Queues {
             queue.removed_pool = false;
             queue.dynamic = false;
             at = queue.parent;
+            self.disown(id);
         }
+    }
+
+    /// A queue that expired or was configured counts for no user.
+    fn disown(&mut self, id: QueueId) {
+        let Some(user) = self.queues[id.index()].made_by.take() else {
+            return;
+        };
+        let count = self.made.get_mut(&user).expect("it has made this queue");
+        *count -= 1;
+        if *count == 0 {
+            self.made.remove(&user);
+        }
+    }
+
+    /// Removes the dynamic queues that have been empty for `keep_ms`, children before parents and
+    /// at most `EXPIRED_MAX` at a time. Their ids may be given to others from now on.
+    pub(crate) fn expire(&mut self, now: Millis, keep_ms: Millis) -> Vec<QueueId> {
+        let mut expired = Vec::new();
+        let mut parents = BTreeSet::new();
+        for i in (0..self.queues.len()).rev() {
+            let id = QueueId(i as u32);
+            if parents.remove(&id) {
+                let mut children = std::mem::take(&mut self.queues[i].children);
+                children.retain(|child| !self.queues[child.index()].removed);
+                self.queues[i].children = children;
+            }
+            let queue = &mut self.queues[i];
+            if queue.removed || !queue.dynamic || queue.jobs > 0 {
+                queue.empty_since_ms = None;
+                continue;
+            }
+            let since = *queue.empty_since_ms.get_or_insert(now);
+            let due = now - since >= keep_ms && expired.len() < EXPIRED_MAX;
+            if due && queue.children.is_empty() {
+                parents.extend(queue.parent);
+                self.forget(id);
+                expired.push(id);
+            }
+        }
+        expired
+    }
+
+    fn forget(&mut self, id: QueueId) {
+        self.disown(id);
+        let queue = &mut self.queues[id.index()];
+        queue.removed = true;
+        self.by_path.remove(&queue.config.path);
+        let name = last_part(&queue.config.path);
+        let named = self.by_name.get_mut(name).expect("every queue is listed");
+        named.remove(&id);
+        if named.is_empty() {
+            self.by_name.remove(name);
+        }
+        self.free.insert(id);
     }
 
     /// A pool that the allocations file no longer names is made on demand, as any other.
@@ -127,16 +227,22 @@ impl Queues {
 
     /// Every queue; parents come before their children.
     pub fn iter(&self) -> impl Iterator<Item = &Queue> {
-        self.queues.iter()
+        self.queues.iter().filter(|queue| !queue.removed)
+    }
+
+    /// The same with those that were removed, so that places in it are ids.
+    pub fn all(&self) -> &[Queue] {
+        &self.queues
     }
 
     /// The queue, if the id is one.
     pub fn get(&self, id: QueueId) -> Option<&Queue> {
-        self.queues.get(id.index())
+        self.queues.get(id.index()).filter(|queue| !queue.removed)
     }
 
     pub(crate) fn get_mut(&mut self, id: QueueId) -> Option<&mut Queue> {
-        self.queues.get_mut(id.index())
+        let queue = self.queues.get_mut(id.index());
+        queue.filter(|queue| !queue.removed)
     }
 
     /// The queue of that path or, if one leaf alone has it, of that last part.
@@ -150,9 +256,10 @@ impl Queues {
             return self.get(*id);
         }
         let ending = format!(".{name}");
-        let mut named = self
-            .queues
+        let named = self.by_name.get(last_part(name))?;
+        let mut named = named
             .iter()
+            .map(|id| &self.queues[id.index()])
             .filter(|queue| queue.children.is_empty() && queue.config.path.ends_with(&ending));
         let first = named.next()?;
         named.next().is_none().then_some(first)
@@ -163,32 +270,37 @@ impl Queues {
         std::iter::successors(self.get(id), |queue| self.get(queue.parent?))
     }
 
-    /// The queue of that full path, made with its parents if it does not exist.
-    fn ensure(&mut self, path: &str, dynamic: bool) -> QueueId {
+    /// The queue of that full path, made with its parents if it does not exist: by the
+    /// configuration, or for a user.
+    fn ensure(&mut self, path: &str, user: Option<&str>) -> QueueId {
         if let Some(id) = self.by_path.get(path) {
             return *id;
         }
-        let parent = path
-            .rsplit_once('.')
-            .map(|(parent, _)| self.ensure(parent, dynamic));
-        let id = QueueId(self.queues.len() as u32);
-        self.queues.push(Queue {
-            id,
-            parent,
-            children: Vec::new(),
-            config: QueueConfig::new(path),
-            dynamic,
-            draining: false,
-            removed_pool: false,
+        let above = path.rsplit_once('.').map(|(parent, _)| parent);
+        let parent = above.map(|parent| self.ensure(parent, user));
+        let after = parent.map_or(QueueId(0), |parent| QueueId(parent.0 + 1));
+        let id = self.free.range(after..).next().copied();
+        let id = id.unwrap_or(QueueId(self.queues.len() as u32));
+        let queue = Queue {
+            dynamic: user.is_some(),
             pool_max_jobs: self.pool_max_jobs,
-            jobs: 0,
-            runnable_jobs: 0,
-            waiting: BTreeSet::new(),
-        });
+            made_by: user.map(str::to_string),
+            ..Queue::new(id, parent, path)
+        };
+        if self.free.remove(&id) {
+            self.queues[id.index()] = queue;
+        } else {
+            self.queues.push(queue);
+        }
         if let Some(parent) = parent {
             self.queues[parent.index()].children.push(id);
         }
+        if let Some(user) = user {
+            *self.made.entry(user.to_string()).or_insert(0) += 1;
+        }
         self.by_path.insert(path.to_string(), id);
+        let name = last_part(path).to_string();
+        self.by_name.entry(name).or_default().insert(id);
         id
     }
 
@@ -205,18 +317,27 @@ impl Queues {
                 || self.configured_default(name)
         });
         if let (true, Some(name)) = (recovering, requested)
-            && let Ok(found) = self.enter(name, false)
+            && let Ok(found) = self.enter(name, None)
         {
             // A job that was moved comes back to where it was, whatever the rules say.
             return Ok(found);
         }
+        let maker = Maker {
+            user,
+            bounded: !recovering,
+        };
+        let by_maker = |create: bool| create.then_some(maker);
         let mut refusals = Vec::new();
         for rule in self.placement.clone() {
             let attempt = match (&rule, requested) {
-                (PlacementRule::Specified { create }, Some(name)) => self.enter(name, *create),
+                (PlacementRule::Specified { create }, Some(name)) => {
+                    self.enter(name, by_maker(*create))
+                }
                 (PlacementRule::Specified { .. }, None) => continue,
-                (PlacementRule::User { create }, _) => self.enter(&user_queue(user), *create),
-                (PlacementRule::Default { queue }, _) => self.enter(queue, false),
+                (PlacementRule::User { create }, _) => {
+                    self.enter(&user_queue(user), by_maker(*create))
+                }
+                (PlacementRule::Default { queue }, _) => self.enter(queue, None),
             };
             match attempt {
                 Ok(found) => return Ok(found),
@@ -230,7 +351,7 @@ impl Queues {
         }
         if recovering {
             let made = !self.by_path.contains_key(RECOVERY_QUEUE);
-            return Ok((self.ensure(RECOVERY_QUEUE, true), made));
+            return Ok((self.ensure(RECOVERY_QUEUE, Some(user)), made));
         }
         let asked = requested.unwrap_or("(none)");
         Err(format!(
@@ -247,7 +368,7 @@ impl Queues {
                 .is_some_and(|id| !self.queues[id.index()].dynamic)
     }
 
-    fn enter(&mut self, name: &str, create: bool) -> Result<(QueueId, bool), String> {
+    fn enter(&mut self, name: &str, maker: Option<Maker<'_>>) -> Result<(QueueId, bool), String> {
         if let Some(queue) = self.find(name) {
             let id = queue.id;
             return if !queue.children.is_empty() || queue.id.0 == 0 {
@@ -255,7 +376,7 @@ impl Queues {
                     "queue {} has queues below it; name one of them",
                     queue.config.path
                 ))
-            } else if queue.draining && queue.removed_pool && create {
+            } else if queue.draining && queue.removed_pool && maker.is_some() {
                 self.revive(id);
                 Ok((id, true))
             } else if queue.draining {
@@ -264,7 +385,8 @@ impl Queues {
                     queue.config.path
                 ))
             } else {
-                Ok((queue.id, false))
+                self.queues[id.index()].empty_since_ms = None;
+                Ok((id, false))
             };
         }
         let path = if name.starts_with("root.") {
@@ -272,16 +394,29 @@ impl Queues {
         } else {
             format!("root.{name}")
         };
-        if !create {
+        let Some(maker) = maker else {
             return Err(format!("unknown queue {path}; name one that exists"));
+        };
+        self.check_new(&path, maker)?;
+        Ok((self.ensure(&path, Some(maker.user)), true))
+    }
+
+    /// Whether a submission may make a queue, with those above it that are missing.
+    fn check_new(&self, path: &str, maker: Maker<'_>) -> Result<(), String> {
+        if path.len() > PATH_MAX {
+            let bytes = path.len();
+            return Err(format!(
+                "the queue's name has {bytes} bytes; at most {PATH_MAX} are allowed"
+            ));
         }
         if path.split('.').any(|part| part.trim().is_empty()) {
-            return Err(format!("queue name `{name}` has an empty part"));
+            return Err(format!("queue name `{path}` has an empty part"));
         }
-        let mut above = path.as_str();
+        let mut more = 1;
+        let mut above = path;
         while let Some((parent, _)) = above.rsplit_once('.') {
-            let taken = self.by_path.get(parent).map(|id| &self.queues[id.index()]);
-            if let Some(queue) = taken
+            let known = self.by_path.get(parent).map(|id| &self.queues[id.index()]);
+            if let Some(queue) = known
                 && queue.id.0 != 0
                 && queue.children.is_empty()
                 && queue.jobs > 0
@@ -290,9 +425,19 @@ impl Queues {
                     "queue {parent} runs jobs and cannot have queues below it"
                 ));
             }
+            more += u32::from(known.is_none());
             above = parent;
         }
-        Ok((self.ensure(&path, true), true))
+        let (user, most) = (maker.user, self.max_per_user);
+        let made = self.made.get(user).copied().unwrap_or(0);
+        if maker.bounded && made + more > most {
+            return Err(format!(
+                "queue {path} is not made: submissions of user {user} have made {made} queues, and \
+                 {more} more would exceed dynamic_queues.max_per_user ({most}); name a queue that \
+                 exists, or wait until queues without applications expire"
+            ));
+        }
+        Ok(())
     }
 
     /// Whether a job's containers may be taken back at all: of applications other than MapReduce
@@ -308,6 +453,17 @@ impl Queues {
             max.component_min(&at.config.max_share)
         })
     }
+}
+
+/// Whose submission makes a queue, and whether the limit of queues per user counts.
+#[derive(Clone, Copy)]
+struct Maker<'a> {
+    user: &'a str,
+    bounded: bool,
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(_, last)| last)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The configuration of queues: weights, limits, access. Reads one entry of `queues` at a time.
 
-use super::{ConfigError, Section, read_resource};
+use super::{ConfigError, Section, WHOLE_MAX, read_resource};
 use crate::resource::Resource;
 use crate::share::dynamic_priority::account::Credits;
+use crate::types::Millis;
 
 /// Limits and weight of one queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +71,33 @@ impl QueueConfig {
             only_allocated: false,
         }
     }
+}
+
+/// Queues that submissions make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicQueues {
+    /// How long one may be empty before it is removed.
+    pub expire_ms: Millis,
+    /// How many of them there may be at once by submissions of one user.
+    pub max_per_user: u32,
+}
+
+/// `{"dynamic_queues": {"expire_ms": 300000, "max_per_user": 100}}`.
+pub(super) fn read_dynamic_queues(root: &mut Section<'_>) -> Result<DynamicQueues, ConfigError> {
+    let mut queues = DynamicQueues {
+        expire_ms: 300_000,
+        max_per_user: 100,
+    };
+    if let Some(mut section) = root.section("dynamic_queues")? {
+        if let Some(expire_ms) = section.whole("expire_ms", 1_000, WHOLE_MAX)? {
+            queues.expire_ms = expire_ms;
+        }
+        if let Some(most) = section.whole("max_per_user", 1, i64::from(u32::MAX))? {
+            queues.max_per_user = most as u32;
+        }
+        section.finish()?;
+    }
+    Ok(queues)
 }
 
 pub(super) fn read_queues(

@@ -26,6 +26,7 @@ impl std::error::Error for RequestError {}
 /// What can be asked. Names are the values of `op`.
 const OPERATIONS: &[&str] = &[
     "queues",
+    "expireQueues",
     "job",
     "node",
     "predict",
@@ -54,7 +55,8 @@ impl Engine {
         let mut section = Section::new("", request).map_err(refused)?;
         let op = section.text("op").map_err(refused)?.unwrap_or("");
         match op {
-            "queues" => Ok(self.report()),
+            "queues" => self.queues_request(section),
+            "expireQueues" => self.expire_request(section),
             "audit" => Ok(self.audit()),
             "policies" => Ok(policies()),
             "stages" => Ok(json!({
@@ -207,15 +209,17 @@ impl Engine {
         let (id, created) = queues
             .place(user, requested, recovering)
             .map_err(RequestError)?;
+        let queue = queues.get(id).expect("the job was just placed there");
+        let mut reply = json!({ "queue": id.0, "path": queue.config.path, "created": created });
         if created {
-            self.grow_tree();
+            self.grow_branch(id);
+            // What hosts publish of it, without a report of all queues.
+            let branch: Vec<&Queue> = self.cluster.queues.path_up(id).collect();
+            let empty = (Resource::ZERO, Resource::ZERO, 0, 0);
+            let views = branch.iter().rev().map(|at| self.report_queue(at, empty));
+            reply["branch"] = views.collect();
         }
-        let queue = self
-            .cluster
-            .queues
-            .get(id)
-            .expect("the job was just placed there");
-        Ok(json!({ "queue": id.0, "path": queue.config.path, "created": created }))
+        Ok(reply)
     }
 
     /// Takes over a new configuration, whole or not at all. The stages are built anew; jobs,
@@ -262,7 +266,31 @@ impl Engine {
         });
         self.entitle();
         self.admit_waiting();
-        Ok(self.report())
+        Ok(self.report(0, u32::MAX))
+    }
+
+    /// All queues, or a page of them: `{"from": 0, "max": 256}`. `next` of the reply is where
+    /// the next page begins, if there is one.
+    fn queues_request(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let most = i64::from(u32::MAX);
+        let from = section.whole("from", 0, most).map_err(refused)?;
+        let max = section.whole("max", 1, most).map_err(refused)?;
+        section.finish().map_err(refused)?;
+        let from = from.unwrap_or(0) as u32;
+        if from == 0 {
+            self.entitle();
+        }
+        Ok(self.report(from, max.map_or(u32::MAX, |max| max as u32)))
+    }
+
+    /// Removes queues that have been empty for long, some at a time. From the reply on the host
+    /// must name them no more: their ids may be given to others.
+    fn expire_request(&mut self, section: Section<'_>) -> Result<Value, RequestError> {
+        section.finish().map_err(refused)?;
+        let expired = self.expire_queues();
+        let queues = self.cluster.queues.all();
+        let path = |id: &QueueId| &queues[id.index()].config.path;
+        Ok(json!({ "removed": expired.iter().map(path).collect::<Vec<_>>() }))
     }
 
     /// Whether a reload may have left more jobs running than the limits now admit.
@@ -270,10 +298,9 @@ impl Engine {
         self.cluster.queues.reloads() > 1
     }
 
-    /// All queues with their configuration, entitlement and usage.
-    fn report(&mut self) -> Value {
-        self.entitle();
-        let count = self.cluster.queues.iter().count();
+    /// Queues with their configuration, entitlement and usage: `max` ids from `from` on.
+    fn report(&self, from: u32, max: u32) -> Value {
+        let count = self.cluster.queues.all().len();
         let mut used = vec![Resource::ZERO; count];
         let mut demand = vec![Resource::ZERO; count];
         let mut pending = vec![0u64; count];
@@ -295,15 +322,16 @@ impl Engine {
             }
         }
         let counted = |i: usize| (used[i], demand[i], pending[i], running[i]);
-        let queues: Vec<Value> = self
-            .cluster
-            .queues
-            .iter()
+        let end = from.saturating_add(max);
+        let queues = self.cluster.queues.iter();
+        let queues: Vec<Value> = queues
+            .filter(|queue| (from..end).contains(&queue.id.0))
             .map(|queue| self.report_queue(queue, counted(queue.id.index())))
             .collect();
         let composition = &self.setup.config.composition;
         json!({
             "queues": queues,
+            "next": (end as usize).lt(&count).then_some(end),
             "cluster": {
                 "capacity": self.amounts(&self.cluster.capacity),
                 "used": self.amounts(&self.cluster.used),
@@ -337,6 +365,7 @@ impl Engine {
             "min_share": self.amounts(&config.min_share),
             "max_share": self.amounts(&config.max_share.component_min(&self.cluster.capacity)),
             "fair_share": self.amounts(&self.fair_share(queue.id)),
+            "active_share": self.amounts(&self.tree.node(self.leaf_of(queue.id)).active_share),
             "used": self.amounts(&used),
             "demand": self.amounts(&demand),
             "pending_containers": pending,

@@ -7,8 +7,8 @@ use crate::backlog::{Entry, ShapeId};
 use crate::change::POOLS;
 use crate::cluster::{Ask, Container, Standing};
 use crate::resource::Resource;
-use crate::share::ShareNodeId;
-use crate::types::{JobId, Locality, NodeId, PlaceId};
+use crate::share::{Layout, ShareNodeId};
+use crate::types::{JobId, Locality, NodeId, PlaceId, QueueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
@@ -159,6 +159,31 @@ impl Engine {
 
     fn check_queues(&self) -> Result<(), String> {
         let mut waiting = 0;
+        for job in self.cluster.jobs() {
+            if self.cluster.queues.get(job.facts.queue).is_none() {
+                return Err(format!("job {} is in a removed queue", job.facts.job.0));
+            }
+        }
+        for queue in self.cluster.queues.all() {
+            let gone = |id: &QueueId| self.cluster.queues.get(*id).is_none();
+            let family = queue.parent.iter().chain(&queue.children);
+            let family: Vec<QueueId> = family.copied().filter(gone).collect();
+            if !queue.is_removed() {
+                let path = &queue.config.path;
+                same(&format!("removed queues around {path}"), &family, &vec![])?;
+                let parent = queue.parent;
+                same(
+                    &format!("order of {path}"),
+                    &(parent >= Some(queue.id)),
+                    &false,
+                )?;
+            }
+            let leaf = ShareNodeId(queue.id.0);
+            if self.share.layout() != Layout::Single {
+                let removed = self.tree.node(leaf).removed;
+                same(&format!("share {}", leaf.0), &removed, &queue.is_removed())?;
+            }
+        }
         for queue in self.cluster.queues.iter() {
             let below = |job: &JobId| {
                 let job = self.cluster.job(*job).expect("listed jobs are there");

@@ -325,7 +325,7 @@ impl Deficit {
     fn pools(&self, world: &World<'_>) -> [Vec<Pool>; POOLS] {
         let [map, reduce, _] = self.pool_of;
         let mut pools: [Vec<Pool>; POOLS] = Default::default();
-        for queue in world.cluster.queues.iter() {
+        for queue in world.cluster.queues.all() {
             let mut min = [0.0; POOLS];
             min[map] += f64::from(queue.config.min_maps);
             min[reduce] += f64::from(queue.config.min_reduces);

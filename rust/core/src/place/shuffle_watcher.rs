@@ -453,6 +453,7 @@ impl Place for ShuffleWatcher {
                 self.uplinks.sent(world.now, node, sent_bytes);
             }
             Change::PassedOver { leaf } => self.patience.passed_over(leaf, world.now),
+            Change::QueueRemoved { leaf } => self.patience.forget(leaf),
             Change::Settling => self.plan_all(world.cluster, stale),
             Change::Tick => {
                 self.model(world);

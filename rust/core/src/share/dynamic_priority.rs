@@ -359,6 +359,11 @@ impl Share for DynamicPriority {
         Layout::Flat
     }
 
+    /// Every queue has an account, whose credits and rate outlive its jobs.
+    fn keeps_queues(&self) -> bool {
+        true
+    }
+
     /// Those with quota left first, then in order of the first arrival (DP-21).
     fn key(&self, node: &ShareNode, _capacity: &Resource) -> ShareKey {
         let class = u8::from(!self.has_quota_left(node.queue.index(), node));

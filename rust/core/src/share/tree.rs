@@ -31,6 +31,8 @@ pub struct ShareNode {
     pub children: Vec<ShareNodeId>,
     /// The queue that it stands for.
     pub queue: QueueId,
+    /// Whether that was removed. The node is empty and below none until another takes its place.
+    pub removed: bool,
     /// Against its siblings.
     pub weight: f64,
     /// What it gets before others get more.
@@ -77,6 +79,7 @@ impl ShareNode {
             parent,
             children: Vec::new(),
             queue,
+            removed: false,
             weight: 1.0,
             min_share: Resource::ZERO,
             max_share: Resource::UNBOUNDED,
@@ -178,6 +181,43 @@ impl ShareTree {
             self.nodes[parent.index()].children.push(id);
         }
         id
+    }
+
+    /// Puts a node at an id: the next, or one of a node that was removed.
+    pub(crate) fn put(
+        &mut self,
+        id: ShareNodeId,
+        parent: Option<ShareNodeId>,
+        queue: QueueId,
+        config: &QueueConfig,
+    ) {
+        if id.index() == self.nodes.len() {
+            self.add(parent, queue, config);
+            return;
+        }
+        self.nodes[id.index()] = ShareNode::new(parent, queue, config);
+        if let Some(parent) = parent {
+            self.nodes[parent.index()].children.push(id);
+        }
+    }
+
+    /// Takes out nodes with nothing used or pending, of queues that were removed.
+    pub(crate) fn remove(&mut self, removed: &[ShareNodeId]) {
+        let mut parents = BTreeSet::new();
+        for id in removed {
+            let node = &mut self.nodes[id.index()];
+            debug_assert!(node.used.is_zero() && node.pending_asks == 0);
+            parents.extend(node.parent);
+            *node = ShareNode {
+                removed: true,
+                ..ShareNode::new(None, node.queue, &QueueConfig::new(""))
+            };
+        }
+        for parent in parents {
+            let mut children = std::mem::take(&mut self.nodes[parent.index()].children);
+            children.retain(|child| !self.nodes[child.index()].removed);
+            self.nodes[parent.index()].children = children;
+        }
     }
 
     /// How many nodes there are.

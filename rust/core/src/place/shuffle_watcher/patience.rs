@@ -50,6 +50,11 @@ impl Patience {
         }
     }
 
+    /// The leaf is gone; another may have its number.
+    pub(super) fn forget(&mut self, leaf: ShareNodeId) {
+        self.since.remove(&leaf);
+    }
+
     /// A task of the user runs where it may for as long as the user waits for `place`: it waits
     /// so from now on.
     pub(super) fn served(&mut self, leaf: ShareNodeId, place: Wait, now: Millis) {

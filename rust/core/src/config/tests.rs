@@ -1,0 +1,106 @@
+//! The configuration as an operator writes it: defaults, and what is refused and where.
+
+use super::*;
+use serde_json::json;
+
+fn read(config: Value) -> Result<Config, ConfigError> {
+    Setup::with_config(&config).map(|setup| setup.config)
+}
+
+#[test]
+fn nothing_configured_is_fair_between_users() {
+    let config = read(json!({})).expect("an empty configuration is complete");
+    assert_eq!(config.composition.share, "fair");
+    assert_eq!(
+        config.placement,
+        [
+            PlacementRule::Specified { create: true },
+            PlacementRule::User { create: true }
+        ]
+    );
+}
+
+#[test]
+fn every_wrong_key_or_value_is_refused_where_it_stands() {
+    let cases = [
+        (json!({"polciy": "fair"}), "polciy", "did you mean `policy`"),
+        (json!({"policy": "fiar"}), "policy", "did you mean `fair`"),
+        (
+            json!({"policy": {"order": "lifo"}}),
+            "policy.order",
+            "did you mean `fifo`",
+        ),
+        (
+            json!({"delay": {"node_wait_ms": -1}}),
+            "delay.node_wait_ms",
+            "from 0",
+        ),
+        (
+            json!({"queues": [{"path": "ads"}]}),
+            "queues[0].path",
+            "root.ads",
+        ),
+        (
+            json!({"queues": [{"path": "root..a"}]}),
+            "queues[0].path",
+            "below it",
+        ),
+        (json!({"queues": [{}]}), "queues[0]", "expected a `path`"),
+        (json!({"queues": {}}), "queues", "expected a list"),
+        (
+            json!({"queues": [{"path": "root.a", "weight": -1}]}),
+            "queues[0].weight",
+            "number",
+        ),
+        (
+            json!({"queues": [{"path": "root.a", "min_share": {"memory": 1}}]}),
+            "queues[0].min_share.memory",
+            "memory-mb",
+        ),
+        (
+            json!({"queues": [{"path": "root.a", "min_share": {"vcores": 2},
+                               "max_share": {"vcores": 1}}]}),
+            "queues[0].max_share",
+            "below the minimum",
+        ),
+        (
+            json!({"queues": [{"path": "root.a"}, {"path": "root.a"}]}),
+            "queues[1].path",
+            "twice",
+        ),
+        (
+            json!({"placement": [{"rule": "usr"}]}),
+            "placement[0].rule",
+            "`user`",
+        ),
+        (json!({"heartbeat_fill": 0}), "heartbeat_fill", "0.01 to 1"),
+        (json!([]), "", "expected an object"),
+    ];
+    for (config, key, words) in cases {
+        let error = read(config.clone()).expect_err(&format!("{config} must be refused"));
+        assert_eq!(error.key, key, "{config}");
+        assert!(error.problem.contains(words), "{config}: {error}");
+    }
+}
+
+#[test]
+fn more_resource_types_than_a_vector_holds_are_refused() {
+    let names: Vec<String> = (0..9).map(|i| format!("type-{i}")).collect();
+    let error = Setup::from_json(&json!({ "resource_types": names })).expect_err("nine");
+    assert!(error.problem.contains("resource-types.xml"), "{error}");
+}
+
+#[test]
+fn dynamic_queues_are_bounded_by_default_and_by_no_less_than_one() {
+    let plain = read(json!({})).expect("complete").dynamic_queues;
+    assert_eq!((plain.expire_ms, plain.max_per_user), (300_000, 100));
+    for (section, key, words) in [
+        (json!({"max_per_user": 0}), "max_per_user", "from 1"),
+        (json!({"expire_ms": 1}), "expire_ms", "from 1000"),
+        (json!({"expire": 1}), "expire", "expire_ms"),
+    ] {
+        let error = read(json!({ "dynamic_queues": section })).expect_err(key);
+        assert_eq!(error.key, format!("dynamic_queues.{key}"));
+        assert!(error.problem.contains(words), "{error}");
+    }
+}

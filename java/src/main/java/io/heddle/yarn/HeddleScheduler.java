@@ -39,6 +39,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemoved
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 import org.apache.hadoop.yarn.util.resource.Resources;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -228,10 +229,14 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
    */
   @Override
   public void reinitialize(Configuration configuration, RMContext context) throws IOException {
+    // What an administrator has changed in yarn-site.xml since counts, too.
+    Configuration site = new Configuration(configuration);
+    site.reloadConfiguration();
     String error = null;
     try {
       ConfigFile file = ConfigFile.read(configuration);
       config.reload(file, configuration);
+      refreshMaximumAllocation(ResourceUtils.fetchMaximumAllocationFromConfig(site));
       LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
       error = e.getMessage();
@@ -252,6 +257,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     try {
       writeLock.lock();
       try {
+        applicationEvents.before(event);
         dispatch(event);
         engine.flushIfLong();
         refreshAvailable();
@@ -454,12 +460,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       writeLock.lock();
       try {
         evictions.killDue(Time.monotonicNow());
+        books.tellHeldBack();
         engine.ready();
         dirty.writeTo(engine.out());
         facts.drainTo(engine.out(), books);
         engine.out().tick();
         engine.step();
-        queues.refreshIfDue();
+        queues.expireIfDue();
         reports.setCluster(getClusterResource(), getMaximumResourceCapability());
         updateAvailable();
         audit.runIfDue(Time.monotonicNow());
@@ -467,6 +474,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       } finally {
         writeLock.unlock();
       }
+      queues.refreshIfDue(writeLock);
       explanations.show();
     } catch (Throwable e) {
       failures++;

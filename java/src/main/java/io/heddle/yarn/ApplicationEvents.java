@@ -24,6 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSch
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -59,6 +60,17 @@ final class ApplicationEvents {
     this.hints = hints;
     this.submissions = submissions;
     this.facts = facts;
+  }
+
+  /** Once applications do not come back one after another any more, the engine hears of all. */
+  void before(SchedulerEvent event) {
+    boolean recovers = event instanceof AppAddedSchedulerEvent
+        ? !scheduler.isInState(Service.STATE.STARTED)
+        : event instanceof AppAttemptAddedSchedulerEvent
+            && ((AppAttemptAddedSchedulerEvent) event).getIsAttemptRecovering();
+    if (!recovers) {
+      books.tellHeldBack();
+    }
   }
 
   /** An application was submitted, or comes back after a restart. */
@@ -98,9 +110,9 @@ final class ApplicationEvents {
     }
     RMApp rmApp = rmContext.getRMApps().get(id);
     SpendingBounds bounds;
+    // One that comes back without an attempt comes as new; but before anybody can submit.
+    boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
-      // One that comes back without an attempt comes as new; but before anybody can submit.
-      boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
       bounds = submissions.check(rmApp, user, queue, takenBefore);
     } catch (YarnException e) {
       reject(id, e.getMessage());
@@ -118,8 +130,7 @@ final class ApplicationEvents {
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
         hints.read(rmApp, id));
     job.setBounds(bounds);
-    books.jobAdded(job);
-    books.authorize(job);
+    books.jobAdded(job, takenBefore && !recovering);
     facts.jobAdded(job);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);
     if (LOG.isInfoEnabled()) {

@@ -343,7 +343,11 @@ abstract class ClientOperations
     HeddleQueue to = queues.leaf(target);
     if (to == null) {
       throw new YarnException("Target queue " + target + " is not known or has queues below it."
-          + " Name a leaf queue that exists; `yarn queue -list` shows them");
+          + " Name a leaf queue that exists, such as " + queues.examples());
+    }
+    if (to != books.job(applicationId).queue() && queues.draining(to)) {
+      throw new YarnException("Target queue " + to + " is being removed and takes no more"
+          + " applications. Name another, such as " + queues.examples());
     }
     return to;
   }

@@ -66,8 +66,7 @@ final class ConfigControl {
     } catch (HeddleException e) {
       throw new IOException(config.source() + ": " + e.getMessage(), e);
     }
-    queues.configured(config.content());
-    queues.refresh();
+    queues.open(config.content());
     if (file != null) {
       try {
         take(file, file.read());

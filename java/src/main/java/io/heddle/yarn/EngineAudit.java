@@ -65,6 +65,8 @@ final class EngineAudit {
   private final long intervalMs;
   // Set from any thread that saw something go wrong.
   private volatile long nextMs;
+  // Set by a refresh, from any thread.
+  private volatile boolean lettingBack;
   // Where the pass in hand goes on, jobs first; -1 between two.
   private int nextJob = -1;
   private int nextNode = -1;
@@ -99,8 +101,13 @@ final class EngineAudit {
     nextMs = AT_ONCE;
   }
 
-  /** Lets back what was put aside: an administrator refreshed the queues. */
-  void letBack() {
+  /** Lets the next tick let back what was put aside: an administrator refreshed the queues. */
+  void letBackSoon() {
+    lettingBack = true;
+  }
+
+  private void letBack() {
+    lettingBack = false;
     quarantine.lift();
     incurable.clear();
     unowned.clear();
@@ -108,6 +115,9 @@ final class EngineAudit {
 
   /** Compares a little if it is time to; what differs twice in a row is dealt with. */
   void runIfDue(long nowMs) {
+    if (lettingBack) {
+      letBack();
+    }
     if (!doubtful.isEmpty()) {
       compareAgain(nowMs);
       return;

@@ -29,6 +29,8 @@ final class EngineBooks {
   private final DenseTable<HeddleJob> jobs = new DenseTable<>();
   private final Map<ApplicationId, HeddleJob> jobsByApplication = new HashMap<>();
   private final Map<NodeId, HeddleNode> nodesByName = new HashMap<>();
+  // Not told yet: applications that a restart found waiting for their first ApplicationMaster.
+  private final List<HeddleJob> heldBack = new ArrayList<>();
 
   EngineBooks(Engine engine, Names names, PendingSizes pendingSizes, JobNames jobNames) {
     this.engine = engine;
@@ -116,12 +118,35 @@ final class EngineBooks {
     return jobs.end();
   }
 
-  /** An application was accepted; from now on it has a number. */
-  void jobAdded(HeddleJob job) {
+  /**
+   * An application was accepted; from now on it has a number.
+   *
+   * @param waited whether a restart found it without an attempt. It must not take the place of one
+   *     that ran, and the engine lets jobs run in the order in which it hears of them.
+   */
+  void jobAdded(HeddleJob job, boolean waited) {
     job.setId(jobs.add(job));
     jobsByApplication.put(job.applicationId(), job);
     jobNames.added(job);
+    if (waited) {
+      heldBack.add(job);
+    } else {
+      tell(job);
+    }
+  }
+
+  private void tell(HeddleJob job) {
     job.write(engine.out());
+    authorize(job);
+  }
+
+  /** Tells of the jobs that were held back, now that all that ran are known. */
+  void tellHeldBack() {
+    if (!heldBack.isEmpty()) {
+      List<HeddleJob> jobsToTell = new ArrayList<>(heldBack);
+      heldBack.clear();
+      jobsToTell.forEach(this::tell);
+    }
   }
 
   /** The engine is to know what a job may spend; if there is none now, a new one will. */
@@ -273,6 +298,7 @@ final class EngineBooks {
    * changes of every attempt. A job or node that cannot be told is put aside.
    */
   void replay(Quarantine quarantine) {
+    heldBack.clear();
     FrameWriter out = engine.out();
     for (int id = 0; id < nodes.end(); id++) {
       HeddleNode node = nodes.get(id);

@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.Priority;
@@ -26,8 +27,8 @@ import org.apache.hadoop.yarn.util.Records;
  * What YARN's own code wants to call a queue: a name and its metrics. Shares, order and limits are
  * the engine's; reads are answered from the last {@link QueueSnapshot}.
  *
- * <p>Lives as long as the scheduler, even when its queue leaves the configuration: applications
- * that ran in it still point here.
+ * <p>Lives on when its queue leaves the configuration: applications that ran in it still point
+ * here.
  */
 final class HeddleQueue implements Queue {
   private final String path;
@@ -45,6 +46,30 @@ final class HeddleQueue implements Queue {
     this.metrics = QueueMetrics.forQueue(
         path, parent, conf.getBoolean(HeddleScheduler.USER_METRICS_PROPERTY, false), conf);
     this.users = new ActiveUsersManager(metrics);
+  }
+
+  /** Takes the metrics of a queue that is gone out of YARN's tables: its own and by partition. */
+  void unregister() {
+    synchronized (QueueMetrics.class) {
+      QueueMetrics.getQueueMetrics().remove(path, metrics);
+      QueueMetrics.getQueueMetrics().remove(
+          QueueMetrics.DEFAULT_PARTITION + QueueMetrics.METRIC_NAME_DELIMITER + path);
+    }
+    String source = Sources.of(path);
+    DefaultMetricsSystem.instance().unregisterSource(source);
+    DefaultMetricsSystem.instance().unregisterSource(
+        "PartitionQueueMetrics,partition=" + source.substring(source.indexOf(',')));
+  }
+
+  /** Knows the names under which YARN registers metrics. */
+  private static final class Sources extends QueueMetrics {
+    private Sources() {
+      super(null, "", null, false, new Configuration(false));
+    }
+
+    static String of(String path) {
+      return sourceName(path).toString();
+    }
   }
 
   int id() {

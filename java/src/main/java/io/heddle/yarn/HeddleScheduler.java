@@ -39,6 +39,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemoved
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 import org.apache.hadoop.yarn.util.resource.Resources;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -232,25 +233,20 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
    */
   @Override
   public void reinitialize(Configuration configuration, RMContext context) throws IOException {
-    String error = null;
+    // What an administrator has changed in yarn-site.xml since counts, too.
+    Configuration site = new Configuration(configuration);
+    site.reloadConfiguration();
     try {
       ConfigFile file = ConfigFile.read(configuration);
       config.reload(file, configuration);
       economy.warnOfChanges(file);
-      writeLock.lock();
-      try {
-        audit.letBack();
-      } finally {
-        writeLock.unlock();
-      }
+      audit.letBackSoon();
+      refreshMaximumAllocation(ResourceUtils.fetchMaximumAllocationFromConfig(site));
       LOG.info("Reloaded {}", file.source());
     } catch (IOException e) {
-      error = e.getMessage();
-    }
-    if (error != null) {
-      LOG.error("{}. The configuration in force stays", error);
+      LOG.error("{}. The configuration in force stays", e.getMessage());
       if (started) {
-        throw new IOException(error);
+        throw e;
       }
     }
     super.reinitialize(MonitorConf.without(configuration), context);
@@ -263,6 +259,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     try {
       writeLock.lock();
       try {
+        applicationEvents.before(event);
         dispatch(event);
         engine.flushIfLong();
         if (availableStale) {
@@ -463,12 +460,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       writeLock.lock();
       try {
         evictions.killDue(Time.monotonicNow());
+        books.tellHeldBack();
         engine.ready();
         dirty.writeTo(engine.out());
         facts.drainTo(engine.out(), books);
         engine.out().tick();
         engine.step();
-        queues.refreshIfDue();
+        queues.expireIfDue();
         reports.setCluster(getClusterResource(), getMaximumResourceCapability());
         updateAvailable();
         audit.runIfDue(Time.monotonicNow());
@@ -476,6 +474,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       } finally {
         writeLock.unlock();
       }
+      queues.refreshIfDue(writeLock);
       explanations.show();
     } catch (Throwable e) {
       caught("the tick", e);

@@ -40,10 +40,13 @@ final class MonitorConf {
       if (!CAPACITY_ONLY.contains(policy)) {
         kept.add(policy);
       } else if (PREEMPTION.equals(policy)) {
-        LOG.info("{} is for the Capacity Scheduler and is left out; heddle.json turns preemption"
-            + " on with \"preemption\": {\"enabled\": true}", policy);
+        LOG.warn("{} is for the Capacity Scheduler and is left out, so that nothing is preempted"
+            + " by it. To preempt, set \"preemption\": {\"enabled\": true} in heddle.json. To be"
+            + " rid of this line, remove the policy from {}", policy,
+            YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES);
       } else {
-        LOG.info("{} is for the Capacity Scheduler and is left out", policy);
+        LOG.warn("{} is for the Capacity Scheduler and is left out; remove it from {}", policy,
+            YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES);
       }
     }
     if (kept.isEmpty()) {

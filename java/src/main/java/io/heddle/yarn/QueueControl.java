@@ -1,6 +1,13 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 
@@ -8,17 +15,31 @@ import org.apache.hadoop.yarn.exceptions.YarnException;
  * The engine's control plane as far as queues go: what queues there are, which one a submission
  * gets, another configuration. Keeps {@link QueueTable} up to date.
  *
- * <p>Guarded by the scheduler's write lock, except {@link #foresee}.
+ * <p>Guarded by the scheduler's write lock, except {@link #foresee} and {@link #refreshIfDue}.
  */
 final class QueueControl {
   /** Describing the queues may take this part of the time at the most. */
   private static final int REFRESH_SHARE = 20;
+  /** The lock is held for no more queues than these at once. */
+  private static final int PAGE = 256;
+  /** Queues that a message names. */
+  private static final int EXAMPLES = 10;
 
+  private static final long EXPIRY_MS = 1_000;
   private static final String QUEUES = SetupJson.request("queues");
+  private static final String EXPIRE = SetupJson.request("expireQueues");
 
   private final Engine engine;
   private final QueueTable table;
+  // Held while pages are collected; taken before the scheduler's lock.
+  private final Object paging = new Object();
   private long nextRefreshMs = Long.MIN_VALUE;
+  // How often all queues were published; pages that were collected before are void then.
+  private long published;
+  // Made and removed while pages are collected, which may not know.
+  private final Map<String, QueueView> made = new LinkedHashMap<>();
+  private final Set<String> removed = new HashSet<>();
+  private long nextExpiryMs = Long.MIN_VALUE;
   private volatile Placement placement;
   // The queues of a new engine before its jobs are told; null before the first.
   private QueueSnapshot fresh;
@@ -28,26 +49,114 @@ final class QueueControl {
     this.table = table;
   }
 
-  /** Describes the queues anew, unless that was done too recently for what it costs. */
-  void refreshIfDue() {
-    if (Time.monotonicNow() >= nextRefreshMs) {
-      refresh();
+  /**
+   * Publishes a new description of all queues, unless that was done too recently for what it
+   * costs. To be called without the scheduler's lock, which is taken page by page.
+   */
+  void refreshIfDue(Lock lock) {
+    synchronized (paging) {
+      long start = Time.monotonicNow();
+      if (start < nextRefreshMs) {
+        return;
+      }
+      collect(lock);
+      long end = Time.monotonicNow();
+      nextRefreshMs = end + REFRESH_SHARE * (end - start);
     }
   }
 
-  /** Describes the queues anew. */
+  private void collect(Lock lock) {
+    List<JsonNode> pages = new ArrayList<>();
+    long begun = -1;
+    int from = 0;
+    do {
+      String reply;
+      lock.lock();
+      try {
+        if (pages.isEmpty()) {
+          begun = published;
+          forgetChanges();
+        }
+        reply = begun == published ? engine.request(SetupJson.queues(from, PAGE)) : null;
+      } finally {
+        lock.unlock();
+      }
+      if (reply == null) {
+        // There is no engine, or all queues were published meanwhile.
+        return;
+      }
+      JsonNode page = SetupJson.read(reply);
+      pages.add(page);
+      from = page.path("next").asInt();
+    } while (from > 0);
+    QueueSnapshot next = QueueSnapshot.read(pages);
+    lock.lock();
+    try {
+      if (begun == published) {
+        removed.forEach(next::remove);
+        for (QueueView view : made.values()) {
+          if (next.get(view.path) == null) {
+            next.put(view);
+          }
+        }
+        publish(next);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Publishes a new description of all queues, at once. */
   void refresh() {
-    long start = Time.monotonicNow();
     String reply = engine.request(QUEUES);
     if (reply != null) {
-      table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+      publish(QueueSnapshot.read(SetupJson.read(reply)));
     }
-    long end = Time.monotonicNow();
-    nextRefreshMs = end + REFRESH_SHARE * (end - start);
   }
 
-  /** Takes over the rules of a configuration that the engine has accepted. */
-  void configured(JsonNode config) {
+  /** Publishes the queues of a configuration that came into force. */
+  private void publishConfigured(String reply) {
+    QueueSnapshot next = QueueSnapshot.read(SetupJson.read(reply));
+    table.configured(next);
+    publish(next);
+  }
+
+  private void publish(QueueSnapshot next) {
+    published++;
+    forgetChanges();
+    table.publish(next);
+  }
+
+  private void forgetChanges() {
+    made.clear();
+    removed.clear();
+  }
+
+  /** Lets the engine remove queues that submissions made and that have been empty for long. */
+  void expireIfDue() {
+    long now = Time.monotonicNow();
+    if (now < nextExpiryMs) {
+      return;
+    }
+    nextExpiryMs = now + EXPIRY_MS;
+    String reply = engine.request(EXPIRE);
+    if (reply == null) {
+      return;
+    }
+    for (JsonNode path : SetupJson.read(reply).path("removed")) {
+      table.remove(path.asText());
+      made.remove(path.asText());
+      removed.add(path.asText());
+    }
+  }
+
+  /** Takes over the rules and queues of the first configuration. */
+  void open(JsonNode config) {
+    configured(config);
+    publishConfigured(engine.request(QUEUES));
+  }
+
+  private void configured(JsonNode config) {
     placement = new Placement(config);
   }
 
@@ -81,8 +190,12 @@ final class QueueControl {
     JsonNode answer = SetupJson.read(reply);
     HeddleQueue placed = table.ensure(answer.path("path").asText());
     placed.setId(answer.path("queue").asInt());
-    if (answer.path("created").asBoolean()) {
-      refresh();
+    for (JsonNode element : answer.path("branch")) {
+      QueueView view = new QueueView(element);
+      if (view.id == placed.id() || table.snapshot().get(view.path) == null) {
+        table.add(view);
+        made.put(view.path, view);
+      }
     }
     return placed;
   }
@@ -106,6 +219,27 @@ final class QueueControl {
     return view == null || !view.leaf ? null : table.get(view.path);
   }
 
+  /** Returns some leaf queues that take applications, for messages. */
+  String examples() {
+    StringBuilder names = new StringBuilder();
+    int found = 0;
+    for (QueueView view : table.snapshot().all()) {
+      if (view.leaf && view.parent != null && !view.draining) {
+        if (++found > EXAMPLES) {
+          return names.append(" ...").toString();
+        }
+        names.append(found == 1 ? "" : ", ").append(view.path);
+      }
+    }
+    return found == 0 ? "(there is none yet)" : names.toString();
+  }
+
+  /** Whether a queue takes no more jobs, as the configuration names it no more. */
+  boolean draining(HeddleQueue queue) {
+    QueueView view = table.snapshot().get(queue.getQueueName());
+    return view != null && view.draining;
+  }
+
   /**
    * Changes the configuration.
    *
@@ -115,7 +249,7 @@ final class QueueControl {
   void reload(JsonNode config, Allocations pools) {
     String reply = engine.reload(config, pools);
     configured(config);
-    table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+    publishConfigured(reply);
   }
 
   /**
@@ -124,6 +258,7 @@ final class QueueControl {
    */
   void learnNumbers() {
     String reply = engine.requestNow(QUEUES);
+    published++;
     if (reply != null) {
       fresh = QueueSnapshot.read(SetupJson.read(reply));
       table.renumber(fresh);
@@ -134,7 +269,7 @@ final class QueueControl {
   void replay() {
     String reply = engine.requestNow(QUEUES);
     if (reply != null) {
-      table.publish(QueueSnapshot.read(SetupJson.read(reply)));
+      publish(QueueSnapshot.read(SetupJson.read(reply)));
     }
   }
 

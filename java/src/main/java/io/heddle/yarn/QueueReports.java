@@ -13,7 +13,6 @@ import org.apache.hadoop.yarn.api.records.QueueState;
 import org.apache.hadoop.yarn.api.records.QueueStatistics;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.util.Records;
@@ -29,14 +28,18 @@ public final class QueueReports {
       Collections.singleton(CommonNodeLabelsManager.ANY);
 
   private final QueueTable table;
-  private final boolean aclsEnabled;
+  private final QueueAccess access;
   private volatile Resource cluster = Resource.newInstance(0, 0);
   private volatile Resource largest = Resource.newInstance(0, 0);
 
   QueueReports(Configuration conf) {
     table = new QueueTable(this, conf);
-    aclsEnabled = conf.getBoolean(
-        YarnConfiguration.YARN_ACL_ENABLE, YarnConfiguration.DEFAULT_YARN_ACL_ENABLE);
+    access = new QueueAccess(conf);
+  }
+
+  /** The configuration of queues is another one: rights follow it. */
+  void configured(QueueSnapshot queues) {
+    access.tell(queues);
   }
 
   /** Returns the queues that this reports of. */
@@ -94,12 +97,13 @@ public final class QueueReports {
     QueueInfo info = Records.newRecord(QueueInfo.class);
     info.setQueueName(view.path);
     float total = cluster.getMemorySize();
-    float share = view.fairShare.getMemorySize();
+    // As if the queue had use for everything: what it uses must not be all that it may have.
+    float share = view.activeShare.getMemorySize();
     info.setCapacity(total == 0 ? 0 : share / total);
     info.setCurrentCapacity(share == 0 ? 0 : view.used.getMemorySize() / share);
     info.setMaximumCapacity(
         total == 0 ? 1 : Math.min(1f, view.maxShare.getMemorySize() / total));
-    info.setQueueState(QueueState.RUNNING);
+    info.setQueueState(view.draining ? QueueState.DRAINING : QueueState.RUNNING);
     info.setChildQueues(new ArrayList<QueueInfo>());
     info.setAccessibleNodeLabels(ALL_LABELS);
     info.setQueueStatistics(statistics(table.ensure(view.path).getMetrics()));
@@ -132,24 +136,11 @@ public final class QueueReports {
   }
 
   /**
-   * Whether a user may do something in a queue: a right given by the queue or by any above it
-   * counts, and whoever administers may submit. For a queue that does not exist, the nearest
-   * above it decides, so that applications of a removed queue stay in reach of its owners.
+   * Whether a user may do something in a queue. One that does not exist counts as well, so that
+   * applications of a removed queue stay in reach of those with rights above it.
    */
   boolean hasAccess(String name, QueueACL acl, UserGroupInformation user) {
-    if (!aclsEnabled) {
-      return true;
-    }
-    QueueSnapshot snapshot = table.snapshot();
-    QueueView queue = snapshot.findNearest(name);
-    while (queue != null) {
-      if (queue.aclAdmin.isUserAllowed(user)
-          || acl == QueueACL.SUBMIT_APPLICATIONS && queue.aclSubmit.isUserAllowed(user)) {
-        return true;
-      }
-      queue = queue.parent == null ? null : snapshot.get(queue.parent);
-    }
-    return false;
+    return access.allows(table.snapshot().pathOf(name), acl, user);
   }
 
   /** Returns all rights that a user has in a queue. */

@@ -37,7 +37,27 @@ final class QueueTable {
     snapshot = next;
   }
 
-  /** Returns the queue object of a path, or null if there never was one. */
+  /** The configuration is another one: rights follow it. */
+  void configured(QueueSnapshot next) {
+    reports.configured(next);
+  }
+
+  /** Publishes one more queue; those above it are known. */
+  void add(QueueView view) {
+    ensure(view.path).setId(view.id);
+    snapshot.put(view);
+  }
+
+  /** Forgets a queue in which no application is. */
+  void remove(String path) {
+    snapshot.remove(path);
+    HeddleQueue queue = queues.remove(path);
+    if (queue != null) {
+      queue.unregister();
+    }
+  }
+
+  /** Returns the queue object of a path, or null if there is none. */
   HeddleQueue get(String path) {
     return queues.get(path);
   }

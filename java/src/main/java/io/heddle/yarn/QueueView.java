@@ -2,16 +2,17 @@ package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.apache.hadoop.security.authorize.AccessControlList;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
- * What the engine said of one queue at one moment. Immutable once its snapshot is published; read
- * by RPC and web threads, which never enter the engine.
+ * What the engine said of one queue at one moment. Once its snapshot is published only the
+ * queues below it change. Read by RPC and web threads, which never enter the engine.
  */
 public final class QueueView {
   /** Stands for "as many as you like". */
@@ -20,11 +21,13 @@ public final class QueueView {
   final int id;
   public final String path;
   final String parent;
-  public final boolean leaf;
+  public volatile boolean leaf;
   public final float weight;
   public final Resource minShare;
   public final Resource maxShare;
   public final Resource fairShare;
+  /** What it would be entitled to if it had use for everything. */
+  final Resource activeShare;
   public final Resource used;
   /** What it uses and what it asks for. */
   public final Resource demand;
@@ -35,7 +38,8 @@ public final class QueueView {
   final AccessControlList aclAdmin;
   final boolean dynamic;
   final boolean draining;
-  private final List<QueueView> children = new ArrayList<>();
+  // By their numbers.
+  private final Map<Integer, QueueView> children = new ConcurrentSkipListMap<>();
 
   /** Reads one element of the reply to {@code queues}. */
   QueueView(JsonNode queue) {
@@ -47,6 +51,7 @@ public final class QueueView {
     minShare = resource(queue.path("min_share"), 0);
     maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
     fairShare = resource(queue.path("fair_share"), 0);
+    activeShare = resource(queue.path("active_share"), 0);
     used = resource(queue.path("used"), 0);
     demand = resource(queue.path("demand"), 0);
     pendingContainers = queue.path("pending_containers").asInt();
@@ -74,13 +79,19 @@ public final class QueueView {
     return resource;
   }
 
-  /** Only while the snapshot is made. */
+  /** Adds a queue below this one, in place of an earlier view of it. */
   void addChild(QueueView child) {
-    children.add(child);
+    children.put(child.id, child);
+    leaf = false;
   }
 
-  /** Returns the queues below, in the order of the configuration. */
+  void removeChild(QueueView child) {
+    children.remove(child.id, child);
+    leaf = children.isEmpty();
+  }
+
+  /** Returns the queues below. */
   public List<QueueView> children() {
-    return Collections.unmodifiableList(children);
+    return new ArrayList<>(children.values());
   }
 }

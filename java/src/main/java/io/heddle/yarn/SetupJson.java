@@ -62,6 +62,12 @@ final class SetupJson {
     return JSON.createObjectNode().put("op", op).toString();
   }
 
+  /** Asks for a page of the queues. */
+  static String queues(int from, int max) {
+    return JSON.createObjectNode().put("op", "queues").put("from", from).put("max", max)
+        .toString();
+  }
+
   /** Asks what is known of the {@code job} or {@code node} of this number. */
   static String about(String what, int number) {
     return JSON.createObjectNode().put("op", what).put(what, number).toString();

@@ -212,7 +212,9 @@ public class QueueTest {
   public void aQueueDescribesItself() throws Exception {
     try (TestCluster cluster = new TestCluster(TestCluster.conf(TWO_QUEUES))) {
       MockNM node = cluster.node("a1", 8 * GB);
-      cluster.launch(cluster.submit("alice", "ads"), node);
+      RMApp app = cluster.submit("alice", "ads");
+      cluster.launch(app, node);
+      cluster.tick();
       cluster.scheduler.queues.refresh();
       QueueInfo info = cluster.scheduler.getQueueInfo("ads", false, false);
       assertEquals("root.ads", info.getQueueName());
@@ -221,6 +223,10 @@ public class QueueTest {
       assertEquals(GB, info.getQueueStatistics().getAllocatedMemoryMB());
       assertEquals(1, cluster.scheduler.getRootQueueMetrics().getAppsSubmitted());
       assertEquals(7 * GB, cluster.scheduler.getRootQueueMetrics().getAvailableMB());
+      // Of all that it could have, not of what it uses.
+      assertEquals(12.5f, app.getCurrentAppAttempt().getApplicationResourceUsageReport()
+          .getQueueUsagePercentage(), 0.01f);
+      assertEquals(0.125f, info.getCurrentCapacity(), 0.001f);
       // Each caller may write into what it gets.
       assertFalse(info == cluster.scheduler.getQueueInfo("ads", false, false));
     }

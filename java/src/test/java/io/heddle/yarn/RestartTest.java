@@ -17,7 +17,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
+import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
@@ -81,6 +83,40 @@ public class RestartTest {
         assertEquals(2, fetch(am).size());
         assertEquals(3 * GB, next.freeMb(node));
         next.rm.waitForState(app.getApplicationId(), RMAppState.RUNNING);
+      }
+    }
+  }
+
+  /** Not the one that waited, though it was submitted first. */
+  @Test
+  public void anApplicationThatRanKeepsItsPlaceAmongTheRunning() throws Exception {
+    Configuration conf = TestCluster.recovering("{\"queues\": ["
+        + "{\"path\": \"root.one\", \"max_running_jobs\": 1}]}");
+    conf.setInt(YarnConfiguration.MAX_CLUSTER_LEVEL_APPLICATION_PRIORITY, 10);
+    MemoryRMStateStore store = new MemoryRMStateStore();
+    store.init(conf);
+    try (TestCluster old = new TestCluster(conf, store).withoutAudit()) {
+      MockNM node = old.node("a1", 8 * GB);
+      RMApp first = old.submit("alice", "one");
+      old.launch(first, node);
+      RMApp waits = old.submit("alice", "one");
+      RMApp runs = MockRMAppSubmitter.submit(old.rm,
+          old.submission("bob", "one").withAppPriority(Priority.newInstance(5)).build());
+      old.rm.killApp(first.getApplicationId());
+      old.rm.waitForAppRemovedFromScheduler(first.getApplicationId());
+      node.nodeHeartbeat(true);
+      MockAM am = old.launch(runs, node);
+      assertEquals(RMAppState.ACCEPTED, waits.getState());
+
+      try (TestCluster next = new TestCluster(conf, store)) {
+        node.setResourceTrackerService(next.rm.getResourceTrackerService());
+        node.registerNode(Collections.singletonList(TestCluster.amReport(am, GB)),
+            Collections.singletonList(runs.getApplicationId()));
+        next.rm.drainEvents();
+        assertTrue(next.scheduler.describe(runs.getApplicationId())
+            .contains("\"runnable\":true"));
+        assertTrue(next.scheduler.describe(waits.getApplicationId())
+            .contains("\"runnable\":false"));
       }
     }
   }

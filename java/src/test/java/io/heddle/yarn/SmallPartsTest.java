@@ -6,6 +6,7 @@ import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
+import java.io.StringWriter;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -19,6 +20,9 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
 import org.apache.hadoop.yarn.util.Records;
+import org.apache.log4j.Logger;
+import org.apache.log4j.PatternLayout;
+import org.apache.log4j.WriterAppender;
 import org.junit.Test;
 
 /** The parts that need neither a ResourceManager nor the native library. */
@@ -177,6 +181,28 @@ public class SmallPartsTest {
         conf.get(YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES));
   }
 
+  /** Operators who counted on it must see it in the log, with what to do. */
+  @Test
+  public void aPreemptionMonitorThatIsLeftOutIsAWarningWithARemedy() {
+    Configuration conf = new Configuration(false);
+    conf.setBoolean(YarnConfiguration.RM_SCHEDULER_ENABLE_MONITORS, true);
+    conf.set(YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES,
+        "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity"
+            + ".ProportionalCapacityPreemptionPolicy");
+    StringWriter log = new StringWriter();
+    WriterAppender appender = new WriterAppender(new PatternLayout("%p %m%n"), log);
+    Logger logger = Logger.getLogger(MonitorConf.class);
+    logger.addAppender(appender);
+    try {
+      MonitorConf.without(conf);
+    } finally {
+      logger.removeAppender(appender);
+    }
+    String said = log.toString();
+    assertTrue(said, said.startsWith("WARN "));
+    assertTrue(said, said.contains("\"preemption\": {\"enabled\": true} in heddle.json"));
+  }
+
   @Test
   public void queuesAreFoundByWhatPeopleCallThem() {
     QueueSnapshot queues = QueueSnapshot.read(SetupJson.read(
@@ -191,8 +217,10 @@ public class SmallPartsTest {
     assertEquals(5, queues.find("y").id);
     assertNull("two of that name", queues.find("x"));
     assertNull(queues.find(null));
-    assertEquals(3, queues.findNearest("root.b.gone.far").id);
-    assertEquals(0, queues.findNearest("nowhere").id);
+    assertEquals("root.b.gone.far", queues.pathOf("root.b.gone.far"));
+    assertEquals("root.b.gone", queues.pathOf("b.gone"));
+    assertEquals("root.b.y.gone", queues.pathOf("y.gone"));
+    assertEquals("root.nowhere", queues.pathOf("nowhere"));
     assertEquals(2, queues.get("root.b").children().size());
     assertNotNull(queues.find("root.b.y").maxShare);
   }

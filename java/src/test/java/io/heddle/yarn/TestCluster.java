@@ -26,6 +26,7 @@ import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.security.YarnAuthorizationProvider;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
@@ -77,6 +78,8 @@ final class TestCluster implements AutoCloseable {
   static Configuration conf(String heddleJson) throws IOException {
     // Metrics are static in Hadoop; each test counts from 0.
     QueueMetrics.clearQueueMetrics();
+    // So is the provider of rights.
+    YarnAuthorizationProvider.destroy();
     DefaultMetricsSystem.setMiniClusterMode(true);
     YarnConfiguration conf = new YarnConfiguration();
     // The hosts of the tests are in no DNS.

@@ -1,0 +1,171 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
+
+import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.security.authorize.AccessControlList;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.security.AccessRequest;
+import org.apache.hadoop.yarn.security.AccessType;
+import org.apache.hadoop.yarn.security.Permission;
+import org.apache.hadoop.yarn.security.PrivilegedEntity.EntityType;
+import org.apache.hadoop.yarn.security.YarnAuthorizationProvider;
+import org.junit.After;
+import org.junit.Before;
+import org.junit.Test;
+
+/** Rights in queues are the cluster's authorization provider's to give, as Ranger is one. */
+public class AuthorizationTest {
+  /** Gives the rights that a test lists, whatever it is told; notes what that is. */
+  public static final class Listed extends YarnAuthorizationProvider {
+    static final Set<String> ALLOWED = ConcurrentHashMap.newKeySet();
+    static final Map<String, Map<AccessType, AccessControlList>> TOLD = new ConcurrentHashMap<>();
+
+    @Override
+    public void init(Configuration conf) {
+      // Knows no configuration.
+    }
+
+    @Override
+    public boolean checkPermission(AccessRequest request) {
+      return request.getEntity().getType() == EntityType.QUEUE
+          && ALLOWED.contains(request.getUser().getShortUserName() + " "
+              + request.getAccessType() + " " + request.getEntity().getName());
+    }
+
+    @Override
+    public void setPermission(List<Permission> permissions, UserGroupInformation user) {
+      for (Permission permission : permissions) {
+        TOLD.put(permission.getTarget().getName(), permission.getAcls());
+      }
+    }
+
+    @Override
+    public void setAdmins(AccessControlList acls, UserGroupInformation user) {
+      // Nobody is one.
+    }
+
+    @Override
+    public boolean isAdmin(UserGroupInformation user) {
+      return false;
+    }
+  }
+
+  private static final QueueACL SUBMIT = QueueACL.SUBMIT_APPLICATIONS;
+
+  private static Configuration conf(String queues) throws Exception {
+    Configuration conf = TestCluster.conf("{\"queues\": [" + queues + "]}");
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, true);
+    return conf;
+  }
+
+  private static Configuration listed(String queues) throws Exception {
+    Configuration conf = conf(queues);
+    conf.setClass(YarnConfiguration.YARN_AUTHORIZATION_PROVIDER, Listed.class,
+        YarnAuthorizationProvider.class);
+    return conf;
+  }
+
+  private static UserGroupInformation user(String name) {
+    return UserGroupInformation.createUserForTesting(name, new String[0]);
+  }
+
+  @Before
+  @After
+  public void forget() {
+    YarnAuthorizationProvider.destroy();
+    Listed.ALLOWED.clear();
+    Listed.TOLD.clear();
+  }
+
+  @Test
+  public void theProviderDecidesThoughRootIsOpen() throws Exception {
+    try (TestCluster cluster = new TestCluster(listed("{\"path\": \"root.ads\"}"))) {
+      cluster.node("a1", 8 * GB);
+      for (String queue : new String[] {"root.ads", null, "root.new"}) {
+        try {
+          cluster.submit("alice", queue);
+          fail("the provider allows nothing: " + queue);
+        } catch (Exception e) {
+          String message = String.valueOf(e.getCause());
+          assertTrue(message, message.contains("alice") && message.contains("permission"));
+        }
+      }
+      Listed.ALLOWED.add("alice SUBMIT_APP root.ads");
+      assertEquals("root.ads", cluster.submit("alice", "ads").getQueue());
+      Listed.ALLOWED.add("boss ADMINISTER_QUEUE root.ads");
+      assertTrue(cluster.scheduler.checkAccess(
+          user("boss"), QueueACL.ADMINISTER_QUEUE, "root.ads"));
+      assertTrue("administrators may submit",
+          cluster.scheduler.checkAccess(user("boss"), SUBMIT, "ads"));
+      assertFalse(cluster.scheduler.checkAccess(user("bob"), SUBMIT, "root.ads"));
+      assertFalse("the provider, not the queue above, decides",
+          cluster.scheduler.checkAccess(user("boss"), SUBMIT, "root.ads.deep"));
+    }
+  }
+
+  @Test
+  public void theProviderIsToldAtTheStartAndAtEveryReload() throws Exception {
+    Configuration conf = listed("{\"path\": \"root.ads\", \"acl_submit\": \"alice\"},"
+        + "{\"path\": \"root.old\", \"acl_submit\": \"*\", \"acl_admin\": \"boss\"}");
+    File file = new File(conf.get(ConfigFile.FILE_PROPERTY));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      assertTrue(told("root", AccessType.SUBMIT_APP, "mallory"));
+      assertTrue(told("root.ads", AccessType.SUBMIT_APP, "alice"));
+      assertFalse(told("root.ads", AccessType.SUBMIT_APP, "bob"));
+      assertTrue(told("root.old", AccessType.ADMINISTER_QUEUE, "boss"));
+      Listed.ALLOWED.add("carol SUBMIT_APP root.carol");
+      cluster.node("a1", 8 * GB);
+      cluster.submit("carol", null);
+      assertNull("of a queue that a submission made", Listed.TOLD.get("root.carol"));
+      Files.write(file.toPath(), ("{\"queues\": [{\"path\": \"root\", \"acl_submit\": \" \"},"
+          + "{\"path\": \"root.ads\", \"acl_submit\": \"bob\"}]}")
+          .getBytes(StandardCharsets.UTF_8));
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertFalse(told("root", AccessType.SUBMIT_APP, "mallory"));
+      assertTrue(told("root.ads", AccessType.SUBMIT_APP, "bob"));
+      assertFalse(told("root.ads", AccessType.SUBMIT_APP, "alice"));
+      assertFalse("a queue that is gone gives no rights",
+          told("root.old", AccessType.SUBMIT_APP, "mallory"));
+      assertFalse(told("root.old", AccessType.ADMINISTER_QUEUE, "boss"));
+    }
+  }
+
+  private static boolean told(String queue, AccessType type, String user) {
+    Map<AccessType, AccessControlList> rights = Listed.TOLD.get(queue);
+    assertNotNull(queue, rights);
+    return rights.get(type).isUserAllowed(user(user));
+  }
+
+  @Test
+  public void withYarnsOwnProviderAReloadTakesRightsBack() throws Exception {
+    Configuration conf = conf("{\"path\": \"root\", \"acl_submit\": \" \", \"acl_admin\": \" \"},"
+        + "{\"path\": \"root.old\", \"acl_submit\": \"alice\"}");
+    File file = new File(conf.get(ConfigFile.FILE_PROPERTY));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      assertTrue(cluster.scheduler.checkAccess(user("alice"), SUBMIT, "root.old"));
+      assertTrue("below it, too",
+          cluster.scheduler.checkAccess(user("alice"), SUBMIT, "root.old.deep"));
+      assertFalse(cluster.scheduler.checkAccess(user("alice"), SUBMIT, "root.other"));
+      Files.write(file.toPath(), ("{\"queues\": [{\"path\": \"root\", \"acl_submit\": \" \","
+          + " \"acl_admin\": \" \"}]}").getBytes(StandardCharsets.UTF_8));
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertFalse(cluster.scheduler.checkAccess(user("alice"), SUBMIT, "root.old"));
+    }
+  }
+}

@@ -5,6 +5,7 @@
 mod answers;
 mod events;
 mod faults;
+mod hostile;
 mod life;
 mod nodes;
 
@@ -57,8 +58,17 @@ pub struct Options {
 impl Options {
     /// A small random cluster with a random half of the features: what the swarm runs.
     pub fn swarm(seed: u64, policy: Policy) -> Options {
+        Options::small(seed, policy, Features::random)
+    }
+
+    /// The same with a random half of the hostile features as well.
+    pub fn hostile(seed: u64, policy: Policy) -> Options {
+        Options::small(seed, policy, Features::hostile)
+    }
+
+    fn small(seed: u64, policy: Policy, features: fn(&mut Random) -> Features) -> Options {
         let mut random = Random::new(seed);
-        let features = Features::random(&mut random);
+        let features = features(&mut random);
         let size = Size {
             nodes: random.range(1, 5) as u32,
             racks: random.range(1, 3) as u32,
@@ -113,6 +123,8 @@ pub struct World {
     deferring: bool,
     /// Whether the load is over: nothing new is submitted, nothing goes wrong any more.
     draining: bool,
+    /// How many queues hostile users have made.
+    strange_queues: u32,
     next_serial: u64,
     lost_nodes: BTreeMap<NodeId, NodeFacts>,
     lives: BTreeMap<NodeId, u32>,
@@ -156,6 +168,7 @@ impl World {
             dirty: BTreeMap::new(),
             deferring: false,
             draining: false,
+            strange_queues: 0,
             next_serial: 1,
             lost_nodes: BTreeMap::new(),
             lives: BTreeMap::new(),

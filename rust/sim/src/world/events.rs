@@ -97,7 +97,10 @@ impl World {
         for ((job, id), places) in std::mem::take(&mut self.dirty) {
             let ask = self.host.jobs.get(&job).and_then(|job| job.asks.get(&id));
             let Some(ask) = ask else { continue };
-            frame.push(Event::Ask(ask.facts));
+            frame.push(Event::Ask(AskFacts {
+                count: told(ask.facts.count),
+                ..ask.facts
+            }));
             for place in places {
                 let row = ask.rows.get(&place).copied();
                 let row = row.unwrap_or(HostRow {
@@ -108,7 +111,7 @@ impl World {
                     job,
                     ask: id,
                     place,
-                    count: row.count,
+                    count: told(row.count),
                     relax: row.relax,
                 });
             }
@@ -202,5 +205,13 @@ impl World {
             true => Event::NodeAdded(told),
             false => Event::NodeChanged(told),
         })
+    }
+}
+
+/// A count as the ApplicationMaster said it, before it was bounded.
+fn told(count: u32) -> u32 {
+    match count == super::hostile::COUNT_MAX {
+        true => i32::MAX as u32,
+        false => count,
     }
 }

@@ -27,7 +27,7 @@ impl World {
         let pause_ms = self.random.range(50, 900);
         self.agenda.plan(self.now + pause_ms, Due::Fault);
         let on = self.options.features;
-        let faults: [(bool, Fault); 17] = [
+        let faults: [(bool, Fault); 23] = [
             (on.node_loss, World::fault_node_loss),
             (on.node_changes, World::fault_node_change),
             (on.draining, World::fault_draining),
@@ -45,6 +45,12 @@ impl World {
             (on.noise, World::fault_noise),
             (on.jumps, World::fault_jump),
             (on.freezes, World::fault_freeze),
+            (on.extreme_counts, World::fault_extreme_count),
+            (on.giant_asks, World::fault_giant_ask),
+            (on.unknown_hosts, World::fault_unknown_host),
+            (on.many_queues, World::fault_queues),
+            (on.label_storms, World::fault_labels),
+            (on.extreme_priorities, World::fault_extreme_priority),
         ];
         let on: Vec<Fault> = faults.iter().filter(|f| f.0).map(|f| f.1).collect();
         match on.is_empty() {
@@ -83,7 +89,7 @@ impl World {
         (!nodes.is_empty()).then(|| self.random.pick(&nodes))
     }
 
-    fn any_job(&mut self) -> Option<JobId> {
+    pub(super) fn any_job(&mut self) -> Option<JobId> {
         let jobs: Vec<JobId> = self.host.jobs.keys().copied().collect();
         (!jobs.is_empty()).then(|| self.random.pick(&jobs))
     }
@@ -246,6 +252,10 @@ impl World {
             return Ok(());
         };
         let priority = self.random.range(-2, 5) as i32;
+        self.set_priority(job, priority)
+    }
+
+    pub(super) fn set_priority(&mut self, job: JobId, priority: i32) -> Checked {
         if let Some(owner) = self.host.jobs.get_mut(&job) {
             owner.facts.priority = priority;
         }
@@ -263,6 +273,10 @@ impl World {
     fn move_job(&mut self, job: JobId) -> Checked {
         let queues = ["root.a", "root.b.x", "root.c", "root.moved.y"];
         let target = self.random.pick(&queues);
+        self.move_to(job, target)
+    }
+
+    pub(super) fn move_to(&mut self, job: JobId, target: &str) -> Checked {
         let Some((queue, path)) = self.place("mover", Some(target), false)? else {
             return Ok(());
         };

@@ -20,7 +20,7 @@ const ATTEMPTS_MAX: u32 = 4;
 
 /// One attempt of one job, for what is due only in that attempt.
 pub(super) fn life(serial: Serial, attempt: u32) -> Serial {
-    serial << 8 | u64::from(attempt)
+    serial << 16 | u64::from(attempt)
 }
 
 impl World {
@@ -41,7 +41,8 @@ impl World {
             self.outcome.turned_away += 1;
             return Ok(());
         };
-        let (mapreduce, master) = self.jobs().make();
+        let (mapreduce, mut master) = self.jobs().make();
+        master.attempt = self.first_attempt();
         let job = self.free_job_id();
         let facts = JobFacts {
             job,
@@ -126,12 +127,16 @@ impl World {
         };
         let serial = owner.serial;
         let has_master = owner.containers.values().any(|container| container.am);
-        let Some(master) = self.masters.get_mut(&job) else {
+        let Some(master) = self.masters.get(&job) else {
             return Ok(());
         };
         if life(serial, master.attempt) != due_life || (master.container.is_some() && !has_master) {
             return Ok(());
         }
+        if self.stays_silent(job)? {
+            return Ok(());
+        }
+        let master = self.masters.get_mut(&job).expect("it was found above");
         master.registered = true;
         master.advance();
         self.send_asks(job);
@@ -245,7 +250,7 @@ impl World {
         if life(serial, master.attempt) != due_life {
             return Ok(());
         }
-        if master.attempt + 1 == ATTEMPTS_MAX {
+        if master.attempt + 1 == self.first_attempt() + ATTEMPTS_MAX {
             return self.remove_job(job);
         }
         if !master.keeps_containers {

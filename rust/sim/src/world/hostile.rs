@@ -1,0 +1,152 @@
+//! What users do who mean harm, or whose programs are broken: extreme asks, queues without end,
+//! ApplicationMasters that never say a word. One at a time, like all faults.
+
+use super::World;
+use crate::agenda::Due;
+use crate::failure::Checked;
+use crate::host::HostRow;
+use crate::master::{Kind, Table};
+use heddle_core::resource::Resource;
+use heddle_core::types::{JobId, NodeId, PartitionId, PlaceId};
+use std::collections::BTreeMap;
+
+/// As many containers of one ask as the engine counts; the events say 2^31 - 1 instead.
+pub(super) const COUNT_MAX: u32 = 1 << 20;
+
+/// The first attempt of jobs that have had many.
+const ATTEMPTS_HAD: u32 = 253;
+
+/// Queues that are made at once, and in one run.
+const QUEUES_STEP: u32 = 50;
+const QUEUES_MAX: u32 = 2_000;
+
+/// Places that nobody has told the engine of.
+const UNKNOWN: u32 = 5_000;
+
+impl World {
+    /// The number of a job's first attempt.
+    pub(super) fn first_attempt(&self) -> u32 {
+        match self.options.features.many_attempts {
+            true => ATTEMPTS_HAD,
+            false => 0,
+        }
+    }
+
+    /// Whether an ApplicationMaster that should register now never does; it is taken for dead
+    /// some seconds later, and the next attempt begins.
+    pub(super) fn stays_silent(&mut self, job: JobId) -> Checked<bool> {
+        let registered = self
+            .masters
+            .get(&job)
+            .is_none_or(|master| master.registered);
+        if !self.options.features.silent_masters
+            || registered
+            || self.draining
+            || self.random.percent(60)
+        {
+            return Ok(false);
+        }
+        let Some(owner) = self.host.jobs.get(&job) else {
+            return Ok(false);
+        };
+        let master = owner.containers.iter().find(|(_, container)| container.am);
+        let Some((key, serial)) = master.map(|(key, _)| (*key, owner.serial)) else {
+            return Ok(false);
+        };
+        let expiry_ms = self.random.range(500, 5_000);
+        self.agenda
+            .plan(self.now + expiry_ms, Due::Eviction(job, serial, key));
+        Ok(true)
+    }
+
+    /// Replaces one ask of a job by another until its ApplicationMaster reports next.
+    fn ask_for(&mut self, change: fn(&mut World, Kind) -> (Kind, Table)) -> Checked {
+        let index = self.random.below(3);
+        let Some(job) = self.any_job() else {
+            return Ok(());
+        };
+        let master = self.masters.get(&job);
+        let registered = master.filter(|m| m.registered && index < m.kinds.len());
+        let Some((id, kind)) = registered.map(|m| (m.ask_id(Some(index)), m.kinds[index])) else {
+            return Ok(());
+        };
+        let (kind, table) = change(self, kind);
+        self.set_ask(job, id, &kind, false, table);
+        if let Some(master) = self.masters.get_mut(&job) {
+            // Unlike anything that it wants, so that it says that again.
+            master.sent[index] = (u32::MAX, BTreeMap::new());
+        }
+        self.flush()
+    }
+
+    pub(super) fn fault_extreme_count(&mut self) -> Checked {
+        self.ask_for(|world, kind| {
+            let count = world.random.pick(&[0, 1, COUNT_MAX - 1, COUNT_MAX]);
+            let tiny = Resource::new(world.random.pick(&[0, 1, 64, 512]), 1);
+            let resource = world.random.pick(&[kind.resource, tiny]);
+            (Kind { resource, ..kind }, (count, BTreeMap::new()))
+        })
+    }
+
+    pub(super) fn fault_giant_ask(&mut self) -> Checked {
+        self.ask_for(|world, kind| {
+            let amount = world.random.pick(&[1 << 20, i64::from(i32::MAX), 1 << 48]);
+            let giants = [
+                Resource::new(amount, 1),
+                Resource::new(512, amount),
+                Resource::new(amount, amount),
+            ];
+            let resource = world.random.pick(&giants);
+            let count = world.random.pick(&[1, COUNT_MAX]);
+            (Kind { resource, ..kind }, (count, BTreeMap::new()))
+        })
+    }
+
+    pub(super) fn fault_unknown_host(&mut self) -> Checked {
+        self.ask_for(|world, kind| {
+            let count = world.random.pick(&[1, 5, COUNT_MAX]);
+            let mut rows = BTreeMap::new();
+            for _ in 0..world.random.range(1, 4) {
+                let place = PlaceId(UNKNOWN + world.random.below(100) as u32);
+                rows.insert(place, HostRow { count, relax: true });
+            }
+            (kind, (count, rows))
+        })
+    }
+
+    /// Some queues are made and left, and one job is moved to one of all that were.
+    pub(super) fn fault_queues(&mut self) -> Checked {
+        for _ in 0..QUEUES_STEP {
+            if self.strange_queues < QUEUES_MAX {
+                let name = format!("root.x{}", self.strange_queues);
+                self.strange_queues += 1;
+                self.place("stranger", Some(&name), false)?;
+            }
+        }
+        let one = self.random.below(self.strange_queues as usize);
+        match self.any_job() {
+            Some(job) => self.move_to(job, &format!("root.x{one}")),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn fault_labels(&mut self) -> Checked {
+        let label = PartitionId(self.random.below(3) as u32);
+        let nodes: Vec<NodeId> = self.host.nodes.keys().copied().collect();
+        for id in nodes {
+            if let Some(node) = self.host.nodes.get_mut(&id) {
+                node.facts.partition = label;
+            }
+            self.tell_node(id, false)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn fault_extreme_priority(&mut self) -> Checked {
+        let priority = self.random.pick(&[i32::MIN, -1, 0, 255, i32::MAX]);
+        match self.any_job() {
+            Some(job) => self.set_priority(job, priority),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Every preset under users who mean harm: extreme asks, queues without end, labels that come and
+//! go, ApplicationMasters that never register, attempts beyond the 255th, and all that the swarm
+//! has besides. Everything is checked after every event, as there.
+//!
+//! `HEDDLE_SEEDS=n` runs n seeds per preset, from `HEDDLE_FROM`. A failure prints its seed.
+
+use heddle_core::config::PRESETS;
+use heddle_sim::{Options, Outcome, Policy, World};
+
+/// Seeds per preset in an ordinary test run.
+const SEEDS: u64 = 60;
+
+/// Every so many seeds one is run twice: all that goes over the line must be the same.
+const REPEAT_EVERY: u64 = 10;
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+fn run(seed: u64, preset: &str, record: bool) -> Outcome {
+    let policy: Policy = preset.parse().expect("a preset");
+    let mut options = Options::hostile(seed, policy);
+    options.record = record;
+    let features = options.features.names().join(" ");
+    let outcome = World::new(options, None).and_then(World::run);
+    outcome.unwrap_or_else(|failure| {
+        panic!(
+            "\n{failure}\nseed {seed} under {preset}: {features}\nto run it again:\n    \
+             HEDDLE_FROM={seed} HEDDLE_SEEDS=1 cargo test -p heddle-sim --test hostile {}\n",
+            preset.replace('-', "_")
+        )
+    })
+}
+
+fn hostile(preset: &str) {
+    let seeds = number("HEDDLE_SEEDS").unwrap_or(SEEDS);
+    let from = number("HEDDLE_FROM").unwrap_or(0);
+    let (mut finished, mut events) = (0, 0);
+    for seed in from..from + seeds {
+        let twice = seed % REPEAT_EVERY == 0;
+        let outcome = run(seed, preset, twice);
+        if twice {
+            let again = run(seed, preset, true);
+            assert_eq!(
+                outcome.record, again.record,
+                "seed {seed} under {preset} twice"
+            );
+        }
+        finished += outcome.turnarounds().len();
+        events += outcome.events;
+    }
+    println!(
+        "{preset}: seeds {from}..{}, {events} events, {finished} jobs done",
+        from + seeds
+    );
+    // Where nothing gets done, nothing is shown.
+    assert!(
+        seeds < SEEDS || finished > seeds as usize / 2,
+        "{finished} jobs done"
+    );
+}
+
+macro_rules! presets {
+    ($($test:ident $name:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            hostile($name);
+        })*
+
+        #[test]
+        fn no_preset_is_left_out() {
+            let listed: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            assert_eq!(listed, [$($name),*], "add a test for the new preset below");
+        }
+    };
+}
+
+// One test per preset, so that they run side by side.
+presets! {
+    fair "fair",
+    fair_original "fair-original",
+    dynamic_priority "dynamic-priority",
+    shufflewatcher "shufflewatcher",
+    fifo "fifo",
+    hfsp "hfsp",
+    reverse_adaptive "reverse-adaptive",
+}

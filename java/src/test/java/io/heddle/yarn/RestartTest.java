@@ -104,7 +104,6 @@ public class RestartTest {
           old.submission("bob", "one").withAppPriority(Priority.newInstance(5)).build());
       old.rm.killApp(first.getApplicationId());
       old.rm.waitForAppRemovedFromScheduler(first.getApplicationId());
-      node.nodeHeartbeat(true);
       MockAM am = old.launch(runs, node);
       assertEquals(RMAppState.ACCEPTED, waits.getState());
 

@@ -62,13 +62,12 @@ final class ApplicationEvents {
     this.facts = facts;
   }
 
-  /** Once applications do not come back one after another any more, the engine hears of all. */
-  void before(SchedulerEvent event) {
-    boolean recovers = event instanceof AppAddedSchedulerEvent
-        ? !scheduler.isInState(Service.STATE.STARTED)
-        : event instanceof AppAttemptAddedSchedulerEvent
-            && ((AppAttemptAddedSchedulerEvent) event).getIsAttemptRecovering();
-    if (!recovers) {
+  /**
+   * Tells the engine of what was held back once recovery is over. Not before: in high availability
+   * the dispatcher already makes attempts of applications that waited while others are recovered.
+   */
+  void beforeEvent() {
+    if (scheduler.isInState(Service.STATE.STARTED)) {
       books.tellHeldBack();
     }
   }

@@ -131,13 +131,9 @@ final class EngineBooks {
     if (waited) {
       heldBack.add(job);
     } else {
-      tell(job);
+      job.write(engine.out());
+      authorize(job);
     }
-  }
-
-  private void tell(HeddleJob job) {
-    job.write(engine.out());
-    authorize(job);
   }
 
   /** Tells of the jobs that were held back, now that all that ran are known. */
@@ -145,7 +141,10 @@ final class EngineBooks {
     if (!heldBack.isEmpty()) {
       List<HeddleJob> jobsToTell = new ArrayList<>(heldBack);
       heldBack.clear();
-      jobsToTell.forEach(this::tell);
+      for (HeddleJob job : jobsToTell) {
+        tell(engine.out(), job);
+        authorize(job);
+      }
     }
   }
 

@@ -259,7 +259,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     try {
       writeLock.lock();
       try {
-        applicationEvents.before(event);
+        applicationEvents.beforeEvent();
         dispatch(event);
         engine.flushIfLong();
         if (availableStale) {

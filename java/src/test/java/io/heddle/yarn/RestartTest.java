@@ -112,10 +112,10 @@ public class RestartTest {
         node.registerNode(Collections.singletonList(TestCluster.amReport(am, GB)),
             Collections.singletonList(runs.getApplicationId()));
         next.rm.drainEvents();
-        assertTrue(next.scheduler.describe(runs.getApplicationId())
-            .contains("\"runnable\":true"));
-        assertTrue(next.scheduler.describe(waits.getApplicationId())
-            .contains("\"runnable\":false"));
+        String ran = next.scheduler.describe(runs.getApplicationId());
+        assertTrue(ran, ran.contains("\"runnable\":true"));
+        String waited = next.scheduler.describe(waits.getApplicationId());
+        assertTrue(waited, waited.contains("\"runnable\":false"));
       }
     }
   }

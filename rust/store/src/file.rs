@@ -272,7 +272,7 @@ impl FileStore {
         }
         log.book.check()?;
         let place = self.path().display().to_string();
-        self.mark.check(&log.book.head, &place)?;
+        self.mark.check(&self.mark.read(), &log.book.head, &place)?;
         Ok(log)
     }
 
@@ -291,7 +291,7 @@ impl FileStore {
             ));
         }
         let place = format!("{}, line {line}", path.display());
-        self.mark.check(&log.book.head, &place)
+        self.mark.check(&self.mark.read(), &log.book.head, &place)
     }
 
     /// Cuts off what a crash left of a line, and keeps a copy of it.

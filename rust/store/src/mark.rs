@@ -1,6 +1,7 @@
 //! How far a store was written at least: its counters after the last commit, in a small file beside
 //! it. A log or a write-ahead log that lost its end is a good one of an earlier day; with this file
 //! it is damage. Written after each commit and not synced, so it may lag behind and never leads.
+//! Read before the store, which others may write meanwhile.
 
 use crate::error::StoreError;
 use crate::file::line::{decode, encode};
@@ -12,8 +13,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// The counters that tell an earlier state from a later one.
-#[derive(Serialize, Deserialize)]
-struct Reached {
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Reached {
     epoch: u64,
     tick: u64,
     serial: u64,
@@ -46,13 +47,20 @@ impl Mark {
         let _stays_behind = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
-    /// Whether a store with these counters has all that was written. A mark that is not there, or
-    /// that a crash has cut, says nothing.
-    pub(crate) fn check(&self, head: &Head, place: &str) -> Result<(), StoreError> {
+    /// How far the store was written by now. A mark that is not there, or that a crash has cut,
+    /// says nothing.
+    pub(crate) fn read(&self) -> Reached {
         let line = fs::read(&self.0).unwrap_or_default();
-        let Some(reached) = decode::<Reached>(&line) else {
-            return Ok(());
-        };
+        decode(&line).unwrap_or_default()
+    }
+
+    /// Whether a store with these counters, read after the mark, has all that was written.
+    pub(crate) fn check(
+        &self,
+        reached: &Reached,
+        head: &Head,
+        place: &str,
+    ) -> Result<(), StoreError> {
         if head.epoch.0 >= reached.epoch
             && head.tick >= reached.tick
             && head.serial >= reached.serial

@@ -130,7 +130,7 @@ pub(crate) trait Database: Send {
     /// Notes how far the store was written, where a part of it may get lost unseen.
     fn set_mark(&self, _head: &Head) {}
 
-    /// Whether all is there that was noted.
+    /// Whether all is there that was noted before the transaction began.
     fn check_mark(&self, _head: &Head) -> Result<(), StoreError> {
         Ok(())
     }

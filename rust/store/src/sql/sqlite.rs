@@ -4,7 +4,7 @@
 
 use super::{Cell, Database, VERSION, VERSIONS, empty_is_sealed};
 use crate::error::StoreError;
-use crate::mark::Mark;
+use crate::mark::{Mark, Reached};
 use crate::private;
 use crate::record::Head;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -24,6 +24,8 @@ pub(crate) struct Sqlite {
     create: bool,
     /// Beside it: a write-ahead log that lost its end says nothing of it.
     mark: Mark,
+    /// As it was before the transaction began: what is committed later, this one does not see.
+    reached: Reached,
     connection: Option<Connection>,
     /// Device and inode of the file that the connection is to.
     file: Option<(u64, u64)>,
@@ -37,6 +39,7 @@ impl Sqlite {
             path: path.to_path_buf(),
             create,
             mark: Mark::at(beside(path, "-end")),
+            reached: Reached::default(),
             connection: None,
             file: None,
             looked: false,
@@ -239,7 +242,8 @@ impl Database for Sqlite {
     }
 
     fn check_mark(&self, head: &Head) -> Result<(), StoreError> {
-        self.mark.check(head, &self.path.display().to_string())
+        let place = self.path.display().to_string();
+        self.mark.check(&self.reached, head, &place)
     }
 
     fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
@@ -251,6 +255,7 @@ impl Database for Sqlite {
             self.looked = true;
             self.warn();
         }
+        self.reached = self.mark.read();
         let sql = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
         self.with(|connection| connection.execute_batch(sql))?;
         self.check_file()
@@ -293,3 +298,6 @@ impl Database for Sqlite {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,10 @@
 //! Where it differs, and why: one command at a time and each parameter once (the servlet carried
 //! out several, and checked one user while it changed another's queue); an unknown queue is an
 //! error and not an empty answer (DP-41), as is a query without a command, and so is a queue that
-//! is added twice, which emptied its account; refusals have the status of what is wrong, not 500 for everything, and say in the
-//! body what the servlet said in a page, beginning with `ACCESS DENIED`. A queue right below the
-//! root is called as its user is, `alice` and not `root.alice`, as clients know it.
+//! is added twice, which emptied its account; refusals have the status of what is wrong, not 500
+//! for everything, and say in the body what the servlet said in a page, beginning with
+//! `ACCESS DENIED`. A queue right below the root is called as its user is, `alice` and not
+//! `root.alice`, as clients know it.
 
 mod xml;
 

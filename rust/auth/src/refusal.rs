@@ -130,8 +130,8 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Forgotten(until) => write!(
                 f,
-                "ACCESS DENIED: too many requests of this user at a time: what expires at {until} ms \
-                 or before may have been accepted before; sign again, to expire later"
+                "ACCESS DENIED: too many requests of this user at a time: what expires at {until} \
+                 ms or before may have been accepted before; sign again, to expire later"
             ),
             Refusal::TooManyUnexpired(first) => write!(
                 f,

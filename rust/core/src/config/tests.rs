@@ -97,7 +97,7 @@ fn dynamic_queues_are_bounded_by_default_and_by_no_less_than_one() {
     for (section, key, words) in [
         (json!({"max_per_user": 0}), "max_per_user", "from 1"),
         (json!({"expire_ms": 1}), "expire_ms", "from 1000"),
-        (json!({"expire": 1}), "expire", "`expire_ms`"),
+        (json!({"expire": 1}), "expire", "expire_ms"),
     ] {
         let error = read(json!({ "dynamic_queues": section })).expect_err(key);
         assert_eq!(error.key, format!("dynamic_queues.{key}"));

@@ -72,7 +72,8 @@ final class Economy implements ApiHandler.Library {
     for (String section : new String[] {"api", "store"}) {
       if (!file.content().path(section).equals(content.path(section))) {
         LOG.warn("{}: section `{}` has changed and is read at the start only; what was read then"
-            + " stays in force: restart this ResourceManager, or fail over", file.source(), section);
+            + " stays in force: restart this ResourceManager, or fail over",
+            file.source(), section);
       }
     }
   }

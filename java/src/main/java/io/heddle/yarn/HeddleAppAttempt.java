@@ -215,10 +215,17 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   public void recoverResourceRequestsForContainer(ContainerRequest request) {
     writeLock.lock();
     try {
-      super.recoverResourceRequestsForContainer(request);
-      if (request.getResourceRequests() != null) {
-        markRows(request.getResourceRequests());
+      List<ResourceRequest> rows = request.getResourceRequests();
+      if (rows == null) {
+        return;
       }
+      // Copies: YARN keeps and changes what it is given, and a container may end twice.
+      List<ResourceRequest> copies = new ArrayList<>(rows.size());
+      for (ResourceRequest row : rows) {
+        copies.add(ResourceRequest.clone(row));
+      }
+      super.recoverResourceRequestsForContainer(new ContainerRequest(copies));
+      markRows(copies);
     } finally {
       writeLock.unlock();
     }

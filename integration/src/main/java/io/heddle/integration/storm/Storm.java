@@ -81,9 +81,6 @@ public final class Storm {
     if (!Operation.FAULT_KNOWN.isEmpty()) {
       out.println("Left out, as their faults are known: " + Operation.FAULT_KNOWN);
     }
-    if (Books.PENDING_FAULT_KNOWN) {
-      out.println("Left out, as its fault is known: whether pending metrics end at zero");
-    }
     out.println("| preset           | operation | hb. calm | hb. storm"
         + "| p99 us  | storm   | ratio |  wall | bad |");
     StringBuilder violated = new StringBuilder();

@@ -31,6 +31,9 @@ final class AskTable {
   /** More changed rows than this of one ask are not listed: all its rows are sent. */
   private static final int LISTED_ROWS_MAX = 4096;
 
+  /** More containers of one vcore are never counted; half of what an int holds. */
+  static final int CONTAINERS_MAX = 1 << 30;
+
   /** An attempt with more asks than this gives up the numbers of those that were served. */
   private static final int SERVED_KEPT = 32;
 
@@ -75,7 +78,8 @@ final class AskTable {
 
   /**
    * Rounds sizes up as the base class does, but once for rows of the same: those of an ask are.
-   * Counts below 0, which YARN passes on, would be taken off what a queue has pending.
+   * Counts below 0, which YARN passes on, would be taken off what a queue has pending. So would
+   * counts that overflow YARN's int when a lost container is added or when vcores are multiplied.
    */
   static void normalize(List<ResourceRequest> rows, UnaryOperator<Resource> rounded) {
     Resource asked = null;
@@ -88,9 +92,8 @@ final class AskTable {
         normal = rounded.apply(size);
       }
       row.setCapability(normal);
-      if (row.getNumContainers() < 0) {
-        row.setNumContainers(0);
-      }
+      row.setNumContainers(Math.max(0, Math.min(row.getNumContainers(),
+          CONTAINERS_MAX / Math.max(1, normal.getVirtualCores()))));
     }
   }
 

@@ -14,6 +14,7 @@ import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NMToken;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -215,10 +216,17 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   public void recoverResourceRequestsForContainer(ContainerRequest request) {
     writeLock.lock();
     try {
-      super.recoverResourceRequestsForContainer(request);
-      if (request.getResourceRequests() != null) {
-        markRows(request.getResourceRequests());
+      List<ResourceRequest> rows = request.getResourceRequests();
+      if (rows == null) {
+        return;
       }
+      // Copies: YARN keeps and changes what it is given, and a container may end twice.
+      List<ResourceRequest> copies = new ArrayList<>(rows.size());
+      for (ResourceRequest row : rows) {
+        copies.add(ResourceRequest.clone(row));
+      }
+      super.recoverResourceRequestsForContainer(new ContainerRequest(copies));
+      markRows(copies);
     } finally {
       writeLock.unlock();
     }
@@ -238,17 +246,6 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   static boolean hasAny(ContainerUpdates updates) {
     return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
         || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
-  }
-
-  /** Increases and promotions write asks past this object; notice them. */
-  void noticeUpdateAsks() {
-    writeLock.lock();
-    try {
-      asks.markUpdates();
-      touch();
-    } finally {
-      writeLock.unlock();
-    }
   }
 
   /** See {@link StaleAsks}; with the write lock held. */
@@ -340,6 +337,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
         return false;
       }
       forgetIfNotFetched(removed);
+      forgetUpdate(removed);
       if (!isTemporary(container, event)) {
         container.handle(new RMContainerFinishedEvent(id, status, event));
       }
@@ -418,7 +416,59 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   @Override
   public synchronized void addToNewlyDecreasedContainers(ContainerId id, RMContainer temporary) {
     outsideEngine.add(temporary.getContainerId());
+    // YARN enters the container that shrinks a second time, so that it would end for both.
+    liveContainers.put(temporary.getContainerId(), temporary);
+    // Its end is counted as a container's, and its beginning was not.
+    HeddleNode node = books.node(temporary.getContainer().getNodeId());
+    queue.getMetrics().allocateResources(node == null ? "" : node.getPartition(), getUser(), 1,
+        Resources.none(), false);
     super.addToNewlyDecreasedContainers(id, temporary);
+  }
+
+  /**
+   * Takes updates from an AM or takes one back, by {@code enter}. An update before it that still
+   * waits for room is withdrawn first: YARN would count that as a container.
+   */
+  void updateContainers(List<UpdateContainerRequest> requests, Runnable enter) {
+    writeLock.lock();
+    try {
+      if (isStopped) {
+        return;
+      }
+      for (int i = 0; i < requests.size(); i++) {
+        RMContainer container = liveContainers.get(requests.get(i).getContainerId());
+        if (container != null) {
+          withdrawUpdate(new SchedulerRequestKey(container.getContainer().getPriority(),
+              container.getContainer().getAllocationRequestId(), container.getContainerId()));
+        }
+      }
+      enter.run();
+      asks.markUpdates();
+      touch();
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
+  private void withdrawUpdate(SchedulerRequestKey key) {
+    AppPlacementAllocator<?> allocator = allocator(key);
+    ResourceRequest any =
+        allocator == null ? null : allocator.getResourceRequests().get(ResourceRequest.ANY);
+    if (any == null) {
+      return;
+    }
+    ResourceRequest none = ResourceRequest.clone(any);
+    none.setNumContainers(0);
+    appSchedulingInfo.updateResourceRequests(Collections.singletonMap(
+        key, Collections.singletonMap(ResourceRequest.ANY, none)), false);
+  }
+
+  /** An update whose temporary container has ended will not be made. */
+  private synchronized void forgetUpdate(RMContainer temporary) {
+    newlyIncreasedContainers.values().remove(temporary);
+    newlyDecreasedContainers.values().remove(temporary);
+    newlyPromotedContainers.values().remove(temporary);
+    newlyDemotedContainers.values().remove(temporary);
   }
 
   /** Notes both sides of the swaps that fetching these updates will make. */
@@ -478,12 +528,6 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     writeLock.lock();
     try {
       noteUpdates(newlyDecreasedContainers);
-      for (RMContainer temporary : newlyDecreasedContainers.values()) {
-        // Its end is counted as a container's, and its beginning was not.
-        HeddleNode node = books.node(temporary.getContainer().getNodeId());
-        queue.getMetrics().allocateResources(node == null ? "" : node.getPartition(), getUser(), 1,
-            Resources.none(), false);
-      }
       return super.pullNewlyDecreasedContainers();
     } finally {
       writeLock.unlock();

@@ -3,6 +3,7 @@ package io.heddle.yarn;
 import io.heddle.yarn.web.ApiHandler;
 import io.heddle.yarn.web.FilterSetup;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
@@ -16,6 +17,7 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
+import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
@@ -327,7 +329,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   /** An AM did not use what its container had grown by. */
   void rollBack(ContainerId id) {
-    rollbackContainerUpdate(id);
+    HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
+    if (attempt != null) {
+      attempt.updateContainers(Collections.emptyList(), () -> rollbackContainerUpdate(id));
+    }
   }
 
   @Override
@@ -513,8 +518,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         // The base class takes the ids of demoted containers from it, and fails without.
         updates.getDemotionRequests().clear();
       }
-      handleContainerUpdates(attempt, updates);
-      attempt.noticeUpdateAsks();
+      List<UpdateContainerRequest> requests = new ArrayList<>(updates.getIncreaseRequests());
+      requests.addAll(updates.getDecreaseRequests());
+      attempt.updateContainers(requests, () -> handleContainerUpdates(attempt, updates));
     }
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {

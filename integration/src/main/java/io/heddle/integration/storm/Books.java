@@ -22,12 +22,6 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 
 /** Compares books. Called while the storm stands still. */
 final class Books {
-  /**
-   * Left out, as a fault is known and open: now and then the pending metrics of a queue end one
-   * container of 512 MB below zero. Set to {@code false} to look for it.
-   */
-  static final boolean PENDING_FAULT_KNOWN = true;
-
   private final StormCluster cluster;
   private final History history;
   private final Map<NodeId, Resource> byNode = new HashMap<>();
@@ -129,9 +123,7 @@ final class Books {
       }
       notNegative(queue.path + " allocated MB", metrics::getAllocatedMB);
       notNegative(queue.path + " allocated containers", metrics::getAllocatedContainers);
-      if (!PENDING_FAULT_KNOWN) {
-        notNegative(queue.path + " pending MB", metrics::getPendingMB);
-      }
+      notNegative(queue.path + " pending MB", metrics::getPendingMB);
       notNegative(queue.path + " running applications", metrics::getAppsRunning);
       notNegative(queue.path + " pending applications", metrics::getAppsPending);
       notNegative(queue.path + " active users", metrics::getActiveUsers);
@@ -160,11 +152,9 @@ final class Books {
         zero(queue.path + " allocated containers", metrics::getAllocatedContainers);
         zero(queue.path + " allocated MB", metrics::getAllocatedMB);
         zero(queue.path + " allocated vcores", metrics::getAllocatedVirtualCores);
-        if (!PENDING_FAULT_KNOWN) {
-          zero(queue.path + " pending MB", metrics::getPendingMB);
-          zero(queue.path + " pending vcores", metrics::getPendingVirtualCores);
-          zero(queue.path + " pending containers", metrics::getPendingContainers);
-        }
+        zero(queue.path + " pending MB", metrics::getPendingMB);
+        zero(queue.path + " pending vcores", metrics::getPendingVirtualCores);
+        zero(queue.path + " pending containers", metrics::getPendingContainers);
         zero(queue.path + " pending applications", metrics::getAppsPending);
         zero(queue.path + " running applications", metrics::getAppsRunning);
         zero(queue.path + " active users", metrics::getActiveUsers);

@@ -5,9 +5,16 @@
 package io.heddle.integration.storm;
 
 import java.util.Arrays;
+import java.util.Locale;
 
 /** Samples of one phase; written by one thread. */
 final class HeartbeatTimes {
+  /** How much slower than in the calm the slowest percent of heartbeats may be. */
+  private static final double RATIO_MOST = 5;
+  /** So that the slowest percent is a hundred heartbeats. */
+  private static final int SAMPLES_LEAST = 10_000;
+  static final double SLOW = 0.99;
+
   private long[] cpu = new long[1 << 12];
   private long[] wall = new long[1 << 12];
   private int size;
@@ -19,6 +26,13 @@ final class HeartbeatTimes {
     }
     cpu[size] = cpuNanos;
     wall[size++] = wallNanos;
+  }
+
+  /** Adds the samples of another, which nothing writes any more. */
+  void addAll(HeartbeatTimes other) {
+    for (int n = 0; n < other.size(); n++) {
+      add(other.cpu[n], other.wall[n]);
+    }
   }
 
   synchronized int size() {
@@ -37,5 +51,18 @@ final class HeartbeatTimes {
     long[] sorted = Arrays.copyOf(samples, size);
     Arrays.sort(sorted);
     return size == 0 ? 0 : sorted[(int) Math.min(size - 1L, (long) (quantile * size))] / 1e3;
+  }
+
+  /**
+   * What is wrong with a storm whose slowest percent of heartbeats took much longer than in this
+   * calm; empty if nothing is, or if too few were measured for a percent to say anything.
+   */
+  String slowerIn(HeartbeatTimes storm) {
+    double before = cpuMicros(SLOW);
+    double after = storm.cpuMicros(SLOW);
+    return Math.min(size(), storm.size()) < SAMPLES_LEAST || after <= RATIO_MOST * before ? ""
+        : String.format(Locale.ROOT, "the slowest percent of heartbeats took %.0f us of the"
+            + " processor in the calm and %.0f us in the storm: %.1f times as long", before, after,
+            after / before);
   }
 }

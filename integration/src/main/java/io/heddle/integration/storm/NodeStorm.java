@@ -89,7 +89,9 @@ final class NodeStorm extends StormThread {
         twice(node);
         break;
       case EXPIRE_CONTAINER:
-        cluster.handle(new ContainerExpiredSchedulerEvent(anyContainer(), random.nextBoolean()));
+        // Of a container that grew, the scheduler takes back by what: another kind of update.
+        cluster.handle(new ContainerExpiredSchedulerEvent(anyContainer(),
+            Operation.UPDATE_CONTAINER.weight(true) > 0 && random.nextBoolean()));
         break;
       case MARK_CONTAINER:
         mark();

@@ -106,7 +106,15 @@ final class StormNode {
         running.remove(container.getId());
       }
     }
-    rmNode.handle(new RMNodeStatusEvent(id, status(statuses, ill)));
+    try {
+      rmNode.handle(new RMNodeStatusEvent(id, status(statuses, ill)));
+    } catch (NullPointerException e) {
+      // Hadoop's record of a node that drains fails while the scheduler does not know the node;
+      // its dispatcher logs that and goes on.
+      if (!e.getStackTrace()[0].getMethodName().equals("hasScheduledAMContainers")) {
+        throw e;
+      }
+    }
   }
 
   private NodeStatus status(List<ContainerStatus> statuses, String ill) {

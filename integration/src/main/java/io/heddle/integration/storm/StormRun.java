@@ -13,9 +13,6 @@ import java.util.Map;
 
 /** The storm over one preset, and what it found. */
 final class StormRun {
-  /** How much slower than in the calm the slowest percent of heartbeats may be. */
-  static final double RATIO_MOST = 5;
-  private static final double SLOW = 0.99;
   private static final int CHECK_MS = 1000;
   private static final int TICK_MS = 100;
   /** After this many the run ends: what follows them says little. */
@@ -116,21 +113,20 @@ final class StormRun {
       history.violation("the engine was made again "
           + cluster.scheduler.getEngineRebuilds() + " times", null);
     }
-    if (ratio() > RATIO_MOST) {
-      history.violation(String.format(Locale.ROOT, "the slowest percent of heartbeats took %.0f us"
-          + " of the processor in the calm and %.0f us in the storm: %.1f times as long",
-          calm.cpuMicros(SLOW), storm.cpuMicros(SLOW), ratio()), null);
+    String slower = calm.slowerIn(storm);
+    if (!slower.isEmpty()) {
+      history.violation(slower, null);
     }
   }
 
   /** How many times longer the slowest percent of heartbeats took, in CPU time. */
   double ratio() {
-    return storm.cpuMicros(SLOW) / Math.max(1, calm.cpuMicros(SLOW));
+    return storm.cpuMicros(HeartbeatTimes.SLOW) / Math.max(1, calm.cpuMicros(HeartbeatTimes.SLOW));
   }
 
   /** The same in wall time, which says as much of what else the machine does. */
   double wallRatio() {
-    return storm.wallMicros(SLOW) / Math.max(1, calm.wallMicros(SLOW));
+    return storm.wallMicros(HeartbeatTimes.SLOW) / Math.max(1, calm.wallMicros(HeartbeatTimes.SLOW));
   }
 
   /** One line of the table. */
@@ -141,7 +137,7 @@ final class StormRun {
     }
     return String.format(Locale.ROOT,
         "| %-16s | %9d | %8d | %8d | %7.0f | %7.0f | %5.2f | %5.2f | %3d |", preset, operations,
-        calm.size(), storm.size(), calm.cpuMicros(SLOW), storm.cpuMicros(SLOW), ratio(),
+        calm.size(), storm.size(), calm.cpuMicros(HeartbeatTimes.SLOW), storm.cpuMicros(HeartbeatTimes.SLOW), ratio(),
         wallRatio(), history.violations().size());
   }
 }

@@ -43,11 +43,21 @@ pub struct User {
 }
 
 /// All users, by name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Acl {
     users: BTreeMap<String, User>,
     /// Names that a skipped line begins with, and no later line gives anything.
     shut_out: BTreeSet<String>,
+}
+
+/// How many are shut out only: what a malformed line begins with may be a secret.
+impl fmt::Debug for Acl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acl")
+            .field("users", &self.users)
+            .field("shut_out", &self.shut_out.len())
+            .finish()
+    }
 }
 
 /// Something about a line.

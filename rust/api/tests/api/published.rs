@@ -24,10 +24,11 @@ fn price_and_time_need_no_signature() {
     assert_eq!(text(&time), info(&expected));
     // As published, no command is no error.
     assert_eq!(text(&site.get("/scheduler")), info(""));
-    assert_eq!(
-        text(&site.get("/scheduler?user=alice&timestamp=1")),
-        info("")
-    );
+    // Something else is one: nothing of it was done.
+    let none = site.get("/scheduler?user=alice&timestamp=1");
+    let said = text(&none);
+    assert_eq!(none.status, 400, "{said}");
+    assert!(said.contains("there is no such command"), "{said}");
     let post = site.send(&Request {
         method: "POST",
         path: "/scheduler",

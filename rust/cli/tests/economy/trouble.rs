@@ -121,7 +121,8 @@ fn a_wrong_secret_is_refused_and_never_shown() {
 #[test]
 fn a_change_that_is_not_written_down_has_an_exit_code_of_its_own() {
     let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
-        Heddle-Stored: later\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+        Heddle-Stored: later\r\nContent-Length: 37\r\nConnection: close\r\n\r\n\
+        {\"queue\":\"root.alice\",\"account\":null}";
     let url = answering(Some(answer));
     for change in [
         ["bid", "alice", "0.5"].as_slice(),

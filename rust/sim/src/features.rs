@@ -119,7 +119,7 @@ features! {
         giant_asks,
         /// Asks that name hosts that nobody knows.
         unknown_hosts,
-        /// Hundreds of queues are made and left; jobs move through them.
+        /// Hundreds of queues are made, left and removed again; jobs move through them.
         many_queues,
         /// All nodes get a label at once, or lose theirs.
         label_storms,

@@ -45,6 +45,8 @@ pub struct Outcome {
     pub locality: [u32; 3],
     /// Grants that the host refused.
     pub refused: u32,
+    /// Queues that expired.
+    pub queues_expired: usize,
     /// Containers that the engine took back.
     pub evicted: u32,
     /// How often each finding of the work-conservation check was made: see `check::waiting`.

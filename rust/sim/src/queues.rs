@@ -126,6 +126,7 @@ impl Plan {
                 "reclaim_interval_ms": if self.preemption { 3_000 } else { 0 },
             },
             "delay": {"node_wait_ms": self.wait_ms.0, "rack_wait_ms": self.wait_ms.1},
+            "dynamic_queues": {"expire_ms": 2_000},
             "heartbeat_fill": self.heartbeat_fill,
             "reservation": {
                 "after_ms": self.reservation_ms.0, "hold_ms": self.reservation_ms.1,

@@ -8,7 +8,7 @@ use heddle_core::config::PRESETS;
 use heddle_sim::{Options, Outcome, Policy, World};
 
 /// Seeds per preset in an ordinary test run.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 150;
 
 /// Every so many seeds one is run twice: all that goes over the line must be the same.
 const REPEAT_EVERY: u64 = 10;
@@ -36,7 +36,7 @@ fn run(seed: u64, preset: &str, record: bool) -> Outcome {
 fn hostile(preset: &str) {
     let seeds = number("HEDDLE_SEEDS").unwrap_or(SEEDS);
     let from = number("HEDDLE_FROM").unwrap_or(0);
-    let (mut finished, mut events) = (0, 0);
+    let (mut finished, mut events, mut expired) = (0, 0, 0);
     for seed in from..from + seeds {
         let twice = seed % REPEAT_EVERY == 0;
         let outcome = run(seed, preset, twice);
@@ -49,6 +49,7 @@ fn hostile(preset: &str) {
         }
         finished += outcome.turnarounds().len();
         events += outcome.events;
+        expired += outcome.queues_expired;
     }
     println!(
         "{preset}: seeds {from}..{}, {events} events, {finished} jobs done",
@@ -58,6 +59,11 @@ fn hostile(preset: &str) {
     assert!(
         seeds < SEEDS || finished > seeds as usize / 2,
         "{finished} jobs done"
+    );
+    // Under `dynamic-priority` every queue has an account, and stays.
+    assert!(
+        seeds < SEEDS || (expired > 0) == (preset != "dynamic-priority"),
+        "{expired} queues expired"
     );
 }
 

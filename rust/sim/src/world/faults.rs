@@ -27,7 +27,7 @@ impl World {
         let pause_ms = self.random.range(50, 900);
         self.agenda.plan(self.now + pause_ms, Due::Fault);
         let on = self.options.features;
-        let faults: [(bool, Fault); 23] = [
+        let faults: [(bool, Fault); 24] = [
             (on.node_loss, World::fault_node_loss),
             (on.node_changes, World::fault_node_change),
             (on.draining, World::fault_draining),
@@ -49,6 +49,7 @@ impl World {
             (on.giant_asks, World::fault_giant_ask),
             (on.unknown_hosts, World::fault_unknown_host),
             (on.many_queues, World::fault_queues),
+            (on.many_queues, World::fault_queues_expire),
             (on.label_storms, World::fault_labels),
             (on.extreme_priorities, World::fault_extreme_priority),
         ];

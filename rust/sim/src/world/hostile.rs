@@ -3,11 +3,13 @@
 
 use super::World;
 use crate::agenda::Due;
-use crate::failure::Checked;
+use crate::failure::{Check, Checked, Failure};
 use crate::host::HostRow;
 use crate::master::{Kind, Table};
+use crate::queues::path_up;
 use heddle_core::resource::Resource;
 use heddle_core::types::{JobId, NodeId, PartitionId, PlaceId};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// As many containers of one ask as the engine counts; the events say 2^31 - 1 instead.
@@ -16,8 +18,9 @@ pub(super) const COUNT_MAX: u32 = 1 << 20;
 /// The first attempt of jobs that have had many.
 const ATTEMPTS_HAD: u32 = 253;
 
-/// Queues that are made at once, and in one run.
+/// Queues that are made at once, by one user, and in one run: one user may have 100 at a time.
 const QUEUES_STEP: u32 = 50;
+const QUEUES_OF_USER: u32 = 150;
 const QUEUES_MAX: u32 = 2_000;
 
 /// Places that nobody has told the engine of.
@@ -119,8 +122,9 @@ impl World {
         for _ in 0..QUEUES_STEP {
             if self.strange_queues < QUEUES_MAX {
                 let name = format!("root.x{}", self.strange_queues);
+                let user = format!("stranger{}", self.strange_queues / QUEUES_OF_USER);
                 self.strange_queues += 1;
-                self.place("stranger", Some(&name), false)?;
+                self.place(&user, Some(&name), false)?;
             }
         }
         let one = self.random.below(self.strange_queues as usize);
@@ -128,6 +132,33 @@ impl World {
             Some(job) => self.move_to(job, &format!("root.x{one}")),
             None => Ok(()),
         }
+    }
+
+    /// The host takes queues away that have been empty for long. It holds the id of none of them:
+    /// every job is known to its queue first.
+    pub(super) fn fault_queues_expire(&mut self) -> Checked {
+        self.deliver(None)?;
+        let request = json!({"op": "expireQueues"});
+        let reply = self.link.request(self.engine_now, request)?;
+        let removed = reply
+            .ok()
+            .and_then(|reply| reply["removed"].as_array().cloned());
+        let Some(removed) = removed else {
+            return Err(Failure::new(
+                Check::Books,
+                "queues cannot expire".to_string(),
+            ));
+        };
+        for owner in self.host.jobs.values() {
+            for path in path_up(&owner.queue) {
+                if removed.iter().any(|gone| gone == path) {
+                    let what = format!("{path} expires with job {}", owner.facts.job.0);
+                    return Err(Failure::new(Check::Books, what));
+                }
+            }
+        }
+        self.outcome.queues_expired += removed.len();
+        Ok(())
     }
 
     pub(super) fn fault_labels(&mut self) -> Checked {

@@ -86,6 +86,8 @@ final class ClusterConfiguration {
     conf.setBoolean(YarnConfiguration.NM_VMEM_CHECK_ENABLED, false);
     // A nearly full disk is the machine's trouble, not what these clusters are for.
     conf.setBoolean(YarnConfiguration.NM_DISK_HEALTH_CHECK_ENABLE, false);
+    // Asked at the start all the same: a disk that is nearly full fails no test.
+    conf.setFloat(YarnConfiguration.NM_MAX_PER_DISK_UTILIZATION_PERCENTAGE, 100);
     conf.set(YarnConfiguration.NM_AUX_SERVICES, ShuffleHandler.MAPREDUCE_SHUFFLE_SERVICEID);
     conf.set(
         String.format(

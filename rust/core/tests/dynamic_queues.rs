@@ -104,7 +104,7 @@ fn a_user_makes_a_bounded_number_of_queues_and_reads_why() {
     place(&mut host, "alice", "root.a").expect("it exists");
     place(&mut host, "alice", "root.kept").expect("it is configured");
     place(&mut host, "bob", "root.d").expect("bob has made none");
-    let deep = format!("root.{}", vec!["x"; 4].join("."));
+    let deep = format!("root.{}", ["x"; 4].join("."));
     place(&mut host, "bob", &deep).expect_err("one path makes four");
     let long = format!("root.{}", "x".repeat(2_000));
     let refusal = place(&mut host, "carol", &long).expect_err("too long");

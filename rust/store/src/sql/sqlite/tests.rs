@@ -1,3 +1,5 @@
+//! What a reader of SQLite's file sees while others write to it.
+
 use super::super::SqlStore;
 use super::*;
 use crate::Store;

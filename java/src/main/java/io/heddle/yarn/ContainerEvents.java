@@ -39,8 +39,8 @@ final class ContainerEvents {
   }
 
   /**
-   * Of these containers those of an attempt's application. YARN checks that before it calls, except for
-   * applications that keep containers from one attempt to the next.
+   * Of these containers those of an attempt's application. YARN checks that before it calls, except
+   * for applications that keep containers from one attempt to the next.
    */
   static List<ContainerId> own(HeddleAppAttempt attempt, List<ContainerId> ids) {
     List<ContainerId> own = new ArrayList<>(ids.size());
@@ -50,7 +50,8 @@ final class ContainerEvents {
       } else {
         RMAuditLogger.logFailure(attempt.getUser(), AuditConstants.RELEASE_CONTAINER,
             "Unauthorized access or invalid container", "Scheduler",
-            "Trying to release a container of another application", attempt.getApplicationId(), id, null);
+            "Trying to release a container of another application",
+            attempt.getApplicationId(), id, null);
       }
     }
     return own;

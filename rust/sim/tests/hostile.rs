@@ -8,7 +8,7 @@ use heddle_core::config::PRESETS;
 use heddle_sim::{Options, Outcome, Policy, World};
 
 /// Seeds per preset in an ordinary test run.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 250;
 
 /// Every so many seeds one is run twice: all that goes over the line must be the same.
 const REPEAT_EVERY: u64 = 10;

@@ -214,7 +214,7 @@ proptest! {
     ) {
         let (acl, faults) = Acl::parse(lines.join("\n").as_bytes());
         let faulty = |line: usize| faults.iter().any(|f| f.line == line && f.what.is_skipped());
-        let mut users = std::collections::BTreeSet::new();
+        let mut users = BTreeSet::new();
         for (i, line) in lines.iter().enumerate() {
             let mut fields = line.split([' ', '\t']).filter(|field| !field.is_empty());
             match fields.next() {

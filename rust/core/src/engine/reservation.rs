@@ -39,7 +39,7 @@ pub(super) struct Reservation {
     ask: AskId,
     pub(super) shape: ShapeId,
     pub(super) until_ms: Millis,
-    size: ShapeSize,
+    pub(super) size: ShapeSize,
     since_ms: Millis,
     /// How long it lasts while no room is gained.
     length_ms: Millis,
@@ -158,7 +158,7 @@ impl Engine {
         let unfit_since = |id: &ShapeId| shapes.get(*id).unfit_since_ms;
         let unfit = shapes.standing().iter().copied();
         let mut unfit: Vec<ShapeId> = unfit
-            .filter(|id| now - unfit_since(id) >= after_ms)
+            .filter(|id| now - unfit_since(id) >= after_ms && self.needs_hold(*id))
             .collect();
         self.tries.retain(|id, _| unfit.contains(id));
         if unfit.is_empty() {
@@ -181,6 +181,21 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Whether others could take a shape's room bit by bit. The smallest of several sizes needs no
+    /// hold: any room that comes is as good for it as for others.
+    fn needs_hold(&self, shape: ShapeId) -> bool {
+        let shapes = &self.backlog.shapes;
+        let size = shapes.get(shape).size;
+        let smaller = |a: &ShapeSize, b: &ShapeSize| {
+            a.partition == b.partition
+                && a.resource != b.resource
+                && a.resource.fits_in(&b.resource)
+        };
+        let others = || shapes.standing().iter().map(|id| shapes.get(*id).size);
+        others().any(|other| smaller(&other, &size))
+            || !others().any(|other| smaller(&size, &other))
     }
 
     fn longest_hold_ms(&self) -> Millis {

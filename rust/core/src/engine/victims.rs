@@ -367,7 +367,7 @@ impl Engine {
             && ask.facts.resource.fits_in(&facts.capacity)
             && ask.accepts(facts.host, facts.rack)
             && !job.blacklists(facts.host, facts.rack)
-            && held.is_none_or(|held| held.shape == ask.shape)
+            && held.is_none_or(|held| held.size.resource == ask.facts.resource)
             && job
                 .refused
                 .get(&facts.node)

@@ -43,7 +43,7 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
                 if trusts_web_user(&text) {
                     trusting.push(file.display().to_string());
                 }
-                check_json(&text, &arguments.resource_types)
+                check_json(file, &text, &arguments.resource_types)
             } else if is_site(file, &text) {
                 site_files += 1;
                 site.add(file, &text)
@@ -148,9 +148,21 @@ fn check_allocations(file: &Path, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_json(text: &str, resource_types: &[String]) -> Result<(), String> {
+fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), String> {
     let config: Value = serde_json::from_str(text)
         .map_err(|error| format!(":{}: {error}; expected JSON", error.line()))?;
-    Config::from_json(&config, resource_types).map_err(|error| format!(": {error}"))?;
+    let read = Config::from_json(&config, resource_types).map_err(|error| format!(": {error}"))?;
+    let spared = read
+        .queues
+        .iter()
+        .filter(|queue| queue.preempt_opaque == Some(false));
+    for queue in spared.filter(|_| read.takes_back()) {
+        eprintln!(
+            "{}: queue `{}`: preemption takes nothing from applications other than MapReduce \
+             there (preempt_opaque is false; a warning)",
+            file.display(),
+            queue.path
+        );
+    }
     heddle_service::check(&config).map_err(|error| format!(": {error}"))
 }

@@ -35,7 +35,7 @@ impl World<'_> {
     }
 
     /// Whether this container may be taken back: no ApplicationMaster ever, and of applications
-    /// other than MapReduce only what their queues allow.
+    /// other than MapReduce nothing that their queues spare.
     pub fn may_take(&self, job: &Job, container: &Container) -> bool {
         !container.am && self.cluster.queues.may_take_from(&job.facts)
     }

@@ -14,7 +14,8 @@ pub use queue::{Queue, Queues, user_queue};
 use crate::change::POOLS;
 use crate::event::NodeFacts;
 use crate::resource::Resource;
-use crate::types::{JobId, NodeId, PlaceId};
+use crate::types::{JobId, NodeId, PartitionId, PlaceId};
+use std::collections::BTreeMap;
 
 /// A NodeManager and what is free on it.
 #[derive(Clone, Debug)]
@@ -35,6 +36,13 @@ pub struct Node {
     pub foreign_per_mille: Option<u32>,
 }
 
+/// What the schedulable nodes of one label have, and what containers hold there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LabelRoom {
+    pub(crate) capacity: Resource,
+    pub(crate) used: Resource,
+}
+
 /// The engine's model of the cluster.
 #[derive(Debug, Default)]
 pub struct Cluster {
@@ -46,6 +54,7 @@ pub struct Cluster {
     racks: Vec<bool>,
     /// All schedulable capacity.
     pub capacity: Resource,
+    label_rooms: BTreeMap<PartitionId, LabelRoom>,
     /// What the containers of all jobs hold.
     pub used: Resource,
     /// How many nodes there are.
@@ -122,7 +131,7 @@ impl Cluster {
         );
         self.mark_rack(facts.rack);
         self.node_count += 1;
-        self.count_capacity(&facts, true);
+        self.count_capacity(&facts, Resource::ZERO, true);
         true
     }
 
@@ -133,16 +142,17 @@ impl Cluster {
         };
         let before = std::mem::replace(&mut node.facts, facts);
         node.free = facts.free;
+        let used = node.used;
         self.mark_rack(facts.rack);
-        self.count_capacity(&before, false);
-        self.count_capacity(&facts, true);
+        self.count_capacity(&before, used, false);
+        self.count_capacity(&facts, used, true);
         true
     }
 
     pub(crate) fn remove_node(&mut self, id: NodeId) -> Option<Node> {
         let node = self.nodes.get_mut(id.index())?.take()?;
         self.node_count -= 1;
-        self.count_capacity(&node.facts, false);
+        self.count_capacity(&node.facts, node.used, false);
         Some(node)
     }
 
@@ -165,15 +175,38 @@ impl Cluster {
     }
 
     /// A node that cannot be scheduled (draining, unhealthy) is no capacity to share out.
-    fn count_capacity(&mut self, facts: &NodeFacts, added: bool) {
+    fn count_capacity(&mut self, facts: &NodeFacts, used: Resource, added: bool) {
         if !facts.schedulable {
             return;
         }
+        let room = self.label_rooms.entry(facts.partition).or_default();
         if added {
             self.capacity += facts.capacity;
+            room.capacity += facts.capacity;
+            room.used += used;
         } else {
             self.capacity -= facts.capacity;
+            room.capacity -= facts.capacity;
+            room.used -= used;
         }
+    }
+
+    /// Counts what a container holds on a node, or held.
+    pub(crate) fn count_used(&mut self, id: NodeId, resource: &Resource, taken: bool) {
+        let Some(node) = self.node(id).filter(|node| node.facts.schedulable) else {
+            return;
+        };
+        let room = self.label_rooms.entry(node.facts.partition).or_default();
+        if taken {
+            room.used += *resource;
+        } else {
+            room.used -= *resource;
+        }
+    }
+
+    /// What the schedulable nodes of each label have and hold.
+    pub(crate) fn label_rooms(&self) -> &BTreeMap<PartitionId, LabelRoom> {
+        &self.label_rooms
     }
 
     fn mark_rack(&mut self, rack: PlaceId) {

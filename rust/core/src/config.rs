@@ -6,6 +6,7 @@
 mod allocations;
 mod queues;
 mod reader;
+mod reservation;
 
 pub use allocations::{Allocations, Fault};
 pub use queues::{DynamicQueues, QueueConfig};
@@ -225,8 +226,12 @@ pub struct Config {
     pub heartbeat_fill: f64,
     /// How long an ask that fits no node's room waits before a node is held for it.
     pub reserve_after_ms: Millis,
-    /// How long a node is held at the most.
+    /// How long a node is held that gains no room.
     pub reserve_hold_ms: Millis,
+    /// How long at the most, as holds in vain make the next ones longer.
+    pub reserve_hold_max_ms: Millis,
+    /// The part of a label's nodes that is held at once at the most; one node always may be.
+    pub reserve_nodes_max: f64,
     /// Taking containers back.
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
@@ -253,6 +258,14 @@ impl Config {
         if let Some(forecast) = &mut self.reverse_adaptive.foreign_load {
             forecast.set_epoch(epoch_ms);
         }
+    }
+
+    /// Whether anything takes containers back from jobs that run.
+    pub fn takes_back(&self) -> bool {
+        self.preemption.enabled
+            || self.dynamic_priority.reclaim_interval_ms > 0
+            || self.hfsp.kill
+            || self.reverse_adaptive.evict
     }
 
     /// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text
@@ -293,16 +306,6 @@ impl Config {
                 .unwrap_or(rack_wait_ms);
             section.finish()?;
         }
-        let (mut reserve_after_ms, mut reserve_hold_ms) = (5_000, 60_000);
-        if let Some(mut section) = root.section("reservation")? {
-            reserve_after_ms = section
-                .whole("after_ms", 0, WHOLE_MAX)?
-                .unwrap_or(reserve_after_ms);
-            reserve_hold_ms = section
-                .whole("hold_ms", 0, WHOLE_MAX)?
-                .unwrap_or(reserve_hold_ms);
-            section.finish()?;
-        }
         // What runs beside the engine reads and checks these.
         for section in ["api", "store"] {
             root.value(section);
@@ -313,6 +316,7 @@ impl Config {
             faults = section.boolean("faults")?.unwrap_or(false);
             section.finish()?;
         }
+        let holds = reservation::read(&mut root)?;
         let config = Config {
             composition,
             dominant,
@@ -323,8 +327,10 @@ impl Config {
             placement: read_placement(&mut root)?,
             dynamic_queues: queues::read_dynamic_queues(&mut root)?,
             heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(1.0),
-            reserve_after_ms,
-            reserve_hold_ms,
+            reserve_after_ms: holds.after_ms,
+            reserve_hold_ms: holds.hold_ms,
+            reserve_hold_max_ms: holds.hold_max_ms,
+            reserve_nodes_max: holds.nodes_max,
             preemption: read_preemption(&mut root)?,
             slots_per_node: read_slots(&mut root)?,
             shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,

@@ -14,6 +14,7 @@ mod forecast;
 mod heartbeat;
 mod index;
 mod invariants;
+mod labels;
 mod note;
 mod preemption;
 mod remedy;
@@ -23,9 +24,10 @@ mod subject;
 mod survey;
 mod tick;
 mod trace;
+mod victims;
 mod why;
 
-use crate::backlog::{Backlog, FitList};
+use crate::backlog::{Backlog, FitList, ShapeId};
 use crate::change::{Change, POOLS, Stale};
 use crate::cluster::{Cluster, Container, Queue, Queues};
 use crate::config::{Composition, Config, ConfigError, Setup};
@@ -36,7 +38,8 @@ use crate::place::{PLACES, Place};
 use crate::predict::Predictor;
 use crate::share::dynamic_priority::ledger::{Entry, Ledger, Taken};
 use crate::share::{Layout, SHARES, Share, ShareNodeId, ShareTree};
-use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId, QueueId};
+use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId};
+use preemption::Starving;
 use reservation::{Reservation, Rest};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -95,8 +98,12 @@ pub struct Engine {
     reservations: BTreeMap<NodeId, Reservation>,
     /// Nodes that were held in vain a moment ago.
     rests: BTreeMap<NodeId, Rest>,
+    /// How often a node was held in vain for a shape that still waits.
+    tries: BTreeMap<ShapeId, u32>,
     /// Containers that were told to go and have not gone yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
+    /// Queues below their share, by label.
+    starving: BTreeMap<(ShareNodeId, PartitionId), Starving>,
     /// What is expected of jobs. Nothing that is decided depends on it.
     predictor: Predictor,
     /// Jobs that wait for `max_running_jobs`, over all queues.
@@ -140,7 +147,9 @@ impl Engine {
             timers: BTreeSet::new(),
             reservations: BTreeMap::new(),
             rests: BTreeMap::new(),
+            tries: BTreeMap::new(),
             evicting: BTreeSet::new(),
+            starving: BTreeMap::new(),
             predictor: Predictor::default(),
             waiting_jobs: 0,
             headroom_from: 0,

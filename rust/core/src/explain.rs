@@ -106,6 +106,8 @@ pub struct Granted {
     pub am: bool,
     /// How near to what was asked for.
     pub locality: Locality,
+    /// Whether the ask named places at all.
+    pub named: bool,
     /// How many containers the ask still wants.
     pub left: u32,
     /// The key of its queue among its siblings before the grant.
@@ -204,6 +206,8 @@ pub enum Reason {
     NoNodes {
         /// The label.
         partition: PartitionId,
+        /// How many nodes of other labels have the room.
+        labelled: u32,
     },
     /// No node is as large.
     TooLarge(Shortage),
@@ -344,6 +348,10 @@ pub enum Reason {
         node: NodeId,
         /// A node that is held for this job.
         held: Option<NodeId>,
+        /// How many nodes of other labels have the room.
+        labelled: u32,
+        /// A queue above its share that keeps what preemption would take for it.
+        spared: Option<QueueId>,
     },
     /// It is next, and the nodes that have room are held for a larger ask.
     HeldNodes {

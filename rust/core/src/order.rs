@@ -72,6 +72,11 @@ pub trait Order: Send {
         Vec::new()
     }
 
+    /// Whether asks are to have those slots, so that what would serve none of them stays.
+    fn reclaims_for_asks(&self) -> bool {
+        true
+    }
+
     /// What it has learnt, for reports and for the stage that replaces it in a reload.
     fn save(&self) -> Value {
         Value::Null

@@ -7,7 +7,7 @@ mod common;
 use common::market::{FIGURE_1, Market};
 use common::{Grant, Host, plain_ask};
 use heddle_core::event::{AskFacts, Event};
-use heddle_core::types::{JobId, Locality};
+use heddle_core::types::{JobId, Locality, NodeId};
 use serde_json::{Value, json};
 
 fn explained(host: &mut Host, job: u32) -> Value {
@@ -425,4 +425,58 @@ fn want_of_room_names_the_node_that_would_do() {
         .1;
     host.complete(2, key);
     assert_eq!(jobs(&host.beat(short)), [3]);
+}
+
+#[test]
+fn nodes_of_another_label_that_have_the_room_are_named() {
+    let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
+    let queue = host.queue("u", None);
+    let plain = host.node(0, 2_048, 8);
+    host.labelled_node(0, 8_192, 8, 1);
+    host.job(1, queue);
+    host.ask(1, 0, 3, 1_024);
+    assert_eq!(host.beat(plain).len(), 2);
+    let text = sentence(&mut host, 1);
+    assert!(
+        text.contains("; 1 node of another label has the room"),
+        "{text}"
+    );
+    host.step(&[Event::NodeRemoved(NodeId(plain))]);
+    assert_eq!(
+        sentence(&mut host, 1),
+        "waits: no node without a label is up; 1 node of another label has the room"
+    );
+}
+
+#[test]
+fn places_are_told_of_only_where_some_were_named() {
+    let mut host = Host::new(json!({"heartbeat_fill": 1.0, "policy": {"place": "local-first"}}));
+    let queue = host.queue("u", None);
+    let (near, far) = (host.node(0, 4_096, 8), host.node(1, 4_096, 8));
+    host.job(1, queue);
+    host.ask(1, 0, 1, 1_024);
+    host.beat(near);
+    host.job(2, queue);
+    host.ask_on(2, 0, 1_024, &[(near, 0)]);
+    host.beat(near);
+    host.job(3, queue);
+    host.ask_on(3, 0, 1_024, &[(near, 0)]);
+    host.beat(far);
+    let told = |host: &mut Host, job: u32| {
+        let entries = explained(host, job)["trace"].clone();
+        let entries = entries.as_array().expect("a list").clone();
+        let granted = entries.iter().find(|entry| entry["what"] == "granted");
+        granted.expect("it was granted")["sentence"]
+            .as_str()
+            .unwrap_or("")
+            .to_string()
+    };
+    assert_eq!(
+        told(&mut host, 1),
+        "a map was granted on node#0; 0 more asked for"
+    );
+    let near = "a map was granted on node#0, on a host that it named; 0 more asked for";
+    assert_eq!(told(&mut host, 2), near);
+    let far = "a map was granted on node#1, away from the places that it named; 0 more asked for";
+    assert_eq!(told(&mut host, 3), far);
 }

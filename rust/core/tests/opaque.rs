@@ -1,6 +1,6 @@
-//! Applications other than MapReduce lose nothing to anybody, whichever stage wants containers
-//! back, unless their queue or one above it allows that. The same cluster for every mechanism:
-//! four slots, all taken by one job, and another that has a claim to some.
+//! Whichever stage wants containers back, it takes them from applications of every framework,
+//! except where a queue spares those that are not MapReduce. The same cluster for every
+//! mechanism: four slots, all taken by one job, and another that has a claim to some.
 
 mod common;
 
@@ -72,30 +72,42 @@ fn losers(mut config: Value, queues: Value, mapreduce: bool) -> Vec<u32> {
     losers
 }
 
-fn queues(root: bool, above: bool, own: bool) -> Value {
+/// What each queue on the path says of `preempt_opaque`.
+fn queues(root: Option<bool>, above: Option<bool>, own: Option<bool>) -> Value {
+    let queue = |path: &str, says: Option<bool>| match says {
+        Some(says) => json!({"path": path, "preempt_opaque": says}),
+        None => json!({"path": path}),
+    };
     json!([
-        {"path": "root", "preempt_opaque": root},
-        {"path": "root.holds", "preempt_opaque": above},
-        {"path": "root.holds.all", "preempt_opaque": own},
+        queue("root", root),
+        queue("root.holds", above),
+        queue("root.holds.all", own),
         {"path": "root.claims", "min_share": {"memory-mb": 2048}, "budget": 1000,
          "spending_rate": 1},
     ])
 }
 
 #[test]
-fn only_a_queue_that_allows_it_exposes_opaque_applications() {
+fn every_application_gives_up_what_its_queue_does_not_spare() {
     for (name, config) in mechanisms() {
         let taken = |queues, mapreduce| losers(config.clone(), queues, mapreduce);
-        let refused = queues(false, false, false);
-        assert_eq!(taken(refused.clone(), false), [0; 0], "{name}: opaque");
-        // The mechanism is at work at all: two slots are claimed, and MapReduce gives them.
-        assert_eq!(taken(refused, true), [1, 1], "{name}: MapReduce");
-        for allowed in [
-            queues(false, false, true),
-            queues(false, true, false),
-            queues(true, false, false),
+        let [yes, no] = [Some(true), Some(false)];
+        // The nearest queue that says something decides.
+        for says in [
+            queues(None, None, None),
+            queues(no, None, yes),
+            queues(no, yes, None),
+            queues(yes, None, None),
         ] {
-            assert_eq!(taken(allowed, false), [1, 1], "{name}: allowed");
+            assert_eq!(taken(says, false), [1, 1], "{name}: two slots are claimed");
+        }
+        for says in [
+            queues(None, None, no),
+            queues(yes, no, None),
+            queues(no, None, None),
+        ] {
+            assert_eq!(taken(says.clone(), false), [0; 0], "{name}: spared");
+            assert_eq!(taken(says, true), [1, 1], "{name}: MapReduce");
         }
     }
 }

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 /// Names of the resource types, in the order of the vectors.
 pub const RESOURCE_TYPES: [&str; 3] = ["memory-mb", "vcores", "example.com/gpu"];
 
+/// How long before a container that is taken back is killed.
+const GRACE_MS: i64 = 500;
+
 /// What is configured of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -130,13 +133,14 @@ impl Plan {
             "heartbeat_fill": self.heartbeat_fill,
             "reservation": {
                 "after_ms": self.reservation_ms.0, "hold_ms": self.reservation_ms.1,
+                "hold_max_ms": 2 * self.reservation_ms.1,
             },
             "queues": self.queues.iter().map(queue).collect::<Vec<_>>(),
             "preemption": {
                 "enabled": self.preemption,
                 "min_share_timeout_ms": 1_000,
                 "fair_share_timeout_ms": 3_000,
-                "grace_ms": 500,
+                "grace_ms": GRACE_MS,
             },
         })
     }
@@ -148,6 +152,12 @@ impl Plan {
             "minimum_allocation": {"memory-mb": 512, "vcores": 1},
             "config": self.to_json(),
         })
+    }
+
+    /// How long a node is held at the most that gains no room: twice after a hold in vain, and
+    /// for the grace of what is taken back there.
+    pub fn hold_ms_max(&self) -> i64 {
+        2 * self.reservation_ms.1 + if self.preemption { GRACE_MS } else { 0 }
     }
 
     /// The limits of a queue; those of one that is not configured are the defaults.

@@ -11,7 +11,7 @@ mod nodes;
 
 pub(crate) use answers::Grant;
 
-use crate::agenda::{Agenda, Due};
+use crate::agenda::{Agenda, Due, Serial};
 use crate::check::Checks;
 use crate::failure::{Check, Checked, Failure};
 use crate::features::Features;
@@ -27,7 +27,7 @@ use heddle_core::event::{Event, NodeFacts};
 use heddle_core::place::Place;
 use heddle_core::resource::Resource;
 use heddle_core::share::Layout;
-use heddle_core::types::{AskId, JobId, Millis, NodeId, PlaceId};
+use heddle_core::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The time between two reports of an ApplicationMaster.
@@ -91,6 +91,15 @@ impl Options {
     }
 }
 
+/// A node that is held: for whom, and since when no more room came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldNode {
+    pub(crate) job: JobId,
+    pub(crate) resource: Resource,
+    pub(crate) since_ms: Millis,
+    pub(crate) free: Resource,
+}
+
 /// A simulation.
 pub struct World {
     pub(crate) options: Options,
@@ -104,7 +113,9 @@ pub struct World {
     /// Racks that a node has told the engine of.
     pub(crate) racks_told: BTreeSet<PlaceId>,
     /// Since when nodes have been held, and what for.
-    pub(crate) held_since: BTreeMap<NodeId, (JobId, Resource, Millis)>,
+    pub(crate) held_since: BTreeMap<NodeId, HeldNode>,
+    /// Containers that were told to go; those that have gone stay here.
+    pub(crate) going: BTreeSet<(JobId, Serial, ContainerKey)>,
     /// The longest hold of the configurations since the engine was made.
     pub(crate) hold_ms_max: Millis,
     pub(crate) places: Places,
@@ -149,7 +160,7 @@ impl World {
             place: plan.place(),
             layout: plan.layout(),
             places: Places::new(&options.size),
-            hold_ms_max: plan.reservation_ms.1,
+            hold_ms_max: plan.hold_ms_max(),
             plan,
             link,
             options,
@@ -159,6 +170,7 @@ impl World {
             outcome: Outcome::default(),
             racks_told: BTreeSet::new(),
             held_since: BTreeMap::new(),
+            going: BTreeSet::new(),
             agenda: Agenda::default(),
             now: 0,
             skew_ms: 0,
@@ -273,7 +285,7 @@ impl World {
     fn quiet_ms(&self) -> Millis {
         let plan = &self.plan;
         let waits = plan.wait_ms.0 + plan.wait_ms.1;
-        let holds = plan.reservation_ms.0 + plan.reservation_ms.1;
+        let holds = plan.reservation_ms.0 + plan.hold_ms_max();
         2 * waits + 2 * holds + 5 * self.options.size.heartbeat_ms + 5_000
     }
 

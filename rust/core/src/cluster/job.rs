@@ -151,6 +151,15 @@ impl Ask {
         }
     }
 
+    /// Whether a node of `host` and `rack` may serve the ask at some level, once it has waited for
+    /// nearer places.
+    pub fn accepts(&self, host: PlaceId, rack: PlaceId) -> bool {
+        let named = |place| self.rows.get(&place).filter(|row| row.count > 0);
+        let rack = named(rack);
+        named(host).is_some()
+            || (self.facts.relax || rack.is_some()) && rack.is_none_or(|row| row.relax)
+    }
+
     /// Whether a node of `host` and `rack` may serve the ask at its level. A rack that was named
     /// without relaxing is kept off but for hosts that were named, even if the ask relaxes
     /// (YARN's `ResourceRequest.setRelaxLocality`).

@@ -440,11 +440,19 @@ impl Queues {
         Ok(())
     }
 
-    /// Whether a job's containers may be taken back at all: of applications other than MapReduce
-    /// only where its queue, or one above it, allows that.
+    /// Whether a job's containers may be taken back at all: what is not MapReduce a queue may
+    /// spare, and the nearest on the path that says so decides.
     pub fn may_take_from(&self, job: &JobFacts) -> bool {
-        let allows = |queue: &Queue| queue.config.preempt_opaque;
-        job.mapreduce || self.path_up(job.queue).any(allows)
+        job.mapreduce || self.spares(job.queue).is_none()
+    }
+
+    /// The queue on the path from `id` that spares what is not MapReduce, if that is so.
+    pub fn spares(&self, id: QueueId) -> Option<QueueId> {
+        let mut says = self
+            .path_up(id)
+            .filter(|queue| queue.config.preempt_opaque.is_some());
+        let nearest = says.next()?;
+        (nearest.config.preempt_opaque == Some(false)).then_some(nearest.id)
     }
 
     /// What `queue` may use at the most, every queue above it considered.

@@ -35,8 +35,8 @@ pub struct QueueConfig {
     /// Dynamic Priority: credits per hour that it is given.
     pub income: Credits,
     /// Whether containers of applications other than MapReduce may be taken back, in this queue
-    /// and below it: what they lose by it, nobody but their owners can know.
-    pub preempt_opaque: bool,
+    /// and below it. None: as the queue above says; the root's default is that they may.
+    pub preempt_opaque: Option<bool>,
     /// Who may submit, in Hadoop's ACL syntax.
     pub acl_submit: String,
     /// Who may administer, in Hadoop's ACL syntax.
@@ -65,7 +65,7 @@ impl QueueConfig {
             budget: Credits::ZERO,
             spending_rate: Credits::ZERO,
             income: Credits::ZERO,
-            preempt_opaque: false,
+            preempt_opaque: None,
             acl_submit: acl.to_string(),
             acl_admin: acl.to_string(),
             only_allocated: false,
@@ -167,9 +167,7 @@ fn read_queue(
         budget: read_credits(section, "budget")?,
         spending_rate: read_credits(section, "spending_rate")?,
         income: read_credits(section, "income")?,
-        preempt_opaque: section
-            .boolean("preempt_opaque")?
-            .unwrap_or(plain.preempt_opaque),
+        preempt_opaque: section.boolean("preempt_opaque")?,
         acl_submit: section
             .text("acl_submit")?
             .map_or(plain.acl_submit, str::to_string),

@@ -217,6 +217,7 @@ impl Engine {
                 count_slot(&mut node.running, pool, false);
             }
         }
+        self.cluster.count_used(container.node, resource, taken);
         let job = self
             .cluster
             .job_mut(id)

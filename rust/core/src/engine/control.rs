@@ -350,6 +350,7 @@ impl Engine {
                 "nodes": self.cluster.node_count,
                 "jobs": self.cluster.job_count,
                 "held_nodes": self.reservations.len(),
+                "held": self.amounts(&self.held_room()),
                 "ignored_events": self.ignored,
                 "launch_overhead_ms": self.cluster.overhead.ms(),
             },

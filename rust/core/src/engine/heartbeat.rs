@@ -35,6 +35,7 @@ impl Engine {
             return;
         }
         let (room, partition) = (node.free, node.facts.partition);
+        self.review_hold(id);
         let full = self.full_pools(self.cluster.node(id).expect("it was found above"));
         // Taken out of self so that the search may borrow the rest.
         let mut fits = std::mem::take(&mut self.fits);

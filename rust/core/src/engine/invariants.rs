@@ -5,10 +5,10 @@ use super::Engine;
 use super::index::{entry, is_due};
 use crate::backlog::{Entry, ShapeId};
 use crate::change::POOLS;
-use crate::cluster::{Ask, Container, Standing};
+use crate::cluster::{Ask, Container, LabelRoom, Standing};
 use crate::resource::Resource;
 use crate::share::{Layout, ShareNodeId};
-use crate::types::{JobId, Locality, NodeId, PlaceId, QueueId};
+use crate::types::{JobId, Locality, NodeId, PartitionId, PlaceId, QueueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
@@ -94,7 +94,18 @@ impl Engine {
         same("containers that are answered", &self.answered(), &answered)?;
         let schedulable = self.cluster.nodes().filter(|node| node.facts.schedulable);
         let capacity = schedulable.fold(Resource::ZERO, |sum, node| sum + node.facts.capacity);
-        same("capacity", &self.cluster.capacity, &capacity)
+        same("capacity", &self.cluster.capacity, &capacity)?;
+        let mut rooms: BTreeMap<PartitionId, LabelRoom> = BTreeMap::new();
+        for node in self.cluster.nodes().filter(|node| node.facts.schedulable) {
+            let room = rooms.entry(node.facts.partition).or_default();
+            room.capacity += node.facts.capacity;
+            room.used += node.used;
+        }
+        let kept = self.cluster.label_rooms().iter();
+        let kept = kept.filter(|(_, room)| **room != LabelRoom::default());
+        let kept: BTreeMap<_, _> = kept.map(|(label, room)| (*label, *room)).collect();
+        rooms.retain(|_, room| *room != LabelRoom::default());
+        same("rooms by label", &kept, &rooms)
     }
 
     /// Usage of the tree of shares, from the leaves up, and its limits on ApplicationMasters.

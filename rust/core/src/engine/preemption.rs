@@ -1,53 +1,179 @@
 //! Taking containers back for queues that have waited too long below their share.
 //!
-//! Off unless configured. Never an ApplicationMaster, never anything of an application other
-//! than MapReduce unless its queue allows it (`preempt_opaque`), never more than the starved queue
-//! lacks, never so much that the victim's queue falls below its own fair share; the latest started
-//! container goes first, as it loses the least work. Amounts are memory, as in the comparison
-//! of queues; a container of a queue that is over its share in vcores alone is not taken.
+//! Off unless configured. Never an ApplicationMaster, nothing where `preempt_opaque` spares it,
+//! never more than the starved queue lacks, never so much that the victim's queue falls below its
+//! own share of the nodes in question. A container goes only if an ask then fits its node: which
+//! ones those are is in `victims.rs`, shares by label are in `labels.rs`. Amounts are memory, as
+//! in the comparison of queues; what a queue has too much of vcores alone is not taken.
 
 use super::Engine;
+use super::labels::Labels;
+use super::victims::{Eviction, Round};
 use crate::change::World;
+use crate::cluster::{Ask, Job, Standing};
 use crate::event::{Decision, EvictReason};
+use crate::resource::Resource;
 use crate::share::{Layout, ShareNodeId, Victim as Reclaimed};
-use crate::types::{ContainerKey, JobId, Millis};
+use crate::types::{JobId, Millis, NodeId, PartitionId, QueueId};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Evictions per tick: bounds the work and lets their effect be seen before more follow.
-const EVICTIONS_MAX: usize = 100;
+pub(super) const EVICTIONS_MAX: usize = 100;
 
-/// A container that may be taken: later started first, then by job and key.
-type Victim = (std::cmp::Reverse<Millis>, JobId, ContainerKey, i64);
+/// Since when a queue has been below a share, with asks pending for the nodes of a label.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starving {
+    below_min_ms: Option<Millis>,
+    below_fair_ms: Option<Millis>,
+    /// Whether the log has said what is in its way.
+    told: bool,
+}
+
+/// What a queue lacks on the nodes of a label and has waited for long enough.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    pub(super) leaf: ShareNodeId,
+    pub(super) partition: PartitionId,
+    pub(super) lacking_mb: i64,
+    reason: EvictReason,
+}
 
 impl Engine {
     pub(super) fn preempt(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        let queues = self.share.layout() == Layout::Queues;
-        if !self.setup.config.preemption.enabled || !queues {
+        if !self.preempts() || self.backlog.shapes.standing().is_empty() {
+            self.starving.clear();
             return;
         }
-        let starved = self.starved();
-        let mut needed_mb: i64 = starved.iter().map(|(_, needed_mb, _)| *needed_mb).sum();
-        needed_mb -= self.evicting_mb();
-        let Some((_, _, reason)) = starved.first().copied().filter(|_| needed_mb > 0) else {
+        let labels = self.labels();
+        let starved = self.starved(&labels);
+        if starved.is_empty() {
+            return;
+        }
+        let (mut plans, mut unmet) = (Vec::new(), Vec::new());
+        let mut round = Round::new(self, &labels);
+        for need in &starved {
+            let of_need = round.plan(need);
+            if of_need.is_empty() && round.left_mb > 0 {
+                unmet.push(*need);
+            }
+            plans.extend(of_need.into_iter().map(|plan| (*need, plan)));
+        }
+        unmet.iter().for_each(|need| self.warn_of_spared(need));
+        for (need, plan) in plans {
+            if decisions.len() + plan.victims.len() > decisions_max {
+                self.cut = true;
+                return;
+            }
+            self.evict(&need, &plan, decisions);
+        }
+    }
+
+    /// For an ask without room: the queue above its share that spares most of what runs where
+    /// the ask may.
+    pub(super) fn sparing(&self, waiting: &Job, ask: &Ask) -> Option<QueueId> {
+        let mut spared_mb: BTreeMap<QueueId, i64> = BTreeMap::new();
+        for job in self.cluster.jobs().filter(|job| !job.facts.mapreduce) {
+            let leaf = self.tree.node(job.leaf);
+            let above = leaf.used.memory_mb() > leaf.fair_share.memory_mb();
+            let Some(queue) = self.cluster.queues.spares(job.facts.queue) else {
+                continue;
+            };
+            let here = |id| self.cluster.node(id);
+            let may_use = |node| self.may_come_to_run(waiting, ask, node);
+            for container in job.containers.values().filter(|c| above && !c.am) {
+                if here(container.node).is_some_and(may_use) {
+                    *spared_mb.entry(queue).or_insert(0) += container.resource.memory_mb();
+                }
+            }
+        }
+        let most = spared_mb
+            .into_iter()
+            .max_by_key(|(id, mb)| (*mb, Reverse(*id)));
+        most.map(|(queue, _)| queue)
+    }
+
+    /// Says once why a starved queue gets nothing back, if another spares what it could have.
+    fn warn_of_spared(&mut self, need: &Need) {
+        let at = (need.leaf, need.partition);
+        let asks = self.asks_of(need.leaf, need.partition);
+        let first = asks.first();
+        let queue = first.and_then(|(job, ask)| self.sparing(job, ask));
+        let Some(starving) = self.starving.get_mut(&at).filter(|starving| !starving.told) else {
             return;
         };
-        let (mut evictions, lacking_mb) = (0, needed_mb);
-        for leaf in self.leaves_over_share() {
-            let node = self.tree.node(leaf);
-            let mut surplus_mb = node.used.memory_mb() - node.fair_share.memory_mb();
-            for (_, job, key, memory_mb) in self.victims(leaf) {
-                if needed_mb <= 0 || evictions == EVICTIONS_MAX {
-                    return;
-                } else if decisions.len() >= decisions_max {
+        let path = |id| {
+            self.cluster
+                .queues
+                .get(id)
+                .map_or("?", |queue| &queue.config.path)
+        };
+        if let Some(queue) = queue {
+            starving.told = true;
+            log::warn!(
+                "queue {} lacks {} MB of its share; preemption takes nothing of queue {}, which \
+                 spares applications other than MapReduce (preempt_opaque)",
+                path(self.tree.node(need.leaf).queue),
+                need.lacking_mb,
+                path(queue)
+            );
+        }
+    }
+
+    /// Whether queues that wait below their share get containers back.
+    pub(super) fn preempts(&self) -> bool {
+        self.setup.config.preemption.enabled && self.share.layout() == Layout::Queues
+    }
+
+    /// Carries a plan out. A node whose room comes in pieces is held, or smaller asks would take
+    /// them one by one and the next round would kill again.
+    fn evict(&mut self, need: &Need, plan: &Eviction, decisions: &mut Vec<Decision>) {
+        let grace_ms = self.setup.config.preemption.grace_ms;
+        for (job, key) in plan.victims.iter().copied() {
+            self.note_eviction(job, key, need.reason, need.lacking_mb);
+            self.evicting.insert((job, key));
+            decisions.push(Decision::Evict {
+                job,
+                key,
+                reason: need.reason,
+                grace_ms,
+            });
+        }
+        if plan.hold {
+            let length_ms = self.setup.config.reserve_hold_ms + i64::from(grace_ms);
+            self.hold(plan.node, plan.pick, length_ms);
+        }
+    }
+
+    /// Takes back what the share and the order stage want back, as far as it may be taken and an
+    /// ask may use the room, and nothing twice.
+    pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
+        let world = World {
+            now: self.now,
+            cluster: &self.cluster,
+            tree: &self.tree,
+            slots: self.slots,
+            config: &self.setup.config,
+            evicting: &self.evicting,
+        };
+        let unpaid = self.share.reclaim(&world);
+        let displaced = self.order.reclaim(&world);
+        for (victims, reason, for_asks) in [
+            (unpaid, EvictReason::Unpaid, true),
+            (
+                displaced,
+                EvictReason::Displaced,
+                self.order.reclaims_for_asks(),
+            ),
+        ] {
+            let victims = self.takable(victims, for_asks);
+            for Reclaimed { job, key } in victims.into_iter().take(EVICTIONS_MAX) {
+                if decisions.len() >= decisions_max {
                     self.cut = true;
                     return;
-                } else if memory_mb > surplus_mb {
-                    continue;
                 }
-                surplus_mb -= memory_mb;
-                needed_mb -= memory_mb;
-                evictions += 1;
-                self.note_eviction(job, key, reason, lacking_mb);
                 self.evicting.insert((job, key));
+                self.note_eviction(job, key, reason, 0);
                 let grace_ms = self.setup.config.preemption.grace_ms;
                 decisions.push(Decision::Evict {
                     job,
@@ -59,131 +185,119 @@ impl Engine {
         }
     }
 
-    /// Takes back what the share and the order stage want back, as far as it may be taken, and
-    /// nothing twice.
-    pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        let world = World {
-            now: self.now,
-            cluster: &self.cluster,
-            tree: &self.tree,
-            slots: self.slots,
-            config: &self.setup.config,
-            evicting: &self.evicting,
-        };
-        let unpaid = self.share.reclaim(&world).into_iter();
-        let displaced = self.order.reclaim(&world).into_iter();
-        let victims = unpaid
-            .map(|victim| (victim, EvictReason::Unpaid))
-            .take(EVICTIONS_MAX)
-            .chain(
-                displaced
-                    .map(|victim| (victim, EvictReason::Displaced))
-                    .take(EVICTIONS_MAX),
-            );
-        for (Reclaimed { job, key }, reason) in victims {
-            if decisions.len() >= decisions_max {
-                self.cut = true;
-                return;
-            }
-            if !self.may_take(job, key) || !self.evicting.insert((job, key)) {
+    /// Of the containers that a stage named those that may be taken and, if they go `for_asks`,
+    /// whose room together with the node's lets an ask of another job in.
+    fn takable(&self, victims: Vec<Reclaimed>, for_asks: bool) -> Vec<Reclaimed> {
+        let mut seen = BTreeSet::new();
+        let mut freed: BTreeMap<NodeId, Resource> = BTreeMap::new();
+        let mut named = Vec::new();
+        for victim in victims {
+            let job = self.cluster.job(victim.job);
+            let Some((job, container)) =
+                job.and_then(|job| Some((job, job.containers.get(&victim.key)?)))
+            else {
                 continue;
+            };
+            let going = self.evicting.contains(&(victim.job, victim.key));
+            if !going
+                && seen.insert((victim.job, victim.key))
+                && !container.am
+                && self.cluster.queues.may_take_from(&job.facts)
+            {
+                *freed.entry(container.node).or_default() += container.resource;
+                named.push((victim, container.node));
             }
-            self.note_eviction(job, key, reason, 0);
-            let grace_ms = self.setup.config.preemption.grace_ms;
-            decisions.push(Decision::Evict {
-                job,
-                key,
-                reason,
-                grace_ms,
-            });
         }
+        if for_asks {
+            for job in self.cluster.jobs() {
+                for (key, container) in &job.containers {
+                    if let Some(room) = freed.get_mut(&container.node)
+                        && self.evicting.contains(&(job.facts.job, *key))
+                    {
+                        *room += container.resource;
+                    }
+                }
+            }
+            named.retain(|(victim, node)| self.serves_another(victim.job, *node, &freed[node]));
+        }
+        named.into_iter().map(|(victim, _)| victim).collect()
     }
 
-    /// `World::may_take` for a container that a stage named.
-    fn may_take(&self, id: JobId, key: ContainerKey) -> bool {
-        self.cluster.job(id).is_some_and(|job| {
-            let container = job.containers.get(&key).filter(|container| !container.am);
-            container.is_some() && self.cluster.queues.may_take_from(&job.facts)
-        })
+    /// Whether an ask of a job other than `owner` may run on a node with that much more room.
+    fn serves_another(&self, owner: JobId, node: NodeId, freed: &Resource) -> bool {
+        let Some(node) = self.cluster.node(node) else {
+            return false;
+        };
+        let room = node.facts.capacity - node.used + *freed;
+        let shapes = &self.backlog.shapes;
+        let fits = |size: &crate::backlog::ShapeSize| {
+            size.partition == node.facts.partition && size.resource.fits_in(&room)
+        };
+        if !shapes
+            .standing()
+            .iter()
+            .any(|id| fits(&shapes.get(*id).size))
+        {
+            return false;
+        }
+        let others = self.cluster.jobs().filter(|job| job.facts.job != owner);
+        let serves = |job: &Job| {
+            job.pending().any(|ask| {
+                ask.standing != Standing::Out
+                    && fits(&shapes.get(ask.shape).size)
+                    && self.may_come_to_run(job, ask, node)
+            })
+        };
+        others.into_iter().any(serves)
     }
 
     /// Queues that have been below a share for longer than allowed, with what they lack in MB.
-    fn starved(&mut self) -> Vec<(ShareNodeId, i64, EvictReason)> {
+    fn starved(&mut self, labels: &Labels) -> Vec<Need> {
         let preemption = self.setup.config.preemption.clone();
         let now = self.now;
+        let before = std::mem::take(&mut self.starving);
         let mut starved = Vec::new();
-        for id in self.tree.ids() {
-            let node = self.tree.node_mut(id);
+        for leaf in self.leaves().collect::<Vec<_>>() {
+            let node = self.tree.node(leaf);
             let used_mb = node.used.memory_mb();
-            let wants = node.children.is_empty() && node.pending_asks > 0;
             let min_mb = node.min_share.component_min(&node.demand).memory_mb();
-            let fair_mb = node.fair_share.memory_mb();
-            let low_mb = (fair_mb as f64 * preemption.fair_share_threshold) as i64;
-            let since = |below: bool, since: Option<Millis>| {
-                if wants && below {
-                    since.or(Some(now))
-                } else {
-                    None
+            let mut below_min_mb = min_mb - used_mb;
+            for (partition, label) in labels.iter() {
+                let (used_mb, pending_mb, fair_mb) = label.memory_mb(leaf);
+                if pending_mb == 0 {
+                    continue;
                 }
-            };
-            node.below_min_since_ms = since(used_mb < min_mb, node.below_min_since_ms);
-            node.below_fair_since_ms = since(used_mb < low_mb, node.below_fair_since_ms);
-            let waited = |since: Option<Millis>, timeout_ms| {
-                since.is_some_and(|since| now - since >= timeout_ms)
-            };
-            if waited(node.below_min_since_ms, preemption.min_share_timeout_ms) {
-                starved.push((id, min_mb - used_mb, EvictReason::MinShare));
-            } else if waited(node.below_fair_since_ms, preemption.fair_share_timeout_ms) {
-                starved.push((id, fair_mb - used_mb, EvictReason::FairShare));
+                let low_mb = (fair_mb as f64 * preemption.fair_share_threshold) as i64;
+                let was = before.get(&(leaf, partition)).copied().unwrap_or_default();
+                let since =
+                    |below: bool, since: Option<Millis>| below.then_some(since.unwrap_or(now));
+                let is = Starving {
+                    below_min_ms: since(below_min_mb > 0, was.below_min_ms),
+                    below_fair_ms: since(used_mb < low_mb, was.below_fair_ms),
+                    told: was.told && used_mb < low_mb.max(min_mb),
+                };
+                self.starving.insert((leaf, partition), is);
+                let waited = |since: Option<Millis>, timeout_ms| {
+                    since.is_some_and(|since| now - since >= timeout_ms)
+                };
+                let (lacking_mb, reason) =
+                    if waited(is.below_min_ms, preemption.min_share_timeout_ms) {
+                        (below_min_mb.min(pending_mb), EvictReason::MinShare)
+                    } else if waited(is.below_fair_ms, preemption.fair_share_timeout_ms) {
+                        (fair_mb - used_mb, EvictReason::FairShare)
+                    } else {
+                        continue;
+                    };
+                // What one label gives of the minimum, the next need not give as well.
+                below_min_mb -= lacking_mb;
+                starved.push(Need {
+                    leaf,
+                    partition,
+                    lacking_mb,
+                    reason,
+                });
             }
         }
         starved
-    }
-
-    fn evicting_mb(&self) -> i64 {
-        let container = |(job, key): &(JobId, ContainerKey)| {
-            let container = self.cluster.job(*job)?.containers.get(key)?;
-            Some(container.resource.memory_mb())
-        };
-        self.evicting.iter().filter_map(container).sum()
-    }
-
-    /// Leaves above their fair share, the furthest above first.
-    fn leaves_over_share(&self) -> Vec<ShareNodeId> {
-        let over = |id: &ShareNodeId| {
-            let node = self.tree.node(*id);
-            node.used.memory_mb() - node.fair_share.memory_mb()
-        };
-        let mut leaves: Vec<ShareNodeId> = self
-            .tree
-            .ids()
-            .filter(|id| self.tree.node(*id).children.is_empty() && over(id) > 0)
-            .collect();
-        leaves.sort_by_key(|id| (std::cmp::Reverse(over(id)), *id));
-        leaves
-    }
-
-    fn victims(&self, leaf: ShareNodeId) -> Vec<Victim> {
-        let mut victims: Vec<Victim> = self
-            .cluster
-            .jobs()
-            .filter(|job| job.leaf == leaf && self.cluster.queues.may_take_from(&job.facts))
-            .flat_map(|job| {
-                job.containers
-                    .iter()
-                    .map(|(key, c)| (job.facts.job, *key, c))
-            })
-            .filter(|(job, key, c)| !c.am && !self.evicting.contains(&(*job, *key)))
-            .map(|(job, key, c)| {
-                (
-                    std::cmp::Reverse(c.started_ms),
-                    job,
-                    key,
-                    c.resource.memory_mb(),
-                )
-            })
-            .collect();
-        victims.sort_unstable();
-        victims
     }
 }

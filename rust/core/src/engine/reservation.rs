@@ -1,26 +1,34 @@
-//! Holding a node for an ask that fits no room as it comes. Without that, smaller asks would
-//! take every bit of room as it appears, and a large one would wait for ever.
+//! Holding nodes for asks that fit no room as it comes. Without that, smaller asks would take
+//! every bit of room as it appears, and a large one would wait for ever.
 //!
-//! The node is held inside the engine only; YARN sees no reserved container. A hold is bounded
-//! in time and there is at most one per shape, so that it delays others by a stated amount.
+//! Nodes are held inside the engine only; YARN sees no reserved container. Four rules bound what
+//! others lose by it: of the nodes of a label only a part is held at once; a hold ends when its
+//! node has gained no room for `hold_ms`; that time doubles, up to `hold_max_ms`, with each gain
+//! and for the next hold after one in vain, as tasks may be long; and the node then rests for as
+//! long as it was held.
 
 use super::Engine;
 use super::search::Pick;
-use crate::backlog::{FitList, ShapeId};
-use crate::cluster::Standing;
+use crate::backlog::{FitList, ShapeId, ShapeSize};
+use crate::cluster::Node;
 use crate::event::Decision;
 use crate::resource::Resource;
-use crate::types::{AskId, JobId, Millis, NodeId};
+use crate::types::{AskId, JobId, Millis, NodeId, PartitionId};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-/// After a hold that led to nothing, how long the node is not held again at the least: a few
-/// reports (one a second by default), to be filled with what fits.
+/// After a hold, how long the node is not held again at the least: a few reports (one a second by
+/// default), to be filled with what fits.
 const REST_MS: Millis = 3_000;
+
+/// How many nodes are tried for one more hold of a shape.
+const TRIED_MAX: usize = 64;
 
 /// A node that was held in vain and is not held again for the time being.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
     until_ms: Millis,
-    /// Whether it has reported since: without a report nobody had a chance.
+    /// Whether it has reported since: without a report no ask had a chance.
     reported: bool,
 }
 
@@ -28,16 +36,22 @@ pub(super) struct Rest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reservation {
     pub(super) job: JobId,
-    pub(super) ask: AskId,
+    ask: AskId,
     pub(super) shape: ShapeId,
     pub(super) until_ms: Millis,
+    pub(super) size: ShapeSize,
+    since_ms: Millis,
+    /// How long it lasts while no room is gained.
+    length_ms: Millis,
+    /// The most that was free since.
+    free: Resource,
 }
 
 impl Engine {
     /// Whether the node is held. If it has room by now for what it is held for, the ask of that
-    /// size that is next by now is granted and the hold ends; a hold that is too old, or for
-    /// nothing any more, ends too. An ask of another shape may be next, such as that of a master
-    /// that waits for the room of a task. `fits` is what fits the node, before and after.
+    /// size that is next by now is granted and the hold ends. An ask of another shape may be next,
+    /// such as that of a master that waits for the room of a task. `fits` is what fits the node,
+    /// before and after.
     pub(super) fn serve_reservation(
         &mut self,
         id: NodeId,
@@ -49,49 +63,75 @@ impl Engine {
             return false;
         };
         let node = self.cluster.node(id).expect("the heartbeat found it");
-        let (facts, shape) = (&node.facts, self.backlog.shapes.get(held.shape));
-        let job = self.cluster.job(held.job);
-        // Everything may have changed since the node was held.
-        let wanted = job.and_then(|job| job.ask(held.ask)).is_some_and(|ask| {
-            ask.standing != Standing::Out
-                && ask.shape == held.shape
-                && shape.size.partition == facts.partition
-                && ask.may_run_on(facts.host, facts.rack)
-        });
-        let Some(job) = job.filter(|_| wanted && held.until_ms > self.now) else {
-            self.release(id);
-            return false;
-        };
-        let leaf = job.leaf;
-        let size = &shape.size;
-        let allowed = self.tree.within_limits(leaf, &size.resource)
-            && (!size.am || self.tree.node(leaf).admits_am(&size.resource))
-            && !size.pool.is_some_and(|pool| self.full_pools(node)[pool])
-            && !job.blacklists(facts.host, facts.rack);
-        if allowed && size.resource.fits_in(&node.free) {
-            if decisions.len() >= decisions_max {
-                self.cut = true;
-                return true;
-            }
-            self.reservations.remove(&id);
-            self.backlog.shapes.pretend_fit(held.shape, fits);
-            let full = self.full_pools(self.cluster.node(id).expect("the heartbeat found it"));
-            self.backlog.shapes.add_alike(held.shape, full, fits);
-            let next = self.next_that_fits(id, fits);
-            let pick = next.unwrap_or(Pick {
-                shape: held.shape,
-                job: held.job,
-                ask: held.ask,
-            });
-            self.grant(id, pick, decisions);
-            let node = self.cluster.node(id).expect("the heartbeat found it");
-            let full = self.full_pools(node);
-            self.backlog
-                .shapes
-                .fit(&node.free, node.facts.partition, full, self.now, fits);
-            return false;
+        let full = self.full_pools(node);
+        if !held.size.resource.fits_in(&node.free) || held.size.pool.is_some_and(|pool| full[pool])
+        {
+            return true;
         }
-        true
+        if decisions.len() >= decisions_max {
+            self.cut = true;
+            return true;
+        }
+        self.reservations.remove(&id);
+        self.tries.remove(&held.shape);
+        self.backlog.shapes.pretend_fit(held.shape, fits);
+        self.backlog.shapes.add_alike(held.shape, full, fits);
+        let next = self.next_that_fits(id, fits);
+        let pick = next.unwrap_or(Pick {
+            shape: held.shape,
+            job: held.job,
+            ask: held.ask,
+        });
+        self.grant(id, pick, decisions);
+        let node = self.cluster.node(id).expect("the heartbeat found it");
+        let full = self.full_pools(node);
+        self.backlog
+            .shapes
+            .fit(&node.free, node.facts.partition, full, self.now, fits);
+        false
+    }
+
+    /// Looks at a hold again, as everything may have changed: it is for whoever of that size is
+    /// next on the node by now, and ends if there is no such ask, or if no room came for too long.
+    pub(super) fn review_hold(&mut self, id: NodeId) {
+        let Some(mut held) = self.reservations.get(&id).copied() else {
+            return;
+        };
+        let node = self.cluster.node(id).expect("holds of lost nodes are gone");
+        let shape = self.backlog.shapes.get(held.shape);
+        let stands = shape.size == held.size && shape.standing > 0;
+        let usable = node.facts.schedulable
+            && node.facts.partition == held.size.partition
+            && held.size.resource.fits_in(&node.facts.capacity);
+        let free = node.free;
+        let next = match stands && usable {
+            true => self.next_of_shape(id, held.shape),
+            false => None,
+        };
+        let Some(next) = next else {
+            return self.release(id, REST_MS);
+        };
+        (held.job, held.ask) = (next.job, next.ask);
+        if !free.fits_in(&held.free) {
+            // Who has seen one task end may wait for the next, however long they are.
+            let longer_ms = self.longest_hold_ms().min(held.length_ms.saturating_mul(2));
+            held.length_ms = held.length_ms.max(longer_ms);
+            held.free = held.free.component_max(&free);
+            held.until_ms = self.now + held.length_ms;
+        }
+        if held.until_ms <= self.now {
+            let tries = self.tries.entry(held.shape).or_insert(0);
+            *tries = tries.saturating_add(1);
+            return self.release(id, (self.now - held.since_ms).max(REST_MS));
+        }
+        self.reservations.insert(id, held);
+    }
+
+    fn next_of_shape(&mut self, id: NodeId, shape: ShapeId) -> Option<Pick> {
+        // The marks that this leaves end with the next heartbeat.
+        let mut fits = FitList::default();
+        self.backlog.shapes.pretend_fit(shape, &mut fits);
+        self.next_that_fits(id, &fits)
     }
 
     /// Whose turn it is on a node among the asks of the shapes in `fits`, if room for them were
@@ -103,51 +143,105 @@ impl Engine {
         self.search(node, fits, &nominated).run()
     }
 
-    /// Holds a node for each shape that has been pending for long without fitting any node that
-    /// reported. Runs on the tick, as it looks at every node.
+    /// Holds nodes for each shape that has been pending for long without fitting any node that
+    /// reported, as many as containers of it are asked for, within the bound. Shapes that have
+    /// been tried less often go first, then those that wait longer. Runs on the tick, as it looks
+    /// at every node.
     pub(super) fn reserve_for_unfit(&mut self) {
         let now = self.now;
-        self.release_where(|held| held.until_ms <= now);
+        let held: Vec<NodeId> = self.reservations.keys().copied().collect();
+        held.into_iter().for_each(|id| self.review_hold(id));
         self.rests
             .retain(|_, rest| rest.until_ms > now || !rest.reported);
         let after_ms = self.setup.config.reserve_after_ms;
-        let starved: Vec<ShapeId> = self
-            .backlog
-            .shapes
-            .standing()
-            .iter()
-            .copied()
-            .filter(|id| now - self.backlog.shapes.get(*id).unfit_since_ms >= after_ms)
-            .filter(|id| !self.reservations.values().any(|held| held.shape == *id))
+        let shapes = &self.backlog.shapes;
+        let unfit_since = |id: &ShapeId| shapes.get(*id).unfit_since_ms;
+        let unfit = shapes.standing().iter().copied();
+        let mut unfit: Vec<ShapeId> = unfit
+            .filter(|id| now - unfit_since(id) >= after_ms && self.needs_hold(*id))
             .collect();
-        for shape in starved {
-            self.reserve(shape);
+        self.tries.retain(|id, _| unfit.contains(id));
+        if unfit.is_empty() {
+            return;
         }
+        let tries = |id: &ShapeId| self.tries.get(id).copied().unwrap_or(0);
+        unfit.sort_by_key(|id| (tries(id), unfit_since(id), *id));
+        let mut wanted = self.containers_wanted();
+        for held in self.reservations.values() {
+            let wanted = wanted.entry(held.shape).or_insert(0);
+            *wanted = wanted.saturating_sub(1);
+        }
+        for shape in unfit {
+            let partition = self.backlog.shapes.get(shape).size.partition;
+            let left = self.holds_left(partition);
+            let wanted = wanted.get(&shape).copied().unwrap_or(0) as usize;
+            for _ in 0..wanted.min(left) {
+                if !self.reserve(shape) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether others could take a shape's room bit by bit. The smallest of several sizes needs no
+    /// hold: any room that comes is as good for it as for others.
+    fn needs_hold(&self, shape: ShapeId) -> bool {
+        let shapes = &self.backlog.shapes;
+        let size = shapes.get(shape).size;
+        let smaller = |a: &ShapeSize, b: &ShapeSize| {
+            a.partition == b.partition
+                && a.resource != b.resource
+                && a.resource.fits_in(&b.resource)
+        };
+        let others = || shapes.standing().iter().map(|id| shapes.get(*id).size);
+        others().any(|other| smaller(&other, &size))
+            || !others().any(|other| smaller(&size, &other))
+    }
+
+    fn longest_hold_ms(&self) -> Millis {
+        let config = &self.setup.config;
+        config.reserve_hold_max_ms.max(config.reserve_hold_ms)
+    }
+
+    /// How many more nodes of a label may be held.
+    pub(super) fn holds_left(&self, partition: PartitionId) -> usize {
+        let of_label = |node: &&Node| node.facts.partition == partition;
+        let nodes = self.cluster.nodes().filter(of_label);
+        let nodes = nodes.filter(|node| node.facts.schedulable).count();
+        let most = (nodes as f64 * self.setup.config.reserve_nodes_max).ceil() as usize;
+        let held = self.reservations.values();
+        let held = held.filter(|held| held.size.partition == partition).count();
+        most.max(1).saturating_sub(held)
+    }
+
+    /// How many containers of each shape are pending.
+    fn containers_wanted(&self) -> BTreeMap<ShapeId, u32> {
+        let mut wanted: BTreeMap<ShapeId, u32> = BTreeMap::new();
+        for ask in self.cluster.jobs().flat_map(|job| job.pending()) {
+            let count = wanted.entry(ask.shape).or_insert(0);
+            *count = count.saturating_add(ask.facts.count);
+        }
+        wanted
     }
 
     /// Ends a hold that led to nothing. The node rests before it is held again, for whatever
     /// shape, so that others get their chance: what was waited for may never come, such as the
     /// room of the job's own ApplicationMaster.
-    fn release(&mut self, id: NodeId) {
+    fn release(&mut self, id: NodeId, rest_ms: Millis) {
         self.reservations.remove(&id);
         let rest = Rest {
-            until_ms: self.now + REST_MS,
+            until_ms: self.now + rest_ms,
             reported: false,
         };
         self.rests.insert(id, rest);
     }
 
-    fn release_where(&mut self, ends: impl Fn(&Reservation) -> bool) {
-        let ended = self.reservations.iter().filter(|(_, held)| ends(held));
-        let ended: Vec<NodeId> = ended.map(|(id, _)| *id).collect();
-        for id in ended {
-            self.release(id);
-        }
-    }
-
     /// Ends the holds for a job.
     pub(super) fn release_job(&mut self, job: JobId) {
-        self.release_where(|held| held.job == job);
+        let held = self.reservations.iter();
+        let held = held.filter(|(_, held)| held.job == job);
+        let ids: Vec<NodeId> = held.map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.release(id, REST_MS));
     }
 
     /// A node reports and is filled with whatever fits.
@@ -157,56 +251,80 @@ impl Engine {
         }
     }
 
-    /// Holds, for the ask of that shape that is next, the node with the most free memory among
-    /// those that are large enough at all.
-    fn reserve(&mut self, shape: ShapeId) {
-        let (resource, partition, pool) = {
-            let size = &self.backlog.shapes.get(shape).size;
-            (size.resource, size.partition, size.pool)
-        };
-        let candidate = self
-            .cluster
-            .nodes()
-            .filter(|node| node.facts.schedulable && node.facts.partition == partition)
-            .filter(|node| resource.fits_in(&node.facts.capacity))
-            .filter(|node| !self.reservations.contains_key(&node.facts.node))
-            .filter(|node| !self.rests.contains_key(&node.facts.node))
-            .max_by_key(|node| (node.free.memory_mb(), std::cmp::Reverse(node.facts.node)));
-        let Some(node) = candidate else { return };
+    /// Holds one more node for the ask of that shape that is next: of those that are large enough
+    /// at all and may serve it, the one with the most free memory. False if there is none.
+    fn reserve(&mut self, shape: ShapeId) -> bool {
+        let size = self.backlog.shapes.get(shape).size;
+        let open =
+            self.backlog.open_mask(crate::share::ShareNodeId::ROOT) & (1 << shape.bit()) != 0;
+        let root = crate::share::ShareNodeId::ROOT;
+        let places = &self.backlog.places;
+        let candidates = self.nodes_for(&size).filter(|node| {
+            let facts = &node.facts;
+            size.resource.fits_in(&facts.capacity)
+                && !self.reservations.contains_key(&facts.node)
+                && !self.rests.contains_key(&facts.node)
+                && (open
+                    || [facts.host, facts.rack]
+                        .iter()
+                        .any(|at| places.any_below(*at, root)))
+        });
+        let mut candidates: Vec<&Node> = candidates.collect();
+        candidates.sort_by_key(|node| (Reverse(node.free.memory_mb()), node.facts.node));
         // What lacks only a slot needs no hold: any task that ends frees one.
-        if resource.fits_in(&node.free) && pool.is_some_and(|pool| self.full_pools(node)[pool]) {
-            return;
-        }
-        let id = node.facts.node;
-        // The marks that this leaves end with the next heartbeat.
-        let mut fits = FitList::default();
-        self.backlog.shapes.pretend_fit(shape, &mut fits);
-        let Some(pick) = self.next_that_fits(id, &fits) else {
-            return;
+        let slotless = |node: &&Node| {
+            let full = size.pool.is_some_and(|pool| self.full_pools(node)[pool]);
+            full && size.resource.fits_in(&node.free)
         };
-        let until_ms = self.now + self.setup.config.reserve_hold_ms;
-        log::debug!(
-            "node {} is held for job {} until {until_ms}",
-            id.0,
-            pick.job.0
-        );
+        if candidates.first().is_none_or(slotless) {
+            return false;
+        }
+        let ids: Vec<NodeId> = candidates.iter().map(|node| node.facts.node).collect();
+        for id in ids.into_iter().take(TRIED_MAX) {
+            let Some(pick) = self.next_of_shape(id, shape) else {
+                continue;
+            };
+            let tries = self.tries.get(&shape).copied().unwrap_or(0);
+            let hold_ms = self.setup.config.reserve_hold_ms;
+            let length_ms = hold_ms.saturating_mul(1 << tries.min(32));
+            self.hold(id, pick, length_ms.min(self.longest_hold_ms()));
+            return true;
+        }
+        false
+    }
+
+    /// Holds a node for what was picked. It ends when no room has come for `length_ms`.
+    pub(super) fn hold(&mut self, id: NodeId, pick: Pick, length_ms: Millis) {
+        let node = self.cluster.node(id).expect("only nodes are held");
         let held = Reservation {
             job: pick.job,
             ask: pick.ask,
-            shape,
-            until_ms,
+            shape: pick.shape,
+            until_ms: self.now + length_ms,
+            size: self.backlog.shapes.get(pick.shape).size,
+            since_ms: self.now,
+            length_ms,
+            free: node.free,
         };
+        let (job, until_ms) = (held.job.0, held.until_ms);
+        log::debug!("node {} is held for job {job} until {until_ms}", id.0);
         self.reservations.insert(id, held);
     }
 
     /// What nodes are held for, for reports and tests.
     pub fn held_nodes(&self) -> impl Iterator<Item = (NodeId, JobId, Resource)> {
-        self.reservations.iter().map(|(node, held)| {
-            (
-                *node,
-                held.job,
-                self.backlog.shapes.get(held.shape).size.resource,
-            )
+        let held = self.reservations.iter();
+        held.map(|(node, held)| (*node, held.job, held.size.resource))
+    }
+
+    /// How much room is kept on the nodes that are held.
+    pub(super) fn held_room(&self) -> Resource {
+        let nodes = self
+            .reservations
+            .keys()
+            .filter_map(|id| self.cluster.node(*id));
+        nodes.fold(Resource::ZERO, |sum, node| {
+            sum + node.free.component_max(&Resource::ZERO)
         })
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Survey {
     pub(super) held: Option<(u32, Millis)>,
     /// What the largest node lacks, if none is large enough.
     pub(super) too_small: Option<Shortage>,
+    /// How many nodes of other labels have room.
+    pub(super) labelled: u32,
     /// Where most is free of those that are large enough.
     pub(super) roomiest: Option<NodeId>,
 }
@@ -68,6 +70,13 @@ impl Engine {
             let capacity = largest.map(|node| node.facts.capacity);
             survey.too_small = capacity.and_then(|capacity| shortage(&size.resource, &capacity));
         }
+        let other = self.cluster.nodes().filter(|node| {
+            let facts = &node.facts;
+            facts.schedulable
+                && facts.partition != size.partition
+                && size.resource.fits_in(&node.free)
+        });
+        survey.labelled = other.count() as u32;
         survey.roomiest = roomiest.map(|node| node.facts.node);
         survey
     }

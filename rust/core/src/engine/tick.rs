@@ -3,10 +3,11 @@
 
 use super::{Engine, Subject};
 use crate::change::Change;
-use crate::cluster::{Job, Kind};
+use crate::cluster::{Ask, Job, Kind};
 use crate::event::{Decision, Event};
 use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::types::JobId;
+use crate::types::{JobId, PartitionId};
+use std::collections::BTreeSet;
 
 impl Engine {
     pub(super) fn tick(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
@@ -132,10 +133,11 @@ impl Engine {
         self.news = news;
     }
 
-    /// What a job may still get: what is free in the cluster and within its queues' limits, in
-    /// multiples of the smallest container, as an ApplicationMaster plans anew on every change.
+    /// What a job may still get: what is free on nodes that it may use and within its queues'
+    /// limits, in multiples of the smallest container, as an ApplicationMaster plans anew on
+    /// every change.
     fn headroom(&self, job: &Job) -> Resource {
-        let free = self.cluster.capacity.minus_or_zero(&self.cluster.used);
+        let free = self.free_for(job);
         let room = self.tree.path_up(job.leaf).fold(free, |room, at| {
             let node = self.tree.node(at);
             room.component_min(&node.max_share.minus_or_zero(&node.used))
@@ -146,6 +148,37 @@ impl Engine {
             room.0[i] -= room[i] % step[i].max(1);
         }
         room.component_max(&keeps_reduces(job))
+    }
+
+    /// What is free on the nodes with the labels that a job asks for, or asked for last, less
+    /// those that it has blacklisted.
+    fn free_for(&self, job: &Job) -> Resource {
+        let label = |ask: &Ask| ask.facts.partition;
+        let mut labels: BTreeSet<PartitionId> = job.pending().map(label).collect();
+        if labels.is_empty() {
+            labels.extend(job.asks.iter().flatten().map(|ask| label(ask)));
+        }
+        if labels.is_empty() {
+            labels.insert(PartitionId::DEFAULT);
+        }
+        let rooms = self.cluster.label_rooms();
+        let rooms = labels.iter().filter_map(|label| rooms.get(label));
+        let mut free = rooms.fold(Resource::ZERO, |sum, room| {
+            sum + room.capacity.minus_or_zero(&room.used)
+        });
+        if !job.blacklist.is_empty() {
+            let shunned = self.cluster.nodes().filter(|node| {
+                let facts = &node.facts;
+                facts.schedulable
+                    && labels.contains(&facts.partition)
+                    && job.blacklists(facts.host, facts.rack)
+            });
+            for node in shunned {
+                let room = node.facts.capacity.minus_or_zero(&node.used);
+                free = free.minus_or_zero(&room);
+            }
+        }
+        free
     }
 }
 

@@ -34,6 +34,7 @@ impl Engine {
             kind,
             am: ask.facts.am,
             locality,
+            named: ask.rows.values().any(|row| row.count > 0),
             left: ask.facts.count.saturating_sub(1),
             share: self.tree.node(job.leaf).key(),
             order: job.order_keys[kind as usize],

@@ -92,7 +92,11 @@ impl Engine {
         }
         if survey.nodes == 0 {
             let partition = asked.ask.facts.partition;
-            return Reason::NoNodes { partition };
+            let labelled = survey.labelled;
+            return Reason::NoNodes {
+                partition,
+                labelled,
+            };
         }
         if let Some(shortage) = survey.too_small {
             return Reason::TooLarge(shortage);
@@ -281,6 +285,11 @@ impl Engine {
             shortage: shortage.expect("a node with the room would have been ready"),
             node: node.facts.node,
             held: self.held_for(asked.job.facts.job),
+            labelled: survey.labelled,
+            spared: self
+                .preempts()
+                .then(|| self.sparing(asked.job, asked.ask))
+                .flatten(),
         }
     }
 

@@ -4,7 +4,7 @@
 use super::{Entry, Evicted, Granted, Names, Reason, Wait, What, sentence};
 use crate::cluster::Kind;
 use crate::event::{EvictReason, Refusal};
-use crate::types::Millis;
+use crate::types::{Locality, Millis};
 use serde_json::{Value, json};
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -97,7 +97,12 @@ fn of_grant(granted: &Granted, by_arrival: bool) -> Value {
         Kind::Reduce => "a reduce",
         Kind::Other => "a container",
     };
-    let near = ["on a host", "on a rack", "away from the places"][granted.locality as usize];
+    let near = match granted.locality {
+        _ if !granted.named => "",
+        Locality::NodeLocal => ", on a host that it named",
+        Locality::RackLocal => ", on a rack that it named",
+        Locality::OffSwitch => ", away from the places that it named",
+    };
     let share = match by_arrival {
         true => json!(granted.share.ratio >> 20),
         false => json!(f64::from_bits(granted.share.ratio)),
@@ -115,7 +120,7 @@ fn of_grant(granted: &Granted, by_arrival: bool) -> Value {
         "share": { "class": granted.share.class, "key": share },
         "order": [granted.order.0, granted.order.1],
         "sentence": format!(
-            "{task} was granted on node#{}, {near} that it named; {} more asked for",
+            "{task} was granted on node#{}{near}; {} more asked for",
             granted.node.0, granted.left
         ),
     })

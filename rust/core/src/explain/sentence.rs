@@ -264,8 +264,17 @@ fn of_held(held: &Held, tasks: &str) -> String {
 
 fn of_nodes(wait: &Wait, names: &Names<'_>) -> String {
     match wait.reason {
-        Reason::NoNodes { partition } if partition.0 == 0 => "no node is up".to_string(),
-        Reason::NoNodes { .. } => "no node with its label is up".to_string(),
+        Reason::NoNodes {
+            partition,
+            labelled,
+        } => {
+            let none = match (partition.0, labelled) {
+                (0, 0) => "no node is up",
+                (0, _) => "no node without a label is up",
+                _ => "no node with its label is up",
+            };
+            format!("{none}{}", elsewhere(labelled))
+        }
         Reason::TooLarge(Shortage {
             resource,
             wanted,
@@ -329,6 +338,8 @@ fn of_room(reason: &Reason, names: &Names<'_>) -> String {
             shortage,
             node,
             held,
+            labelled,
+            spared,
         } => {
             let held = match held {
                 Some(node) => format!("; node#{} is held for it", node.0),
@@ -336,10 +347,12 @@ fn of_room(reason: &Reason, names: &Names<'_>) -> String {
             };
             format!(
                 "it is next, and no node has room: node#{} has {} free of the {} that a container \
-                 needs{held}",
+                 needs{held}{}{}",
                 node.0,
                 names.amount(shortage.resource, shortage.most),
-                names.amount(shortage.resource, shortage.wanted)
+                names.amount(shortage.resource, shortage.wanted),
+                elsewhere(*labelled),
+                kept(*spared, names)
             )
         }
         Reason::HeldNodes { nodes, until_ms } => format!(
@@ -352,6 +365,27 @@ fn of_room(reason: &Reason, names: &Names<'_>) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Nodes that have the room and are not for it.
+fn elsewhere(labelled: u32) -> String {
+    match labelled {
+        0 => String::new(),
+        1 => "; 1 node of another label has the room".to_string(),
+        more => format!("; {more} nodes of other labels have the room"),
+    }
+}
+
+/// Why preemption does not help.
+fn kept(spared: Option<QueueId>, names: &Names<'_>) -> String {
+    let Some(queue) = spared else {
+        return String::new();
+    };
+    format!(
+        "; preemption takes nothing of {}, which spares applications other than MapReduce \
+         (preempt_opaque)",
+        names.queue(queue)
+    )
 }
 
 fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {

@@ -237,6 +237,11 @@ impl Order for ReverseAdaptive {
         newest.into_iter().map(victim).collect()
     }
 
+    fn reclaims_for_asks(&self) -> bool {
+        // The foreign load takes them.
+        false
+    }
+
     fn save(&self) -> Value {
         self.lengths.save()
     }

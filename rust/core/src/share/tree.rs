@@ -64,10 +64,6 @@ pub struct ShareNode {
     /// What it would be entitled to if it had use for everything, as last worked out: the
     /// measure of limits that are a part of the share.
     pub active_share: Resource,
-    /// Since when it has been below its minimum share with asks pending.
-    pub below_min_since_ms: Option<Millis>,
-    /// Since when it has been far below its fair share with asks pending.
-    pub below_fair_since_ms: Option<Millis>,
     key: ShareKey,
     order: BTreeSet<(ShareKey, ShareNodeId)>,
 }
@@ -95,8 +91,6 @@ impl ShareNode {
             demand: Resource::ZERO,
             fair_share: Resource::ZERO,
             active_share: Resource::ZERO,
-            below_min_since_ms: None,
-            below_fair_since_ms: None,
             key: ShareKey::default(),
             order: BTreeSet::new(),
         };

@@ -6,7 +6,7 @@ use crate::queues::path_up;
 use crate::world::{Grant, World};
 use heddle_core::resource::Resource;
 use heddle_core::share::{Layout, ShareNodeId};
-use heddle_core::types::{ContainerKey, JobId, Locality, NodeId};
+use heddle_core::types::{ContainerKey, JobId, Locality, NodeId, PartitionId};
 use std::collections::BTreeMap;
 
 /// Why an ask may not run on a node now.
@@ -183,10 +183,19 @@ impl World {
             return wrong("it is below zero");
         }
         // MapReduce is told more than there is when it would kill its reduces otherwise.
-        let schedulable = self.host.nodes.values().filter(|n| n.facts.schedulable);
-        let capacity = schedulable.fold(Resource::ZERO, |sum, n| sum + n.facts.capacity);
+        let asks = owner.asks.values().map(|ask| ask.facts.partition);
+        let mut labels: Vec<PartitionId> = asks.collect();
+        labels.push(PartitionId::DEFAULT);
+        let usable = self.host.nodes.values().filter(|node| {
+            let facts = &node.facts;
+            facts.schedulable
+                && labels.contains(&facts.partition)
+                && !owner.blacklist.contains(&facts.host)
+                && !owner.blacklist.contains(&facts.rack)
+        });
+        let capacity = usable.fold(Resource::ZERO, |sum, n| sum + n.facts.capacity);
         if !owner.facts.mapreduce && !headroom.fits_in(&capacity) {
-            return wrong("it is more than the cluster has");
+            return wrong("it is more than the nodes have that it may use");
         }
         Ok(())
     }
@@ -207,6 +216,42 @@ impl World {
             Some(_) if !self.plan.preemption => wrong("preemption is off"),
             Some(_) => Ok(()),
         }
+    }
+
+    /// What is taken back lets another job in: on the node of each container, once all that was
+    /// told to go has gone, an ask of another job may run.
+    pub(crate) fn check_evictions_serve(&self, evicted: &[(JobId, ContainerKey)]) -> Checked {
+        if !self.options.checks.decisions {
+            return Ok(());
+        }
+        for (job, key) in evicted {
+            let container = self.host.jobs[job].containers[key];
+            let node = &self.host.nodes[&container.node];
+            let mut room = node.facts.capacity - node.used;
+            for (owner, key) in &node.containers {
+                let serial = self.host.jobs[owner].serial;
+                if self.going.contains(&(*owner, serial, *key)) {
+                    room += self.host.jobs[owner].containers[key].resource;
+                }
+            }
+            let serves = |owner: &HostJob| {
+                owner.asks.values().any(|ask| {
+                    // The limit may be reached by what is taken.
+                    let hindrance = self.hindrance(owner, ask, node, &room);
+                    hindrance.is_none_or(|hindrance| hindrance == Hindrance::MaxShare)
+                })
+            };
+            let mut others = self.host.jobs.values().filter(|o| o.facts.job != *job);
+            if !others.any(serves) {
+                let what = format!(
+                    "eviction of container {key} of job {}: no ask may use the room {room:?} on \
+                     node {:?}",
+                    job.0, node.facts
+                );
+                return Err(Failure::new(Check::Decision, what));
+            }
+        }
+        Ok(())
     }
 
     /// No queue runs more jobs than it may, and none waits without need.

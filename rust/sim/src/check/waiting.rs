@@ -4,7 +4,8 @@
 //! pending, except that
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has filled as much of the room as `heartbeat_fill` allows;
-//! - the node is held for an ask that fits nowhere, each time for `reservation.hold_ms` at most;
+//! - the node is held for an ask that fits nowhere, each time for `reservation.hold_max_ms` at
+//!   most since room was gained;
 //! - the host refused this node for this job within the last second;
 //! - the ask names nearer places and waits for them: at each level no longer than the place
 //!   stage's wait, from the first time that it was held back so (and that was noticed: the
@@ -15,7 +16,7 @@
 
 use crate::failure::{Check, Checked, Failure};
 use crate::host::HeldBack;
-use crate::world::{Grant, World};
+use crate::world::{Grant, HeldNode, World};
 use heddle_core::resource::Resource;
 use heddle_core::types::{AskId, JobId, Locality, NodeId};
 
@@ -101,11 +102,18 @@ impl World {
         };
         drop(holds);
         let now = self.engine_now;
-        let since = self.held_since.entry(node).or_insert((job, resource, now));
-        if (since.0, since.1) != (job, resource) {
-            *since = (job, resource, now);
+        let free = self.host.nodes[&node].free();
+        let fresh = HeldNode {
+            job,
+            resource,
+            since_ms: now,
+            free,
+        };
+        let held = self.held_since.entry(node).or_insert(fresh);
+        if (held.job, held.resource) != (job, resource) || !free.fits_in(&held.free) {
+            *held = fresh;
         }
-        let (since, most) = (since.2, self.hold_ms_max);
+        let (since, most) = (held.since_ms, self.hold_ms_max);
         if now - since > most && !self.could_run(node, true).is_empty() {
             let what = format!(
                 "node {} has been held for job {} from {since} to {now}, {most} ms allowed",

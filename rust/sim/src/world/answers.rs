@@ -30,6 +30,7 @@ impl World {
     pub(super) fn judge(&mut self, decisions: Vec<Decision>, heartbeat: Option<NodeId>) -> Checked {
         let mut grants = Vec::new();
         let mut undo = Vec::new();
+        let mut evicted = Vec::new();
         let before = heartbeat.and_then(|node| self.host.nodes.get(&node));
         let room = before.map(|node| node.free());
         for decision in decisions {
@@ -58,10 +59,14 @@ impl World {
                 }
                 Decision::Evict {
                     job, key, grace_ms, ..
-                } => self.plan_eviction(job, key, grace_ms)?,
+                } => {
+                    self.plan_eviction(job, key, grace_ms)?;
+                    evicted.push((job, key));
+                }
                 Decision::Headroom { job, resource } => self.check_headroom(job, &resource)?,
             }
         }
+        self.check_evictions_serve(&evicted)?;
         self.check_books()?;
         self.check_running_jobs()?;
         if let (Some(node), Some(room)) = (heartbeat, room) {
@@ -185,6 +190,7 @@ impl World {
             let what = format!("eviction from job {}, which is not there", job.0);
             return Err(Failure::new(Check::Decision, what));
         };
+        self.going.insert((job, owner.serial, key));
         self.outcome.evicted += 1;
         // While draining nothing is killed, or two queues could go on for ever.
         if !self.draining {

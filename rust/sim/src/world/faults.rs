@@ -307,7 +307,7 @@ impl World {
         if reply.is_ok() {
             self.place = plan.place();
             // Holds that began before go on until their time.
-            self.hold_ms_max = self.hold_ms_max.max(plan.reservation_ms.1);
+            self.hold_ms_max = self.hold_ms_max.max(plan.hold_ms_max());
             self.plan = plan;
             self.forget_waits(None);
         }
@@ -344,7 +344,7 @@ impl World {
         self.outcome.refused_grants.clear();
         self.outcome.runnable.clear();
         self.held_since.clear();
-        self.hold_ms_max = self.plan.reservation_ms.1;
+        self.hold_ms_max = self.plan.hold_ms_max();
         let jobs: Vec<JobId> = self.host.jobs.keys().copied().collect();
         for job in &jobs {
             let owner = &self.host.jobs[job];

@@ -23,7 +23,7 @@ import org.junit.rules.TestRule;
  * go where least crosses the racks. Newest Hadoop only: nothing here depends on the version.
  */
 public class CompositionTest {
-  private static final String RICH = "\"budget\": 1e9, \"preempt_opaque\": true";
+  private static final String RICH = "\"budget\": 1e9";
   private static final String CONFIGURATION =
       "{\"policy\": {\"share\": \"dynamic-priority\", \"order\": \"hfsp\","
           + "   \"place\": \"shuffle-watcher\"},"
@@ -35,7 +35,9 @@ public class CompositionTest {
           + "   {\"path\": \"root.ann\", \"spending_rate\": 8, \"budget\": 1e9},"
           + "   {\"path\": \"root.alice\", \"spending_rate\": 9, " + RICH + "},"
           + "   {\"path\": \"root.bob\", \"spending_rate\": 3, " + RICH + "},"
-          + "   {\"path\": \"root.carol\", \"spending_rate\": 12, \"budget\": 1e9}]}";
+          + "   {\"path\": \"root.grace\", \"preempt_opaque\": false},"
+          + "   {\"path\": \"root.carol\", \"spending_rate\": 12, \"budget\": 1e9,"
+          + "    \"preempt_opaque\": false}]}";
 
   private static final long SAMPLE_MS = 5000;
 

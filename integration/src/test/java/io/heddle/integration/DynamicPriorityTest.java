@@ -16,12 +16,12 @@ import org.junit.rules.TestRule;
 /**
  * Dynamic Priority on a real cluster: slots follow bids, also when those change and when another
  * ResourceManager takes over; who runs out of credits falls back; a bidder gets its slots from
- * those who do not pay for them; and an application that its queue does not expose keeps what it
- * has, paid for or not. Newest Hadoop only: nothing here depends on the version.
+ * those who do not pay for them; and an application that its queue spares keeps what it has,
+ * paid for or not. Newest Hadoop only: nothing here depends on the version.
  */
 public class DynamicPriorityTest {
   private static final int INTERVAL_MS = 8000;
-  private static final String RICH = "\"budget\": 1e9, \"preempt_opaque\": true";
+  private static final String RICH = "\"budget\": 1e9";
   private static final String CONFIGURATION =
       "{\"policy\": \"dynamic-priority\", \"preemption\": {\"grace_ms\": 200},"
           + " \"dynamic_priority\": {\"allocation_interval_ms\": " + INTERVAL_MS + ","
@@ -30,8 +30,9 @@ public class DynamicPriorityTest {
           + "   {\"path\": \"root.alice\", \"spending_rate\": 9, " + RICH + "},"
           + "   {\"path\": \"root.bob\", \"spending_rate\": 3, " + RICH + "},"
           + "   {\"path\": \"root.carol\", \"spending_rate\": 0, " + RICH + "},"
-          + "   {\"path\": \"root.dave\", \"budget\": 150, \"preempt_opaque\": true},"
-          + "   {\"path\": \"root.grace\", \"budget\": 1e9, \"spending_rate\": 4}]}";
+          + "   {\"path\": \"root.dave\", \"budget\": 150},"
+          + "   {\"path\": \"root.grace\", \"budget\": 1e9, \"spending_rate\": 4,"
+          + "    \"preempt_opaque\": false}]}";
 
   @ClassRule
   public static final ClusterRule CLUSTER =

@@ -302,6 +302,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       case "NODE_LABELS_UPDATE":
         nodeEvents.labelsChanged(
             ((NodeLabelsUpdateSchedulerEvent) event).getUpdatedNodeToLabels());
+        availableStale = true;
         break;
       case "NODE_ATTRIBUTES_UPDATE":
         nodeEvents.attributesChanged(
@@ -350,7 +351,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     availableStale = false;
     QueueMetrics root = getRootQueueMetrics();
     root.setAvailableResourcesToQueue(
-        Resources.subtract(getClusterResource(), root.getAllocatedResources()));
+        Resources.subtract(nodeEvents.unlabelled(), root.getAllocatedResources()));
   }
 
   @Override

@@ -9,6 +9,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.NodeAttribute;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
@@ -55,6 +56,14 @@ final class NodeEvents {
   /** Whether containers may be placed on a node, as far as YARN is concerned. */
   static boolean schedulable(RMNode node) {
     return node.getState() == NodeState.RUNNING;
+  }
+
+  /** What the nodes without a label have: YARN's plain metrics are of those alone. */
+  Resource unlabelled() {
+    Resource all = tracker.getClusterCapacity();
+    RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
+    return labels == null || labels.getClusterNodeLabelNames().isEmpty()
+        ? all : labels.getResourceByLabel(CommonNodeLabelsManager.NO_LABEL, all);
   }
 
   /** A node joined, perhaps with containers of before a restart. */
@@ -181,15 +190,15 @@ final class NodeEvents {
     Set<String> touched = new HashSet<>();
     for (Map.Entry<NodeId, Set<String>> entry : nodeLabels.entrySet()) {
       HeddleNode node = books.node(entry.getKey());
+      Set<String> labels = entry.getValue();
+      String to = labels.isEmpty() ? CommonNodeLabelsManager.NO_LABEL : labels.iterator().next();
+      // No label is one as well: the tracker files nodes under it.
+      touched.add(to);
       if (node == null) {
-        touched.addAll(entry.getValue());
         continue;
       }
       String from = node.getPartition();
-      Set<String> labels = entry.getValue();
-      String to = labels.isEmpty() ? CommonNodeLabelsManager.NO_LABEL : labels.iterator().next();
       touched.add(from);
-      touched.addAll(labels);
       if (from.equals(to)) {
         continue;
       }

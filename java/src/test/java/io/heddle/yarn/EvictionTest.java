@@ -34,7 +34,7 @@ import org.junit.Test;
 public class EvictionTest {
   private static final String PREEMPTING = "{\"heartbeat_fill\": 1.0,"
       + " \"queues\": [{\"path\": \"root.starved\", \"min_share\": {\"memory-mb\": 2048}},"
-      + " {\"path\": \"root.greedy\", \"max_am_share\": 1.0, \"preempt_opaque\": true}],"
+      + " {\"path\": \"root.greedy\", \"max_am_share\": 1.0}],"
       + " \"preemption\": {\"enabled\": true, \"min_share_timeout_ms\": 0, \"grace_ms\": 0}}";
 
   private static void starve(TestCluster cluster) throws Exception {
@@ -163,8 +163,31 @@ public class EvictionTest {
   }
 
   @Test
-  public void anOpaqueApplicationKeepsWhatItsQueueDoesNotExpose() throws Exception {
-    String closed = PREEMPTING.replace(", \"preempt_opaque\": true", "");
+  public void aSparkApplicationGivesContainersBackButNeverItsMaster() throws Exception {
+    try (TestCluster cluster = new TestCluster(TestCluster.conf(PREEMPTING))) {
+      MockNM node = cluster.node("a1", 4 * GB);
+      RMApp app = MockRMAppSubmitter.submit(
+          cluster.rm, cluster.submission("alice", "root.greedy").withAppType("SPARK").build());
+      MockAM am = cluster.launch(app, node);
+      assertEquals("SPARK", app.getApplicationType());
+      ask(am, any(20, GB, 3));
+      cluster.heartbeat();
+      cluster.running(node, fetch(am));
+      starve(cluster);
+      AllocateResponse response = ask(am, any(20, GB, 0));
+      assertEquals(1, response.getCompletedContainersStatuses().size());
+      assertEquals(ContainerExitStatus.PREEMPTED,
+          response.getCompletedContainersStatuses().get(0).getExitStatus());
+      assertTrue(cluster.attempt(am).getLiveContainers().stream()
+          .anyMatch(container -> container.isAMContainer()));
+    }
+  }
+
+  @Test
+  public void anApplicationKeepsWhatItsQueueSpares() throws Exception {
+    String closed = PREEMPTING.replace(
+        "\"max_am_share\": 1.0", "\"max_am_share\": 1.0, \"preempt_opaque\": false");
+    assertTrue(closed, closed.contains("preempt_opaque"));
     try (TestCluster cluster = new TestCluster(TestCluster.conf(closed))) {
       MockNM node = cluster.node("a1", 4 * GB);
       MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);

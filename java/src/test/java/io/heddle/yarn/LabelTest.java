@@ -135,4 +135,47 @@ public class LabelTest {
       assertEquals(GB, to.getAllocatedMB());
     }
   }
+
+  /** The last node without a label leaves the tracker's list of those; it must come back to it. */
+  @Test
+  public void aNodeWhoseLabelWasClearedLeavesWithoutATrace() throws Exception {
+    try (TestCluster cluster = cluster()) {
+      cluster.rm.getRMContext().getNodeLabelManager()
+          .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM node = cluster.node("a1", 8 * GB);
+      label(cluster, node, "gpu");
+      label(cluster, node);
+      cluster.forget(node);
+      cluster.rm.sendNodeLost(node);
+      cluster.rm.drainEvents();
+      assertEquals(0, cluster.scheduler.getNumClusterNodes());
+      assertEquals(0, cluster.scheduler.getClusterResource().getMemorySize());
+      assertEquals(0, cluster.scheduler.getFailures());
+      cluster.assertBooksEqual();
+    }
+  }
+
+  /** An AM that is told of room which it cannot have waits for it, for ever. */
+  @Test
+  public void headroomAndMetricsAreOfTheNodesThatAsksWithoutALabelMayUse() throws Exception {
+    try (TestCluster cluster = cluster()) {
+      cluster.rm.getRMContext().getNodeLabelManager()
+          .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM plain = cluster.node("a1", 4 * GB);
+      MockNM gpu = cluster.node("b1", 8 * GB);
+      label(cluster, gpu, "gpu");
+      MockAM am = cluster.run("alice", plain);
+      ask(am, any(1, GB, 2), labelled(2, 3));
+      cluster.heartbeat(gpu);
+      cluster.heartbeat(plain);
+      assertEquals(5, fetch(am).size());
+      assertEquals("one of 4 GB", GB, cluster.scheduler.getRootQueueMetrics().getAvailableMB());
+      ask(am, any(1, GB, 5));
+      cluster.scheduler.update();
+      assertEquals(GB, ask(am, any(1, GB, 5)).getAvailableResources().getMemorySize());
+      ask(am, any(1, GB, 0), labelled(2, 5));
+      cluster.scheduler.update();
+      assertEquals(5 * GB, ask(am, labelled(2, 5)).getAvailableResources().getMemorySize());
+    }
+  }
 }

@@ -1,0 +1,386 @@
+//! Which containers must end so that a starved queue's asks fit: node by node, as only room on a
+//! node that an ask may use serves it. Plans on copies and changes nothing.
+
+use super::Engine;
+use super::index::entry;
+use super::labels::Labels;
+use super::preemption::{EVICTIONS_MAX, Need};
+use super::search::Pick;
+use crate::backlog::ShapeId;
+use crate::change::POOLS;
+use crate::cluster::{Ask, Job, Node, Standing};
+use crate::resource::Resource;
+use crate::share::ShareNodeId;
+use crate::types::{ContainerKey, JobId, Millis, NodeId, PartitionId};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Containers for which a round looks for room: bounds its work where room is there already.
+const SERVED_MAX: usize = 4 * EVICTIONS_MAX;
+
+/// A container that may be taken.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    job: JobId,
+    key: ContainerKey,
+    leaf: ShareNodeId,
+    /// How many queues are further above their share than this one's.
+    rank: usize,
+    started_ms: Millis,
+    resource: Resource,
+    pool: Option<usize>,
+}
+
+/// A node once everything has gone that was told to go, less what is planned for it.
+#[derive(Debug)]
+struct Room {
+    free: Resource,
+    /// Free slots by pool.
+    slots: [i64; POOLS],
+    candidates: Vec<Candidate>,
+}
+
+/// Containers to be taken so that one ask fits one node.
+#[derive(Debug)]
+pub(super) struct Eviction {
+    pub(super) node: NodeId,
+    pub(super) pick: Pick,
+    /// Whether smaller asks could take the room while it comes, so that it must be held.
+    pub(super) hold: bool,
+    pub(super) victims: Vec<(JobId, ContainerKey)>,
+}
+
+/// The plan's cost: nodes where the ask may run now go first, then what loses the least memory,
+/// the fewest containers, of the queue furthest above its share, those that started last.
+type Cost = (bool, i64, usize, usize, Reverse<Millis>, NodeId);
+
+/// One round of preemption.
+pub(super) struct Round<'a> {
+    engine: &'a Engine,
+    rooms: BTreeMap<NodeId, Room>,
+    /// What each leaf has above its share on the nodes of a label, in MB.
+    surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
+    /// What the plan adds to the usage of each node of the tree, less what goes.
+    planned: BTreeMap<ShareNodeId, Resource>,
+    /// What is planned of ApplicationMasters, by leaf.
+    masters: BTreeMap<ShareNodeId, Resource>,
+    /// How many more nodes may be held, by label.
+    holds: BTreeMap<PartitionId, usize>,
+    served: usize,
+    evictions: usize,
+    /// What the queue that was looked at last still lacks.
+    pub(super) left_mb: i64,
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(engine: &'a Engine, labels: &Labels) -> Round<'a> {
+        let surplus_mb = labels.surplus_mb(engine);
+        let holds = labels
+            .iter()
+            .map(|(label, _)| (label, engine.holds_left(label)));
+        let mut round = Round {
+            engine,
+            rooms: BTreeMap::new(),
+            surplus_mb,
+            planned: BTreeMap::new(),
+            masters: BTreeMap::new(),
+            holds: holds.collect(),
+            served: 0,
+            evictions: 0,
+            left_mb: 0,
+        };
+        for node in engine.cluster.nodes().filter(|n| n.facts.schedulable) {
+            let full = engine.slots_left(node);
+            let room = Room {
+                // What has stopped and is not confirmed yet comes as well.
+                free: node.facts.capacity - node.used,
+                slots: full,
+                candidates: Vec::new(),
+            };
+            round.rooms.insert(node.facts.node, room);
+        }
+        round.collect();
+        round
+    }
+
+    /// Sorts containers by node: those that go already are room, those that may go candidates.
+    fn collect(&mut self) {
+        let engine = self.engine;
+        let mut ranks: Vec<_> = self.surplus_mb.iter().collect();
+        ranks.sort_by_key(|(at, mb)| (Reverse(**mb), **at));
+        let ranks: BTreeMap<_, _> = ranks
+            .iter()
+            .enumerate()
+            .map(|(i, (at, _))| (**at, i))
+            .collect();
+        for job in engine.cluster.jobs() {
+            let takes = engine.cluster.queues.may_take_from(&job.facts);
+            for (key, container) in &job.containers {
+                let Some(node) = engine.cluster.node(container.node) else {
+                    continue;
+                };
+                let Some(room) = self.rooms.get_mut(&container.node) else {
+                    continue;
+                };
+                let pool = engine.pool_of(job.facts.job, container);
+                if engine.evicting.contains(&(job.facts.job, *key)) {
+                    room.free += container.resource;
+                    count_slot(&mut room.slots, pool);
+                    for at in engine.tree.path_up(job.leaf) {
+                        let planned = self.planned.entry(at).or_default();
+                        *planned -= container.resource;
+                    }
+                    continue;
+                }
+                let rank = ranks.get(&(node.facts.partition, job.leaf));
+                if let Some(rank) = rank.filter(|_| takes && !container.am) {
+                    room.candidates.push(Candidate {
+                        job: job.facts.job,
+                        key: *key,
+                        leaf: job.leaf,
+                        rank: *rank,
+                        started_ms: container.started_ms,
+                        resource: container.resource,
+                        pool,
+                    });
+                }
+            }
+        }
+        for room in self.rooms.values_mut() {
+            let order = |c: &Candidate| (c.rank, Reverse(c.started_ms), c.job, c.key);
+            room.candidates.sort_unstable_by_key(order);
+        }
+    }
+
+    /// What must go so that the queue gets what it lacks, ask by ask as they are served. Room
+    /// that is there, or comes, counts first.
+    pub(super) fn plan(&mut self, need: &Need) -> Vec<Eviction> {
+        let mut plans = Vec::new();
+        self.left_mb = need.lacking_mb;
+        let mut hopeless: BTreeSet<ShapeId> = BTreeSet::new();
+        for (job, ask) in self.engine.asks_of(need.leaf, need.partition) {
+            let plain = ask.rows.is_empty() && job.blacklist.is_empty();
+            for _ in 0..ask.facts.count {
+                let full = self.evictions >= EVICTIONS_MAX || self.served >= SERVED_MAX;
+                if self.left_mb <= 0 || full {
+                    return plans;
+                }
+                if hopeless.contains(&ask.shape) {
+                    break;
+                }
+                let Some(plan) = self.serve(job, ask) else {
+                    // Who may run anywhere and finds nothing speaks for all of the size.
+                    if plain {
+                        hopeless.insert(ask.shape);
+                    }
+                    break;
+                };
+                self.served += 1;
+                self.left_mb -= ask.facts.resource.memory_mb().max(1);
+                if !plan.victims.is_empty() {
+                    self.evictions += plan.victims.len();
+                    plans.push(plan);
+                }
+            }
+        }
+        plans
+    }
+
+    /// Room for one container of an ask, with the fewest losses.
+    fn serve(&mut self, job: &Job, ask: &Ask) -> Option<Eviction> {
+        let mut best: Option<(Cost, Vec<Candidate>)> = None;
+        for (id, room) in &self.rooms {
+            let node = self.engine.cluster.node(*id)?;
+            if !self.engine.may_come_to_run(job, ask, node) {
+                continue;
+            }
+            let Some(victims) = self.victims(job, ask, node, room) else {
+                continue;
+            };
+            let now = ask.may_run_on(node.facts.host, node.facts.rack);
+            let lost_mb = victims.iter().map(|c| c.resource.memory_mb()).sum();
+            let rank = victims.iter().map(|c| c.rank).max().unwrap_or(0);
+            let oldest = victims.iter().map(|c| c.started_ms).min().unwrap_or(0);
+            let cost = (!now, lost_mb, victims.len(), rank, Reverse(oldest), *id);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, victims));
+            }
+        }
+        let ((later, .., id), victims) = best?;
+        Some(self.take(job, ask, id, &victims, !later))
+    }
+
+    /// The containers that must end for the ask to fit a node; none if that does not help, or
+    /// takes more than their queues have above their shares.
+    fn victims(&self, job: &Job, ask: &Ask, node: &Node, room: &Room) -> Option<Vec<Candidate>> {
+        let size = &ask.facts.resource;
+        let pool = self.engine.backlog.shapes.get(ask.shape).size.pool;
+        let fits = |taken: &[Candidate]| {
+            let free = taken.iter().fold(room.free, |sum, c| sum + c.resource);
+            let slot = pool.is_none_or(|pool| {
+                let freed = taken.iter().filter(|c| c.pool == Some(pool)).count();
+                room.slots[pool] + freed as i64 > 0
+            });
+            // What is taken may be what keeps a limit reached.
+            size.fits_in(&free) && slot && self.within_limits(job.leaf, ask, taken)
+        };
+        let mut taken: Vec<Candidate> = Vec::new();
+        let mut taken_mb: BTreeMap<ShareNodeId, i64> = BTreeMap::new();
+        for candidate in &room.candidates {
+            if fits(&taken) {
+                break;
+            }
+            let mb = taken_mb.entry(candidate.leaf).or_insert(0);
+            let more_mb = candidate.resource.memory_mb();
+            let surplus = self.surplus_mb.get(&(node.facts.partition, candidate.leaf));
+            if candidate.leaf != job.leaf && *mb + more_mb <= *surplus.unwrap_or(&0) {
+                *mb += more_mb;
+                taken.push(*candidate);
+            }
+        }
+        // Those without which it fits as well stay.
+        let mut i = 0;
+        while i < taken.len() {
+            let spared = taken.remove(i);
+            if !fits(&taken) {
+                taken.insert(i, spared);
+                i += 1;
+            }
+        }
+        let partition = &node.facts.partition;
+        let held = self.engine.reservations.contains_key(&node.facts.node);
+        let may_hold = held || self.holds.get(partition).is_some_and(|left| *left > 0);
+        let good = fits(&taken) && (!must_hold(size, &taken) || may_hold);
+        good.then_some(taken)
+    }
+
+    /// Whether limits admit the ask once all that is planned has happened.
+    fn within_limits(&self, leaf: ShareNodeId, ask: &Ask, taken: &[Candidate]) -> bool {
+        let tree = &self.engine.tree;
+        let size = &ask.facts.resource;
+        let below = |at: ShareNodeId, leaf: ShareNodeId| tree.path_up(leaf).any(|up| up == at);
+        let within = tree.path_up(leaf).all(|at| {
+            let node = tree.node(at);
+            let planned = self.planned.get(&at).copied().unwrap_or_default();
+            let going = taken.iter().filter(|c| below(at, c.leaf));
+            let used = going.fold(node.used + planned, |sum, c| sum - c.resource);
+            !node.limited || size.fits_in(&(node.max_share - used))
+        });
+        let node = tree.node(leaf);
+        within
+            && (!ask.facts.am
+                || match self.masters.get(&leaf) {
+                    None => node.admits_am(size),
+                    Some(planned) => (node.am_used + *planned + *size)
+                        .fits_in(&node.active_share.scaled(node.max_am_share)),
+                })
+    }
+
+    /// Notes a plan: its room is spoken for.
+    fn take(
+        &mut self,
+        job: &Job,
+        ask: &Ask,
+        id: NodeId,
+        victims: &[Candidate],
+        now: bool,
+    ) -> Eviction {
+        let size = ask.facts.resource;
+        let engine = self.engine;
+        let partition = ask.facts.partition;
+        let room = self.rooms.get_mut(&id).expect("the plan is for this node");
+        let taken: BTreeSet<_> = victims.iter().map(|c| (c.job, c.key)).collect();
+        room.candidates.retain(|c| !taken.contains(&(c.job, c.key)));
+        for victim in victims {
+            room.free += victim.resource;
+            count_slot(&mut room.slots, victim.pool);
+            let surplus = self.surplus_mb.entry((partition, victim.leaf)).or_default();
+            *surplus -= victim.resource.memory_mb();
+            for at in engine.tree.path_up(victim.leaf) {
+                *self.planned.entry(at).or_default() -= victim.resource;
+            }
+        }
+        room.free -= size;
+        if let Some(pool) = engine.backlog.shapes.get(ask.shape).size.pool {
+            room.slots[pool] -= 1;
+        }
+        for at in engine.tree.path_up(job.leaf) {
+            *self.planned.entry(at).or_default() += size;
+        }
+        if ask.facts.am {
+            *self.masters.entry(job.leaf).or_default() += size;
+        }
+        let hold = now && must_hold(&size, victims) && !engine.reservations.contains_key(&id);
+        if hold {
+            let left = self.holds.entry(partition).or_insert(0);
+            *left = left.saturating_sub(1);
+        }
+        Eviction {
+            node: id,
+            pick: Pick {
+                shape: ask.shape,
+                job: job.facts.job,
+                ask: ask.facts.ask,
+            },
+            hold,
+            victims: victims.iter().map(|c| (c.job, c.key)).collect(),
+        }
+    }
+}
+
+/// Whether the room comes in pieces, or is in part there already, so that smaller asks would take
+/// it before it is whole.
+fn must_hold(size: &Resource, victims: &[Candidate]) -> bool {
+    match victims {
+        [] => false,
+        [one] => !size.fits_in(&one.resource),
+        _ => true,
+    }
+}
+
+fn count_slot(slots: &mut [i64; POOLS], pool: Option<usize>) {
+    if let Some(pool) = pool {
+        slots[pool] += 1;
+    }
+}
+
+impl Engine {
+    /// The pending asks of a leaf on the nodes of a label, in order of service.
+    pub(super) fn asks_of(&self, leaf: ShareNodeId, partition: PartitionId) -> Vec<(&Job, &Ask)> {
+        let jobs = self.cluster.jobs().filter(|job| job.leaf == leaf);
+        let asks = jobs.flat_map(|job| job.pending().map(move |ask| (job, ask)));
+        let due = |(_, ask): &(&Job, &Ask)| {
+            ask.standing != Standing::Out && ask.facts.partition == partition
+        };
+        let mut asks: Vec<_> = asks.filter(due).collect();
+        asks.sort_by_key(|(job, ask)| entry(job, ask));
+        asks
+    }
+
+    /// Whether an ask may run on a node, now or once it has waited for nearer places, if there
+    /// were room.
+    pub(super) fn may_come_to_run(&self, job: &Job, ask: &Ask, node: &Node) -> bool {
+        let facts = &node.facts;
+        let held = self.reservations.get(&facts.node);
+        facts.schedulable
+            && facts.partition == ask.facts.partition
+            && ask.facts.resource.fits_in(&facts.capacity)
+            && ask.accepts(facts.host, facts.rack)
+            && !job.blacklists(facts.host, facts.rack)
+            && held.is_none_or(|held| held.size.resource == ask.facts.resource)
+            && job
+                .refused
+                .get(&facts.node)
+                .is_none_or(|until| *until <= self.now)
+    }
+
+    /// Free slots of a node by pool; negative where more run than may.
+    fn slots_left(&self, node: &Node) -> [i64; POOLS] {
+        let per_node = self.setup.config.slots_per_node;
+        std::array::from_fn(|pool| {
+            let configured = per_node.map_or(u32::MAX, |slots| slots[pool]);
+            let allowed = self.order.slots(node, pool).unwrap_or(u32::MAX);
+            i64::from(configured.min(allowed)) - i64::from(node.running[pool])
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! Preemption takes only what lets a waiting ask in: on nodes that the ask may use, in a number
+//! that makes room for it, for asks that limits admit. Every cluster here is full of containers
+//! of 1 GB of queue `root.greedy`; `root.starved` has a claim. Figures follow by hand.
+
+mod common;
+
+use common::{Host, host_of, plain_ask, rack_place};
+use heddle_core::Decision;
+use heddle_core::event::{AskFacts, Event, JobFacts, NodeFacts};
+use heddle_core::resource::Resource;
+use heddle_core::types::{JobId, NodeId, PartitionId, PlaceId, UserId};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const GREEDY: u32 = 1;
+const STARVED: u32 = 2;
+
+fn config(starved: Value) -> Value {
+    let mut queue = json!({"path": "root.starved", "min_share": {"memory-mb": 4096}});
+    for (key, value) in starved.as_object().expect("keys of a queue") {
+        queue[key] = value.clone();
+    }
+    json!({
+        "heartbeat_fill": 1.0,
+        "queues": [{"path": "root.greedy"}, queue],
+        "preemption": {"enabled": true, "min_share_timeout_ms": 1000,
+            "fair_share_timeout_ms": 1000, "grace_ms": 100}
+    })
+}
+
+/// Nodes of that memory and label, all full.
+fn full(config: Value, nodes: &[(i64, u32)]) -> Host {
+    let mut host = Host::new(config);
+    let queue = host.queue("u", Some("root.greedy"));
+    host.job(GREEDY, queue);
+    for (memory_mb, label) in nodes {
+        let node = host.labelled_node(0, *memory_mb, 64, *label);
+        for _ in 0..memory_mb / 1024 {
+            host.recovered(GREEDY, node, 1024, false);
+            host.now += 1;
+        }
+    }
+    // It would take all that comes free.
+    for label in nodes.iter().map(|node| node.1).collect::<BTreeSet<_>>() {
+        host.ask_facts(labelled(plain_ask(GREEDY, label, 100, 1024), label));
+    }
+    let queue = host.queue("u", Some("root.starved"));
+    host.job(STARVED, queue);
+    host
+}
+
+fn labelled(facts: AskFacts, label: u32) -> AskFacts {
+    AskFacts {
+        partition: PartitionId(label),
+        ..facts
+    }
+}
+
+/// Lets a minute pass; evicted containers end and every node reports. The nodes that something
+/// was taken from, once for each container.
+fn minute(host: &mut Host, nodes: u32) -> Vec<u32> {
+    let mut taken = Vec::new();
+    for _ in 0..120 {
+        host.now += 500;
+        for decision in host.tick() {
+            if let Decision::Evict { job, key, .. } = decision {
+                let container = host.containers.iter().find(|c| c.1 == key);
+                taken.push(container.expect("it runs").2);
+                host.complete(job.0, key);
+            }
+        }
+        (0..nodes).for_each(|node| drop(host.beat(node)));
+    }
+    taken
+}
+
+#[test]
+fn a_container_goes_only_where_the_label_is_asked_for() {
+    let mut host = full(config(json!({})), &[(4096, 1), (4096, 0)]);
+    host.ask(STARVED, 0, 2, 1024);
+    assert_eq!(minute(&mut host, 2), [1, 1]);
+    assert_eq!(host.running(STARVED), 2);
+    let mut host = full(config(json!({})), &[(4096, 0)]);
+    host.ask_facts(labelled(plain_ask(STARVED, 0, 2, 1024), 7));
+    assert_eq!(minute(&mut host, 1), [0u32; 0], "no node has its label");
+}
+
+#[test]
+fn a_node_that_is_too_small_loses_nothing() {
+    let mut host = full(config(json!({})), &[(2048, 0), (4096, 0), (2048, 0)]);
+    host.ask(STARVED, 0, 1, 3072);
+    assert_eq!(
+        minute(&mut host, 3),
+        [1, 1, 1],
+        "three on the one node that can hold it"
+    );
+    assert_eq!(host.running(STARVED), 1);
+    let mut host = full(config(json!({})), &[(2048, 0), (2048, 0)]);
+    host.ask(STARVED, 0, 1, 3072);
+    assert_eq!(minute(&mut host, 2), [0u32; 0], "no node can hold it");
+}
+
+#[test]
+fn an_ask_that_insists_on_a_host_or_shuns_one_is_served_there_or_nowhere() {
+    let mut host = full(config(json!({})), &[(4096, 0), (4096, 0)]);
+    host.ask_facts(AskFacts {
+        relax: false,
+        ..plain_ask(STARVED, 0, 1, 1024)
+    });
+    host.step(&[common::row(STARVED, 0, host_of(1), 1)]);
+    assert_eq!(minute(&mut host, 2), [1]);
+    assert_eq!(host.running(STARVED), 1);
+    for (shunned, taken) in [(host_of(0), vec![1]), (rack_place(0), vec![])] {
+        let mut host = full(config(json!({})), &[(4096, 0), (4096, 0)]);
+        shun(&mut host, shunned);
+        host.ask(STARVED, 0, 1, 1024);
+        assert_eq!(minute(&mut host, 2), taken);
+        assert_eq!(host.running(STARVED), taken.len());
+    }
+}
+
+fn shun(host: &mut Host, place: PlaceId) {
+    host.step(&[Event::Blacklist {
+        job: JobId(STARVED),
+        place,
+        added: true,
+    }]);
+}
+
+#[test]
+fn what_limits_do_not_admit_is_not_made_room_for() {
+    let limits = [
+        json!({"max_share": {"memory-mb": 512}, "min_share": {"memory-mb": 512}}),
+        json!({"max_running_jobs": 0}),
+    ];
+    for limit in limits {
+        let mut host = full(config(limit.clone()), &[(4096, 0)]);
+        host.ask(STARVED, 0, 2, 1024);
+        assert_eq!(minute(&mut host, 1), [0u32; 0], "{limit}");
+    }
+    // Masters beyond their part of the share: the first starts always, the second never.
+    let mut host = full(config(json!({"max_am_share": 0.1})), &[(4096, 0)]);
+    for job in [STARVED, 3] {
+        if job == 3 {
+            let queue = host.queue("u", Some("root.starved"));
+            host.job(job, queue);
+        }
+        host.ask_facts(AskFacts {
+            am: true,
+            priority: 0,
+            ..plain_ask(job, 0, 1, 1024)
+        });
+    }
+    assert_eq!(minute(&mut host, 1), [0]);
+}
+
+/// The limit of a queue above both is reached by what is taken, so it admits the ask then.
+#[test]
+fn a_limit_that_the_victim_reaches_is_no_hindrance() {
+    let mut config = config(json!({}));
+    config["queues"] = json!([
+        {"path": "root.both", "max_share": {"memory-mb": 4096}},
+        {"path": "root.both.greedy"},
+        {"path": "root.both.starved", "min_share": {"memory-mb": 1024}},
+    ]);
+    let mut host = Host::new(config);
+    let node = host.node(0, 8192, 64);
+    let queue = host.queue("u", Some("root.both.greedy"));
+    host.job(GREEDY, queue);
+    host.ask(GREEDY, 0, 100, 1024);
+    assert_eq!(host.beat(node).len(), 4);
+    let queue = host.queue("u", Some("root.both.starved"));
+    host.job(STARVED, queue);
+    host.ask(STARVED, 0, 1, 1024);
+    assert_eq!(minute(&mut host, 1), [0]);
+    assert_eq!(host.running(STARVED), 1);
+}
+
+/// Two queues want nodes without a label only, a third has all with one: it gives them nothing,
+/// and what they can use they share evenly.
+#[test]
+fn fair_shares_are_of_the_nodes_that_can_be_used() {
+    let mut config = config(json!({"min_share": {}}));
+    config["preemption"]["fair_share_threshold"] = json!(1.0);
+    let mut host = full(config, &[(8192, 0)]);
+    let label = host.labelled_node(0, 65_536, 64, 1);
+    let queue = host.queue("u", Some("root.labelled"));
+    host.job(3, queue);
+    host.ask_facts(labelled(plain_ask(3, 0, 64, 1024), 1));
+    assert_eq!(host.beat(label).len(), 64);
+    host.ask(STARVED, 0, 100, 1024);
+    assert_eq!(minute(&mut host, 2), [0; 4], "half of 8 GB");
+    assert_eq!(
+        [GREEDY, STARVED, 3].map(|job| host.running(job)),
+        [4, 4, 64]
+    );
+}
+
+/// The pieces of a room that is made go to the ask that it is made for, however many small asks
+/// want them.
+#[test]
+fn room_that_comes_in_pieces_is_kept_for_the_ask() {
+    let mut host = full(config(json!({})), &[(4096, 0)]);
+    host.ask(STARVED, 0, 1, 4096);
+    host.now += 2_000;
+    host.tick();
+    let mut victims = Vec::new();
+    host.now += 1_000;
+    for decision in host.tick() {
+        if let Decision::Evict { key, .. } = decision {
+            victims.push(key);
+        }
+    }
+    assert_eq!(victims.len(), 4);
+    for key in victims {
+        assert_eq!(host.beat(0), []);
+        host.complete(GREEDY, key);
+        host.now += 1_000;
+        assert!(
+            host.tick()
+                .iter()
+                .all(|d| !matches!(d, Decision::Evict { .. }))
+        );
+    }
+    let served: Vec<u32> = host.beat(0).iter().map(|grant| grant.job).collect();
+    assert_eq!(served, [STARVED]);
+}
+
+/// What has stopped and is not confirmed by its node is room that comes: it is not made again.
+#[test]
+fn room_on_its_way_is_not_made_twice() {
+    let mut host = full(config(json!({})), &[(4096, 0)]);
+    host.ask(STARVED, 0, 1, 1024);
+    host.now += 2_000;
+    host.tick();
+    host.now += 1_000;
+    let evicted = host.tick().into_iter().find_map(|decision| match decision {
+        Decision::Evict { key, .. } => Some(key),
+        _ => None,
+    });
+    host.complete(GREEDY, evicted.expect("one goes"));
+    let nothing_free = NodeFacts {
+        node: NodeId(0),
+        host: host_of(0),
+        rack: rack_place(0),
+        partition: PartitionId(0),
+        schedulable: true,
+        capacity: Resource::new(4096, 64),
+        free: Resource::ZERO,
+    };
+    for _ in 0..10 {
+        host.now += 500;
+        let told = Event::NodeChanged(nothing_free);
+        let decisions = host.step(&[told, Event::Tick]);
+        assert!(
+            decisions
+                .iter()
+                .all(|d| !matches!(d, Decision::Evict { .. }))
+        );
+    }
+    assert_eq!(host.beat(0).len(), 1);
+    assert_eq!(host.running(STARVED), 1);
+}
+
+/// A job that preemption does not help is told whose containers are spared.
+#[test]
+fn the_queue_that_spares_its_containers_is_named() {
+    let mut config = config(json!({}));
+    config["queues"][0]["preempt_opaque"] = json!(false);
+    let mut host = Host::new(config);
+    let node = host.node(0, 4096, 64);
+    let queue = host.queue("u", Some("root.greedy"));
+    host.step(&[Event::JobAdded(JobFacts {
+        job: JobId(GREEDY),
+        queue,
+        user: UserId(0),
+        priority: 0,
+        mapreduce: false,
+        unmanaged_am: false,
+        submitted_ms: 0,
+    })]);
+    host.ask(GREEDY, 0, 100, 1024);
+    assert_eq!(host.beat(node).len(), 4);
+    let queue = host.queue("u", Some("root.starved"));
+    host.job(STARVED, queue);
+    host.ask(STARVED, 0, 2, 1024);
+    assert_eq!(minute(&mut host, 1), [0u32; 0]);
+    let explained = host.request(json!({"op": "explain", "job": STARVED}));
+    let sentence = explained["sentence"].as_str().expect("it waits");
+    assert!(
+        sentence.contains(
+            "; preemption takes nothing of queue `root.greedy`, which spares applications other \
+             than MapReduce (preempt_opaque)"
+        ),
+        "{sentence}"
+    );
+}

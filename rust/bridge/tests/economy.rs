@@ -311,7 +311,8 @@ fn auditors_read_who_did_what_and_the_books_say_who_granted() {
         "{log}"
     );
     assert!(log.contains("::1"), "{log}");
-    assert_eq!(manager.pump()["log"], json!([]), "once");
+    let later = manager.pump()["log"].to_string();
+    assert!(!later.contains("heddle.audit"), "told once: {later}");
     manager.end();
     let place = format!("sqlite:{}", folder.path().join("economy").display());
     let mut store = heddle_store::open(&place, None).expect("a good place");

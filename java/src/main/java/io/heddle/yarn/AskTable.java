@@ -97,6 +97,15 @@ final class AskTable {
     }
   }
 
+  /** Returns rows that YARN may keep and change. */
+  static List<ResourceRequest> copies(List<ResourceRequest> rows) {
+    List<ResourceRequest> copies = new ArrayList<>(rows.size());
+    for (ResourceRequest row : rows) {
+      copies.add(ResourceRequest.clone(row));
+    }
+    return copies;
+  }
+
   private final AppSchedulingInfo info;
   private final PendingSizes sizes;
   private final Map<SchedulerRequestKey, Entry> byKey = new HashMap<>();

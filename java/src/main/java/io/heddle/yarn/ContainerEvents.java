@@ -1,8 +1,12 @@
 package io.heddle.yarn;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
@@ -32,6 +36,25 @@ final class ContainerEvents {
     this.books = books;
     this.engine = engine;
     this.dirty = dirty;
+  }
+
+  /**
+   * Of these containers those of an attempt's application. YARN checks that before it calls, except
+   * for applications that keep containers from one attempt to the next.
+   */
+  static List<ContainerId> own(HeddleAppAttempt attempt, List<ContainerId> ids) {
+    List<ContainerId> own = new ArrayList<>(ids.size());
+    for (ContainerId id : ids) {
+      if (id.getApplicationAttemptId().getApplicationId().equals(attempt.getApplicationId())) {
+        own.add(id);
+      } else {
+        RMAuditLogger.logFailure(attempt.getUser(), AuditConstants.RELEASE_CONTAINER,
+            "Unauthorized access or invalid container", "Scheduler",
+            "Trying to release a container of another application", attempt.getApplicationId(), id,
+            null);
+      }
+    }
+    return own;
   }
 
   /** Carries out an event that is about a container. */

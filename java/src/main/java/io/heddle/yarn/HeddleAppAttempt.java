@@ -14,7 +14,6 @@ import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NMToken;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -221,10 +220,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
         return;
       }
       // Copies: YARN keeps and changes what it is given, and a container may end twice.
-      List<ResourceRequest> copies = new ArrayList<>(rows.size());
-      for (ResourceRequest row : rows) {
-        copies.add(ResourceRequest.clone(row));
-      }
+      List<ResourceRequest> copies = AskTable.copies(rows);
       super.recoverResourceRequestsForContainer(new ContainerRequest(copies));
       markRows(copies);
     } finally {
@@ -240,12 +236,6 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
       asks.markRow(rows.get(i));
     }
     touch();
-  }
-
-  /** Whether an AM wants any container changed. */
-  static boolean hasAny(ContainerUpdates updates) {
-    return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
-        || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
   }
 
   /** See {@link StaleAsks}; with the write lock held. */
@@ -269,24 +259,6 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   // ---- Containers.
-
-  /**
-   * Of these containers those of this application. YARN checks that before it calls, except for
-   * applications that keep containers from one attempt to the next.
-   */
-  List<ContainerId> own(List<ContainerId> ids) {
-    List<ContainerId> own = new ArrayList<>(ids.size());
-    for (ContainerId id : ids) {
-      if (id.getApplicationAttemptId().getApplicationId().equals(getApplicationId())) {
-        own.add(id);
-      } else {
-        RMAuditLogger.logFailure(getUser(), AuditConstants.RELEASE_CONTAINER,
-            "Unauthorized access or invalid container", "Scheduler",
-            "Trying to release a container of another application", getApplicationId(), id, null);
-      }
-    }
-    return own;
-  }
 
   /** Returns YARN's rows of an ask. */
   AppPlacementAllocator<?> allocator(SchedulerRequestKey key) {
@@ -425,42 +397,19 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     super.addToNewlyDecreasedContainers(id, temporary);
   }
 
-  /**
-   * Takes updates from an AM or takes one back, by {@code enter}. An update before it that still
-   * waits for room is withdrawn first: YARN would count that as a container.
-   */
-  void updateContainers(List<UpdateContainerRequest> requests, Runnable enter) {
+  /** Takes updates from an AM, or takes one back, by {@code enter}. */
+  void updateContainers(ContainerUpdates updates, Runnable enter) {
     writeLock.lock();
     try {
-      if (isStopped) {
-        return;
+      if (!isStopped) {
+        UpdateAsks.withdraw(appSchedulingInfo, liveContainers, updates);
+        enter.run();
+        asks.markUpdates();
+        touch();
       }
-      for (int i = 0; i < requests.size(); i++) {
-        RMContainer container = liveContainers.get(requests.get(i).getContainerId());
-        if (container != null) {
-          withdrawUpdate(new SchedulerRequestKey(container.getContainer().getPriority(),
-              container.getContainer().getAllocationRequestId(), container.getContainerId()));
-        }
-      }
-      enter.run();
-      asks.markUpdates();
-      touch();
     } finally {
       writeLock.unlock();
     }
-  }
-
-  private void withdrawUpdate(SchedulerRequestKey key) {
-    AppPlacementAllocator<?> allocator = allocator(key);
-    ResourceRequest any =
-        allocator == null ? null : allocator.getResourceRequests().get(ResourceRequest.ANY);
-    if (any == null) {
-      return;
-    }
-    ResourceRequest none = ResourceRequest.clone(any);
-    none.setNumContainers(0);
-    appSchedulingInfo.updateResourceRequests(Collections.singletonMap(
-        key, Collections.singletonMap(ResourceRequest.ANY, none)), false);
   }
 
   /** An update whose temporary container has ended will not be made. */

@@ -3,7 +3,6 @@ package io.heddle.yarn;
 import io.heddle.yarn.web.ApiHandler;
 import io.heddle.yarn.web.FilterSetup;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,7 +16,6 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
-import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
@@ -331,7 +329,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   void rollBack(ContainerId id) {
     HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
     if (attempt != null) {
-      attempt.updateContainers(Collections.emptyList(), () -> rollbackContainerUpdate(id));
+      attempt.updateContainers(new ContainerUpdates(), () -> rollbackContainerUpdate(id));
     }
   }
 
@@ -512,15 +510,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private Allocation allocate(HeddleAppAttempt attempt, List<ResourceRequest> ask,
       List<ContainerId> release, List<String> blacklistAdditions,
       List<String> blacklistRemovals, ContainerUpdates updates) {
-    if (updates != null && HeddleAppAttempt.hasAny(updates)) {
+    if (updates != null && UpdateAsks.hasAny(updates)) {
       updatesSeen = true;
       if (attempt.getOpportunisticContainerContext() == null) {
         // The base class takes the ids of demoted containers from it, and fails without.
         updates.getDemotionRequests().clear();
       }
-      List<UpdateContainerRequest> requests = new ArrayList<>(updates.getIncreaseRequests());
-      requests.addAll(updates.getDecreaseRequests());
-      attempt.updateContainers(requests, () -> handleContainerUpdates(attempt, updates));
+      attempt.updateContainers(updates, () -> handleContainerUpdates(attempt, updates));
     }
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
@@ -532,7 +528,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
     if (release != null && !release.isEmpty()) {
       // Before the attempt's lock: completions take the scheduler's.
-      releaseContainers(attempt.own(release), attempt);
+      releaseContainers(ContainerEvents.own(attempt, release), attempt);
     }
     attempt.getWriteLock().lock();
     try {

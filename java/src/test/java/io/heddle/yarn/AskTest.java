@@ -24,6 +24,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
 import org.junit.Test;
 
 /** What AMs may ask for, and that they get that and nothing else. */
@@ -360,6 +363,30 @@ public class AskTest {
       QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
       assertEquals("only the first waits", 1, root.getPendingContainers());
       assertTrue(String.valueOf(root.getPendingMB()), root.getPendingMB() > 0);
+    }
+  }
+
+  /** YARN adds the lost one to its int, which has no room above 2^31 - 1. */
+  @Test
+  public void anEndlessAskStaysPendingWhenAContainerIsLost() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      ask(am, any(1, GB, 1));
+      cluster.heartbeat();
+      // Granted and not fetched; the scheduler hears the rest before the AM does.
+      HeddleAppAttempt attempt = cluster.attempt(am);
+      RMContainer unseen = attempt.getLiveContainers().stream()
+          .filter(container -> container.getState() == RMContainerState.ALLOCATED)
+          .findFirst().get();
+      ResourceRequest endless = any(1, GB, Integer.MAX_VALUE);
+      AskTable.normalize(Arrays.asList(endless), size -> size);
+      attempt.updateResourceRequests(Arrays.asList(endless));
+      QueueMetrics root = cluster.scheduler.getRootQueueMetrics();
+      final long before = root.getPendingMB();
+      cluster.scheduler.handle(
+          new ContainerExpiredSchedulerEvent(unseen.getContainerId(), false));
+      assertEquals(before + GB, root.getPendingMB());
     }
   }
 }

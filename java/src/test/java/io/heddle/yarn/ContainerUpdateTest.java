@@ -19,6 +19,8 @@ import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
 import org.apache.hadoop.yarn.server.scheduler.OpportunisticContainerContext;
 import org.junit.Test;
@@ -151,6 +153,45 @@ public class ContainerUpdateTest {
       am.doHeartbeat();
       cluster.rm.drainEvents();
       assertEquals(6 * GB, cluster.freeMb(node));
+    }
+  }
+
+  /** The AM never fetches the rollback: its attempt ends with it under way. */
+  @Test
+  public void anAttemptThatEndsWhileAContainerShrinksLeavesNothing() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      Container container = one(cluster, am, node, GB);
+      resize(cluster, am, container, ContainerUpdateType.INCREASE_RESOURCE, 4 * GB);
+      cluster.scheduler.handle(new ContainerExpiredSchedulerEvent(container.getId(), true));
+      cluster.scheduler.handle(new AppAttemptRemovedSchedulerEvent(
+          am.getApplicationAttemptId(), RMAppAttemptState.KILLED, false));
+      cluster.rm.drainEvents();
+      assertEquals(0, cluster.scheduler.getRootQueueMetrics().getAllocatedContainers());
+      assertEquals(0, cluster.scheduler.getRootQueueMetrics().getAllocatedMB());
+      assertTrue(cluster.scheduler.getRootQueueMetrics().getPendingMB() >= 0);
+      assertEquals(0, cluster.attempt(am).getLiveContainers().size());
+    }
+  }
+
+  @Test
+  public void anUpdateThatReplacesAnotherIsNoContainer() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 8 * GB);
+      MockAM am = cluster.run("alice", node);
+      Container container = one(cluster, am, node, GB);
+      for (int tooMuch : new int[] {7 * GB + 512, 8 * GB}) {
+        update(am, container, ContainerUpdateType.INCREASE_RESOURCE,
+            Resource.newInstance(tooMuch, 1), null);
+      }
+      assertEquals("with that of the ApplicationMaster", 2,
+          cluster.scheduler.getRootQueueMetrics().getAllocatedContainers());
+      assertEquals("only the second waits", 7 * GB,
+          cluster.scheduler.getRootQueueMetrics().getPendingMB());
+      assertEquals(2 * GB, cluster.scheduler.getRootQueueMetrics().getAllocatedMB());
+      resize(cluster, am, container, ContainerUpdateType.INCREASE_RESOURCE, 2 * GB);
+      cluster.assertBooksEqual();
     }
   }
 

@@ -13,6 +13,7 @@ import java.util.Map;
 
 /** The storm over one preset, and what it found. */
 final class StormRun {
+  private static final double SLOW = HeartbeatTimes.SLOW;
   private static final int CHECK_MS = 1000;
   private static final int TICK_MS = 100;
   /** After this many the run ends: what follows them says little. */
@@ -121,12 +122,12 @@ final class StormRun {
 
   /** How many times longer the slowest percent of heartbeats took, in CPU time. */
   double ratio() {
-    return storm.cpuMicros(HeartbeatTimes.SLOW) / Math.max(1, calm.cpuMicros(HeartbeatTimes.SLOW));
+    return storm.cpuMicros(SLOW) / Math.max(1, calm.cpuMicros(SLOW));
   }
 
   /** The same in wall time, which says as much of what else the machine does. */
   double wallRatio() {
-    return storm.wallMicros(HeartbeatTimes.SLOW) / Math.max(1, calm.wallMicros(HeartbeatTimes.SLOW));
+    return storm.wallMicros(SLOW) / Math.max(1, calm.wallMicros(SLOW));
   }
 
   /** One line of the table. */
@@ -137,7 +138,7 @@ final class StormRun {
     }
     return String.format(Locale.ROOT,
         "| %-16s | %9d | %8d | %8d | %7.0f | %7.0f | %5.2f | %5.2f | %3d |", preset, operations,
-        calm.size(), storm.size(), calm.cpuMicros(HeartbeatTimes.SLOW), storm.cpuMicros(HeartbeatTimes.SLOW), ratio(),
+        calm.size(), storm.size(), calm.cpuMicros(SLOW), storm.cpuMicros(SLOW), ratio(),
         wallRatio(), history.violations().size());
   }
 }

@@ -329,7 +329,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   void rollBack(ContainerId id) {
     HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
     if (attempt != null) {
-      attempt.updateContainers(new ContainerUpdates(), () -> rollbackContainerUpdate(id));
+      attempt.updateContainers(UpdateAsks.of(id), () -> rollbackContainerUpdate(id));
     }
   }
 

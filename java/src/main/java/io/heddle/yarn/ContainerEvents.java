@@ -50,8 +50,8 @@ final class ContainerEvents {
       } else {
         RMAuditLogger.logFailure(attempt.getUser(), AuditConstants.RELEASE_CONTAINER,
             "Unauthorized access or invalid container", "Scheduler",
-            "Trying to release a container of another application",
-            attempt.getApplicationId(), id, null);
+            "Trying to release a container of another application", attempt.getApplicationId(), id,
+            null);
       }
     }
     return own;

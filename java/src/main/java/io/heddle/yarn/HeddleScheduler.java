@@ -330,7 +330,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   void rollBack(ContainerId id) {
     HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
     if (attempt != null) {
-      attempt.updateContainers(new ContainerUpdates(), () -> rollbackContainerUpdate(id));
+      attempt.updateContainers(UpdateAsks.of(id), () -> rollbackContainerUpdate(id));
     }
   }
 
@@ -569,11 +569,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     return commit.refused();
   }
 
-  /**
-   * Compares the engine's books with Java's.
-   *
-   * @return null if they are equal, else what differs
-   */
+  /** Compares the engine's books with Java's; returns null if they are equal, else what differs. */
   public String auditEngine() {
     writeLock.lock();
     try {

@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerUpdateType;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
@@ -21,6 +22,14 @@ final class UpdateAsks {
   static boolean hasAny(ContainerUpdates updates) {
     return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
         || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
+  }
+
+  /** Returns an update of this container that names no size: what takes an increase back. */
+  static ContainerUpdates of(ContainerId id) {
+    ContainerUpdates updates = new ContainerUpdates();
+    updates.getDecreaseRequests().add(UpdateContainerRequest.newInstance(
+        0, id, ContainerUpdateType.DECREASE_RESOURCE, null, null));
+    return updates;
   }
 
   /**

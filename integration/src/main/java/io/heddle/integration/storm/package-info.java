@@ -1,2 +1,2 @@
-/** What users, nodes and operators can do to one scheduler, from many threads at once. */
+/** All that users, nodes and operators can do to one scheduler, from many threads at once. */
 package io.heddle.integration.storm;

@@ -166,12 +166,9 @@ impl Engine {
                 self.order.reclaims_for_asks(),
             ),
         ] {
-            let victims = self.takable(victims, for_asks);
-            for Reclaimed { job, key } in victims.into_iter().take(EVICTIONS_MAX) {
-                if decisions.len() >= decisions_max {
-                    self.cut = true;
-                    return;
-                }
+            let most = decisions_max.saturating_sub(decisions.len());
+            self.cut |= victims.len() > most;
+            for Reclaimed { job, key } in self.takable(victims, most.min(EVICTIONS_MAX), for_asks) {
                 self.evicting.insert((job, key));
                 self.note_eviction(job, key, reason, 0);
                 let grace_ms = self.setup.config.preemption.grace_ms;
@@ -186,8 +183,9 @@ impl Engine {
     }
 
     /// Of the containers that a stage named those that may be taken and, if they go `for_asks`,
-    /// whose room together with the node's lets an ask of another job in.
-    fn takable(&self, victims: Vec<Reclaimed>, for_asks: bool) -> Vec<Reclaimed> {
+    /// whose room together with the node's lets an ask of another job in. `most` bounds them
+    /// first: room that comes in a later step serves nothing yet.
+    fn takable(&self, victims: Vec<Reclaimed>, most: usize, for_asks: bool) -> Vec<Reclaimed> {
         let mut seen = BTreeSet::new();
         let mut freed: BTreeMap<NodeId, Resource> = BTreeMap::new();
         let mut named = Vec::new();
@@ -200,6 +198,7 @@ impl Engine {
             };
             let going = self.evicting.contains(&(victim.job, victim.key));
             if !going
+                && named.len() < most
                 && seen.insert((victim.job, victim.key))
                 && !container.am
                 && self.cluster.queues.may_take_from(&job.facts)
@@ -221,6 +220,18 @@ impl Engine {
             named.retain(|(victim, node)| self.serves_another(victim.job, *node, &freed[node]));
         }
         named.into_iter().map(|(victim, _)| victim).collect()
+    }
+
+    /// Whether the order and the limit on ApplicationMasters let an ask have a container at all. A
+    /// queue's maximum does not count: what is taken back may be what keeps it reached.
+    fn is_admitted(&self, job: &Job, ask: &Ask) -> bool {
+        job.runnable
+            && if ask.facts.am {
+                let leaf = self.tree.node(job.leaf);
+                leaf.admits_am(&ask.facts.resource)
+            } else {
+                job.admitted[job.kind(ask.facts.priority) as usize]
+            }
     }
 
     /// Whether an ask of a job other than `owner` may run on a node with that much more room.
@@ -245,6 +256,7 @@ impl Engine {
             job.pending().any(|ask| {
                 ask.standing != Standing::Out
                     && fits(&shapes.get(ask.shape).size)
+                    && self.is_admitted(job, ask)
                     && self.may_come_to_run(job, ask, node)
             })
         };

@@ -168,6 +168,8 @@ public class FailureTest {
       ConcurrentMap<ApplicationId, RMApp> apps = cluster.rm.getRMContext().getRMApps();
       apps.put(id, app);
       cluster.scheduler.handle(new AppAddedSchedulerEvent(id, "root.alice", "alice"));
+      // A mock is not prepared while the dispatcher calls it.
+      cluster.rm.drainEvents();
       when(app.getApplicationSubmissionContext()).thenThrow(PLANTED);
       cluster.scheduler.handle(new AppAttemptAddedSchedulerEvent(attemptId, false));
       cluster.rm.drainEvents();

@@ -314,6 +314,7 @@ public class HintTest {
       assertEquals(before, known(old));
       try (TestCluster next = new TestCluster(conf, store)) {
         next.rm.drainEvents();
+        next.tick();
         JsonNode after = known(next);
         assertEquals(40, after.get("maps").asInt());
         assertEquals(4, after.get("reduces").asInt());

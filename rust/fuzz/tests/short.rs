@@ -1,0 +1,108 @@
+//! The short run of every target: its seeds, its kept corpus, and mutations of both. The long run,
+//! guided by coverage, is `./x fuzz`.
+
+use heddle_fuzz::mutate::mutate;
+use heddle_fuzz::{TARGETS, Target};
+use oorandom::Rand64;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// Mutations of each target unless `HEDDLE_FUZZ_RUNS` says otherwise.
+const RUNS: u64 = 3_000;
+const SEED: u128 = 20_261_122;
+
+fn corpus(target: &Target) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target.name);
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder's entry").path())
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| fs::read(file).expect("a corpus file"))
+        .collect()
+}
+
+/// Runs one input; a panic leaves the input in a file and says how to repeat it.
+fn check(target: &Target, input: &[u8]) {
+    if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_ok() {
+        return;
+    }
+    let name = format!("heddle-fuzz-{}-{}", target.name, input.len());
+    let path = std::env::temp_dir().join(name);
+    let kept = fs::write(&path, input);
+    panic!(
+        "{}: failed on {} ({kept:?}): {}; repeat it by `./x fuzz {} FILE`",
+        target.name,
+        path.display(),
+        input.escape_ascii(),
+        target.name
+    );
+}
+
+fn run(name: &str) {
+    let target = heddle_fuzz::target(name).expect("a target of the list");
+    let mut inputs = (target.seeds)();
+    let seeds = inputs.len();
+    inputs.extend(corpus(target));
+    assert!(
+        seeds > 0 && inputs.len() > seeds,
+        "{name}: no seeds, or no kept corpus"
+    );
+    for input in &inputs {
+        check(target, input);
+    }
+    let runs =
+        std::env::var("HEDDLE_FUZZ_RUNS").map_or(RUNS, |runs| runs.parse().expect("a number"));
+    let mut random = Rand64::new(SEED);
+    let pick = |random: &mut Rand64| random.rand_range(0..inputs.len() as u64) as usize;
+    for _ in 0..runs {
+        let (one, other) = (pick(&mut random), pick(&mut random));
+        check(target, &mutate(&mut random, &inputs[one], &inputs[other]));
+    }
+}
+
+macro_rules! targets {
+    ($($name:ident),*) => {
+        $(#[test] fn $name() { run(stringify!($name)); })*
+
+        #[test]
+        fn every_target_has_its_short_run() {
+            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+targets!(
+    frame,
+    events,
+    control,
+    journal,
+    config,
+    allocations,
+    acl,
+    signature,
+    request
+);
+
+/// A target that could not fail would show nothing.
+#[test]
+fn a_broken_promise_is_found() {
+    let broken = Target {
+        name: "broken",
+        summary: "fails on a zero byte",
+        run: |data| assert!(!data.contains(&0)),
+        seeds: || vec![b"abc".to_vec()],
+    };
+    let mut random = Rand64::new(SEED);
+    let found = (0..RUNS).any(|_| {
+        let input = mutate(&mut random, b"abc", b"\0");
+        catch_unwind(AssertUnwindSafe(|| check(&broken, &input))).is_err()
+    });
+    assert!(found);
+}

@@ -10,6 +10,7 @@ use crate::frame;
 use crate::host::Host;
 use crate::journal::{Digest, EntryKind, JournalError, Reader};
 use crate::record::InputHeader;
+use serde_json::Value;
 
 /// No answer needs more room; a corrupt journal must not make us ask for all memory.
 const OUTPUT_BYTES_MAX: usize = 1 << 26;
@@ -94,8 +95,14 @@ fn open<R: Read>(journal: &mut Reader<R>) -> Result<Host, JournalError> {
             "offset 16: expected a setup".to_owned(),
         ));
     }
-    let setup = String::from_utf8_lossy(journal.payload());
-    Host::open(&setup).map_err(|error| JournalError::Malformed(format!("setup: {error}")))
+    let malformed = |error: String| JournalError::Malformed(format!("setup: {error}"));
+    let mut setup: Value = serde_json::from_slice(journal.payload())
+        .map_err(|error| malformed(error.to_string()))?;
+    // A journal may come from anywhere: it names no file for a replay to write.
+    if let Some(keys) = setup.as_object_mut() {
+        keys.remove("journal");
+    }
+    Host::open(&setup.to_string()).map_err(|error| malformed(error.to_string()))
 }
 
 fn request(host: &mut Host, now_ms: i64, json: &[u8]) -> Result<String, BridgeError> {

@@ -10,7 +10,7 @@ use heddle::client::{Answer, FrameWriter, LogLine};
 use heddle::constant::*;
 use heddle::frame::output_bytes_max;
 use heddle::host::Host;
-use heddle::journal::Reader;
+use heddle::journal::{Reader, Recorder};
 use heddle::replay::{Replay, replay};
 use heddle_core::event::Event;
 use serde_json::{Value, json};
@@ -251,4 +251,16 @@ fn a_journal_setup_that_is_wrong_is_refused() {
         panic!("{misspelt} was taken")
     };
     assert_eq!(error.code(), BAD_CONFIG);
+}
+
+/// A journal is a file from anywhere: what its setup names must not be written by a replay.
+#[test]
+fn a_replay_writes_no_file_that_a_journal_names() {
+    let directory = Directory::new("hostile");
+    let path = directory.0.join("hostile.journal");
+    let mut setup: Value = serde_json::from_str(SETUP).expect("the setup is JSON");
+    setup["journal"] = json!(directory.0.join("planted"));
+    drop(Recorder::create(&path, 1 << 20, &setup.to_string()));
+    replay_file(&path);
+    assert_eq!(directory.files(), ["hostile.journal"]);
 }

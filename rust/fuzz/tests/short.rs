@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Mutations of each target unless `HEDDLE_FUZZ_RUNS` says otherwise.
-const RUNS: u64 = 3_000;
+const RUNS: u64 = 10_000;
 const SEED: u128 = 20_261_122;
 
 fn corpus(target: &Target) -> Vec<Vec<u8>> {

@@ -96,8 +96,8 @@ fn open<R: Read>(journal: &mut Reader<R>) -> Result<Host, JournalError> {
         ));
     }
     let malformed = |error: String| JournalError::Malformed(format!("setup: {error}"));
-    let mut setup: Value = serde_json::from_slice(journal.payload())
-        .map_err(|error| malformed(error.to_string()))?;
+    let mut setup: Value =
+        serde_json::from_slice(journal.payload()).map_err(|error| malformed(error.to_string()))?;
     // A journal may come from anywhere: it names no file for a replay to write.
     if let Some(keys) = setup.as_object_mut() {
         keys.remove("journal");

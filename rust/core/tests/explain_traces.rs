@@ -179,7 +179,10 @@ fn the_tick_notes_why_jobs_wait_once_per_reason() {
     until(&mut host, 12_000);
     let noted: Vec<_> = waits(&mut host).collect();
     assert_eq!(noted.len(), 2, "{noted:?}");
-    assert_eq!(noted[0], (500, json!({"no_nodes": {"labelled": 0, "partition": 0}})));
+    assert_eq!(
+        noted[0],
+        (500, json!({"no_nodes": {"labelled": 0, "partition": 0}}))
+    );
     // Every two seconds, so at 6.5 s for the first time with a node.
     assert_eq!(noted[1].0, 6_500);
     assert_eq!(explained(&mut host, 0)["waits"][0]["since_ms"], 6_500);

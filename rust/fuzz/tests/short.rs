@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 const RUNS: u64 = 10_000;
 const SEED: u128 = 20_261_122;
 
+/// What `./x fuzz --keep-corpus` left of this target; nothing before its first run.
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
         .join(target.name);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    let entries = fs::read_dir(&folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a folder's entry").path())
         .collect();
     files.sort();
@@ -47,12 +48,8 @@ fn check(target: &Target, input: &[u8]) {
 fn run(name: &str) {
     let target = heddle_fuzz::target(name).expect("a target of the list");
     let mut inputs = (target.seeds)();
-    let seeds = inputs.len();
+    assert!(!inputs.is_empty(), "{name}: no seeds");
     inputs.extend(corpus(target));
-    assert!(
-        seeds > 0 && inputs.len() > seeds,
-        "{name}: no seeds, or no kept corpus"
-    );
     for input in &inputs {
         check(target, input);
     }

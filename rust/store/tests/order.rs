@@ -421,9 +421,9 @@ fn what_waits_is_bounded_whatever_it_is() {
 fn a_postgres_that_stands_still_is_shown_as_out_of_reach() {
     let mut server = Server::start();
     let place = server.place();
-    let options = heddle_store::Options {
+    let options = Options {
         silence: Duration::from_millis(200),
-        ..heddle_store::Options::default()
+        ..Options::default()
     };
     server.signal("STOP");
     let writer = Writer::start(store_at(&place), "rm1", token(), options);

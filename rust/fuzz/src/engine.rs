@@ -24,7 +24,9 @@ const STEPS_MAX: usize = 24;
 
 /// Every preset, and every stage once beside others.
 pub(crate) fn policies() -> Vec<Value> {
-    let of = |share: &str, order: &str, place: &str| json!({"share": share, "order": order, "place": place});
+    fn of(share: &str, order: &str, place: &str) -> Value {
+        json!({"share": share, "order": order, "place": place})
+    }
     let presets = PRESETS.iter().map(|preset| json!(preset.name));
     let shares = share::names()
         .into_iter()

@@ -14,6 +14,7 @@ use heddle_core::event::{
 use heddle_core::types::{AskId, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup, order, place, share};
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// Room for the answer to a frame that asks for as many decisions as a host would.
 const OUTPUT_BYTES: usize = 1 << 18;
@@ -53,10 +54,21 @@ fn config(policy: usize) -> Value {
     })
 }
 
-/// The first byte picks the policy.
-fn split(data: &[u8]) -> (Value, &[u8]) {
+/// The configurations, read once: an input shall spend its time in the engine.
+static SETUPS: LazyLock<Vec<(Setup, String)>> = LazyLock::new(|| {
+    let configs = (0..policies().len()).map(config);
+    let of = |config: Value| {
+        let setup = Setup::with_config(&config).expect("the configuration is right");
+        let text = json!({ "config": config, "log_level": "off" }).to_string();
+        (setup, text)
+    };
+    configs.map(of).collect()
+});
+
+/// The first byte picks the policy: the setup, as a host writes it too, and the other bytes.
+fn split(data: &[u8]) -> (&'static (Setup, String), &[u8]) {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
-    (config(usize::from(*first)), rest)
+    (&SETUPS[usize::from(*first) % SETUPS.len()], rest)
 }
 
 fn node(id: u32) -> NodeFacts {
@@ -139,9 +151,8 @@ pub(crate) fn live(setup: Setup) {
 
 /// Frames as `[length as two bytes][bytes]`. A wrong one is refused and the engine stays usable.
 pub(crate) fn frame(data: &[u8]) {
-    let (config, mut rest) = split(data);
-    let setup = json!({ "config": config, "log_level": "off" }).to_string();
-    let mut host = Host::open(&setup).expect("the configuration is right");
+    let ((_, setup), mut rest) = split(data);
+    let mut host = Host::open(setup).expect("the configuration is right");
     let mut out = vec![0; OUTPUT_BYTES];
     while let [low, high, tail @ ..] = rest {
         let length = usize::from(u16::from_le_bytes([*low, *high])).min(tail.len());
@@ -181,9 +192,8 @@ pub(crate) fn frame_seeds() -> Vec<Vec<u8>> {
 
 /// Events that a frame could carry, in any order, with any number. The books stay right.
 pub(crate) fn events(data: &[u8]) {
-    let (config, rest) = split(data);
-    let setup = Setup::with_config(&config).expect("the configuration is right");
-    let mut engine = Engine::new(setup).expect("the setup is right");
+    let ((setup, _), rest) = split(data);
+    let mut engine = Engine::new(setup.clone()).expect("the setup is right");
     let mut bytes = Unstructured::new(rest);
     let (mut now, mut answers) = (0, beginning());
     for _ in 0..STEPS_MAX {
@@ -228,7 +238,7 @@ pub(crate) fn events(data: &[u8]) {
 pub(crate) fn event_seeds() -> Vec<Vec<u8>> {
     let count = policies().len() as u8;
     let rising = |first: u8| {
-        (0..200u8)
+        (0..96u8)
             .map(move |at| at.wrapping_mul(37) ^ first)
             .collect()
     };
@@ -453,9 +463,8 @@ fn of_container(bytes: &mut Unstructured<'_>) -> Result<Event> {
 
 /// Requests of a few KB. Whatever is asked, the engine answers or refuses, and its books hold.
 pub(crate) fn control(data: &[u8]) {
-    let (config, rest) = split(data);
-    let setup = Setup::with_config(&config).expect("the configuration is right");
-    let mut engine = Engine::new(setup).expect("the setup is right");
+    let ((setup, _), rest) = split(data);
+    let mut engine = Engine::new(setup.clone()).expect("the setup is right");
     engine.step(0, &beginning(), DECISIONS_MAX as usize, &mut Vec::new());
     for (at, line) in rest
         .split(|byte| *byte == b'\n')
@@ -493,10 +502,14 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
         json!({"op": "allocations", "text": "ads 1 1\n"}),
         json!({"op": "restoreLessons", "lessons": [["a", {}]]}),
     ]);
-    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
-    (0..policies().len() as u8)
-        .map(|policy| [vec![policy], text.join("\n").into_bytes()].concat())
-        .collect()
+    // A few requests each: what one costs is what the target is slow by.
+    let texts: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let seed = |(at, texts): (usize, &[String])| {
+        let policy = (at % policies().len()) as u8;
+        [vec![policy], texts.join("\n").into_bytes()].concat()
+    };
+    let rounds = texts.chunks(2).cycle().take(2 * policies().len());
+    rounds.enumerate().map(seed).collect()
 }
 
 /// A journal is replayed, or refused; it writes no file and holds no more memory than its answers.

@@ -1,7 +1,10 @@
 //! The libFuzzer binary. `HEDDLE_FUZZ_TARGET` names the target; libFuzzer's own arguments follow.
+//! The target's seeds are written into the folder `HEDDLE_FUZZ_SEEDS` first: libFuzzer reads its
+//! initial inputs from folders alone.
 #![no_main]
 
 use heddle_fuzz::{TARGETS, Target, target};
+use std::path::Path;
 use std::sync::LazyLock;
 
 static TARGET: LazyLock<&Target> = LazyLock::new(|| {
@@ -10,4 +13,17 @@ static TARGET: LazyLock<&Target> = LazyLock::new(|| {
     target(&name).unwrap_or_else(|| panic!("HEDDLE_FUZZ_TARGET is {name:?}, not of {names:?}"))
 });
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| (TARGET.run)(data));
+fn write_seeds() {
+    let Some(folder) = std::env::var_os("HEDDLE_FUZZ_SEEDS") else {
+        return;
+    };
+    for (number, seed) in (TARGET.seeds)().iter().enumerate() {
+        let file = Path::new(&folder).join(format!("seed-{number}"));
+        std::fs::write(&file, seed).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+}
+
+libfuzzer_sys::fuzz_target!(
+    init: write_seeds(),
+    |data: &[u8]| (TARGET.run)(data)
+);

@@ -1,5 +1,5 @@
-//! The short run of every target: its seeds, its kept corpus, and mutations of both. The long run,
-//! guided by coverage, is `./x fuzz`.
+//! Every target without instrumentation: its seeds, its kept corpus, and mutations of both. This is
+//! the short run of `./x test`, and the faster part of `./x fuzz`, whose other part is libFuzzer's.
 
 use heddle_fuzz::mutate::mutate;
 use heddle_fuzz::{TARGETS, Target};
@@ -8,15 +8,20 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// Mutations of each target unless `HEDDLE_FUZZ_RUNS` says otherwise.
+/// Mutations of each target, and the seed of their draws, unless `HEDDLE_FUZZ_RUNS` and
+/// `HEDDLE_FUZZ_SEED` say otherwise.
 const RUNS: u64 = 10_000;
-const SEED: u128 = 20_261_122;
+const SEED: u64 = 20_261_122;
 
-/// What `./x fuzz --keep-corpus` left of this target; nothing before its first run.
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a whole number"))
+}
+
+/// What `./x fuzz --keep-corpus` left of this target, or the folder `HEDDLE_FUZZ_CORPUS`.
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("corpus")
-        .join(target.name);
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
+    let folder = std::env::var_os("HEDDLE_FUZZ_CORPUS")
+        .map_or_else(|| Path::new(kept).join(target.name), PathBuf::from);
     let entries = fs::read_dir(&folder).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a folder's entry").path())
@@ -53,9 +58,8 @@ fn run(name: &str) {
     for input in &inputs {
         check(target, input);
     }
-    let runs =
-        std::env::var("HEDDLE_FUZZ_RUNS").map_or(RUNS, |runs| runs.parse().expect("a number"));
-    let mut random = Rand64::new(SEED);
+    let runs = number("HEDDLE_FUZZ_RUNS", RUNS);
+    let mut random = Rand64::new(number("HEDDLE_FUZZ_SEED", SEED).into());
     let pick = |random: &mut Rand64| random.rand_range(0..inputs.len() as u64) as usize;
     for _ in 0..runs {
         let (one, other) = (pick(&mut random), pick(&mut random));
@@ -96,7 +100,7 @@ fn a_broken_promise_is_found() {
         run: |data| assert!(!data.contains(&0)),
         seeds: || vec![b"abc".to_vec()],
     };
-    let mut random = Rand64::new(SEED);
+    let mut random = Rand64::new(SEED.into());
     let found = (0..RUNS).any(|_| {
         let input = mutate(&mut random, b"abc", b"\0");
         catch_unwind(AssertUnwindSafe(|| check(&broken, &input))).is_err()

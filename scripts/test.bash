@@ -188,6 +188,13 @@ jni_warnings() {
     return 1
 }
 
+# Every script of the repository, and what shellcheck says of them. SC2054 takes the comma in
+# -fsanitize=address,undefined for one between array elements.
+every_script() { printf '%s\n' x .ci/run native-tests/run scripts/* | while read -r file; do
+    [ -f "$file" ] && head -n 1 "$file" | grep -q 'bash' && printf '%s\n' "$file"; done; }
+
+lint_scripts() { every_script | xargs shellcheck -x -e SC2054; }
+
 # --- The parts: arguments CLASS and HADOOP VERSION... -------------------------------------------
 
 part_scripts() { test_step 'scripts and packages' scripts count_tap scripts/self-test; }
@@ -308,9 +315,14 @@ run_tests() {
             case $part in rust | native) "part_$part" "$class" "${versions[@]}" ;; esac
         done
     fi
+    finish_tests "$start"
+}
+
+# finish_tests START: the summary; returns 0 only if tests ran and all passed.
+finish_tests() {
     say
     printf '%s\n' "${summary[@]}"
-    say "in all $((SECONDS - start)) s; logs in $LOGS"
+    say "in all $((SECONDS - $1)) s; logs in $LOGS"
     say "$total_passed passed, $total_failed failed"
     [ $total_failed -eq 0 ] && [ $total_passed -gt 0 ]
 }

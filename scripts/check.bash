@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# ./x check: what a developer runs before each commit. Format, lints and house rules of everything;
+# the unit tests of what changed. Sourced by x, after test.bash.
+
+# Tests that run for minutes are ./x test's: the simulator's swarms, the store's harness.
+CHECK_SLOW=(heddle-sim:swarm heddle-sim:hostile heddle-sim:mutations heddle-store:harness)
+
+# The files that differ from BASE, or from the last commit but one of a clean checkout.
+changed_files() {
+    local base=$1
+    if [ ! "$base" ]; then
+        base=HEAD
+        [ "$(git status --porcelain)" ] || base=HEAD~1
+    fi
+    git diff --name-only "$base"
+    git ls-files --others --exclude-standard
+}
+
+# The crates in whose folders something changed.
+changed_crates() {
+    local folder
+    while read -r folder; do
+        [ -f "rust/$folder/Cargo.toml" ] || continue
+        sed -n '/^name = /{s/.*"\(.*\)"/\1/p;q}' "rust/$folder/Cargo.toml"
+    done < <(sed -n 's|^rust/\([^/]*\)/.*|\1|p' <<<"$1" | sort -u)
+}
+
+# The test programs of a crate but the slow ones, as arguments for cargo.
+quick_tests() {
+    local crate=$1 folder=rust/${1#heddle-} path name arguments=(-p "$1")
+    if [ -f "$folder/src/lib.rs" ]; then arguments+=(--lib); else arguments+=(--bins); fi
+    for path in "$folder"/tests/*.rs "$folder"/tests/*/main.rs; do
+        [ -f "$path" ] || continue
+        name=$(basename "${path%/main.rs}" .rs)
+        case " ${CHECK_SLOW[*]} " in *" $crate:$name "*) ;; *) arguments+=(--test "$name") ;; esac
+    done
+    printf '%s\n' "${arguments[@]}"
+}
+
+# run_check BASE: records each step as ./x test does.
+run_check() {
+    local changed crate arguments start=$SECONDS
+    changed=$(changed_files "$1")
+    test_step 'format' check-format count_exit_code cargo fmt --all --check
+    test_step 'lints' check-clippy count_exit_code \
+        cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+    test_step 'house rules' check-tidy count_cargo cargo test --locked -p heddle-core --test tidy
+    if grep -qE '^(x$|scripts/|native-tests/run|\.ci/)' <<<"$changed"; then
+        need_packages shellcheck:shellcheck
+        test_step 'shell scripts' check-shell count_exit_code lint_scripts
+    fi
+    while read -r crate; do
+        [ "$crate" ] || continue
+        mapfile -t arguments < <(quick_tests "$crate")
+        test_step "tests of $crate" "check-$crate" count_cargo \
+            bounded cargo test --locked --no-fail-fast "${arguments[@]}"
+    done < <(changed_crates "$changed")
+    if grep -q '^java/' <<<"$changed"; then
+        build_everything && part_java '' "$NEWEST_HADOOP"
+    fi
+    finish_tests "$start"
+}

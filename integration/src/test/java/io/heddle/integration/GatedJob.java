@@ -11,7 +11,6 @@ import io.heddle.integration.jobs.Gate;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
 import io.heddle.integration.jobs.TextJobs;
-import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
@@ -164,18 +163,6 @@ final class GatedJob {
   /** When it was submitted, by the ResourceManager's clock. */
   long submittedMs() {
     return cluster.applications().find(id()).getSubmitTime();
-  }
-
-  /** When it was over, by the ResourceManager's clock. */
-  long endedMs() {
-    return cluster.applications().find(id()).getFinishTime();
-  }
-
-  /** After the end: how many of its maps had ended at a time. */
-  long mapsEndedBefore(long timeMs) throws Exception {
-    return Arrays.stream(job.getTaskReports(TaskType.MAP))
-        .filter(task -> task.getFinishTime() < timeMs)
-        .count();
   }
 
   /** Asserts, after the end, that no map was started twice. */

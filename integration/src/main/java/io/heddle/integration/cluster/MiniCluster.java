@@ -324,30 +324,21 @@ public final class MiniCluster implements AutoCloseable {
   }
 
   /**
-   * A NodeManager that does not stop is told of and left to the end of this JVM: all of it is
-   * Hadoop's own code, and what was to be seen of the cluster has been seen by then.
+   * Stops everything; the work folder goes too, unless {@link #KEEP_PROPERTY} is set. What hangs is
+   * printed and left: the tests have seen by then what they look at.
    */
-  private static void stop(Node node) {
-    try {
-      node.stop();
-    } catch (IllegalStateException e) {
-      e.printStackTrace(System.out);
-    }
-  }
-
-  /** Stops everything; the work folder goes too, unless {@link #KEEP_PROPERTY} is set. */
   @Override
   public void close() {
     // At once: a NodeManager takes seconds to stop, most of them waiting.
-    nodes.parallelStream().forEach(MiniCluster::stop);
+    nodes.parallelStream().forEach(Node::stopOrTell);
     if (yarn != null) {
-      yarn.stop();
+      BoundedStop.runOrTell("YARN", BoundedStop.SECONDS, yarn::stop);
     }
     if (historyServer != null) {
-      historyServer.stop();
+      BoundedStop.runOrTell("the history server", BoundedStop.SECONDS, historyServer::stop);
     }
     if (hdfs != null) {
-      hdfs.shutdown();
+      BoundedStop.runOrTell("HDFS", BoundedStop.SECONDS, hdfs::shutdown);
     }
     log.close();
     if (Boolean.getBoolean(KEEP_PROPERTY)) {

@@ -5,19 +5,12 @@
 package io.heddle.integration.cluster;
 
 import java.io.File;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.nodemanager.NodeManager;
 
 /** A real NodeManager which speaks to the ResourceManager over RPC, as on a real cluster. */
 public final class Node {
-  /**
-   * Some seconds are usual. Hadoop's own code has waits there without a bound, and once one of
-   * them held a test class until its time was over.
-   */
-  private static final int STOP_SECONDS = 90;
-
   private final int index;
   private final File folder;
   private NodeManager nodeManager;
@@ -56,31 +49,24 @@ public final class Node {
     nodeManager = starting;
   }
 
-  /**
-   * Stops it in an orderly way: it says goodbye, and the ResourceManager knows at once.
-   *
-   * @throws IllegalStateException with its stack if it hangs; it is given up then
-   */
+  /** Stops it in an orderly way: it says goodbye, and the ResourceManager knows at once. */
   public synchronized void stop() {
-    if (nodeManager == null) {
-      return;
+    if (nodeManager != null) {
+      BoundedStop.run(host(), BoundedStop.SECONDS, forget()::stop);
     }
+  }
+
+  /** The same at the end of the cluster. */
+  synchronized void stopOrTell() {
+    if (nodeManager != null) {
+      BoundedStop.runOrTell(host(), BoundedStop.SECONDS, forget()::stop);
+    }
+  }
+
+  private NodeManager forget() {
     NodeManager stopping = nodeManager;
     nodeManager = null;
-    Thread thread = new Thread(stopping::stop, "stop of " + host());
-    thread.setDaemon(true);
-    thread.start();
-    try {
-      thread.join(TimeUnit.SECONDS.toMillis(STOP_SECONDS));
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    if (thread.isAlive()) {
-      IllegalStateException hangs =
-          new IllegalStateException(host() + " did not stop in " + STOP_SECONDS + " s");
-      hangs.setStackTrace(thread.getStackTrace());
-      throw hangs;
-    }
+    return stopping;
   }
 
   /**

@@ -1,10 +1,12 @@
-//! What the ResourceManager answers over HTTP, as a function of a request and the engine: the
-//! published XML commands at `/scheduler`, the same and more as JSON under `/heddle/v1/`, and the
-//! console at `/heddle/`, a page in front of the JSON. Opens no socket, starts no thread, reads no
-//! clock: a host hands over plain requests and sends plain answers, from as many threads as it
-//! likes. It calls `poll` once a second, and `interval` when an allocation interval has ended.
-//! Says as well whether a submitted job is signed as it must be. Reads the ACL file, through
-//! `heddle_auth`, and writes the audit, through `log`. Decides nothing about slots.
+//! The ResourceManager's answers over HTTP, as a function of a request and the engine. The
+//! published XML commands are at `/scheduler`, the same and more as JSON under `/heddle/v1/`. The
+//! console at `/heddle/` is a page in front of the JSON.
+//!
+//! The crate opens no socket, starts no thread, and reads no clock. A host hands over plain
+//! requests and sends plain answers, from any number of threads. It calls `poll` once a second,
+//! and `interval` when an allocation interval has ended. The crate also says whether a submitted
+//! job is signed as it must be. It reads the ACL file, through `heddle_auth`, and writes the
+//! audit, through `log`. It decides nothing about slots.
 //!
 //! # Modules
 //!
@@ -45,8 +47,8 @@
 //!   Numbers look like Java's `Float.toString`: with a point, but exact and without exponents. A
 //!   queue below the root is called like its user, and a host by its short name, as published.
 //! - *Differences to the original at `/scheduler`*: one command at a time; an unknown queue, or
-//!   one added twice, is an error; statuses say what is wrong instead of 500, and the body begins
-//!   with `ACCESS DENIED` as before; `HEAD` changes nothing. `<spending>` is the bid even of a
+//!   one added twice, is an error; `HEAD` changes nothing. Statuses say what is wrong instead of
+//!   500, and the body begins with `ACCESS DENIED` as before. `<spending>` is the bid even of a
 //!   queue that cannot pay it; the original showed 0 then.
 //! - *A user whom the web server authenticated may read unsigned only with `trust_web_user`*, and
 //!   never change anything. Without Kerberos a client can claim any name there, and a browser

@@ -1,8 +1,7 @@
-//! Who may do what over the remote interface: signatures of two versions, replay, the ACL file and
-//! its roles, limits on failures, audit lines, and the numbers that requests carry. Pure, except
-//! that it reads the ACL file and secrets: time is an argument, requests are plain data. No HTTP,
-//! no clock, no randomness, no storage, and no decision about slots: those are the host's, and the
-//! core's.
+//! Identity and rights over the remote interface: signatures of two versions, replay, the ACL file
+//! and its roles, limits on failures, and audit lines. Pure, except that it reads the ACL file and
+//! secrets: time is an argument, requests are plain data. No HTTP, no clock, no randomness, no
+//! storage, and no decision about slots: those are the host's, and the core's.
 //!
 //! # Modules
 //!
@@ -21,9 +20,13 @@
 //!
 //! # What a host does
 //!
-//! It reads 16 KB and a byte of a body; `Body::of`, with nothing locked; `identify` under the
-//! gate's lock; `role::allow` on the full path (names are not looked up in the tree); the change,
-//! stored with `Accepted::added`; the audit line. `time` answers `now_ms`, not the wall.
+//! 1. Read 16 KB and a byte of the body, and hash it (`Body::of`), with nothing locked.
+//! 2. Call `identify` under the gate's lock.
+//! 3. Call `role::allow` on the full path; names are not looked up in the tree.
+//! 4. Make the change, stored with `Accepted::added`.
+//! 5. Write the audit line.
+//!
+//! The command `time` answers `now_ms`, not the wall.
 //!
 //! # Rules
 //!
@@ -32,10 +35,10 @@
 //!   path, so no later queue turns a signature to itself. The own queue is the core's
 //!   `user_queue`.
 //! - *A replay is refused with bounded memory.* The oldest entries are forgotten, and from then on
-//!   everything as old is refused: per user the nonces that expire first, of too many users the
-//!   one silent for longest. A client whose requests expire in the order in which they are sent
-//!   notices nothing; another is told so (`Forgotten`). A request that expires later than the skew
-//!   of clocks is refused when memory is full, not forgotten.
+//!   everything as old is refused. These are, per user, the nonces that expire first, and of too
+//!   many users the one silent for longest. A client whose requests expire in the order in which
+//!   they are sent notices nothing; another is told so (`Forgotten`). A request that expires later
+//!   than the skew of clocks is refused when memory is full, not forgotten.
 //! - *Jobs have nonces of their own* (in a store's rows with `job:` first), since they are signed
 //!   for up to a day: 1024 of a user, then they are refused.
 //! - *Watermarks are stored with the change that they come with*, in one transaction, so a crash
@@ -56,17 +59,17 @@
 //!   expired requests, or keep users out until it is where it was. Waits go by the steady clock
 //!   alone.
 //! - *A malformed line of the ACL file shuts its user out*, also as a web user, unless a later
-//!   line lets them in: it may have been meant to take a right away. Messages about the file give
+//!   line lets them in. It may have been meant to take a right away. Messages about the file give
 //!   line numbers and no text: any field may be the secret.
 //! - *Version 2 does not sign the host*: both ResourceManagers of a pair must accept a request.
 //!   Two clusters need two secrets.
 //!
 //! # Known gaps
 //!
-//! - If the wall clock is ahead for more than a minute, or at the start, and is then set back by
-//!   more than the skew, clients with a right clock of their own are kept out for up to twice the
-//!   difference. Clients that ask for `time` are not. After a failover the other ResourceManager's
-//!   clock counts.
+//! - A wall clock may be ahead for more than a minute, or at the start, and then be set back by
+//!   more than the skew. Clients with a right clock of their own are then kept out for up to twice
+//!   the difference. Clients that ask for `time` are not. After a failover the other
+//!   ResourceManager's clock counts.
 //! - Signatures are computed under the host's lock (tens of microseconds for the longest query);
 //!   failures wait, but each is computed.
 //! - The number of audit lines is not bounded, only their length: a host may leave out

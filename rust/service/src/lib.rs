@@ -1,8 +1,9 @@
-//! What runs beside an engine in a ResourceManager and outlives it: the books, which follow the
-//! engine's accounts into a store (`books`), fed by the engine's host (`outbox`), and its answers
-//! over HTTP (`service`), some of them out of the store (`reader`). Decides nothing about slots,
-//! runs on threads of its host's that are not the scheduling thread, and knows neither Java nor
-//! sockets.
+//! Runs beside an engine in a ResourceManager and outlives it. The books follow the engine's
+//! accounts into a store (`books`), fed by the engine's host (`outbox`). Answers over HTTP
+//! (`service`) come from the same accounts, older ones from the store (`reader`).
+//!
+//! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
+//! thread, and knows neither Java nor sockets.
 //!
 //! ```text
 //! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store
@@ -33,8 +34,8 @@
 //! - *The audit line is written before the answer is sent*: it comes with the answer to Java. A
 //!   store in trouble is an error in the log once, with the remedy.
 //! - *The past is read once*, when the books are open and before the first interval is written, by
-//!   the writing thread: as many intervals as the interface remembers, and 200,000 rows at the
-//!   most. Only requests for an older ledger wait for the store. A past that cannot be read is
+//!   the writing thread. It has as many intervals as the interface remembers, and 200,000 rows at
+//!   the most. Only requests for an older ledger wait for the store. A past that cannot be read is
 //!   logged and told as not `complete`.
 //! - *The ledger before that is read by the thread that asks* (`reader`, `heddle_store::extract`),
 //!   with a connection of its own, without a lock that a writer or the engine takes. A page has at
@@ -46,8 +47,8 @@
 //! - *Reports are half a second old at most*, and the same for all callers, up to 64 kinds. So
 //!   many pages cost the scheduler what one does; a list of jobs asks for each.
 //! - *Without `store` in heddle.json* budgets last as long as the engine. There is no default
-//!   place: the only folder that every installation has is a temporary one, and a second cluster
-//!   on the machine would find the first one's accounts there.
+//!   place. The only folder that every installation has is a temporary one; a second cluster on
+//!   the machine would find the first one's accounts there.
 //! - *Lessons about jobs go the same way* (`Place::lessons`, `Entry::Learnt`), under every policy:
 //!   shuffle ratios by program. A new engine is told (`restoreLessons`).
 //! - *A job's signature is checked when it is submitted*, on the scheduling thread: no lock that

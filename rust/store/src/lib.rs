@@ -59,8 +59,8 @@
 //!   means that an old copy was put back.
 //! - *Taking over needs a fencing token that grows with each activation*, so that a stuck call of
 //!   a former holder fences none; the holder may take over again. The writer makes the token from
-//!   the clock. If that is behind the books' token, it waits 30 s, in which an active holder hears
-//!   of it and ends, and then takes the next token (`Options::fenced_retry`).
+//!   the clock. If that is behind the books' token, it waits 30 s and then takes the next token
+//!   (`Options::fenced_retry`). Meanwhile a holder that is still active hears of it and ends.
 //! - *The writer never blocks a caller.* Out of reach, intervals queue in order. Beyond a bound,
 //!   neighbours merge into one that charges the same; only the detail is lost. A sent interval is
 //!   never merged, since it may have arrived. Queued changes are written together, with one sync.
@@ -71,7 +71,7 @@
 //!   `-wal` and `-shm` the mode of the database. Existing ones keep their mode, also where they
 //!   are written aside and renamed. At each take-over the log names what others can read or write.
 //! - *Silence is an outage.* A call without an answer for 10 s shows the store as out of reach. A
-//!   PostgreSQL session lives on a thread of its own and is given up after 10 s of connecting or
+//!   PostgreSQL session lives on a thread of its own. It is given up after 10 s of connecting or
 //!   70 s of a statement; four may be given up at a time. The status has what is lost when a
 //!   writer is fenced, stopped or closed.
 //! - *A crash loses* the interval in progress and, with the store out of reach, the queued ones:

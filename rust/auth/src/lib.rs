@@ -3,6 +3,9 @@
 //! secrets: time is an argument, requests are plain data. No HTTP, no clock, no randomness, no
 //! storage, and no decision about slots: those are the host's, and the core's.
 //!
+//! `heddle_api` hands it requests and submissions of jobs, `heddle_service` keeps its watermarks.
+//! The engine holds a job to its authority once it is told of one (request `authorize`).
+//!
 //! # Modules
 //!
 //! - `gate`: what a host calls: `identify` a request, `submit` a job, `recover` one, `undo`. Form,

@@ -3,7 +3,8 @@
 //! (`service`) come from the same accounts, older ones from the store (`reader`).
 //!
 //! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
-//! thread, and knows neither Java nor sockets.
+//! thread, and knows neither Java nor sockets. In a ResourceManager the host is the bridge
+//! (`services`), and the shim's `Economy` gives a thread and the time.
 //!
 //! ```text
 //! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store

@@ -113,6 +113,31 @@ fn the_properties_of_the_shim_are_all_in_the_table() {
     assert_eq!(listed, properties);
 }
 
+/// A hint `map-ms` is variable `HEDDLE_MAP_MS` of the ApplicationMaster, which the clients' file sets.
+#[test]
+fn the_hints_in_the_table_are_those_that_clients_set() {
+    let page = document("docs/jobs.md");
+    let lines = page.lines();
+    let rows = lines
+        .iter()
+        .skip_while(|line| !line.text.starts_with("| hint |"));
+    let rows = rows.skip(2).take_while(|line| line.kind == Kind::Table);
+    let cells = rows.filter_map(|line| line.text.split('|').nth(1));
+    let names = cells.flat_map(|cell| cell.split(','));
+    let hints: BTreeSet<String> = names
+        .map(|name| name.trim().to_uppercase().replace('-', "_"))
+        .collect();
+    let site = document("conf/mapred-site.xml").text;
+    let variables = site.split("am.env.HEDDLE_").skip(1);
+    let variables = variables.filter_map(|rest| rest.split('<').next());
+    // The others are the signature of a job.
+    let set: BTreeSet<String> = variables
+        .filter(|name| !name.starts_with("JOB_") && !name.starts_with("MAPRED_"))
+        .map(str::to_string)
+        .collect();
+    assert_eq!(hints, set);
+}
+
 #[test]
 fn the_metrics_in_the_table_are_the_shims() {
     let page = document("docs/operating.md");

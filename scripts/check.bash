@@ -45,6 +45,10 @@ run_check() {
     test_step 'lints' check-clippy count_exit_code \
         cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
     test_step 'house rules' check-tidy count_cargo cargo test --locked -p heddle-core --test tidy
+    if grep -q '\.md$' <<<"$changed"; then
+        test_step 'documents' check-documents count_cargo \
+            cargo test --locked -p heddle-cli --test documents
+    fi
     if grep -qE '^(x$|scripts/|native-tests/run|\.ci/)' <<<"$changed"; then
         need_packages shellcheck:shellcheck
         test_step 'shell scripts' check-shell count_exit_code lint_scripts

@@ -203,6 +203,8 @@ part_rust() {
     test_step 'rust: format' rust-format count_exit_code cargo fmt --all --check
     test_step 'rust: clippy' rust-clippy count_exit_code \
         cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+    test_step 'rust: documentation' rust-doc count_exit_code \
+        env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --workspace --no-deps
     test_step 'rust: tests' rust-tests count_cargo \
         bounded cargo test --locked --workspace --no-fail-fast
 }
@@ -256,35 +258,44 @@ part_integration() {
     done)"
 }
 
-# The commands that README.md shows in its code blocks, without prompt and comment.
-readme_commands() {
-    awk '/^ *```/ { inside = !inside; next } inside' README.md \
-        | sed -n 's/^ *\(\$ \)\{0,1\}\(\.\/x [^#]*[^# ]\).*$/\2/p' | sort -u
+# The documents whose `./x` commands are run as they stand. Pages with `sh` blocks have part_docs.
+documents() {
+    git ls-files --cached --others --exclude-standard '*.md' | while read -r file; do
+        grep -q '^```sh$' "$file" || printf '%s\n' "$file"
+    done
 }
 
-# Runs each of them as it stands, so that the README is true. What this run has done already is not
-# done again, and the bench, whose figures are no test's business, runs its quick form.
+# The `./x` commands that stand in their code blocks, without prompt and comment.
+readme_commands() {
+    documents | while read -r file; do
+        awk '/^ *```/ { inside = !inside; next } inside' "$file"
+    done | sed -n 's/^ *\(\$ \)\{0,1\}\(\.\/x [^#]*[^# ]\).*$/\2/p' | sort -u
+}
+
+# Runs each of them as it stands, so that the documents are true. What this run has done already is
+# not done again, and the bench, whose figures are no test's business, runs its quick form.
 part_readme() {
     local command words
-    [ -f README.md ] || return 0
     steps_in_lanes "$(while read -r command; do
         case $command in
             './x build' | './x test' | './x test '*) continue ;;
             './x bench'*) command="$command --quick" ;;
         esac
         read -r -a words <<<"$command"
-        printf '%s\t' "README: $command" "readme-${words[1]}" count_exit_code bounded
+        printf '%s\t' "documents: $command" "readme-${words[1]}" count_exit_code bounded
         tr ' ' '\t' <<<"${words[*]}"
     done < <(readme_commands))"
 }
 
-# The pages of docs/, as an operator types them, on real daemons. Newest Hadoop only: nothing that
-# they show depends on the version. The command line is built first, so that the time is the page's.
+# The pages of docs/ with `sh` blocks, as an operator types them, on real daemons. Newest Hadoop only:
+# nothing in them depends on the version. The command line is built first, so that the time is the
+# page's.
 part_docs() {
     local page name
     [ "$1" ] && return
     test_step 'docs: the command line' docs-heddle count_exit_code build_command_line
     for page in docs/*.md; do
+        grep -q '^```sh$' "$page" || continue
         name=${page##*/}
         test_step "$page" "docs-${name%.md}" count_tap bounded scripts/page-test "$page"
     done

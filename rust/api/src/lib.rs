@@ -1,10 +1,75 @@
-//! What the ResourceManager answers over HTTP, as a function of a request and the engine: the
-//! published XML commands at `/scheduler`, the same and more as JSON under `/heddle/v1/`, and the
-//! console at `/heddle/`, a page in front of the JSON. Opens
-//! no socket, starts no thread, reads no clock: a host hands over plain requests and sends plain
-//! answers, from as many threads as it likes. Says as well whether a job that is submitted is
-//! signed as it must be. Reads the ACL file, through `heddle_auth`, and
-//! writes the audit, through `log`. Decides nothing about slots.
+//! The ResourceManager's answers over HTTP, as a function of a request and the engine. The
+//! published XML commands are at `/scheduler`, the same and more as JSON under `/heddle/v1/`. The
+//! console at `/heddle/` is a page in front of the JSON.
+//!
+//! The crate opens no socket, starts no thread, and reads no clock. A host hands over plain
+//! requests and sends plain answers, from any number of threads. It calls `poll` once a second,
+//! and `interval` when an allocation interval has ended. The crate also says whether a submitted
+//! job is signed as it must be. It reads the ACL file, through `heddle_auth`, and writes the
+//! audit, through `log`. It decides nothing about slots.
+//!
+//! # Modules
+//!
+//! - `published`: `/scheduler`, its commands and `<QueueInfo>`.
+//! - `route`: the table of routes under `/heddle/v1/`, with the role that each needs.
+//! - `v1`: what the routes answer: `queues`, `advice`, `jobs`, `market` (shares, prices, ledger),
+//!   `server` (clock, health, configuration), `body`.
+//! - `submission`: whether a submitted job is signed as it must be, and what it may spend.
+//! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
+//! - `books`, `older`: whether accounts can be shown yet; requests to the store beyond the memory.
+//! - `account`, `history`, `names`, `credit`, `clock`: accounts and their commands, for both
+//!   interfaces; the last intervals; names of jobs and nodes; amounts and times as they are shown.
+//! - `console`: the files of the folder `console`.
+//!
+//! `openapi.json` is the description that is served. Tests compare it with the table of routes,
+//! both ways, and with answers of every route, good and bad.
+//!
+//! # Rules
+//!
+//! - *One table says which role a route needs, and changes are checked again* by the need of the
+//!   published command that they are. A route that is not in the tests' table of roles fails a
+//!   test.
+//! - *Form first, then identity, then rights, then the engine.* A signature counts once, so a
+//!   request for a path that does not exist does not use it up. A body above 16 KB is refused
+//!   before the gate hashes it.
+//! - *Hosts give names of jobs and nodes.* With a request about jobs come application, user and
+//!   name of those on its page; the core has numbers. A number may be another job's by the time
+//!   the engine is asked; the answer is about the job whose queue was checked. Names of all nodes
+//!   come too, since only the answer tells which it speaks of: `names` puts them for `node#N` in
+//!   sentences, and as `host` beside `node` in a trace. A node's name says since when it has its
+//!   number: an older entry is about another node, and says that it has left.
+//! - *Lists show an administrator everything and a user the own queues*; single things of others
+//!   are refused. Price, clock, health and description are open.
+//! - *Amounts go out as decimals and as millionths, and come in as texts or as numbers*; the
+//!   digits that were sent are read. A key given twice, an unknown key, or a list instead of an
+//!   object is an error.
+//! - *XML is ASCII*: `text/xml` without a character set has been read as ASCII and as UTF-8.
+//!   Numbers look like Java's `Float.toString`: with a point, but exact and without exponents. A
+//!   queue below the root is called like its user, and a host by its short name, as published.
+//! - *Differences to the original at `/scheduler`*: one command at a time; an unknown queue, or
+//!   one added twice, is an error; `HEAD` changes nothing. Statuses say what is wrong instead of
+//!   500, and the body begins with `ACCESS DENIED` as before. `<spending>` is the bid even of a
+//!   queue that cannot pay it; the original showed 0 then.
+//! - *A user whom the web server authenticated may read unsigned only with `trust_web_user`*, and
+//!   never change anything. Without Kerberos a client can claim any name there, and a browser
+//!   sends its credentials along with any page's request. The role is the one in the ACL file.
+//! - *A host may ask for signed requests only* (`Request::signed_only`), where its own
+//!   authentication was not asked. Then the signature is proven first of all, and no open route,
+//!   console or 404 is answered without. There a request for a path that does not exist uses a
+//!   signature up, too.
+//! - *The watermark of a signature goes with the change* (`Engine::change`), so that a host can
+//!   store both in one transaction.
+//! - *The body tells whether it is JSON* (415 for forms, XML, compressed ones): a request carries
+//!   no `Content-Type` here.
+//! - *Threads share four locks, never two at a time except while the ACL is read*: the gate,
+//!   users, history, file. Intervals are shared, so that adding one does not wait while others are
+//!   written out.
+//!
+//! # Known gaps
+//!
+//! Prices beyond the remembered intervals are in the store, and no route reads them. Each answer
+//! about one account asks the engine for all of them, which looks at every job. Times inside the
+//! reasons of an explanation are the engine's. Dots in names of users are treated as in `role`.
 #![forbid(unsafe_code)]
 
 mod accept;

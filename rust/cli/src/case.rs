@@ -1,5 +1,5 @@
 //! `heddle case`: the pure calculations, open to checking from outside. Reads JSON, calls the
-//! functions that the policies call, writes JSON. The format is in `rust/CASES.md`.
+//! functions that the policies call, writes JSON. The format is in `docs/develop/cases.md`.
 
 mod dp;
 mod fair;

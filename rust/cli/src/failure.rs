@@ -5,7 +5,7 @@ use crate::terminal::clean;
 use std::fmt;
 use std::process::ExitCode;
 
-/// Of what kind it is. The numbers are documented in the README and in the manual.
+/// Of what kind it is. `docs/operating.md` and the manual have the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Asked for, and not done: the answer is no.

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 #[derive(Args, Clone)]
 pub(crate) struct What {
     /// swim, pi, long-short, shuffle, pigmix-small, pigmix-large, goals, or a file: NAME.json of
-    /// the form in rust/sim/WORKLOADS.md, or a SWIM trace NAME.tsv.
+    /// the form in docs/develop/workloads.md, or a SWIM trace NAME.tsv.
     #[arg(long, default_value = "swim")]
     workload: String,
     /// `heddle.json`, put over the policy's configuration key by key.

@@ -280,15 +280,15 @@ fn a_new_engine_begins_with_the_file() {
     assert_eq!((queue.path.as_str(), queue.min_maps), ("root.a", 3));
 }
 
-/// What the README shows as a file is one, and both forms say what is written beside them here.
+/// The files in the documents are allocations files, with the values that are expected here.
 #[test]
-fn the_files_in_the_readme_can_be_used() {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).expect("there is a README");
+fn the_files_in_the_documents_can_be_used() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
     let block = |from: &str| {
-        let start = readme.find(from).expect("the README shows it");
-        let end = readme[start..].find("```").expect("the block ends");
-        Allocations::parse(&readme[start..start + end]).expect("it is right")
+        let start = page.find(from).expect("the page shows it");
+        let end = page[start..].find("```").expect("the block ends");
+        Allocations::parse(&page[start..start + end]).expect("it is right")
     };
     let (xml, plain) = (block("<allocations>"), block("# pool maps reduces"));
     assert_eq!((&xml.warnings, &plain.warnings), (&vec![], &vec![]));

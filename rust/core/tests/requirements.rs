@@ -1,4 +1,4 @@
-//! The table of requirements (`rust/REQUIREMENTS.md`) is complete and true: every number of the
+//! The table of requirements (`docs/requirements.md`) is complete and true: every number of the
 //! five systems' mechanisms is there once, and every test that it names exists. Whether a test
 //! shows what its row says is for the reader; this file cannot know.
 
@@ -28,7 +28,7 @@ fn rust_folder() -> PathBuf {
 
 /// Rows of the table by number: what, and the tests as written.
 fn rows() -> BTreeMap<String, Vec<(String, String)>> {
-    let path = rust_folder().join("REQUIREMENTS.md");
+    let path = rust_folder().join("../docs/requirements.md");
     let text = fs::read_to_string(path).expect("the table is there");
     let mut rows: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for line in text.lines().filter(|line| line.starts_with("| ")) {

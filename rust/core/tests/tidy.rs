@@ -202,11 +202,10 @@ fn nothing_ties_the_repository_to_the_place_it_was_written_in() {
 }
 
 #[test]
-fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
+fn every_policy_has_a_file_of_its_name_and_is_documented() {
     use heddle_core::{order, place, share};
-    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
-    let architecture =
-        fs::read_to_string(root().join("rust/ARCHITECTURE.md")).expect("there is an ARCHITECTURE");
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect("the document is there");
+    let (readme, policies) = (read("README.md"), read("docs/policies/README.md"));
     let stages = [
         ("share", share::names()),
         ("order", order::names()),
@@ -216,23 +215,17 @@ fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
         for name in names {
             let file = format!("rust/core/src/{stage}/{}.rs", name.replace('-', "_"));
             assert!(root().join(&file).exists(), "{name} should live in {file}");
-            assert!(
-                readme.contains(&format!("`{name}`")),
-                "README.md lacks `{name}`"
-            );
-            assert!(
-                architecture.contains(&format!("`{stage}`")),
-                "ARCHITECTURE lacks {stage}"
-            );
+            let row = format!("| {stage} | `{name}` |");
+            assert!(policies.contains(&row), "docs/policies lacks {row}");
         }
     }
     for preset in heddle_core::config::PRESETS {
-        let row = format!("| `{}` |", preset.name);
-        assert!(
-            readme.contains(&row),
-            "README.md lacks the row of preset {}",
-            preset.name
-        );
+        let name = preset.name;
+        let row = format!("| [`{name}`](docs/policies/{name}.md) |");
+        assert!(readme.contains(&row), "README.md lacks {row}");
+        let [share, order, place] = preset.stages;
+        let row = format!("| [`{name}`]({name}.md) | `{share}` | `{order}` | `{place}` |");
+        assert!(policies.contains(&row), "docs/policies lacks {row}");
     }
 }
 

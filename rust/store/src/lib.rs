@@ -1,11 +1,93 @@
 //! Heddle's durable state: accounts, the ledger, grants, replay watermarks, learnt job history.
 //!
-//! One trait, [`Store`], with three back ends that keep the same promises: a folder of files
+//! One trait, [`Store`], has three back ends that keep the same promises: a folder of files
 //! (`file`), SQLite (`sqlite`, the embedded default) and PostgreSQL (`postgres`, for a pair of
-//! ResourceManagers); [`open`] chooses. The rules of the books are in one place
-//! ([`Book`]), which all three ask before they write. Nothing here decides a share or a price:
-//! the engine does, and the host hands its figures over. Nothing here runs on the scheduling
-//! thread: that is what [`Writer`] is for.
+//! ResourceManagers). [`open`] chooses. The rules of the books are in one place ([`Book`]), and
+//! all three ask it before they write. Shares and prices are the engine's; the host hands its
+//! figures over. A [`Writer`] owns a store, on a thread of its own, never on the scheduling
+//! thread.
+//!
+//! # Modules
+//!
+//! - `record`, `error`: what is written and read, the same for all back ends; errors by what a
+//!   caller can do about them.
+//! - `book`: what may follow what, and what it changes. Pure; back ends and the writer ask it.
+//! - `sql`: every statement once, for `sqlite` and `postgres`, which only connect, lock and
+//!   translate errors. `postgres/session` is a connection that may be given up.
+//! - `file`: a folder. Its log is the truth, with a checksum per line that covers the line before.
+//!   The accounts beside it spare reading the log.
+//! - `sql/seal`, `mark`: checksums of rows and of the book; how far a store was written, in a file
+//!   beside it.
+//! - `writer`: what a host calls. `worker` is the thread, `pending` the queue and its merging,
+//!   `projected` the books with the queue applied, `past` the last intervals before this start,
+//!   `receipt` the outcome of changes.
+//! - `extract`: pages of the ledger of any time. `migrate`, `import`: from any store to any other,
+//!   compared afterwards; the published scheduler's budget file. `private`: files that only their
+//!   owner reads.
+//!
+//! # Rules
+//!
+//! - *One transaction per interval, numbered.* An interval that is there is left alone, one that
+//!   does not follow is refused. So a host may repeat a call whose answer was lost, and nothing is
+//!   charged twice. Changes between intervals (grants, rates, nonces) have serial numbers for the
+//!   same reason.
+//! - *A commit is checked against the books.* Balance before + income - debit = balance, or it is
+//!   refused. Reading checks grants - debits - forfeits = budgets. A budget changed by hand is an
+//!   error, not a new balance.
+//! - *Damage is found or harmless.* Lines of a log are chained. Rows have checksums, an interval
+//!   has the number and the sum of its rows', `head` has one of the whole book. Ticks and numbers
+//!   of grants have no gaps. The ledger is read by whole intervals of all queues, since an index
+//!   may have a row in a wrong place.
+//! - *A lost end is found, too.* A log or write-ahead log without its end looks like an older
+//!   store. So counters are noted in a file beside it (`ledger.end`, `…-end`) after each commit,
+//!   unsynced. An empty SQLite file is an empty database to SQLite, so a new store gets its name
+//!   when its tables are in it. `tests/harness.rs` cuts and flips each byte. Nothing is proven
+//!   against a deliberate forger.
+//! - *A writer refuses at once or not at all.* Each batch is planned on the books with all pending
+//!   batches (`Writer::with_book`). So the store cannot refuse an accepted batch for its content.
+//!   Batches that are merged, or written together, have the effect of their parts one after the
+//!   other, down to the nonces forgotten between them; otherwise they stay apart.
+//! - *Hosts hold one lock over "change the engine, hand that over"*, because rows say what is
+//!   left. Without it, a grant and a tick that overtake each other are refused, and the engine
+//!   takes its accounts again from the projected books.
+//! - *A price is a sum* and has a type of its own: `Credits` are cut to 10^9 when they are read.
+//! - *A forgotten nonce leaves a floor.* A signature that expires then or before is a replay, per
+//!   user, whatever the clock says later.
+//! - *Taking over raises the epoch.* A commit under an older one is `Fenced`, whatever the former
+//!   holder believes. With PostgreSQL the row `head` is locked in the transaction; a holder that
+//!   sleeps in the middle of one loses its session after 5 s. An epoch newer than the store's
+//!   means that an old copy was put back.
+//! - *Taking over needs a fencing token that grows with each activation*, so that a stuck call of
+//!   a former holder fences none; the holder may take over again. The writer makes the token from
+//!   the clock. If that is behind the books' token, it waits 30 s and then takes the next token
+//!   (`Options::fenced_retry`). Meanwhile a holder that is still active hears of it and ends.
+//! - *The writer never blocks a caller.* Out of reach, intervals queue in order. Beyond a bound,
+//!   neighbours merge into one that charges the same; only the detail is lost. A sent interval is
+//!   never merged, since it may have arrived. Queued changes are written together, with one sync.
+//!   They are refused before intervals lose detail to them. Changes inside of intervals count like
+//!   rows. At four times the bound, with nothing left to merge, intervals are refused as well. A
+//!   change that was not sent can be withdrawn while no later one follows from it.
+//! - *New files and folders are their owner's only* (0600, 0700), whatever the umask; SQLite gives
+//!   `-wal` and `-shm` the mode of the database. Existing ones keep their mode, also where they
+//!   are written aside and renamed. At each take-over the log names what others can read or write.
+//! - *Silence is an outage.* A call without an answer for 10 s shows the store as out of reach. A
+//!   PostgreSQL session lives on a thread of its own. It is given up after 10 s of connecting or
+//!   70 s of a statement; four may be given up at a time. The status has what is lost when a
+//!   writer is fenced, stopped or closed.
+//! - *A crash loses* the interval in progress and, with the store out of reach, the queued ones:
+//!   they were free, not charged twice.
+//!
+//! # Known gaps
+//!
+//! - No TLS to PostgreSQL (loopback or a tunnel); network file systems; `fsync` that lies. The
+//!   ledger is never pruned. A query of the `file` store reads its log from the beginning, so it
+//!   is for small clusters.
+//! - The writer plans rows of thousands of queues on the caller's thread: milliseconds per
+//!   interval, and as long as the whole queue takes for a merge or a withdrawal.
+//! - A file system that hangs (`file`, `sqlite`) is shown, but the call cannot be given up: the
+//!   thread waits with it.
+//! - A migration that fails on the way (a full disk) leaves the target empty and the source whole,
+//!   but fenced until a ResourceManager becomes active again.
 #![forbid(unsafe_code)]
 
 mod book;

@@ -1,4 +1,4 @@
-//! Workloads of one's own, as JSON; the format is in `rust/sim/WORKLOADS.md`. Every error names
+//! Workloads of one's own, as JSON; the format is in `docs/develop/workloads.md`. Every error names
 //! the key that it is about.
 
 use super::{Foreign, Hardware, JobPlan, Stream, Workload};

@@ -1,0 +1,153 @@
+//! The documents are true as far as a program can tell: links and anchors lead somewhere, commands
+//! and options exist, settings are those that the readers know, examples can be used. Whether a
+//! sentence is right is for the reader.
+
+mod commands;
+mod links;
+mod prose;
+mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One document: its path from the root, and its text.
+struct Document {
+    name: String,
+    text: String,
+}
+
+/// What a line of a document is.
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Heading,
+    Table,
+    Prose,
+    /// Inside a fence, with the fence's language.
+    Code(String),
+}
+
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+    kind: Kind,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the root is there")
+}
+
+/// The files that git tracks, or would, with one of these endings.
+fn files(endings: &[&str]) -> Vec<Document> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .expect("git lists the files of a checkout");
+    let names = String::from_utf8(listed.stdout).expect("our names are UTF-8");
+    let wanted = |name: &&str| endings.iter().any(|ending| name.ends_with(ending));
+    let read = |name: &str| {
+        let text = fs::read_to_string(root().join(name)).ok()?;
+        let name = name.to_string();
+        Some(Document { name, text })
+    };
+    let found: Vec<_> = names.lines().filter(wanted).filter_map(read).collect();
+    assert!(
+        !found.is_empty(),
+        "no {endings:?}: nothing would be checked"
+    );
+    found
+}
+
+fn documents() -> Vec<Document> {
+    files(&[".md"])
+}
+
+fn document(name: &str) -> Document {
+    let text = fs::read_to_string(root().join(name)).expect("the document is there");
+    let name = name.to_string();
+    Document { name, text }
+}
+
+impl Document {
+    /// Its lines without the fences themselves.
+    fn lines(&self) -> Vec<Line<'_>> {
+        let mut inside: Option<String> = None;
+        let mut lines = Vec::new();
+        for (i, text) in self.text.lines().enumerate() {
+            if let Some(language) = text.trim_start().strip_prefix("```") {
+                inside = match inside {
+                    Some(_) => None,
+                    None => Some(language.to_string()),
+                };
+                continue;
+            }
+            let kind = match &inside {
+                Some(language) => Kind::Code(language.clone()),
+                None if text.starts_with('#') => Kind::Heading,
+                None if text.starts_with('|') => Kind::Table,
+                None => Kind::Prose,
+            };
+            let number = i + 1;
+            lines.push(Line { number, text, kind });
+        }
+        assert!(inside.is_none(), "{}: a fence is not closed", self.name);
+        lines
+    }
+
+    /// The blocks with this language after the fence.
+    fn blocks(&self, language: &str) -> Vec<String> {
+        let mut blocks: Vec<(usize, String)> = Vec::new();
+        for line in self.lines() {
+            if line.kind != Kind::Code(language.to_string()) {
+                continue;
+            }
+            match blocks.last_mut() {
+                Some((last, text)) if *last + 1 == line.number => {
+                    *last = line.number;
+                    text.push('\n');
+                    text.push_str(line.text);
+                }
+                _ => blocks.push((line.number, line.text.to_string())),
+            }
+        }
+        blocks.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+/// The spans of a line between single backticks.
+fn code_spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// The line without them.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("``")
+}
+
+#[test]
+fn lines_spans_and_blocks_are_told_apart() {
+    let name = String::new();
+    let text = "# A\ntext `b c` d\n```json\n{\n}\n```\n| `e` |\n```json\n1\n```\n".to_string();
+    let document = Document { name, text };
+    let kinds: Vec<_> = document.lines().into_iter().map(|line| line.kind).collect();
+    let code = || Kind::Code("json".to_string());
+    let expected = [
+        Kind::Heading,
+        Kind::Prose,
+        code(),
+        code(),
+        Kind::Table,
+        code(),
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(document.blocks("json"), ["{\n}", "1"]);
+    assert_eq!(
+        code_spans("text `b c` d `e`").collect::<Vec<_>>(),
+        ["b c", "e"]
+    );
+    assert_eq!(without_code("a `[b](c)` d"), "a `` d");
+}

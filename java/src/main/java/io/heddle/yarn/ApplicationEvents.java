@@ -1,5 +1,15 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.Compat;
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.economy.Submissions;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.facts.FactFeed;
+import io.heddle.yarn.facts.HintReader;
+import io.heddle.yarn.queues.HeddleQueue;
 import java.util.concurrent.ConcurrentMap;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.service.Service;
@@ -112,7 +122,7 @@ final class ApplicationEvents {
     // One that comes back without an attempt comes as new; but before anybody can submit.
     boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
-      bounds = submissions.check(rmApp, user, queue, takenBefore);
+      bounds = submissions.check(rmApp, user, queue.getQueueName(), takenBefore);
     } catch (YarnException e) {
       reject(id, e.getMessage());
       return;
@@ -137,7 +147,7 @@ final class ApplicationEvents {
     }
     if (!recovering) {
       if (rmApp != null && rmApp.getApplicationSubmissionContext() != null) {
-        // What is stored, so that it finds the same queue after a restart.
+        // Stored, so that it finds the same queue after a restart.
         rmApp.getApplicationSubmissionContext().setQueue(queue.getQueueName());
       }
       send(new RMAppEvent(id, RMAppEventType.APP_ACCEPTED));
@@ -153,7 +163,7 @@ final class ApplicationEvents {
   }
 
   private static long submitted(RMApp rmApp) {
-    return EngineBooks.toMonotonic(
+    return EngineClock.toMonotonic(
         rmApp != null && rmApp.getSubmitTime() > 0
             ? rmApp.getSubmitTime() : org.apache.hadoop.util.Time.now());
   }
@@ -226,7 +236,7 @@ final class ApplicationEvents {
     }
     if (job.attempt() != null) {
       stopForgotten(job);
-      // The asks of the attempt before are void; their numbers are given anew.
+      // The asks of the attempt before are void; their numbers are given again.
       engine.out().jobReset(job.id());
     }
     HeddleAppAttempt attempt = new HeddleAppAttempt(

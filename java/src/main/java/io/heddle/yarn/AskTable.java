@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.DenseTable;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
@@ -49,11 +54,11 @@ final class AskTable {
     private Set<String> unknownPlaces;
     // Places of which the engine may have a row; null before the first.
     private BitSet sentPlaces;
-    // What was sent last besides the count; null before the first time.
+    // The fields that were sent last, besides the count; null before the first time.
     private Resource sentSize;
     private int sentPartition;
     private int sentFlags;
-    // What of it is among the pending sizes; null while nothing is pending.
+    // Its entry among the pending sizes; null while nothing is pending.
     private PendingSizes.Size pending;
 
     private Entry(SchedulerRequestKey key) {
@@ -129,7 +134,7 @@ final class AskTable {
     return byId.end();
   }
 
-  /** Whether nothing is to be sent. */
+  /** Whether there is nothing to send. */
   boolean clean() {
     return changed.isEmpty();
   }
@@ -156,7 +161,7 @@ final class AskTable {
     list(entry);
   }
 
-  /** The engine has rows of this ask that YARN no longer has: say all of it anew. */
+  /** The engine has rows of this ask that YARN no longer has: sends all of it again. */
   void markDrifted(Entry entry) {
     entry.allRows = true;
     entry.withdrawFirst = true;
@@ -164,8 +169,8 @@ final class AskTable {
   }
 
   /**
-   * The last container of an ask was granted. The engine knows, but for an attempt that makes an
-   * ask of its own for each container, the number must be given again some day.
+   * The last container of an ask was granted, which the engine knows. An attempt that makes an ask
+   * of its own for each container must get the numbers back, though.
    */
   void markServed(Entry entry) {
     uncount(entry);
@@ -190,7 +195,7 @@ final class AskTable {
     return any;
   }
 
-  /** Every ask is to be sent with all its rows: the engine is new. */
+  /** Marks every ask to be sent with all its rows: the engine is new. */
   void markAll() {
     for (SchedulerRequestKey key : info.getSchedulerKeys()) {
       entry(key);

@@ -1,6 +1,15 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.SetupJson;
+import io.heddle.yarn.queues.HeddleQueue;
+import io.heddle.yarn.queues.Placement;
+import io.heddle.yarn.queues.QueueControl;
+import io.heddle.yarn.queues.QueueReports;
+import io.heddle.yarn.queues.QueueView;
 import io.heddle.yarn.web.WebHandler;
+import io.heddle.yarn.web.WebScheduler;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -34,12 +43,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What clients, administrators, AMs and web pages ask of the scheduler: queues, rights, priorities,
+ * Requests of clients, administrators, AMs and web pages: queues, rights, priorities,
  * moves. The reads take no lock and never enter the engine; the changes take the write lock. What
  * happens to the cluster is in {@link HeddleScheduler}.
  */
 abstract class ClientOperations
-    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> {
+    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> implements WebScheduler {
   private static final Logger LOG = LoggerFactory.getLogger(ClientOperations.class);
 
   // Vcores count as much as memory; which of them decides a share is the engine's affair.
@@ -61,17 +70,17 @@ abstract class ClientOperations
 
   // ---- The web.
 
-  /** What pages and REST answers are made of; null before the scheduler is initialised. */
+  @Override
   public QueueReports queueReports() {
     return reports;
   }
 
-  /** Returns what answers below {@code /heddle/} and {@code /scheduler}, or null. */
+  @Override
   public WebHandler webHandler() {
     return webHandler;
   }
 
-  /** Sets what answers there, or null for nobody. */
+  /** Sets what answers there; null turns the answers off. */
   public void setWebHandler(WebHandler handler) {
     webHandler = handler;
   }
@@ -327,7 +336,7 @@ abstract class ClientOperations
     }
   }
 
-  /** What the ResourceManager does itself after a move that was asked for. */
+  /** Does what the ResourceManager itself does after a move that was asked for. */
   void tellRmApp(HeddleJob job) {
     RMApp rmApp = rmContext.getRMApps().get(job.applicationId());
     if (rmApp != null) {
@@ -409,12 +418,12 @@ abstract class ClientOperations
     throw new YarnException(getClass().getSimpleName() + " does not support reservations");
   }
 
-  // ---- For tests and operators.
+  // ---- For operators.
 
   /**
-   * What the engine knows of an application, as JSON.
+   * Returns the engine's knowledge of an application, as JSON.
    *
-   * @return null if it knows nothing of it, or is just being made anew
+   * @return null if it knows nothing of it, or is just being replaced
    */
   public String describe(ApplicationId id) {
     return about(id, "job");
@@ -424,7 +433,7 @@ abstract class ClientOperations
    * When the application is expected to start its first task and to end, each with a band, as JSON.
    * Times are on the engine's clock, whose reading stands beside them as {@code now_ms}.
    *
-   * @return null if the engine knows nothing of it, or is just being made anew
+   * @return null if the engine knows nothing of it, or is just being replaced
    */
   public String predict(ApplicationId id) {
     return about(id, "predict");
@@ -443,7 +452,7 @@ abstract class ClientOperations
   /**
    * Why an application waits, what would change that, and what was decided of it lately, as JSON.
    *
-   * @return null if the engine knows nothing of it, or is just being made anew
+   * @return null if the engine knows nothing of it, or is just being replaced
    */
   public String explain(ApplicationId id) {
     writeLock.lock();
@@ -454,15 +463,5 @@ abstract class ClientOperations
     } finally {
       writeLock.unlock();
     }
-  }
-
-  /** Returns how often the engine was made anew. */
-  public long getEngineRebuilds() {
-    return engine.rebuilds();
-  }
-
-  /** Returns how many events the engine had no use for. */
-  public long getIgnoredEvents() {
-    return engine.ignored();
   }
 }

@@ -1,12 +1,16 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.ResourceCodec;
 import java.util.Map;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEvent;
@@ -30,7 +34,7 @@ import org.slf4j.LoggerFactory;
  */
 final class ContainerCommit {
   private static final Logger LOG = LoggerFactory.getLogger(ContainerCommit.class);
-  /** What {@link #check} answers when a grant stands. */
+  /** The answer of {@link #check} when a grant stands. */
   private static final int STANDS = 0;
 
   private final RMContext rmContext;
@@ -147,7 +151,7 @@ final class ContainerCommit {
     if (ask.updatesContainer()) {
       RMContainer toUpdate = attempt.getRMContainer(ask.key.getContainerToUpdate());
       if (toUpdate == null) {
-        // It has ended, and nobody withdraws the ask for it.
+        // It has ended, and YARN does not withdraw the ask for it.
         return FrameLayout.REASON_ASK_GONE;
       }
       // Several nodes may share a host; only that of the container will do.
@@ -253,7 +257,7 @@ final class ContainerCommit {
         attempt.recoverResourceRequestsForContainer(container.getContainerRequest());
       }
       attempt.neverInEngine(id);
-      // Released: nobody was told of it, so it has no end that an AM could be blamed for.
+      // Released: no AM was told of it, so none can be blamed for its end.
       attempt.containerCompleted(container,
           SchedulerUtils.createAbnormalContainerStatus(id, "Could not be allocated"),
           RMContainerEventType.RELEASED, node.getPartition());

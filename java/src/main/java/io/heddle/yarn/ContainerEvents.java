@@ -1,12 +1,13 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.Engine;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
 import org.apache.hadoop.yarn.api.records.Resource;
-import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
@@ -19,7 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What happens to single containers besides their node's reports: they expire, are released, are
+ * Events of single containers besides their node's reports: they expire, are released, are
  * taken back. Called with the scheduler's write lock held.
  */
 final class ContainerEvents {
@@ -107,7 +108,7 @@ final class ContainerEvents {
     }
   }
 
-  /** Nobody fetched or started a container in time, or used what it had grown by. */
+  /** A container was not fetched or started in time, or its growth not used. */
   private void expired(ContainerExpiredSchedulerEvent event) {
     ContainerId id = event.getContainerId();
     if (event.isIncrease()) {
@@ -121,7 +122,7 @@ final class ContainerEvents {
 
   /** The temporary container of an update has done its duty. */
   private void released(RMContainer container) {
-    // What it was swapped for must reach the engine before it goes.
+    // Its replacement must reach the engine before it goes.
     dirty.writeTo(engine.out());
     scheduler.completedContainer(container,
         SchedulerUtils.createAbnormalContainerStatus(

@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.queues.HeddleQueue;
+import io.heddle.yarn.queues.QueueControl;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -117,7 +122,7 @@ final class DecisionApplier implements Engine.Decisions {
   }
 
   private void replayQueue(HeddleJob job) {
-    HeddleQueue queue = queues.replayQueue(job, job.user());
+    HeddleQueue queue = queues.replayQueue(job.queue(), job.user());
     if (queue != job.queue()) {
       LOG.warn("{} goes on in {}: its queue {} is no longer to be had", job.applicationId(),
           queue, job.queue());

@@ -1,5 +1,14 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.DenseTable;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.facts.ForeignLoad;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -14,7 +23,7 @@ import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 
 /**
- * What Java knows of the cluster in the engine's terms: which number is which node and job, and the
+ * Java's view of the cluster in the engine's terms: the numbers of nodes and jobs, and the
  * events that keep the engine's books equal to Java's. Java is the authority; from here a new
  * engine is told everything when the old one is lost.
  *
@@ -86,7 +95,7 @@ final class EngineBooks {
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
   }
 
-  /** What is not YARN's uses more or less of a node than before. */
+  /** Processes that are not YARN's use more or less of a node than before. */
   void nodeLoad(HeddleNode node, int perMille) {
     node.setToldLoad(perMille);
     engine.out().nodeLoad(node.id(), perMille);
@@ -148,10 +157,10 @@ final class EngineBooks {
     }
   }
 
-  /** The engine is to know what a job may spend; if there is none now, a new one will. */
+  /** Tells the engine what a job may spend; without an engine, the next one hears of it. */
   void authorize(HeddleJob job) {
     if (job.bounds() != null && job.faults().aside() == null) {
-      engine.request(SetupJson.authorize(job.id(), job.applicationId(), job.bounds()));
+      engine.request(job.bounds().request(job.id(), job.applicationId()));
     }
   }
 
@@ -180,7 +189,7 @@ final class EngineBooks {
     containerAdded(engine.out(), attempt, container, master);
   }
 
-  /** Writes all that is to know of a live container. */
+  /** Writes the record of a live container. */
   void containerAdded(FrameWriter out, HeddleAppAttempt attempt, RMContainer container) {
     containerAdded(out, attempt, container, container.isAMContainer());
   }
@@ -194,7 +203,8 @@ final class EngineBooks {
     }
     out.containerAdded(attempt.job().id(), node.id(),
         container.getContainer().getPriority().getPriority(), master,
-        ContainerKeys.of(container.getContainerId()), toMonotonic(container.getCreationTime()),
+        ContainerKeys.of(container.getContainerId()),
+        EngineClock.toMonotonic(container.getCreationTime()),
         container.getContainer().getResource());
   }
 
@@ -244,11 +254,6 @@ final class EngineBooks {
   boolean isOnKnownNode(RMContainer container) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
     return node != null && node.faults().aside() == null;
-  }
-
-  /** Wall-clock time of YARN's records on the monotonic clock that the engine lives by. */
-  static long toMonotonic(long wallMs) {
-    return Time.monotonicNow() - (Time.now() - wallMs);
   }
 
   // ---- What is put aside.

@@ -1,6 +1,8 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -25,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * its numbers.
  *
  * <p>The place is the attempt's message about the launch of its AM, as other schedulers use it: the
- * report of an application shows it as long as nobody has said anything else of the attempt. It is
+ * report of an application shows it until another message of the attempt replaces it. It is
  * one string that the next one replaces, whatever the state of the application. It is withdrawn
  * before the attempt ends, lest it be taken for how it ended. What YARN itself has put there since
  * is left alone.
@@ -38,7 +40,7 @@ final class Explanations {
   /** With more queues or nodes an answer takes longer; the scheduler waits no longer for it. */
   private static final int ASKING_MS_MAX = 5;
 
-  /** What an attempt is in when it needs nothing any more, whatever it had asked for. */
+  /** The states of an attempt that needs nothing any more, whatever it had asked for. */
   private static final Set<RMAppAttemptState> ENDING = EnumSet.of(RMAppAttemptState.FINAL_SAVING,
       RMAppAttemptState.FINISHING, RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED,
       RMAppAttemptState.KILLED);
@@ -50,7 +52,7 @@ final class Explanations {
   private final EngineBooks books;
   private final Quarantine quarantine;
   private final RMContext rmContext;
-  // What each attempt's diagnostics say because of this.
+  // The message that this put into each attempt's diagnostics.
   private final Map<ApplicationAttemptId, String> shown = new ConcurrentHashMap<>();
   // The tick thread's alone.
   private final List<Change> changes = new ArrayList<>();
@@ -58,7 +60,7 @@ final class Explanations {
   private int from;
   private int most = WAITS_MAX;
 
-  /** What an attempt's diagnostics are to say; null for nothing of ours. */
+  /** The next message for an attempt's diagnostics; null for none of ours. */
   private static final class Change {
     private final HeddleAppAttempt attempt;
     private final String text;
@@ -126,7 +128,7 @@ final class Explanations {
       } else {
         show(id, change.text);
         if (change.attempt.isStopped()) {
-          // It ended meanwhile, and whoever ended it had nothing to withdraw yet.
+          // It ended meanwhile, before there was a message to withdraw.
           withdraw(id);
         }
       }
@@ -147,8 +149,8 @@ final class Explanations {
   }
 
   /**
-   * A container ended. With the AM's ends the attempt, and if nobody has said anything of its end,
-   * what stands in its diagnostics then becomes the application's last word.
+   * A container ended. With the AM's ends the attempt, and unless another message replaces it, what
+   * stands in its diagnostics then becomes the application's last word.
    */
   void containerEnded(RMContainer container) {
     if (!shown.isEmpty() && container.isAMContainer()) {

@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.queues.HeddleQueue;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -14,8 +19,8 @@ import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NMToken;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
@@ -42,7 +47,8 @@ import org.apache.hadoop.yarn.util.resource.Resources;
  * <p>AM heartbeats change only this object, under its write lock, and put it on the
  * {@link DirtyAttempts} list; the scheduler thread writes the changes into the next frame.
  */
-final class HeddleAppAttempt extends SchedulerApplicationAttempt {
+final class HeddleAppAttempt extends SchedulerApplicationAttempt
+    implements HeddleQueue.Member {
   private final HeddleJob job;
   private final Names names;
   private final DirtyAttempts dirty;
@@ -109,7 +115,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
     }
   }
 
-  /** Everything is to be sent again: the engine is new. */
+  /** Marks everything to be sent again: the engine is new. */
   private void touchAll() {
     writeLock.lock();
     try {
@@ -174,7 +180,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   /** A node reported a container of before the ResourceManager's restart. */
-  void containerRecovered(RMContainer container) {
+  @Override
+  public void containerRecovered(RMContainer container) {
     books.containerRecovered(this, container, isMaster(container));
   }
 
@@ -190,7 +197,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
         || master != null && master.getId().equals(container.getContainerId());
   }
 
-  /** Returns the place where a container that is to grow runs, or {@link Interner#UNKNOWN}. */
+  /** Returns the place of a container that will grow, or {@link Interner#UNKNOWN}. */
   int placeToUpdate(ContainerId id) {
     RMContainer container = liveContainers.get(id);
     HeddleNode node = container == null ? null : books.node(container.getNodeId());

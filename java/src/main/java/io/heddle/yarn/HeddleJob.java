@@ -1,14 +1,21 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.facts.JobCounters;
+import io.heddle.yarn.facts.JobHints;
+import io.heddle.yarn.facts.WatchedJob;
+import io.heddle.yarn.queues.HeddleQueue;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * What the engine calls a job: a YARN application, whatever its attempt. Holds the number that
+ * A job in the engine's sense: a YARN application, whatever its attempt. Holds the number that
  * both sides use for it and what a rebuilt engine must be told again.
  *
- * <p>Guarded by the scheduler's write lock, but for what is final or volatile.
+ * <p>Guarded by the scheduler's write lock, except final and volatile fields.
  */
-final class HeddleJob {
+final class HeddleJob implements WatchedJob {
   private final ApplicationId applicationId;
   private final String user;
   private final int userId;
@@ -21,9 +28,9 @@ final class HeddleJob {
   private HeddleAppAttempt attempt;
   // Also read by those who look at its progress.
   private volatile JobHints hints;
-  // What it may spend; null: what its queue has.
+  // Its spending bounds; null: those of its queue.
   private SpendingBounds bounds;
-  // What its ApplicationMaster counted last; null before the first time.
+  // Its ApplicationMaster's last counters; null before the first.
   private JobCounters counters;
 
   /**
@@ -46,7 +53,8 @@ final class HeddleJob {
     this.hints = hints;
   }
 
-  ApplicationId applicationId() {
+  @Override
+  public ApplicationId applicationId() {
     return applicationId;
   }
 
@@ -117,12 +125,13 @@ final class HeddleJob {
     out.jobHints(id, hints);
   }
 
-  boolean isMapReduce() {
+  @Override
+  public boolean isMapReduce() {
     return (flags & FrameLayout.JOB_MAPREDUCE) != 0;
   }
 
-  /** How many reduces there are in all; -1 if that is not known. Any thread may ask. */
-  int reduces() {
+  @Override
+  public int reduces() {
     return hints.reduces();
   }
 
@@ -133,7 +142,7 @@ final class HeddleJob {
     return hints != before;
   }
 
-  /** What it may spend; null if that is what its queue has. */
+  /** Returns its spending bounds; null if they are its queue's. */
   SpendingBounds bounds() {
     return bounds;
   }

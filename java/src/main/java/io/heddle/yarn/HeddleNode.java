@@ -1,5 +1,9 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.ResourceCodec;
+import io.heddle.yarn.facts.ForeignLoad;
 import java.util.Set;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
@@ -15,7 +19,7 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  *
  * <p>The numbers are guarded by the scheduler's write lock.
  */
-final class HeddleNode extends SchedulerNode {
+final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private static final long NEVER = -1;
 
   private final FaultRecord faults = new FaultRecord();
@@ -26,7 +30,7 @@ final class HeddleNode extends SchedulerNode {
   private boolean sentSchedulable;
   // The free room that the engine heard of last; null before the first time.
   private long[] toldFree;
-  // What part of it the engine was told that others use.
+  // The part of it that others use, as the engine was told.
   private int toldLoad = ForeignLoad.UNKNOWN;
   // Until which version of the pending sizes none is known to fit that room.
   private long unfitAt = NEVER;
@@ -36,7 +40,8 @@ final class HeddleNode extends SchedulerNode {
   }
 
   /** Returns the engine's number of this node, -1 before it has one. */
-  int id() {
+  @Override
+  public int id() {
     return id;
   }
 
@@ -57,15 +62,18 @@ final class HeddleNode extends SchedulerNode {
     unfitAt = NEVER;
   }
 
-  int hostPlace() {
+  @Override
+  public int hostPlace() {
     return hostPlace;
   }
 
-  int rackPlace() {
+  @Override
+  public int rackPlace() {
     return rackPlace;
   }
 
-  int partitionId() {
+  @Override
+  public int partitionId() {
     return partitionId;
   }
 

@@ -9,6 +9,8 @@ import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.FrameLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -132,7 +134,7 @@ public class EvictionTest {
       cluster.scheduler.engine.decisions().evict(cluster.attempt(am).job().id(),
           ContainerKeys.of(id), FrameLayout.EVICT_FAIR_SHARE, 1);
       assertEquals(1, cluster.attempt(am).preemptionMarks().size());
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       assertEquals("no warning", 0, cluster.attempt(am).preemptionMarks().size());
       Thread.sleep(2);
       cluster.tick();

@@ -22,8 +22,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
 import org.junit.Test;
 
@@ -263,7 +263,7 @@ public class LifeCycleTest {
       cluster.scheduler.handle(new ContainerExpiredSchedulerEvent(container.getId()));
       cluster.scheduler.completedContainer(null,
           SchedulerUtils.createAbnormalContainerStatus(container.getId(), "?"), null);
-      assertTrue(cluster.scheduler.getEngineRebuilds() == 0);
+      assertTrue(cluster.scheduler.inspection().engineRebuilds() == 0);
     }
   }
 }

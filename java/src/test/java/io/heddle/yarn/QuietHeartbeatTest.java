@@ -9,6 +9,8 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.ResourceCodec;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -239,11 +241,11 @@ public class QuietHeartbeatTest {
     String faults = "{\"heartbeat_fill\": 1.0, \"testing\": {\"faults\": true}}";
     try (Waiting waiting =
         new Waiting(new TestCluster(TestCluster.conf(faults)).expectFaults())) {
-      waiting.cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      waiting.cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ask(waiting.am, any(2, 2 * GB, 2));
       waiting.cluster.heartbeat();
       assertEquals(2, fetch(waiting.am).size());
-      waiting.cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      waiting.cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       waiting.cluster.heartbeat();
       waiting.cluster.heartbeat();
       assertEquals(0, waiting.framesOfARound());
@@ -329,7 +331,7 @@ public class QuietHeartbeatTest {
       }
       assertTrue("seed " + seed + ": no heartbeat was spared", spared > 0);
       assertFalse("seed " + seed + ": sizes pile up",
-          cluster.scheduler.books.pendingSizes().count() > 12);
+          cluster.scheduler.inspection().books().pendingSizes().count() > 12);
     }
   }
 

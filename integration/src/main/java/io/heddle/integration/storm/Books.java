@@ -4,7 +4,7 @@
  */
 package io.heddle.integration.storm;
 
-import io.heddle.yarn.QueueView;
+import io.heddle.yarn.queues.QueueView;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -37,7 +37,7 @@ final class Books {
     byNode.clear();
     byQueue.clear();
     containersByQueue.clear();
-    String audit = cluster.scheduler.auditEngine();
+    String audit = cluster.scheduler.inspection().differences();
     if (audit != null) {
       differ("the engine's books differ from Java's: " + audit);
     }

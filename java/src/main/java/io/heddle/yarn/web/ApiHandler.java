@@ -4,7 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.heddle.yarn.HeddleException;
+import io.heddle.yarn.engine.HeddleException;
+import io.heddle.yarn.engine.Names;
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
@@ -27,7 +28,7 @@ public final class ApiHandler implements WebHandler {
   private final Library library;
   private final Names names;
 
-  /** Who answers. */
+  /** Answers requests. */
   public interface Library {
     /**
      * Answers one request.
@@ -35,7 +36,7 @@ public final class ApiHandler implements WebHandler {
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
      *     host, jobs, nodes
      * @return a line of JSON with status, content_type, headers and log, then the body
-     * @throws HeddleException if there is nobody to answer now
+     * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);
 
@@ -43,7 +44,7 @@ public final class ApiHandler implements WebHandler {
     void log(JsonNode head);
   }
 
-  /** Who knows what jobs and nodes are called. */
+  /** Knows the names of jobs and nodes. */
   public interface Names {
     /**
      * Returns the names of the jobs that a request may be about: lists of number, application,

@@ -203,14 +203,14 @@ fn nothing_ties_the_repository_to_the_place_it_was_written_in() {
 
 #[test]
 fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
-    use heddle_core::{order, place, share};
+    use heddle_core::catalogue;
     let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
     let architecture =
         fs::read_to_string(root().join("rust/ARCHITECTURE.md")).expect("there is an ARCHITECTURE");
     let stages = [
-        ("share", share::names()),
-        ("order", order::names()),
-        ("place", place::names()),
+        ("share", catalogue::share_names()),
+        ("order", catalogue::order_names()),
+        ("place", catalogue::place_names()),
     ];
     for (stage, names) in stages {
         for name in names {
@@ -226,7 +226,7 @@ fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
             );
         }
     }
-    for preset in heddle_core::config::PRESETS {
+    for preset in catalogue::PRESETS {
         let row = format!("| `{}` |", preset.name);
         assert!(
             readme.contains(&row),
@@ -240,7 +240,7 @@ fn every_policy_has_a_file_of_its_name_and_stands_in_the_readme() {
 fn every_preset_can_be_chosen_in_the_bench() {
     let file = "integration/src/main/java/io/heddle/integration/bench/HeddlePolicy.java";
     let text = fs::read_to_string(root().join(file)).expect("the bench has policies");
-    for preset in heddle_core::config::PRESETS {
+    for preset in heddle_core::catalogue::PRESETS {
         let constant = format!("(\"{}\", ", preset.name);
         assert!(text.contains(&constant), "{file} lacks {}", preset.name);
     }

@@ -45,7 +45,7 @@ pub(crate) fn put_nothing(object: &mut Map<String, Value>, name: &str) {
 mod tests {
     use super::*;
     use heddle_auth::amount::credits;
-    use heddle_core::share::dynamic_priority::account::Credits;
+    use heddle_core::words::credits::Credits;
     use proptest::prelude::*;
 
     #[test]

@@ -80,6 +80,7 @@ mod caller;
 mod clock;
 mod console;
 mod credit;
+mod exchange;
 mod history;
 mod names;
 mod older;

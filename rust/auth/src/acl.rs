@@ -17,7 +17,7 @@ pub mod file;
 
 use crate::role::{Role, queue_path};
 use crate::secret::Secret;
-use heddle_core::cluster::user_queue;
+use heddle_core::model::queue::user_queue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

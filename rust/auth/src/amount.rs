@@ -3,7 +3,7 @@
 //! what is rounded at all is rounded once. The money type is the core's.
 
 use crate::refusal::{Refusal, malformed};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 
 const DECIMALS: usize = 6;
 /// Of whole credits: `Credits::MAX` has ten digits.

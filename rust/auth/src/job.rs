@@ -12,7 +12,7 @@ use crate::refusal::{Refusal, malformed};
 use crate::role::is_full_path;
 use crate::secret::{Hash, Secret};
 use crate::{v1, v2};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use serde::{Deserialize, Serialize};
 
 /// Version 1: when it was signed, ms.

@@ -4,8 +4,8 @@
 use crate::amount::published_credits;
 use crate::query::Parameters;
 use crate::refusal::{Refusal, malformed};
-use heddle_core::cluster::user_queue;
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::model::queue::user_queue;
+use heddle_core::words::credits::Credits;
 
 const QUEUE_BYTES_MAX: usize = 255;
 
@@ -208,7 +208,7 @@ fn queue_name(parameter: &str, name: &str) -> Result<String, Refusal> {
 mod tests {
     use super::*;
     use heddle_core::Setup;
-    use heddle_core::cluster::Queues;
+    use heddle_core::model::queue::Queues;
     use serde_json::{Value, json};
 
     fn caller(user: &str, role: Role) -> Caller {

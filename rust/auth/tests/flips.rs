@@ -6,7 +6,7 @@ use heddle_auth::canonical::{Body, Signed, Validity};
 use heddle_auth::gate::{Gate, Interface, Request, Settings};
 use heddle_auth::job::{self, Bounds, Submission};
 use heddle_auth::{Now, Secret, v1, v2};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -172,7 +172,7 @@ proptest! {
             let user = flipped("alice", at, bits);
             prop_assume!(user.is_some());
             let user = user.expect("assumed");
-            let queue = heddle_core::cluster::user_queue(&user);
+            let queue = heddle_core::model::queue::user_queue(&user);
             let other = Submission { user: &user, queue: &queue, ..job };
             prop_assert!(!submit(&other, &given));
         } else {

@@ -7,7 +7,7 @@ use heddle_auth::job::{self, Bounds, Submission};
 use heddle_auth::query::Parameters;
 use heddle_auth::role::{Command, Version, allow};
 use heddle_auth::{Now, Refusal, Secret, v1, v2};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

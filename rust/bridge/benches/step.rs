@@ -10,9 +10,9 @@ use std::time::Instant;
 use heddle::client::{Answer, FrameWriter};
 use heddle::frame::{decode, output_bytes_max};
 use heddle::host::Host;
-use heddle_core::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::resource::Resource;
 
 const RUNS: usize = 9;
 const DECISIONS_MAX: u32 = 64;

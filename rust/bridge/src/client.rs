@@ -4,11 +4,11 @@
 //! writer and reader; nothing in the library's own path uses this file.
 
 use bytemuck::Pod;
-use heddle_core::event::{
+use heddle_core::words::event::{
     AskFacts, ContainerFacts, Decision, Event, EvictReason, JobFacts, NodeFacts, Refusal,
 };
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
+use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
+use heddle_core::words::resource::Resource;
 
 use crate::constant::*;
 use crate::record::{self, InputHeader, OutputHeader, RecordHeader};

@@ -7,9 +7,13 @@
 
 use bytemuck::Pod;
 use heddle_core::engine::Subject;
-use heddle_core::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::event::{
+    AskFacts, ContainerFacts, Decision, Event, JobFacts, NodeFacts, Refusal,
+};
+use heddle_core::words::ids::{
+    AskId, JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId,
+};
+use heddle_core::words::resource::Resource;
 
 use crate::constant::*;
 use crate::error::{BridgeError, FrameFault};

@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use heddle_core::config::Setup;
 use heddle_core::engine::Engine;
-use heddle_core::event::{Decision, Event};
+use heddle_core::setup::Setup;
+use heddle_core::words::event::{Decision, Event};
 use heddle_service::Outbox;
 use log::LevelFilter;
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@
 //! of 8. `FrameLayout.java` (for the Java shim) and `include/heddle.h` (for C) are generated from
 //! this file and `constant.rs` by `tests/generated.rs`, which also fails when one of them is stale.
 //! This file says where a field lies; it neither checks a frame (`frame.rs`) nor knows what an
-//! event means (`heddle_core::event`).
+//! event means (`heddle_core::words::event`).
 
 use bytemuck::{Pod, Zeroable};
 

@@ -9,9 +9,9 @@ use std::cell::Cell;
 use heddle::client::FrameWriter;
 use heddle::frame::{self, Logs, Summary, output_bytes_max};
 use heddle::host::Host;
-use heddle_core::event::{Decision, Event, NodeFacts};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId};
+use heddle_core::words::event::{Decision, Event, NodeFacts};
+use heddle_core::words::ids::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId};
+use heddle_core::words::resource::Resource;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };

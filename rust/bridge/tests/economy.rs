@@ -6,7 +6,7 @@ mod manager;
 use heddle::constant::FAULT_PANIC;
 use heddle::host::{self, ENGINES};
 use heddle_auth::{Secret, v1};
-use heddle_core::event::Event;
+use heddle_core::words::event::Event;
 use manager::*;
 use serde_json::json;
 use std::fs;

@@ -9,9 +9,11 @@ use heddle::constant::*;
 use heddle::error::BridgeError;
 use heddle::frame::{self, Logs, Summary};
 use heddle::record::{self, INPUT_RECORDS};
-use heddle_core::event::*;
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::event::*;
+use heddle_core::words::ids::{
+    AskId, JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId,
+};
+use heddle_core::words::resource::Resource;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 

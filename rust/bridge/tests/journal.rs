@@ -12,7 +12,7 @@ use heddle::frame::output_bytes_max;
 use heddle::host::Host;
 use heddle::journal::{Reader, Recorder};
 use heddle::replay::{Replay, replay};
-use heddle_core::event::Event;
+use heddle_core::words::event::Event;
 use serde_json::{Value, json};
 use support::{Cluster, SETUP};
 

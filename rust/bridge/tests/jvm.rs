@@ -15,7 +15,7 @@ use heddle::client::{Answer, FrameWriter};
 use heddle::constant::*;
 use heddle::frame::output_bytes_max;
 use heddle::jni_abi::{CLASS, NATIVE_METHODS};
-use heddle_core::event::Event;
+use heddle_core::words::event::Event;
 use jni::objects::{JByteBuffer, JClass, JObject, JString, JThrowable, JValue, JValueOwned};
 use jni::signature::RuntimeMethodSignature;
 use jni::strings::JNIString;

@@ -3,8 +3,8 @@
 mod manager;
 
 use heddle::host::{self, ENGINES};
-use heddle_core::event::{Event, JobCounters, JobHints};
-use heddle_core::types::JobId;
+use heddle_core::words::event::{Event, JobCounters, JobHints};
+use heddle_core::words::ids::JobId;
 use manager::*;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use heddle::services;
 use heddle_auth::Secret;
 use heddle_auth::canonical::Validity;
 use heddle_auth::job::{self, Bounds, Submission};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;

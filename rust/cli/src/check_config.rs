@@ -7,8 +7,8 @@ mod environment;
 mod site;
 
 use clap::Args;
-use heddle_core::Config;
 use heddle_core::config::{Allocations, Fault};
+use heddle_core::setup::read_config;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ fn check_allocations(file: &Path, text: &str) -> Result<(), String> {
 fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), String> {
     let config: Value = serde_json::from_str(text)
         .map_err(|error| format!(":{}: {error}; expected JSON", error.line()))?;
-    let read = Config::from_json(&config, resource_types).map_err(|error| format!(": {error}"))?;
+    let read = read_config(&config, resource_types).map_err(|error| format!(": {error}"))?;
     let spared = read
         .queues
         .iter()

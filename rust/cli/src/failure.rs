@@ -1,7 +1,7 @@
 //! What goes wrong in commands that talk to a ResourceManager or a store: said in the same form
 //! by all of them, with the exit code that a script can go by. Catches nothing itself.
 
-use crate::terminal::clean;
+use crate::clean::clean;
 use std::fmt;
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 
 mod case;
 mod check_config;
+mod clean;
 mod economy;
 mod failure;
 mod manual;

@@ -18,9 +18,9 @@ mod explain;
 mod presets;
 
 use common::{host_of, plain_ask, rack_place};
-use heddle_core::config::PRESETS;
-use heddle_core::event::{Event, JobFacts, NodeFacts};
-use heddle_core::types::*;
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::{Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::json;
 use std::collections::VecDeque;

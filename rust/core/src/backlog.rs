@@ -15,11 +15,11 @@ mod shapes;
 
 pub use classes::ClassIndex;
 pub use places::PlaceIndex;
-pub use shapes::{FitList, Shape, ShapeId, ShapeMask, ShapeSize, Shapes};
+pub use shapes::{FitList, Shape, ShapeMask, ShapeSize, Shapes};
 
-use crate::order::OrderKey;
-use crate::share::{ShareNodeId, ShareTree};
-use crate::types::{AskId, JobId};
+use crate::model::share_tree::ShareTree;
+use crate::words::ids::{AskId, JobId};
+use crate::words::keys::{OrderKey, ShapeId, ShareNodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A pending ask as the indexes hold it. Its order is the order of service inside a leaf: by

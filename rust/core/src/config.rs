@@ -8,17 +8,16 @@ mod queues;
 mod reader;
 mod reservation;
 
+pub(crate) use allocations::read_users;
 pub use allocations::{Allocations, Fault};
 pub use queues::{DynamicQueues, QueueConfig};
 pub use reader::{ConfigError, Section, unknown};
 
-use crate::change::POOLS;
-use crate::order::{self, reverse_adaptive};
-use crate::place::{self, shuffle_watcher};
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::share;
-use crate::types::Millis;
+use crate::words::ids::{Millis, UserId};
+use crate::words::keys::POOLS;
+use crate::words::resource::Resource;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Waits and amounts above this are typing errors (about 31 years in ms).
 const WHOLE_MAX: i64 = 1_000_000_000_000;
@@ -26,79 +25,6 @@ const WHOLE_MAX: i64 = 1_000_000_000_000;
 /// Decisions kept of each job unless configured, some 1.2 KB; and the most.
 const EXPLAIN_ENTRIES: usize = 16;
 const EXPLAIN_ENTRIES_MAX: i64 = 1_024;
-
-/// Everything that a host gives when it opens an engine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setup {
-    /// Names of the resource types, in the order of the vectors' components.
-    pub resource_types: Vec<String>,
-    /// The smallest container: YARN's minimum allocation.
-    pub minimum_allocation: Resource,
-    /// What the wall clock, in ms since 1970, showed when the engine's clock was 0: times of day
-    /// in the configuration are by the wall clock. 0 in virtual time, where both are one.
-    pub epoch_ms: Millis,
-    /// The configuration.
-    pub config: Config,
-}
-
-/// Further from 1970 (either way) no clock is: about 31,000 years.
-const EPOCH_MAX_MS: Millis = 1_000_000_000_000_000;
-
-impl Setup {
-    /// Reads `{"resource_types": [...], "minimum_allocation": {...}, "epoch_ms": ...,
-    /// "config": {...}, "allocations": ..., "users": {...}}`.
-    pub fn from_json(setup: &Value) -> Result<Setup, ConfigError> {
-        let mut section = Section::new("", setup)?;
-        let mut resource_types = Vec::new();
-        for (path, item) in section.list("resource_types")? {
-            match item.as_str() {
-                Some(name) => resource_types.push(name.to_string()),
-                None => {
-                    return Err(ConfigError::new(
-                        path,
-                        format!("expected a name, got {item}"),
-                    ));
-                }
-            }
-        }
-        if resource_types.is_empty() {
-            resource_types = vec!["memory-mb".to_string(), "vcores".to_string()];
-        }
-        if !(2..=RESOURCE_TYPES_MAX).contains(&resource_types.len()) {
-            let problem = format!(
-                "expected 2 to {RESOURCE_TYPES_MAX} resource types (memory, vcores and further \
-                 ones), found {}; remove some from resource-types.xml",
-                resource_types.len()
-            );
-            return Err(ConfigError::new("resource_types", problem));
-        }
-        let minimum_allocation = match section.value("minimum_allocation") {
-            Some(value) => {
-                read_resource("minimum_allocation", value, &resource_types, Resource::ZERO)?
-            }
-            None => Resource::new(1024, 1),
-        };
-        let epoch_ms = Setup::read_epoch(&mut section)?.unwrap_or(0);
-        let mut config = Config::read(&mut section, &resource_types)?;
-        config.set_epoch(epoch_ms);
-        Ok(Setup {
-            resource_types,
-            minimum_allocation,
-            epoch_ms,
-            config,
-        })
-    }
-
-    /// `epoch_ms` of a setup or of a reload, if it is there.
-    pub(crate) fn read_epoch(section: &mut Section<'_>) -> Result<Option<Millis>, ConfigError> {
-        section.whole("epoch_ms", -EPOCH_MAX_MS, EPOCH_MAX_MS)
-    }
-
-    /// An engine for memory and vcores with this configuration: tests, simulator.
-    pub fn with_config(config: &Value) -> Result<Setup, ConfigError> {
-        Setup::from_json(&serde_json::json!({ "config": config }))
-    }
-}
 
 /// The names of the three stages' implementations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,61 +36,6 @@ pub struct Composition {
     /// Which place for its tasks.
     pub place: String,
 }
-
-/// A name for a composition.
-pub struct Preset {
-    /// What `policy` in the configuration says.
-    pub name: &'static str,
-    /// One line for help texts and tables.
-    pub summary: &'static str,
-    /// The stages: share, order, place.
-    pub stages: [&'static str; 3],
-}
-
-/// The presets, in the order of the tables that are made from them.
-pub const PRESETS: &[Preset] = &[
-    Preset {
-        name: "fair",
-        summary: "queues by weighted max-min with minimum and maximum shares, jobs inside them \
-                  fair by deficit, tasks near their data (the default)",
-        stages: ["fair", "deficit", "delay"],
-    },
-    Preset {
-        name: "fair-original",
-        summary: "the original Fair Scheduler (HADOOP-3746): jobs of all pools by deficit, \
-                  guarantees first",
-        stages: ["single", "deficit", "local-first"],
-    },
-    Preset {
-        name: "dynamic-priority",
-        summary: "queues hold budgets and bid for slots, jobs in order of submission, local tasks \
-                  first",
-        stages: ["dynamic-priority", "fifo", "local-first"],
-    },
-    Preset {
-        name: "shufflewatcher",
-        summary: "queues as under `fair`; maps and reduces ordered and placed so that less \
-                  crosses between racks",
-        stages: ["fair", "fifo", "shuffle-watcher"],
-    },
-    Preset {
-        name: "fifo",
-        summary: "all jobs in one line in order of priority and submission",
-        stages: ["single", "fifo", "local-first"],
-    },
-    Preset {
-        name: "hfsp",
-        summary: "jobs in the order in which they would end in a fair cluster, their sizes \
-                  learnt from sample tasks (HFSP)",
-        stages: ["single", "hfsp", "delay"],
-    },
-    Preset {
-        name: "reverse-adaptive",
-        summary: "all jobs in one line, each with as many slots as its completion goal needs, \
-                  given the foreign load over time",
-        stages: ["single", "reverse-adaptive", "local-first"],
-    },
-];
 
 /// How a job finds its queue; rules are tried in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,10 +79,6 @@ pub struct Config {
     pub composition: Composition,
     /// Whether queues compare by dominant resource instead of memory.
     pub dominant: bool,
-    /// Delay scheduling: how long an ask that is passed over insists on its hosts.
-    pub node_wait_ms: Millis,
-    /// Delay scheduling: how long it then insists on its racks.
-    pub rack_wait_ms: Millis,
     /// The configured queues, parents implied.
     pub queues: Vec<QueueConfig>,
     /// How many jobs may run at once in a leaf that says nothing of it (`poolMaxJobsDefault` of
@@ -236,113 +103,98 @@ pub struct Config {
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
     pub slots_per_node: Option<[u32; POOLS]>,
-    /// ShuffleWatcher's settings.
-    pub shuffle_watcher: shuffle_watcher::Settings,
-    /// See `share::dynamic_priority`.
-    pub dynamic_priority: share::dynamic_priority::Settings,
-    /// HFSP's section.
-    pub hfsp: order::hfsp::Settings,
-    /// The Reverse-Adaptive order.
-    pub reverse_adaptive: reverse_adaptive::settings::Settings,
-    /// Section `deficit`: the order of that name.
-    pub deficit: order::deficit::settings::Settings,
     /// How many decisions are kept of each job, to be explained; 0 for none.
     pub explain_entries: usize,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
+    /// What the wall clock showed when the engine's was 0; see `Setup::epoch_ms`.
+    pub epoch_ms: Millis,
+    /// How many jobs a user may run at once of whom nothing else is said (`userMaxJobsDefault` of
+    /// the allocations file).
+    pub user_max_jobs: Option<u32>,
+    /// The users for whom another number holds (`<user>` of the allocations file, FS-8).
+    pub user_limits: BTreeMap<UserId, u32>,
+    policies_take_back: bool,
+    /// The sections of policies, for them to read.
+    own: BTreeMap<&'static str, Value>,
 }
 
 impl Config {
-    /// Takes its times of day for those of a clock that showed this when the engine's was 0.
-    pub(crate) fn set_epoch(&mut self, epoch_ms: Millis) {
-        if let Some(forecast) = &mut self.reverse_adaptive.foreign_load {
-            forecast.set_epoch(epoch_ms);
-        }
-    }
-
     /// Whether anything takes containers back from jobs that run.
     pub fn takes_back(&self) -> bool {
-        self.preemption.enabled
-            || self.dynamic_priority.reclaim_interval_ms > 0
-            || self.hfsp.kill
-            || self.reverse_adaptive.evict
+        self.preemption.enabled || self.policies_take_back
     }
 
-    /// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text
-    /// of an allocations file in `allocations`, if there is one; and in `users` the host's numbers
-    /// of the users whom that names.
+    /// The settings that a policy reads from its own section, which was found good before.
+    pub fn own<T>(
+        &self,
+        section: &'static str,
+        read: impl FnOnce(&mut Section<'_>) -> Result<T, ConfigError>,
+    ) -> T {
+        let empty = Value::Object(Default::default());
+        let value = self.own.get(section).unwrap_or(&empty);
+        Section::all(section, value, read).expect("the section was checked as it was read")
+    }
+
+    /// Checks the section of a policy, and keeps it for `own`. `check` tells whether the policy
+    /// takes containers back under it.
+    pub(crate) fn read_own(
+        &mut self,
+        root: &mut Section<'_>,
+        section: &'static str,
+        check: impl FnOnce(&mut Section<'_>) -> Result<bool, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        if let Some(value) = root.value(section) {
+            self.policies_take_back |= Section::all(section, value, check)?;
+            self.own.insert(section, value.clone());
+        }
+        Ok(())
+    }
+
+    /// Reads all of `heddle.json` but the choice and the settings of policies.
     pub(crate) fn read(
-        section: &mut Section<'_>,
+        root: &mut Section<'_>,
+        composition: Composition,
         resource_types: &[String],
     ) -> Result<Config, ConfigError> {
-        let empty = Value::Object(Default::default());
-        let config = section.value("config").unwrap_or(&empty);
-        let mut config = Config::from_json(config, resource_types)?;
-        let users = allocations::read_users(section)?;
-        if let Some(text) = section.text("allocations")? {
-            let allocations = Allocations::parse(text)
-                .map_err(|fault| ConfigError::new("allocations", fault.to_string()))?;
-            allocations.apply(&mut config, &users);
-        }
-        Ok(config)
-    }
-
-    /// Reads `heddle.json`; `resource_types` are the names that shares may use.
-    pub fn from_json(config: &Value, resource_types: &[String]) -> Result<Config, ConfigError> {
-        let mut root = Section::new("", config)?;
-        let composition = read_composition(&mut root)?;
         let mut dominant = false;
         if let Some(mut section) = root.section("share")? {
             dominant = section.boolean("dominant")?.unwrap_or(false);
-            section.finish()?;
-        }
-        let (mut node_wait_ms, mut rack_wait_ms) = (3_000, 3_000);
-        if let Some(mut section) = root.section("delay")? {
-            node_wait_ms = section
-                .whole("node_wait_ms", 0, WHOLE_MAX)?
-                .unwrap_or(node_wait_ms);
-            rack_wait_ms = section
-                .whole("rack_wait_ms", 0, WHOLE_MAX)?
-                .unwrap_or(rack_wait_ms);
             section.finish()?;
         }
         // What runs beside the engine reads and checks these.
         for section in ["api", "store"] {
             root.value(section);
         }
-        allocations::read_key(&mut root)?;
+        allocations::read_key(root)?;
         let mut faults = false;
         if let Some(mut section) = root.section("testing")? {
             faults = section.boolean("faults")?.unwrap_or(false);
             section.finish()?;
         }
-        let holds = reservation::read(&mut root)?;
-        let config = Config {
+        let holds = reservation::read(root)?;
+        Ok(Config {
             composition,
             dominant,
-            node_wait_ms,
-            rack_wait_ms,
-            queues: queues::read_queues(&mut root, resource_types)?,
+            queues: queues::read_queues(root, resource_types)?,
             pool_max_jobs: None,
-            placement: read_placement(&mut root)?,
-            dynamic_queues: queues::read_dynamic_queues(&mut root)?,
+            placement: read_placement(root)?,
+            dynamic_queues: queues::read_dynamic_queues(root)?,
             heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(1.0),
             reserve_after_ms: holds.after_ms,
             reserve_hold_ms: holds.hold_ms,
             reserve_hold_max_ms: holds.hold_max_ms,
             reserve_nodes_max: holds.nodes_max,
-            preemption: read_preemption(&mut root)?,
-            slots_per_node: read_slots(&mut root)?,
-            shuffle_watcher: shuffle_watcher::Settings::read(&mut root)?,
-            dynamic_priority: share::dynamic_priority::read(&mut root)?,
-            hfsp: order::hfsp::read(&mut root)?,
-            reverse_adaptive: reverse_adaptive::settings::read(&mut root)?,
-            deficit: order::deficit::settings::read(&mut root)?,
-            explain_entries: read_explain(&mut root)?,
+            preemption: read_preemption(root)?,
+            slots_per_node: read_slots(root)?,
+            explain_entries: read_explain(root)?,
             faults,
-        };
-        root.finish()?;
-        Ok(config)
+            epoch_ms: 0,
+            user_max_jobs: None,
+            user_limits: BTreeMap::new(),
+            policies_take_back: false,
+            own: BTreeMap::new(),
+        })
     }
 }
 
@@ -378,47 +230,7 @@ fn read_slots(root: &mut Section<'_>) -> Result<Option<[u32; POOLS]>, ConfigErro
     }
 }
 
-fn read_composition(root: &mut Section<'_>) -> Result<Composition, ConfigError> {
-    let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-    let stages = |preset: &Preset| Composition {
-        share: preset.stages[0].to_string(),
-        order: preset.stages[1].to_string(),
-        place: preset.stages[2].to_string(),
-    };
-    match root.value("policy") {
-        None => Ok(stages(&PRESETS[0])),
-        Some(Value::String(name)) => match PRESETS.iter().find(|preset| preset.name == name) {
-            Some(preset) => Ok(stages(preset)),
-            None => Err(ConfigError::new("policy", unknown(name, &names))),
-        },
-        Some(value) => {
-            let mut section = Section::new("policy", value)?;
-            let fallback = stages(&PRESETS[0]);
-            let composition = Composition {
-                share: stage(&mut section, "share", &share::names(), fallback.share)?,
-                order: stage(&mut section, "order", &order::names(), fallback.order)?,
-                place: stage(&mut section, "place", &place::names(), fallback.place)?,
-            };
-            section.finish()?;
-            Ok(composition)
-        }
-    }
-}
-
-fn stage(
-    section: &mut Section<'_>,
-    key: &'static str,
-    names: &[&str],
-    fallback: String,
-) -> Result<String, ConfigError> {
-    match section.text(key)? {
-        None => Ok(fallback),
-        Some(name) if names.contains(&name) => Ok(name.to_string()),
-        Some(name) => Err(ConfigError::new(section.key(key), unknown(name, names))),
-    }
-}
-
-fn read_resource(
+pub(crate) fn read_resource(
     path: &str,
     value: &Value,
     resource_types: &[String],

@@ -27,18 +27,26 @@ mod trace;
 mod victims;
 mod why;
 
-use crate::backlog::{Backlog, FitList, ShapeId};
-use crate::change::{Change, POOLS, Stale};
-use crate::cluster::{Cluster, Container, Queue, Queues};
-use crate::config::{Composition, Config, ConfigError, Setup};
-use crate::event::{Decision, Event};
+use crate::backlog::{Backlog, FitList};
+use crate::catalogue::build;
+use crate::config::{Config, ConfigError};
 use crate::explain::{Ring, Rings};
-use crate::order::{ORDERS, Order};
-use crate::place::{PLACES, Place};
+use crate::model::change::{Change, Stale};
+use crate::model::cluster::Cluster;
+use crate::model::job::Container;
+use crate::model::queue::{Queue, Queues};
+use crate::model::share_tree::ShareTree;
 use crate::predict::Predictor;
-use crate::share::dynamic_priority::ledger::{Entry, Ledger, Taken};
-use crate::share::{Layout, SHARES, Share, ShareNodeId, ShareTree};
-use crate::types::{AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId};
+use crate::setup::Setup;
+use crate::stage::order::Order;
+use crate::stage::place::Place;
+use crate::stage::share::Share;
+use crate::words::event::{Decision, Event};
+use crate::words::ids::{
+    AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId,
+};
+use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
+use crate::words::ledger::{Entry, Ledger, Taken};
 use preemption::Starving;
 use reservation::{Reservation, Rest};
 use std::cell::Cell;
@@ -347,32 +355,4 @@ fn grow_by(tree: &mut ShareTree, layout: Layout, queue: &Queue) {
         _ => queue.parent.map(|parent| ShareNodeId(parent.0)),
     };
     tree.put(id, parent, queue.id, &queue.config);
-}
-
-type Stages = (Box<dyn Share>, Box<dyn Order>, Box<dyn Place>);
-
-fn build(config: &Config) -> Stages {
-    let Composition {
-        share,
-        order,
-        place,
-    } = &config.composition;
-    let known = "the configuration admits only names of the list";
-    let share = SHARES
-        .iter()
-        .find(|entry| entry.name == share)
-        .expect(known);
-    let order = ORDERS
-        .iter()
-        .find(|entry| entry.name == order)
-        .expect(known);
-    let place = PLACES
-        .iter()
-        .find(|entry| entry.name == place)
-        .expect(known);
-    (
-        (share.build)(config),
-        (order.build)(config),
-        (place.build)(config),
-    )
 }

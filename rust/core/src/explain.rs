@@ -12,14 +12,15 @@ mod sentence;
 pub use ring::{Ring, Rings};
 pub use sentence::{Names, sentence};
 
-use crate::cluster::{Ask, Job, Kind};
-use crate::event::{EvictReason, Refusal};
-use crate::order::OrderKey;
-use crate::resource::Resource;
-use crate::share::ShareKey;
-use crate::share::dynamic_priority::account::Credits;
-use crate::share::dynamic_priority::authority::Bound;
-use crate::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, QueueId};
+use crate::model::job::{Ask, Job};
+use crate::words::credits::{Bound, Credits};
+use crate::words::event::{EvictReason, Refusal};
+use crate::words::ids::{
+    AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, QueueId,
+};
+use crate::words::keys::{OrderKey, ShareKey};
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
 use serde::Serialize;
 
 /// Which part of the engine a decision was made by.

@@ -8,22 +8,21 @@
 #![warn(missing_docs)]
 
 pub mod backlog;
-pub mod change;
-pub mod cluster;
+pub mod catalogue;
 pub mod config;
 pub mod engine;
-pub mod event;
 pub mod explain;
-mod lengths;
+pub mod model;
 pub mod order;
 pub mod place;
 pub mod predict;
-pub mod resource;
+pub mod setup;
 pub mod share;
-mod table;
-pub mod types;
+pub mod stage;
+pub mod words;
 
-pub use config::{Config, ConfigError, Setup};
+pub use config::{Config, ConfigError};
 pub use engine::Engine;
-pub use event::{Decision, Event};
-pub use resource::Resource;
+pub use setup::Setup;
+pub use words::event::{Decision, Event};
+pub use words::resource::Resource;

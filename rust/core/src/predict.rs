@@ -12,9 +12,11 @@ pub mod slots;
 
 pub use expected::Basis;
 
-use crate::change::{Change, World};
-use crate::cluster::{Cluster, Container, Job, Kind};
-use crate::types::{JobId, Millis};
+use crate::model::change::{Change, World};
+use crate::model::cluster::Cluster;
+use crate::model::job::{Container, Job};
+use crate::words::ids::{JobId, Millis};
+use crate::words::kind::Kind;
 use calibration::{Band, Calibration, Promise};
 use expected::ExpectedLengths;
 use line::{Expectation, Phase, Work};

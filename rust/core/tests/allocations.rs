@@ -5,8 +5,9 @@ mod common;
 
 use common::{Host, plain_ask};
 use heddle_core::config::Allocations;
-use heddle_core::event::{AskFacts, Event, JobFacts};
-use heddle_core::types::{JobId, QueueId, UserId};
+use heddle_core::order::deficit::settings::settings;
+use heddle_core::words::event::{AskFacts, Event, JobFacts};
+use heddle_core::words::ids::{JobId, QueueId, UserId};
 use heddle_core::{Decision, Setup};
 use serde_json::{Value, json};
 
@@ -274,8 +275,8 @@ fn a_new_engine_begins_with_the_file() {
         "users": {"alice": 7},
     });
     let setup = Setup::from_json(&setup).expect("a good setup");
-    assert_eq!(setup.config.deficit.max_jobs_of(UserId(7)), Some(5));
-    assert_eq!(setup.config.deficit.max_jobs_of(UserId(8)), None);
+    assert_eq!(settings(&setup.config).max_jobs_of(UserId(7)), Some(5));
+    assert_eq!(settings(&setup.config).max_jobs_of(UserId(8)), None);
     let queue = &setup.config.queues[0];
     assert_eq!((queue.path.as_str(), queue.min_maps), ("root.a", 3));
 }

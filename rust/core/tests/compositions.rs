@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Grant, Host, plain_ask};
-use heddle_core::config::PRESETS;
-use heddle_core::event::{AskFacts, Event, JobHints};
-use heddle_core::types::JobId;
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::{AskFacts, Event, JobHints};
+use heddle_core::words::ids::JobId;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -72,8 +72,8 @@ fn maps_of(grants: &[Grant], jobs: &[u32]) -> usize {
 
 /// Everything but the share's own name.
 fn orders_and_places() -> Vec<(&'static str, &'static str)> {
-    let orders = heddle_core::order::names();
-    let places = heddle_core::place::names();
+    let orders = heddle_core::catalogue::order_names();
+    let places = heddle_core::catalogue::place_names();
     let pair = |order: &'static str| places.iter().map(move |place| (order, *place));
     orders.into_iter().flat_map(pair).collect()
 }
@@ -119,7 +119,7 @@ fn small_after_big(share: &str, place: &str) -> (usize, usize, usize) {
 
 #[test]
 fn sizes_decide_inside_a_queue_that_bids() {
-    for place in heddle_core::place::names() {
+    for place in heddle_core::catalogue::place_names() {
         let (big, small, other) = small_after_big("dynamic-priority", place);
         assert_eq!(
             small, 4,
@@ -131,7 +131,7 @@ fn sizes_decide_inside_a_queue_that_bids() {
 
 #[test]
 fn sizes_decide_inside_a_queue_that_has_a_fair_share() {
-    for place in heddle_core::place::names() {
+    for place in heddle_core::catalogue::place_names() {
         let (big, small, other) = small_after_big("fair", place);
         assert_eq!(small, 4, "{place}");
         assert_eq!((big, other), (2, 6), "within its queue's 6 slots, {place}");
@@ -184,7 +184,7 @@ fn every_preset_serves_every_task_of_a_mixed_load_in_the_end() {
 /// No stage may need facts that a host does not have.
 #[test]
 fn an_application_that_is_not_mapreduce_runs_under_every_composition() {
-    for share in heddle_core::share::names() {
+    for share in heddle_core::catalogue::share_names() {
         for (order, place) in orders_and_places() {
             let mut host = cluster(share, order, place);
             let queue = host.queue("u", Some("root.ads"));
@@ -200,11 +200,14 @@ fn an_application_that_is_not_mapreduce_runs_under_every_composition() {
     }
 }
 
-fn opaque_job(host: &Host, queue: heddle_core::types::QueueId) -> heddle_core::event::JobFacts {
-    heddle_core::event::JobFacts {
+fn opaque_job(
+    host: &Host,
+    queue: heddle_core::words::ids::QueueId,
+) -> heddle_core::words::event::JobFacts {
+    heddle_core::words::event::JobFacts {
         job: JobId(1),
         queue,
-        user: heddle_core::types::UserId(0),
+        user: heddle_core::words::ids::UserId(0),
         priority: 0,
         mapreduce: false,
         unmanaged_am: false,

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Host, plain_ask};
 use heddle_core::Decision;
-use heddle_core::event::{AskFacts, Event, JobFacts, JobHints};
-use heddle_core::types::{JobId, QueueId, UserId};
+use heddle_core::words::event::{AskFacts, Event, JobFacts, JobHints};
+use heddle_core::words::ids::{JobId, QueueId, UserId};
 use serde_json::{Value, json};
 
 const REDUCE: i32 = 10;

@@ -6,9 +6,9 @@ mod common;
 
 use common::market::{FIGURE_1, Market, Users, evicted, reduces};
 use common::plain_ask;
-use heddle_core::event::{AskFacts, Event};
-use heddle_core::resource::Resource;
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, Event};
+use heddle_core::words::ids::*;
+use heddle_core::words::resource::Resource;
 use serde_json::json;
 
 /// DP-17, figure 1: 15 slots at bids of 4, 1.5 and 2 are 8, 3 and 4, whoever came first.
@@ -181,7 +181,7 @@ fn the_least_progressed_go_and_none_that_commits() {
     let progress = |key: u64, progress_per_mille: u32, committing: bool| Event::Task {
         job: JobId(1),
         key,
-        facts: heddle_core::event::TaskFacts {
+        facts: heddle_core::words::event::TaskFacts {
             progress_per_mille,
             committing,
             ..Default::default()

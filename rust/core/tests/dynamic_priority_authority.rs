@@ -6,8 +6,8 @@ mod common;
 
 use common::market::{Market, evicted, reduces};
 use heddle_core::Engine;
-use heddle_core::event::{Decision, Event};
-use heddle_core::types::*;
+use heddle_core::words::event::{Decision, Event};
+use heddle_core::words::ids::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

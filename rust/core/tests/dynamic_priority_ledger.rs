@@ -5,8 +5,8 @@ mod common;
 
 use common::market::Market;
 use heddle_core::Engine;
-use heddle_core::share::dynamic_priority::account::Credits;
-use heddle_core::share::dynamic_priority::ledger::{CONFIGURATION, Charged, Entry, Taken};
+use heddle_core::words::credits::Credits;
+use heddle_core::words::ledger::{CONFIGURATION, Charged, Entry, Taken};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

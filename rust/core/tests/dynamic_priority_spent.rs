@@ -4,7 +4,7 @@
 mod common;
 
 use common::market::Market;
-use heddle_core::share::dynamic_priority::ledger::Entry;
+use heddle_core::words::ledger::Entry;
 use serde_json::{Value, json};
 
 const FAR: i64 = 1 << 40;
@@ -146,7 +146,7 @@ fn the_last_use_of_a_job_that_leaves_is_told() {
     market.host.tick();
     assert_eq!(market.beat([1]), [6]);
     market.until(10_000);
-    let event = heddle_core::event::Event::JobRemoved(heddle_core::types::JobId(1));
+    let event = heddle_core::words::event::Event::JobRemoved(heddle_core::words::ids::JobId(1));
     market.host.complete_all(1);
     market.host.step(&[event]);
     let told = lessons(&mut market);

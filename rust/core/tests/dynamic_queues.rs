@@ -5,8 +5,8 @@ mod common;
 
 use common::Host;
 use heddle_core::Engine;
-use heddle_core::event::Event;
-use heddle_core::types::{JobId, QueueId};
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::{JobId, QueueId};
 use serde_json::{Value, json};
 
 const EXPIRE_MS: i64 = 60_000;

@@ -5,9 +5,9 @@ mod common;
 
 use common::{Grant, Host, host_of, plain_ask, rack_place, row};
 use heddle_core::Resource;
-use heddle_core::event::{AskFacts, Event, JobHints, NodeFacts, Refusal};
-use heddle_core::types::Locality::{NodeLocal, OffSwitch, RackLocal};
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, Event, JobHints, NodeFacts, Refusal};
+use heddle_core::words::ids::Locality::{NodeLocal, OffSwitch, RackLocal};
+use heddle_core::words::ids::*;
 use serde_json::{Value, json};
 
 /// Fills nodes to the brim, so that tests need one heartbeat for what fits.

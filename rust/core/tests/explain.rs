@@ -6,8 +6,8 @@ mod common;
 
 use common::market::{FIGURE_1, Market};
 use common::{Grant, Host, plain_ask};
-use heddle_core::event::{AskFacts, Event};
-use heddle_core::types::{JobId, Locality, NodeId};
+use heddle_core::words::event::{AskFacts, Event};
+use heddle_core::words::ids::{JobId, Locality, NodeId};
 use serde_json::{Value, json};
 
 fn explained(host: &mut Host, job: u32) -> Value {

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Host, plain_ask};
-use heddle_core::config::PRESETS;
-use heddle_core::event::{AskFacts, Decision, Event, JobHints, Refusal};
-use heddle_core::types::JobId;
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::{AskFacts, Decision, Event, JobHints, Refusal};
+use heddle_core::words::ids::JobId;
 use heddle_core::{Engine, Setup};
 use serde_json::{Value, json};
 
@@ -342,8 +342,8 @@ fn day(preset: &str, entries: u32, asks: bool) -> Vec<Decision> {
         for grant in host.beat(random(6) as u32) {
             decisions.push(Decision::Grant {
                 job: JobId(grant.job),
-                ask: heddle_core::types::AskId(grant.ask),
-                node: heddle_core::types::NodeId(grant.node),
+                ask: heddle_core::words::ids::AskId(grant.ask),
+                node: heddle_core::words::ids::NodeId(grant.node),
                 locality: grant.locality,
                 seq: grant.seq,
             });

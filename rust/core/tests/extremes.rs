@@ -2,10 +2,10 @@
 //! order, under every preset and every single stage. Nothing may overflow or panic, and the books
 //! stay right. What is decided is not judged here.
 
-use heddle_core::config::PRESETS;
-use heddle_core::event::*;
-use heddle_core::resource::RESOURCE_TYPES_MAX;
-use heddle_core::types::*;
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::*;
+use heddle_core::words::ids::*;
+use heddle_core::words::resource::RESOURCE_TYPES_MAX;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -286,17 +286,17 @@ fn policies() -> Vec<Value> {
     let mut policies: Vec<Value> = PRESETS.iter().map(|preset| json!(preset.name)).collect();
     let of = |share, order, place| json!({"share": share, "order": order, "place": place});
     policies.extend(
-        heddle_core::share::names()
+        heddle_core::catalogue::share_names()
             .into_iter()
             .map(|name| of(name, "deficit", "delay")),
     );
     policies.extend(
-        heddle_core::order::names()
+        heddle_core::catalogue::order_names()
             .into_iter()
             .map(|name| of("fair", name, "delay")),
     );
     policies.extend(
-        heddle_core::place::names()
+        heddle_core::catalogue::place_names()
             .into_iter()
             .map(|name| of("drf", "hfsp", name)),
     );

@@ -6,8 +6,8 @@ mod common;
 mod racks;
 
 use common::{Host, plain_ask, rack_place};
-use heddle_core::event::{Event, JobCounters, JobHints, TaskFacts};
-use heddle_core::types::*;
+use heddle_core::words::event::{Event, JobCounters, JobHints, TaskFacts};
+use heddle_core::words::ids::*;
 use racks::{LIGHT, MAP, blocks, cluster, job, maps, ratio, reduces};
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Grant, Host, host_of, plain_ask, rack_place, row};
-use heddle_core::event::{AskFacts, Event, JobFacts, NodeFacts, Refusal};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, Millis, NodeId, PartitionId, PlaceId, UserId};
+use heddle_core::words::event::{AskFacts, Event, JobFacts, NodeFacts, Refusal};
+use heddle_core::words::ids::{AskId, JobId, Millis, NodeId, PartitionId, PlaceId, UserId};
+use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
 
 fn local_first() -> Value {
@@ -121,7 +121,7 @@ fn a_held_node_that_changed_its_label_is_not_given_to_what_it_was_held_for() {
         free: Resource::new(4096, 8),
     })]);
     // Something must fit there, or the held ask is not even looked at.
-    host.job(3, heddle_core::types::QueueId(0));
+    host.job(3, heddle_core::words::ids::QueueId(0));
     host.ask_facts(AskFacts {
         partition: PartitionId(1),
         ..plain_ask(3, 0, 1, 1024)
@@ -149,7 +149,7 @@ fn a_held_node_is_not_given_to_an_ask_that_insists_on_other_places_by_now() {
 #[test]
 fn a_node_that_was_held_in_vain_is_free_for_all_before_it_is_held_again() {
     let mut host = host_with_a_held_node();
-    host.job(3, heddle_core::types::QueueId(0));
+    host.job(3, heddle_core::words::ids::QueueId(0));
     host.ask(3, 0, 1, 1024);
     let mut served = Vec::new();
     while served.is_empty() && host.now < 30_000 {

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Host, host_of, plain_ask, rack_place};
-use heddle_core::event::*;
-use heddle_core::order::hfsp::{Late, Settings};
-use heddle_core::types::*;
+use heddle_core::order::hfsp::{Late, Settings, settings};
+use heddle_core::words::event::*;
+use heddle_core::words::ids::*;
 use heddle_core::{Resource, Setup};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -182,7 +182,7 @@ fn the_settings_are_the_papers_unless_told_otherwise() {
         slow_start_percent: None,
         kill: false,
     };
-    assert_eq!(config.hfsp, expected);
+    assert_eq!(settings(&config), expected);
     let composition = config.composition;
     let stages = [composition.share, composition.order, composition.place];
     assert_eq!(stages, ["single", "hfsp", "delay"]);

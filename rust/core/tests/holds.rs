@@ -4,8 +4,8 @@
 mod common;
 
 use common::Host;
-use heddle_core::event::Event;
-use heddle_core::types::JobId;
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::JobId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -6,9 +6,9 @@ mod common;
 
 use common::{Grant, Host, plain_ask};
 use heddle_core::Decision;
-use heddle_core::event::{AskFacts, Event, EvictReason};
-use heddle_core::resource::Resource;
-use heddle_core::types::{JobId, NodeId};
+use heddle_core::words::event::{AskFacts, Event, EvictReason};
+use heddle_core::words::ids::{JobId, NodeId};
+use heddle_core::words::resource::Resource;
 use serde_json::json;
 
 /// Fills nodes to the brim, so that tests need one heartbeat for what fits.

@@ -6,8 +6,8 @@ mod common;
 
 use common::Host;
 use heddle_core::Decision;
-use heddle_core::event::{Event, JobFacts};
-use heddle_core::types::{JobId, UserId};
+use heddle_core::words::event::{Event, JobFacts};
+use heddle_core::words::ids::{JobId, UserId};
 use serde_json::{Value, json};
 
 /// What makes each mechanism take something of job 1 for job 2.

@@ -5,8 +5,8 @@
 mod common;
 
 use common::Host;
-use heddle_core::event::{Event, JobHints};
-use heddle_core::types::*;
+use heddle_core::words::event::{Event, JobHints};
+use heddle_core::words::ids::*;
 use serde_json::{Value, json};
 
 const MAP_MS: Millis = 10_000;

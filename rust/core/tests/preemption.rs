@@ -6,9 +6,9 @@ mod common;
 
 use common::{Host, host_of, plain_ask, rack_place};
 use heddle_core::Decision;
-use heddle_core::event::{AskFacts, Event, JobFacts, NodeFacts};
-use heddle_core::resource::Resource;
-use heddle_core::types::{JobId, NodeId, PartitionId, PlaceId, UserId};
+use heddle_core::words::event::{AskFacts, Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId, UserId};
+use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Host, plain_ask};
-use heddle_core::event::{AskFacts, Event, EvictReason, JobHints};
-use heddle_core::types::{JobId, Millis, NodeId, QueueId};
+use heddle_core::words::event::{AskFacts, Event, EvictReason, JobHints};
+use heddle_core::words::ids::{JobId, Millis, NodeId, QueueId};
 use heddle_core::{Decision, Resource};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

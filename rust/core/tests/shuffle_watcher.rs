@@ -6,10 +6,10 @@ mod common;
 mod racks;
 
 use common::Host;
-use heddle_core::event::{Event, JobHints};
 use heddle_core::place::shuffle_watcher::traffic::{PerRack, crossing};
-use heddle_core::share::dynamic_priority::ledger::Entry;
-use heddle_core::types::*;
+use heddle_core::words::event::{Event, JobHints};
+use heddle_core::words::ids::*;
+use heddle_core::words::ledger::Entry;
 use racks::*;
 use serde_json::json;
 

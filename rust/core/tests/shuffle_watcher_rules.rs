@@ -6,8 +6,8 @@ mod common;
 mod racks;
 
 use common::{host_of, plain_ask, row};
-use heddle_core::event::{AskFacts, Event, JobHints, TaskFacts};
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, Event, JobHints, TaskFacts};
+use heddle_core::words::ids::*;
 use racks::*;
 use serde_json::json;
 

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Host, plain_ask};
-use heddle_core::event::{AskFacts, Event, JobFacts};
-use heddle_core::types::{JobId, NodeId, QueueId, UserId};
+use heddle_core::words::event::{AskFacts, Event, JobFacts};
+use heddle_core::words::ids::{JobId, NodeId, QueueId, UserId};
 use serde_json::json;
 
 /// MapReduce's request priority for reduces.

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Host, plain_ask};
 use heddle_core::engine::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
-use heddle_core::event::{AskFacts, Event};
-use heddle_core::types::{JobId, NodeId};
+use heddle_core::words::event::{AskFacts, Event};
+use heddle_core::words::ids::{JobId, NodeId};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

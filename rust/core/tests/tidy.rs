@@ -203,13 +203,13 @@ fn nothing_ties_the_repository_to_the_place_it_was_written_in() {
 
 #[test]
 fn every_policy_has_a_file_of_its_name_and_is_documented() {
-    use heddle_core::{order, place, share};
+    use heddle_core::catalogue;
     let read = |name: &str| fs::read_to_string(root().join(name)).expect("the document is there");
     let (readme, policies) = (read("README.md"), read("docs/policies/README.md"));
     let stages = [
-        ("share", share::names()),
-        ("order", order::names()),
-        ("place", place::names()),
+        ("share", catalogue::share_names()),
+        ("order", catalogue::order_names()),
+        ("place", catalogue::place_names()),
     ];
     for (stage, names) in stages {
         for name in names {
@@ -219,7 +219,7 @@ fn every_policy_has_a_file_of_its_name_and_is_documented() {
             assert!(policies.contains(&row), "docs/policies lacks {row}");
         }
     }
-    for preset in heddle_core::config::PRESETS {
+    for preset in catalogue::PRESETS {
         let name = preset.name;
         let row = format!("| [`{name}`](docs/policies/{name}.md) |");
         assert!(readme.contains(&row), "README.md lacks {row}");
@@ -233,7 +233,7 @@ fn every_policy_has_a_file_of_its_name_and_is_documented() {
 fn every_preset_can_be_chosen_in_the_bench() {
     let file = "integration/src/main/java/io/heddle/integration/bench/HeddlePolicy.java";
     let text = fs::read_to_string(root().join(file)).expect("the bench has policies");
-    for preset in heddle_core::config::PRESETS {
+    for preset in heddle_core::catalogue::PRESETS {
         let constant = format!("(\"{}\", ", preset.name);
         assert!(text.contains(&constant), "{file} lacks {}", preset.name);
     }

@@ -6,13 +6,15 @@ use heddle::error::BridgeError;
 use heddle::host::Host;
 use heddle::journal::{Reader, Recorder};
 use heddle::replay::replay;
-use heddle_core::config::PRESETS;
-use heddle_core::event::{
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::{
     AskFacts, ContainerFacts, Decision, Event, JobCounters, JobFacts, JobHints, NodeFacts, Refusal,
     TaskFacts,
 };
-use heddle_core::types::{AskId, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId};
-use heddle_core::{Engine, Resource, Setup, order, place, share};
+use heddle_core::words::ids::{
+    AskId, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,
+};
+use heddle_core::{Engine, Resource, Setup, catalogue};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -29,13 +31,13 @@ pub(crate) fn policies() -> Vec<Value> {
         json!({"share": share, "order": order, "place": place})
     }
     let presets = PRESETS.iter().map(|preset| json!(preset.name));
-    let shares = share::names()
+    let shares = catalogue::share_names()
         .into_iter()
         .map(|name| of(name, "fifo", "delay"));
-    let orders = order::names()
+    let orders = catalogue::order_names()
         .into_iter()
         .map(|name| of("fair", name, "delay"));
-    let places = place::names()
+    let places = catalogue::place_names()
         .into_iter()
         .map(|name| of("drf", "fifo", name));
     presets.chain(shares).chain(orders).chain(places).collect()

@@ -12,9 +12,10 @@ use crate::lessons::Lessons;
 use crate::outbox::{Outbox, Posted};
 use crate::{Engine, marks};
 use heddle_auth::replay::Watermarks;
-use heddle_core::share::dynamic_priority::ledger::Entry;
-use heddle_store::{Book, Change, Interval, NotAccepted, Options, Past, Receipt, State};
-use heddle_store::{Status, Store, Writer};
+use heddle_core::words::ledger::Entry;
+use heddle_store::{
+    Book, Change, Interval, NotAccepted, Options, Past, Receipt, State, Status, Store, Writer,
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fmt;

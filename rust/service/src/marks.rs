@@ -3,7 +3,7 @@
 
 use crate::outbox::Posted;
 use heddle_auth::replay::Watermarks;
-use heddle_core::share::dynamic_priority::ledger::{Charged, Entry};
+use heddle_core::words::ledger::{Charged, Entry};
 use heddle_store::{Book, Change, Interval, NONCES_MAX, Past};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

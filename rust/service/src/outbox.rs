@@ -2,8 +2,8 @@
 //! takes a few instructions under a lock that nobody holds for longer: it is done on the
 //! scheduling thread. Writes nothing.
 
-use heddle_core::share::dynamic_priority::ledger::{Entry, Taken};
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
+use heddle_core::words::ledger::{Entry, Taken};
 use parking_lot::Mutex;
 
 /// More entries than this, and nobody collects them any more.

@@ -5,8 +5,8 @@
 // Helpers of tests are tests as well, which clippy cannot know.
 #![allow(clippy::unwrap_used)]
 
-use heddle_core::share::dynamic_priority::account::Credits;
-use heddle_core::share::dynamic_priority::ledger::{Charged, Entry, Taken};
+use heddle_core::words::credits::Credits;
+use heddle_core::words::ledger::{Charged, Entry, Taken};
 use heddle_service::{Engine, Outbox, Service};
 use oorandom::Rand64;
 use parking_lot::Mutex;

@@ -4,8 +4,8 @@
 // Helpers of tests are tests as well, which clippy cannot know.
 #![allow(clippy::unwrap_used)]
 
-use heddle_core::share::dynamic_priority::account::Credits;
-use heddle_core::share::dynamic_priority::ledger::{Entry, Taken};
+use heddle_core::words::credits::Credits;
+use heddle_core::words::ledger::{Entry, Taken};
 use heddle_service::{Books, Engine, Outbox, Service, WhileDown};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

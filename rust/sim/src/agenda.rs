@@ -1,7 +1,7 @@
 //! What is due when, in virtual time: by time, then in the order in which it was planned. No
 //! clock is read anywhere in the simulator.
 
-use heddle_core::types::{ContainerKey, JobId, Millis, NodeId};
+use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use std::collections::BTreeMap;
 
 /// A job of the simulation. Job ids are used again, serial numbers are not.

@@ -7,58 +7,10 @@ mod waiting;
 
 use crate::failure::{Check, Checked, Failure};
 use crate::world::World;
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 
 /// The engine leaves a node out for a job for so long after a refusal.
 pub(crate) const REFUSED_MS: Millis = 1_000;
-
-/// Which checks run. A panic of the engine is always a failure, as is a decision so wrong that
-/// the books cannot take it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checks {
-    /// The engine's own invariants.
-    pub invariants: bool,
-    /// The engine's books against the host's.
-    pub books: bool,
-    /// Every decision.
-    pub decisions: bool,
-    /// Which jobs may run.
-    pub running_jobs: bool,
-    /// Room is used, and nobody is held back for longer than stated.
-    pub conservation: bool,
-    /// Who can be served is served in the end.
-    pub starvation: bool,
-    /// Nothing is left at the end, and nothing was ignored on the way.
-    pub left_over: bool,
-}
-
-impl Checks {
-    /// Every check.
-    pub fn all() -> Checks {
-        Checks {
-            invariants: true,
-            books: true,
-            decisions: true,
-            running_jobs: true,
-            conservation: true,
-            starvation: true,
-            left_over: true,
-        }
-    }
-
-    /// No check: for speed.
-    pub fn none() -> Checks {
-        Checks {
-            invariants: false,
-            books: false,
-            decisions: false,
-            running_jobs: false,
-            conservation: false,
-            starvation: false,
-            left_over: false,
-        }
-    }
-}
 
 impl World {
     pub(crate) fn check_nothing_is_left(&self) -> Checked {

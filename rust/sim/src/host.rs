@@ -2,11 +2,25 @@
 //! ResourceManager keeps them and without looking at the engine's. Decides nothing.
 
 use crate::agenda::Serial;
-use crate::world::Grant;
-use heddle_core::event::{AskFacts, ContainerFacts, JobFacts, NodeFacts};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use heddle_core::words::event::{AskFacts, ContainerFacts, JobFacts, NodeFacts};
+use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use heddle_core::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A grant with the life of the job that it is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub(crate) job: JobId,
+    pub(crate) serial: u64,
+    pub(crate) ask: AskId,
+    pub(crate) node: NodeId,
+    pub(crate) locality: Locality,
+    pub(crate) seq: u64,
+    /// The node's host and rack when it was granted.
+    pub(crate) places: [PlaceId; 2],
+    /// The ask as it was granted, but for its count.
+    pub(crate) asked: Option<AskFacts>,
+}
 
 /// A node that is there.
 #[derive(Clone, Debug)]

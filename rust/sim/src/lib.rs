@@ -8,6 +8,7 @@
 
 pub mod agenda;
 pub mod check;
+mod checks;
 pub mod cluster_sim;
 pub mod failure;
 pub mod features;
@@ -25,7 +26,7 @@ pub mod swim;
 pub mod workload;
 pub mod world;
 
-pub use check::Checks;
+pub use checks::Checks;
 pub use failure::{Check, Checked, Failure};
 pub use features::Features;
 pub use link::{Passage, Tamper, digest};

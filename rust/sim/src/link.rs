@@ -2,8 +2,8 @@
 //! went over it, and the place where a test may tamper with it.
 
 use crate::failure::{Check, Checked, Failure};
-use heddle_core::event::{Decision, Event};
-use heddle_core::types::Millis;
+use heddle_core::words::event::{Decision, Event};
+use heddle_core::words::ids::Millis;
 use heddle_core::{Engine, Setup};
 use serde_json::Value;
 use std::collections::VecDeque;

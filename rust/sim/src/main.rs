@@ -2,7 +2,7 @@
 //! eye. Figures are of virtual time and of a random workload, not of a real cluster.
 
 use clap::Parser;
-use heddle_core::types::{Locality, Millis};
+use heddle_core::words::ids::{Locality, Millis};
 use heddle_sim::{Checks, Features, Limits, Options, Outcome, Plan, Policy, Random, Size, World};
 
 /// Simulates a cluster under a scheduling policy, in virtual time.

@@ -5,8 +5,8 @@
 //! grants since the last heartbeat are known. Other frameworks differ in the kinds of asks only.
 
 use crate::host::HostRow;
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, ContainerKey, Millis, NodeId, PartitionId, PlaceId};
+use heddle_core::words::ids::{AskId, ContainerKey, Millis, NodeId, PartitionId, PlaceId};
+use heddle_core::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// Which rows an ask has beside the total.

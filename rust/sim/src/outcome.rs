@@ -1,10 +1,10 @@
 //! What a simulation leads to: figures per job and in all, kept while it runs.
 
+use crate::host::Grant;
 use crate::host::{HostContainer, HostJob};
 use crate::link::Passage;
-use crate::world::Grant;
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, Locality, Millis, NodeId};
+use heddle_core::words::ids::{AskId, Locality, Millis, NodeId};
+use heddle_core::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// The life of one job, in virtual time.

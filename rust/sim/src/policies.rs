@@ -3,7 +3,7 @@
 //! none implements anything.
 
 use crate::policy::Policy;
-use heddle_core::config::PRESETS;
+use heddle_core::catalogue::PRESETS;
 use serde_json::{Value, json};
 
 /// A baseline that is no preset.

@@ -1,9 +1,10 @@
 //! The policy compositions, from the engine's own lists: a policy that is added there is
 //! simulated without a change here.
 
-use heddle_core::config::{Config, PRESETS, Setup};
-use heddle_core::share::{Layout, SHARES};
-use heddle_core::{order::ORDERS, place::PLACES};
+use heddle_core::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
+use heddle_core::config::Config;
+use heddle_core::setup::Setup;
+use heddle_core::words::keys::Layout;
 use serde_json::{Value, json};
 use std::fmt;
 use std::str::FromStr;

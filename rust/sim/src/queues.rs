@@ -4,10 +4,11 @@
 use crate::features::Features;
 use crate::policy::Policy;
 use crate::random::Random;
-use heddle_core::config::Setup;
-use heddle_core::place::{PLACES, Place};
-use heddle_core::resource::Resource;
-use heddle_core::share::{Layout, SHARES};
+use heddle_core::catalogue::{PLACES, SHARES};
+use heddle_core::setup::Setup;
+use heddle_core::stage::place::Place;
+use heddle_core::words::keys::Layout;
+use heddle_core::words::resource::Resource;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@
 use crate::features::Features;
 use crate::master::{Kind, Master, Rows, Table, Task, TaskState};
 use crate::random::Random;
-use heddle_core::event::NodeFacts;
-use heddle_core::resource::Resource;
-use heddle_core::types::{Millis, NodeId, PartitionId, PlaceId};
+use heddle_core::words::event::NodeFacts;
+use heddle_core::words::ids::{Millis, NodeId, PartitionId, PlaceId};
+use heddle_core::words::resource::Resource;
 
 /// The size of a cluster and of what runs on it.
 #[derive(Clone, Debug, PartialEq)]

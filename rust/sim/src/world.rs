@@ -9,10 +9,8 @@ mod hostile;
 mod life;
 mod nodes;
 
-pub(crate) use answers::Grant;
-
 use crate::agenda::{Agenda, Due, Serial};
-use crate::check::Checks;
+use crate::checks::Checks;
 use crate::failure::{Check, Checked, Failure};
 use crate::features::Features;
 use crate::host::Host;
@@ -23,11 +21,11 @@ use crate::policy::Policy;
 use crate::queues::Plan;
 use crate::random::Random;
 use crate::workload::{Jobs, Places, Size};
-use heddle_core::event::{Event, NodeFacts};
-use heddle_core::place::Place;
-use heddle_core::resource::Resource;
-use heddle_core::share::Layout;
-use heddle_core::types::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId};
+use heddle_core::stage::place::Place;
+use heddle_core::words::event::{Event, NodeFacts};
+use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId};
+use heddle_core::words::keys::Layout;
+use heddle_core::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The time between two reports of an ApplicationMaster.

@@ -57,7 +57,7 @@ fn run(policy: &str, workload: Workload) -> Results {
 /// Of the first few dozen nothing is learnt yet: they have wide bands.
 #[test]
 fn four_of_five_jobs_end_in_their_band_under_every_preset() {
-    for preset in heddle_core::config::PRESETS {
+    for preset in heddle_core::catalogue::PRESETS {
         let results = run(preset.name, workload());
         let judged = results.ends_foreseen();
         let all = judged.sooner + judged.inside + judged.later;
@@ -81,7 +81,7 @@ fn four_of_five_jobs_end_in_their_band_under_every_preset() {
 fn the_recorded_day_kept_the_promise_under_every_preset() {
     let record: Value = serde_json::from_str(RECORD).expect("the record is JSON");
     let runs = record["runs"].as_array().expect("the record has runs");
-    for preset in heddle_core::config::PRESETS {
+    for preset in heddle_core::catalogue::PRESETS {
         let of_preset = runs.iter().find(|run| run["policy"] == preset.name);
         let run = of_preset.unwrap_or_else(|| panic!("{}: not on record", preset.name));
         for sort in ["ends", "starts"] {

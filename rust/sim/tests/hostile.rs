@@ -4,7 +4,7 @@
 //!
 //! `HEDDLE_SEEDS=n` runs n seeds per preset, from `HEDDLE_FROM`. A failure prints its seed.
 
-use heddle_core::config::PRESETS;
+use heddle_core::catalogue::PRESETS;
 use heddle_sim::{Options, Outcome, Policy, World};
 
 /// Seeds per preset in an ordinary test run.

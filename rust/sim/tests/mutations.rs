@@ -2,9 +2,9 @@
 //! host, as a bug in either would, and expects the check that is there for it to find it. Where
 //! several would, all others are switched off.
 
-use heddle_core::event::{Decision, Event};
-use heddle_core::types::{Locality, Millis, NodeId, PartitionId};
-use heddle_core::{Resource, event::EvictReason};
+use heddle_core::Resource;
+use heddle_core::words::event::{Decision, Event, EvictReason};
+use heddle_core::words::ids::{Locality, Millis, NodeId, PartitionId};
 use heddle_sim::{Check, Checks, Features, Options, Policy, Tamper, World};
 use serde_json::{Value, json};
 

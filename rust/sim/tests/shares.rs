@@ -1,8 +1,8 @@
 //! What queues end up with under endless demand, against figures worked out by hand or
 //! published: weights, minimum and maximum shares, hierarchies, dominant resources.
 
-use heddle_core::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
-use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup};
 use heddle_sim::Random;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Every preset without each source of facts in turn, and without any: jobs end all the same, in
 //! about the time that they take when everything is told, and slots are not left idle.
 
-use heddle_core::config::PRESETS;
+use heddle_core::catalogue::PRESETS;
 use heddle_sim::cluster_sim::workload::{Foreign, JobPlan};
 use heddle_sim::cluster_sim::{ClusterSim, Hardware, Options, Results, Source, Workload};
 use heddle_sim::policies;

@@ -1,6 +1,6 @@
 //! The same events give the same decisions, however they are cut into steps, run after run.
 
-use heddle_core::event::Decision;
+use heddle_core::words::event::Decision;
 use heddle_core::{Engine, Setup};
 use heddle_sim::{Features, Options, Passage, Policy, World, digest};
 

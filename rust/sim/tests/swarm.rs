@@ -126,7 +126,10 @@ fn every_composition_of_drf() {
 #[test]
 fn no_share_is_left_out() {
     let known = ["single", "fair", "drf", "dynamic-priority"];
-    let listed: Vec<&str> = heddle_core::share::SHARES.iter().map(|s| s.name).collect();
+    let listed: Vec<&str> = heddle_core::catalogue::SHARES
+        .iter()
+        .map(|s| s.name)
+        .collect();
     assert_eq!(listed, known, "add a test for the new share above");
 }
 

@@ -4,7 +4,7 @@
 
 use crate::book::Book;
 use crate::record::Change;
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use std::collections::BTreeMap;
 use std::fmt;
 

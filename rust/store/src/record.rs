@@ -1,7 +1,8 @@
 //! What is written and read: plain values, the same for every back end. Amounts are `Credits`,
 //! whole millionths; times are milliseconds since 1970 by the host's clock. No rule is in here.
 
-use heddle_core::share::dynamic_priority::account::{Credits, Totals};
+use heddle_core::share::dynamic_priority::account::Totals;
+use heddle_core::words::credits::Credits;
 use serde::{Deserialize, Serialize};
 
 /// Number of a holder of the store; every take-over makes a higher one.
@@ -85,7 +86,7 @@ pub struct Head {
 }
 
 /// One queue in one allocation interval, as the engine reckoned it.
-pub use heddle_core::share::dynamic_priority::ledger::Charged as Row;
+pub use heddle_core::words::ledger::Charged as Row;
 
 /// An allocation interval that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

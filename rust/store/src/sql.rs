@@ -9,6 +9,7 @@
 //! and `head` one of all that is in the book. They are compared with what is read, so that a row
 //! that was changed or is missing is an error and no wrong figure (`read`).
 
+mod checksum;
 pub(crate) mod postgres;
 mod read;
 mod seal;
@@ -75,8 +76,8 @@ const CHECKSUMS: &[&str] = &[
 
 /// What new tables get besides: the checksum of books with nothing in them.
 fn empty_is_sealed() -> String {
-    let checksum = seal::of_book(&Book::default());
-    format!("UPDATE head SET checksum = {checksum}")
+    let sum = checksum::of_book(&Book::default());
+    format!("UPDATE head SET checksum = {sum}")
 }
 
 /// The newest version of the tables that this Heddle knows.

@@ -10,7 +10,7 @@ mod holders;
 mod replays;
 mod support;
 
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use heddle_store::{
     Account, Batch, Change, Commit, Epoch, GrantKind, Interval, LedgerQuery, Refusal, Row, Store,
 };

@@ -5,7 +5,7 @@
 
 mod support;
 
-use heddle_core::config::Setup;
+use heddle_core::setup::Setup;
 use heddle_core::{Engine, Event};
 use heddle_store::{Batch, Change};
 use serde_json::{Value, json};

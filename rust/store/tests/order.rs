@@ -6,7 +6,7 @@
 
 mod support;
 
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use heddle_store::{
     Batch, Book, Change, Lost, NotAccepted, Options, Receipt, Refusal, Row, State, Status, Store,
     StoreError, Writer,
@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use support::faulty::{Mood, PATIENCE, Setup, start, until};
 use support::server::Server;
-use support::{check_conservation, closed, grant, interval, micro, opened};
-use support::{row, seed, store_at, token};
+use support::{
+    check_conservation, closed, grant, interval, micro, opened, row, seed, store_at, token,
+};
 
 fn silent(status: &Status) -> bool {
     matches!(&status.state, State::Unreachable { why, .. } if why.contains("no answer"))

@@ -4,7 +4,7 @@
 use crate::account::{self, Projection};
 use crate::answer::{Failure, Reply};
 use crate::credit;
-use crate::route::Exchange;
+use crate::exchange::Exchange;
 use serde_json::{Map, Value};
 
 /// The larger of the numbers by which the engine calls its pools of slots.

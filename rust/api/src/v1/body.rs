@@ -2,9 +2,8 @@
 //! whether they are sent as texts or as numbers.
 
 use crate::answer::Failure;
-use heddle_auth::Refusal;
-use heddle_auth::amount;
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_auth::{Refusal, amount};
+use heddle_core::words::credits::Credits;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;

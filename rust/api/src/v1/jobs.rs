@@ -3,8 +3,8 @@
 
 use crate::answer::{Failure, Reply};
 use crate::clock::Clock;
+use crate::exchange::Exchange;
 use crate::names::{self, Names};
-use crate::route::Exchange;
 use heddle_auth::role::Need;
 use serde_json::{Value, json};
 

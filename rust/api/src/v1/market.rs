@@ -1,14 +1,13 @@
 //! The market: shares, the price now and over time (DP-46), and what queues were charged. Prices
 //! are of the intervals that `History` remembers, charges also of those that only a store has.
 
-use crate::Wanted;
 use crate::account::{self, Account, Accounts};
 use crate::answer::{CSV, Failure, Reply};
-use crate::credit;
+use crate::exchange::Exchange;
 use crate::history::{self, Interval, Row};
-use crate::route::Exchange;
+use crate::{Wanted, credit};
 use heddle_auth::role::{Caller, Need, Role};
-use heddle_core::cluster::user_queue;
+use heddle_core::model::queue::user_queue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 use super::body::{self, Bid, Budget, NewQueue};
 use crate::account::{self, Account, Accounts};
 use crate::answer::{Failure, Reply};
-use crate::route::Exchange;
+use crate::exchange::Exchange;
 use heddle_auth::query::quoted;
 use heddle_auth::role::{Command, Need};
 use serde_json::{Value, json};

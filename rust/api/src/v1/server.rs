@@ -3,7 +3,7 @@
 //! never shown.
 
 use crate::answer::{Failure, JSON, Reply};
-use crate::route::Exchange;
+use crate::exchange::Exchange;
 use serde_json::{Value, json};
 
 /// `GET time`: for clients whose clock is wrong, and for timestamps of version 1 (DP-33).

@@ -5,8 +5,8 @@
 use heddle_api::{Answer, Engine, Request, Service};
 use heddle_auth::canonical::{Body, Signed, Validity};
 use heddle_auth::{Secret, v1, v2};
-use heddle_core::event::{AskFacts, Event, JobFacts, NodeFacts};
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::*;
 use heddle_core::{Decision, Resource, Setup};
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};

@@ -1,7 +1,7 @@
 //! Events of what is known beyond YARN's books, as records. Reading them is `frame/facts.rs`.
 
-use heddle_core::event::{Event, JobCounters, JobHints, TaskFacts};
-use heddle_core::types::{ContainerKey, JobId, Millis, NodeId};
+use heddle_core::words::event::{Event, JobCounters, JobHints, TaskFacts};
+use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
 
 use super::{FrameWriter, header};
 use crate::constant::*;

@@ -1,8 +1,8 @@
 //! Records of what is known beyond YARN's books (`record/facts.rs`), as events. Numbers are not
 //! judged here: the engine bounds whatever is claimed, since a wrong claim must not cost a frame.
 
-use heddle_core::event::{Event, JobCounters, JobHints, TaskFacts};
-use heddle_core::types::{JobId, NodeId, PlaceId};
+use heddle_core::words::event::{Event, JobCounters, JobHints, TaskFacts};
+use heddle_core::words::ids::{JobId, NodeId, PlaceId};
 
 use super::{At, read};
 use crate::constant::*;

@@ -1,8 +1,8 @@
 //! Random events of what is known beyond YARN's books, of every kind. Says nothing of what they
 //! should lead to.
 
-use heddle_core::event::*;
-use heddle_core::types::{JobId, NodeId, PlaceId};
+use heddle_core::words::event::*;
+use heddle_core::words::ids::{JobId, NodeId, PlaceId};
 use proptest::prelude::*;
 
 fn hints() -> impl Strategy<Value = JobHints> {

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 
 use heddle::client::{Answer, FrameWriter};
 use heddle::constant::RESOURCE_TYPES;
-use heddle_core::event::{
+use heddle_core::words::event::{
     AskFacts, ContainerFacts, Decision, Event, JobCounters, JobFacts, JobHints, NodeFacts, Refusal,
     TaskFacts,
 };
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::resource::Resource;
 
 /// Most decisions of one frame.
 pub(crate) const DECISIONS_MAX: u32 = 64;

@@ -6,9 +6,9 @@ mod sign;
 
 use super::CaseError;
 use super::input::Input;
-use heddle_core::share::dynamic_priority::account::Credits;
 use heddle_core::share::dynamic_priority::quota::{Rounding, divide, exact, share};
 use heddle_core::share::dynamic_priority::reclaim::{Holding, Task, Victims, needed, victims};
+use heddle_core::words::credits::Credits;
 use serde_json::{Map, Value, json};
 
 /// The pools, as cases name them.

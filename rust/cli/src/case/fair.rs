@@ -7,8 +7,8 @@ mod steps;
 
 use super::CaseError;
 use super::input::Input;
+use heddle_core::model::waterfill::{Claim, waterfill_exact};
 use heddle_core::order::deficit::hierarchy::{self, Pool};
-use heddle_core::share::{Claim, waterfill_exact};
 use serde_json::{Map, Value, json};
 
 /// Answers one case at `path` of the input.

@@ -4,11 +4,11 @@
 
 use super::CaseError;
 use super::input::Input;
-use heddle_core::cluster::Kind;
 use heddle_core::order::hfsp::aging::{Aging, PhaseId};
 use heddle_core::order::hfsp::estimate::{self, Sample};
 use heddle_core::order::hfsp::round_robin::{Want, round_robin};
-use heddle_core::types::JobId;
+use heddle_core::words::ids::JobId;
+use heddle_core::words::kind::Kind;
 use heddle_sim::fluid::multislot::{self, Policy, WideJob};
 use heddle_sim::fluid::{self, Discipline, Job};
 use heddle_sim::swim;

@@ -7,7 +7,7 @@ use heddle_core::order::reverse_adaptive::capacity::Capacity;
 use heddle_core::order::reverse_adaptive::placement::{Bid, Room, place};
 use heddle_core::order::reverse_adaptive::reverse::{Goal, Period, Split, reverse, whole};
 use heddle_core::order::reverse_adaptive::utility::utility;
-use heddle_core::resource::Resource;
+use heddle_core::words::resource::Resource;
 use serde_json::{Map, Value, json};
 
 /// Numbers beyond this are typing errors; below it, sums of work keep their whole digits.

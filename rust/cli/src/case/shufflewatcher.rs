@@ -3,11 +3,11 @@
 
 use super::CaseError;
 use super::input::Input;
-use heddle_core::cluster::Kind;
 use heddle_core::place::shuffle_watcher::netsat::{Rate, Verdict};
 use heddle_core::place::shuffle_watcher::traffic::{MapOutput, MapRun, PerRack, ReduceRun};
 use heddle_core::place::shuffle_watcher::{nass, samp, sarp, traffic};
-use heddle_core::types::PlaceId;
+use heddle_core::words::ids::PlaceId;
+use heddle_core::words::kind::Kind;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //! service with a SQLite store and an ACL file, and a server on a free port of the loopback
 //! address. Checks nothing itself, but that everything starts.
 
-use heddle_core::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
-use heddle_core::types::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
+use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
+use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup};
 use heddle_service::{Outbox, Service};
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 //! Measures; judges nothing.
 
 use super::presets::{FEW, Load, MANY, WARM_TICKS, config};
-use heddle_core::config::PRESETS;
+use heddle_core::catalogue::PRESETS;
 use std::time::{Duration, Instant};
 
 /// How often the two take turns, and for how many ticks (of 1,000 heartbeats) each time.

@@ -9,9 +9,9 @@
 //! scheduling holds back: with few jobs most nodes hold data of none, and wait.
 
 use super::common::{host_of, plain_ask, rack_place, row};
-use heddle_core::config::PRESETS;
-use heddle_core::event::{AskFacts, Event, JobFacts, JobHints, NodeFacts};
-use heddle_core::types::*;
+use heddle_core::catalogue::PRESETS;
+use heddle_core::words::event::{AskFacts, Event, JobFacts, JobHints, NodeFacts};
+use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,9 +1,8 @@
 //! Open and strict asks by the classes of the place stage, so that a step of its search finds
 //! the first of a class at once. Empty unless the stage ranks classes.
 
-use super::{Entry, ShapeId};
-use crate::place::Tag;
-use crate::share::ShareNodeId;
+use super::Entry;
+use crate::words::keys::{ShapeId, ShareNodeId, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A leaf and a window of the place stage in it.

@@ -1,8 +1,9 @@
 //! Asks by the hosts and racks that they name, so that a node finds those that want it.
 
-use super::{Entry, ShapeId};
-use crate::share::{ShareNodeId, ShareTree};
-use crate::types::PlaceId;
+use super::Entry;
+use crate::model::share_tree::ShareTree;
+use crate::words::ids::PlaceId;
+use crate::words::keys::{ShapeId, ShareNodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The asks that name one host or rack.

@@ -1,22 +1,15 @@
 //! Shapes: the distinct sizes and labels of pending asks. A cluster has few at a time, as YARN
 //! rounds asks up to multiples of its minimum allocation.
 
-use crate::change::POOLS;
-use crate::cluster::Kind;
-use crate::resource::Resource;
-use crate::types::{Millis, PartitionId};
+use crate::words::ids::{Millis, PartitionId};
+use crate::words::keys::{POOLS, ShapeId};
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// How many bits a mask of shapes has. Shapes share bits when there are more of them; a shared
 /// bit makes a queue be looked at in vain, never passed by in error.
 const MASK_BITS: u32 = 128;
-
-/// How many moments of being passed over a shape remembers.
-const SKIPS_MAX: usize = 64;
-
-/// An interned shape.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShapeId(pub u32);
 
 impl ShapeId {
     /// The shape's bit in masks.
@@ -24,6 +17,9 @@ impl ShapeId {
         self.0 % MASK_BITS
     }
 }
+
+/// How many moments of being passed over a shape remembers.
+const SKIPS_MAX: usize = 64;
 
 /// What tells shapes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

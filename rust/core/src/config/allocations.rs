@@ -15,7 +15,7 @@ mod xml;
 
 use super::queues::check_queue_path;
 use super::{Config, ConfigError, QueueConfig, Section};
-use crate::types::UserId;
+use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -132,7 +132,7 @@ impl Allocations {
 
     /// Lets it go before what `config` says. `users` are the host's numbers of the users named
     /// here; whoever has none has no jobs.
-    pub(super) fn apply(&self, config: &mut Config, users: &BTreeMap<String, UserId>) {
+    pub(crate) fn apply(&self, config: &mut Config, users: &BTreeMap<String, UserId>) {
         let known = config.queues.iter().enumerate();
         let known: BTreeMap<String, usize> =
             known.map(|(at, queue)| (queue.path.clone(), at)).collect();
@@ -151,13 +151,12 @@ impl Allocations {
             queue.weight = pool.weight.unwrap_or(queue.weight);
         }
         config.pool_max_jobs = self.pool_max_jobs;
-        let deficit = &mut config.deficit;
-        deficit.user_max_jobs = self.user_max_jobs.or(deficit.user_max_jobs);
+        config.user_max_jobs = self.user_max_jobs;
         let limited = self.users.iter().filter_map(|user| {
             let number = users.get(&user.name)?;
             Some((*number, user.max_running_jobs?))
         });
-        deficit.user_limits = limited.collect();
+        config.user_limits = limited.collect();
     }
 }
 
@@ -334,7 +333,7 @@ pub(super) fn read_key(root: &mut Section<'_>) -> Result<(), ConfigError> {
 }
 
 /// `users` of a setup or of a reload: the host's number of each name.
-pub(super) fn read_users(
+pub(crate) fn read_users(
     section: &mut Section<'_>,
 ) -> Result<BTreeMap<String, UserId>, ConfigError> {
     let mut users = BTreeMap::new();

@@ -1,9 +1,9 @@
 //! The configuration of queues: weights, limits, access. Reads one entry of `queues` at a time.
 
 use super::{ConfigError, Section, WHOLE_MAX, read_resource};
-use crate::resource::Resource;
-use crate::share::dynamic_priority::account::Credits;
-use crate::types::Millis;
+use crate::words::credits::Credits;
+use crate::words::ids::Millis;
+use crate::words::resource::Resource;
 
 /// Limits and weight of one queue.
 #[derive(Clone, Debug, PartialEq)]

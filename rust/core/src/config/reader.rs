@@ -58,6 +58,18 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Reads `value` at `path` with `read`, which leaves no key unread.
+    pub fn all<T>(
+        path: &str,
+        value: &'a Value,
+        read: impl FnOnce(&mut Section<'a>) -> Result<T, ConfigError>,
+    ) -> Result<T, ConfigError> {
+        let mut section = Section::new(path, value)?;
+        let read = read(&mut section)?;
+        section.finish()?;
+        Ok(read)
+    }
+
     /// The full path of `key`.
     pub fn key(&self, key: &str) -> String {
         if self.path.is_empty() {

@@ -1,7 +1,7 @@
 //! Section `reservation` of heddle.json.
 
 use super::{ConfigError, Section, WHOLE_MAX};
-use crate::types::Millis;
+use crate::words::ids::Millis;
 
 /// When nodes are held for asks that fit nowhere, for how long, and how many.
 pub(super) struct Holds {

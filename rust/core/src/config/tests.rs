@@ -1,6 +1,7 @@
 //! The configuration as an operator writes it: defaults, and what is refused and where.
 
 use super::*;
+use crate::setup::Setup;
 use serde_json::json;
 
 fn read(config: Value) -> Result<Config, ConfigError> {

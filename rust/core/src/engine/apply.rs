@@ -2,10 +2,10 @@
 
 use super::{Engine, ID_MAX, PLANTED_ASK, bounds};
 use crate::backlog::ShapeSize;
-use crate::change::{Change, pool};
-use crate::cluster::{Ask, Container, Job, Row, Standing};
-use crate::event::{AskFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal};
-use crate::types::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId, QueueId};
+use crate::model::change::{Change, pool};
+use crate::model::job::{Ask, Container, Job, Row, Standing};
+use crate::words::event::{AskFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal};
+use crate::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId, QueueId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

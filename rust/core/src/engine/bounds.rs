@@ -6,11 +6,11 @@
 //! of overflow; an event out of range still counts, as the nearest that is in range, since a job
 //! whose clock is wrong must run all the same.
 
-use crate::event::{
+use crate::words::event::{
     AskFacts, ContainerFacts, JobCounters, JobFacts, JobHints, NodeFacts, TaskFacts,
 };
-use crate::resource::Resource;
-use crate::types::{Millis, TIME_MAX_MS};
+use crate::words::ids::{Millis, TIME_MAX_MS};
+use crate::words::resource::Resource;
 
 /// More containers than any cluster starts for one ask; 4,000 asks of as many still add up
 /// within a `u32`.

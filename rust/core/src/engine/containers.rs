@@ -3,12 +3,14 @@
 
 use super::{Counted, Engine, InFlight, REFUSED_MS};
 use crate::backlog::ShapeSize;
-use crate::change::{Change, POOLS, pool};
-use crate::cluster::{Container, Kind, Row};
-use crate::event::{ContainerFacts, Refusal, TaskFacts};
 use crate::explain::What;
-use crate::resource::Resource;
-use crate::types::{ContainerKey, JobId, Locality, Millis};
+use crate::model::change::{Change, pool};
+use crate::model::job::{Container, Row};
+use crate::words::event::{ContainerFacts, Refusal, TaskFacts};
+use crate::words::ids::{ContainerKey, JobId, Locality, Millis};
+use crate::words::keys::POOLS;
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
 
 impl Engine {
     pub(super) fn add_container(&mut self, facts: &ContainerFacts) {

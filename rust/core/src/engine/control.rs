@@ -1,13 +1,17 @@
 //! The control plane: requests and replies as JSON, a few per second at the most. Reports,
 //! placement of submissions, reload, and the audit that hosts compare with their own books.
 
-use super::{Engine, bounds, build};
-use crate::change::{Change, World};
-use crate::cluster::{Authority, Job, Queue};
-use crate::config::{Allocations, Config, Section, Setup, unknown};
-use crate::resource::Resource;
-use crate::share::dynamic_priority::account::Credits;
-use crate::types::{JobId, Millis, NodeId, QueueId};
+use super::{Engine, bounds};
+use crate::catalogue::build;
+use crate::config::{Allocations, Section, unknown};
+use crate::model::change::{Change, World};
+use crate::model::job::{Authority, Job};
+use crate::model::queue::Queue;
+use crate::setup;
+use crate::setup::Setup;
+use crate::words::credits::Credits;
+use crate::words::ids::{JobId, Millis, NodeId, QueueId};
+use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::ops::Range;
@@ -231,8 +235,8 @@ impl Engine {
         section: &mut Section<'_>,
         epoch_ms: Millis,
     ) -> Result<Value, RequestError> {
-        let mut config = Config::read(section, &self.setup.resource_types).map_err(refused)?;
-        config.set_epoch(epoch_ms);
+        let mut config = setup::read(section, &self.setup.resource_types).map_err(refused)?;
+        config.epoch_ms = epoch_ms;
         let (mut share, mut order, mut place) = build(&config);
         if share.layout() != self.share.layout() {
             return Err(RequestError(format!(
@@ -574,11 +578,11 @@ fn allocations_report(section: &mut Section<'_>) -> Result<Value, RequestError> 
 fn policies() -> Value {
     let row = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
     json!({
-        "presets": crate::config::PRESETS.iter().map(|preset| json!({
+        "presets": crate::catalogue::PRESETS.iter().map(|preset| json!({
             "name": preset.name, "summary": preset.summary, "stages": preset.stages,
         })).collect::<Vec<_>>(),
-        "share": crate::share::SHARES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-        "order": crate::order::ORDERS.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-        "place": crate::place::PLACES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "share": crate::catalogue::SHARES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "order": crate::catalogue::ORDERS.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "place": crate::catalogue::PLACES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
     })
 }

@@ -6,7 +6,7 @@ use super::why::Surveys;
 use super::{Engine, Subject};
 use crate::config::Section;
 use crate::explain::{Wait, json};
-use crate::types::JobId;
+use crate::words::ids::JobId;
 use serde_json::{Value, json};
 
 /// How many asks before one are counted, for one job and for many.

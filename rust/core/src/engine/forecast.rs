@@ -3,13 +3,12 @@
 
 use super::Engine;
 use super::control::RequestError;
-use crate::change::POOLS;
 use crate::predict::Prediction;
 use crate::predict::calibration::{COVERAGE, Promise};
 use crate::predict::line::{Work, in_line, in_shares};
-use crate::resource::RESOURCE_TYPES_MAX;
-use crate::share::ShareNodeId;
-use crate::types::JobId;
+use crate::words::ids::JobId;
+use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::resource::RESOURCE_TYPES_MAX;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

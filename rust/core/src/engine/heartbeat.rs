@@ -4,12 +4,13 @@
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
 use crate::backlog::FitList;
-use crate::change::{Change, POOLS};
-use crate::cluster::{Container, Node, Row, Standing};
-use crate::event::{Decision, TaskFacts};
-use crate::resource::Resource;
-use crate::share::ShareNodeId;
-use crate::types::{JobId, Locality, NodeId, PlaceId};
+use crate::model::change::Change;
+use crate::model::cluster::Node;
+use crate::model::job::{Container, Row, Standing};
+use crate::words::event::{Decision, TaskFacts};
+use crate::words::ids::{JobId, Locality, NodeId, PlaceId};
+use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::resource::Resource;
 
 impl Engine {
     pub(super) fn heartbeat(

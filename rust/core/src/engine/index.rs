@@ -3,9 +3,10 @@
 
 use super::Engine;
 use crate::backlog::{Backlog, Entry};
-use crate::cluster::{Ask, Cluster, Job, Row, Standing};
-use crate::share::ShareTree;
-use crate::types::{AskId, JobId, Locality, PlaceId};
+use crate::model::cluster::Cluster;
+use crate::model::job::{Ask, Job, Row, Standing};
+use crate::model::share_tree::ShareTree;
+use crate::words::ids::{AskId, JobId, Locality, PlaceId};
 
 /// The ask's key in the indexes. Changes only while the ask is out of them.
 pub(super) fn entry(job: &Job, ask: &Ask) -> Entry {

@@ -3,12 +3,12 @@
 
 use super::Engine;
 use super::index::{entry, is_due};
-use crate::backlog::{Entry, ShapeId};
-use crate::change::POOLS;
-use crate::cluster::{Ask, Container, LabelRoom, Standing};
-use crate::resource::Resource;
-use crate::share::{Layout, ShareNodeId};
-use crate::types::{JobId, Locality, NodeId, PartitionId, PlaceId, QueueId};
+use crate::backlog::Entry;
+use crate::model::cluster::LabelRoom;
+use crate::model::job::{Ask, Container, Standing};
+use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId, QueueId};
+use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
+use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {

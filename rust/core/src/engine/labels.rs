@@ -2,10 +2,10 @@
 //! serve no ask of this one, so preemption compares queues label by label.
 
 use super::Engine;
-use crate::cluster::{Ask, Standing};
-use crate::resource::Resource;
-use crate::share::ShareNodeId;
-use crate::types::PartitionId;
+use crate::model::job::{Ask, Standing};
+use crate::words::ids::PartitionId;
+use crate::words::keys::ShareNodeId;
+use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// The nodes of one label; vectors by node of the tree of shares.

@@ -3,13 +3,14 @@
 
 use super::index::is_due;
 use super::{Engine, Subject};
-use crate::change::{Change, POOLS, Stale, World, pool};
-use crate::cluster::{Cluster, Container, Job, Kind, Standing};
-use crate::event::{JobCounters, TaskFacts};
-use crate::place::Tag;
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::share::ShareNodeId;
-use crate::types::{AskId, ContainerKey, JobId, Locality, UserId};
+use crate::model::change::{Change, Stale, World, pool};
+use crate::model::cluster::Cluster;
+use crate::model::job::{Container, Job, Standing};
+use crate::words::event::{JobCounters, TaskFacts};
+use crate::words::ids::{AskId, ContainerKey, JobId, Locality, UserId};
+use crate::words::keys::{POOLS, ShareNodeId, Tag};
+use crate::words::kind::Kind;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
 
 impl Engine {

@@ -8,18 +8,15 @@
 
 use super::Engine;
 use super::labels::Labels;
-use super::victims::{Eviction, Round};
-use crate::change::World;
-use crate::cluster::{Ask, Job, Standing};
-use crate::event::{Decision, EvictReason};
-use crate::resource::Resource;
-use crate::share::{Layout, ShareNodeId, Victim as Reclaimed};
-use crate::types::{JobId, Millis, NodeId, PartitionId, QueueId};
+use super::victims::{EVICTIONS_MAX, Eviction, Need, Round};
+use crate::model::change::World;
+use crate::model::job::{Ask, Job, Standing};
+use crate::words::event::{Decision, EvictReason};
+use crate::words::ids::{JobId, Millis, NodeId, QueueId};
+use crate::words::keys::{Layout, Victim as Reclaimed};
+use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Evictions per tick: bounds the work and lets their effect be seen before more follow.
-pub(super) const EVICTIONS_MAX: usize = 100;
 
 /// Since when a queue has been below a share, with asks pending for the nodes of a label.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,15 +25,6 @@ pub(super) struct Starving {
     below_fair_ms: Option<Millis>,
     /// Whether the log has said what is in its way.
     told: bool,
-}
-
-/// What a queue lacks on the nodes of a label and has waited for long enough.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Need {
-    pub(super) leaf: ShareNodeId,
-    pub(super) partition: PartitionId,
-    pub(super) lacking_mb: i64,
-    reason: EvictReason,
 }
 
 impl Engine {

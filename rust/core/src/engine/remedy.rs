@@ -5,10 +5,10 @@ use super::Engine;
 use super::index::entry;
 use super::survey::shortage;
 use super::why::next_level;
-use crate::cluster::Job;
 use crate::explain::{Ahead, Asked, Held, Reason, Remedy};
-use crate::resource::RESOURCE_TYPES_MAX;
-use crate::types::{Locality, QueueId};
+use crate::model::job::Job;
+use crate::words::ids::{Locality, QueueId};
+use crate::words::resource::RESOURCE_TYPES_MAX;
 
 impl Engine {
     pub(super) fn remedies(&self, asked: &Asked<'_>, reason: &Reason) -> Vec<Remedy> {

@@ -9,11 +9,12 @@
 
 use super::Engine;
 use super::search::Pick;
-use crate::backlog::{FitList, ShapeId, ShapeSize};
-use crate::cluster::Node;
-use crate::event::Decision;
-use crate::resource::Resource;
-use crate::types::{AskId, JobId, Millis, NodeId, PartitionId};
+use crate::backlog::{FitList, ShapeSize};
+use crate::model::cluster::Node;
+use crate::words::event::Decision;
+use crate::words::ids::{AskId, JobId, Millis, NodeId, PartitionId};
+use crate::words::keys::ShapeId;
+use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -255,9 +256,12 @@ impl Engine {
     /// at all and may serve it, the one with the most free memory. False if there is none.
     fn reserve(&mut self, shape: ShapeId) -> bool {
         let size = self.backlog.shapes.get(shape).size;
-        let open =
-            self.backlog.open_mask(crate::share::ShareNodeId::ROOT) & (1 << shape.bit()) != 0;
-        let root = crate::share::ShareNodeId::ROOT;
+        let open = self
+            .backlog
+            .open_mask(crate::words::keys::ShareNodeId::ROOT)
+            & (1 << shape.bit())
+            != 0;
+        let root = crate::words::keys::ShareNodeId::ROOT;
         let places = &self.backlog.places;
         let candidates = self.nodes_for(&size).filter(|node| {
             let facts = &node.facts;

@@ -3,12 +3,15 @@
 
 use super::Subject;
 use super::index::entry;
-use crate::backlog::{Backlog, Entry, FitList, ShapeId};
-use crate::change::POOLS;
-use crate::cluster::{Cluster, Kind, Node, Standing};
-use crate::place::{Near, Place, Step, Tag};
-use crate::share::{Share, ShareNodeId, ShareTree};
-use crate::types::{AskId, JobId, Millis, PlaceId};
+use crate::backlog::{Backlog, Entry, FitList};
+use crate::model::cluster::{Cluster, Node};
+use crate::model::job::Standing;
+use crate::model::share_tree::ShareTree;
+use crate::stage::place::Place;
+use crate::stage::share::Share;
+use crate::words::ids::{AskId, JobId, Millis, PlaceId};
+use crate::words::keys::{Near, POOLS, ShapeId, ShareNodeId, Step, Tag};
+use crate::words::kind::Kind;
 use std::cell::Cell;
 
 /// What was found.

@@ -4,8 +4,8 @@
 //! Also the faults that tests plant: asks of certain priorities, where `testing.faults` is on.
 
 use super::Engine;
-use crate::event::Event;
-use crate::types::{JobId, NodeId};
+use crate::words::event::Event;
+use crate::words::ids::{JobId, NodeId};
 use std::fmt;
 
 /// An ask of this priority panics when the engine hears of it.

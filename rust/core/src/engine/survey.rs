@@ -2,11 +2,12 @@
 //! have room now, or have room but no slot. Goes over all nodes, so never on a heartbeat.
 
 use super::Engine;
-use crate::backlog::{ShapeId, ShapeSize};
-use crate::cluster::Node;
+use crate::backlog::ShapeSize;
 use crate::explain::Shortage;
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::types::{JobId, Millis, NodeId};
+use crate::model::cluster::Node;
+use crate::words::ids::{JobId, Millis, NodeId};
+use crate::words::keys::ShapeId;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// The nodes as one shape sees them.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,12 @@
 //! Linear in jobs and queues, twice a second.
 
 use super::{Engine, Subject};
-use crate::change::Change;
-use crate::cluster::{Ask, Job, Kind};
-use crate::event::{Decision, Event};
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::types::{JobId, PartitionId};
+use crate::model::change::Change;
+use crate::model::job::{Ask, Job};
+use crate::words::event::{Decision, Event};
+use crate::words::ids::{JobId, PartitionId};
+use crate::words::kind::Kind;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeSet;
 
 impl Engine {

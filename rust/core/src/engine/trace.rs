@@ -5,9 +5,9 @@
 use super::Engine;
 use super::search::Pick;
 use super::why::Surveys;
-use crate::event::EvictReason;
 use crate::explain::{Evicted, Granted, Names, Wait, What, sentence};
-use crate::types::{ContainerKey, JobId, Locality, Millis, NodeId};
+use crate::words::event::EvictReason;
+use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId};
 
 /// How often the tick explains waiting jobs, how many, and how many jobs it looks at for that. What
 /// it finds is for traces; a request works its answer out anew.

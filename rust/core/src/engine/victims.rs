@@ -4,16 +4,27 @@
 use super::Engine;
 use super::index::entry;
 use super::labels::Labels;
-use super::preemption::{EVICTIONS_MAX, Need};
 use super::search::Pick;
-use crate::backlog::ShapeId;
-use crate::change::POOLS;
-use crate::cluster::{Ask, Job, Node, Standing};
-use crate::resource::Resource;
-use crate::share::ShareNodeId;
-use crate::types::{ContainerKey, JobId, Millis, NodeId, PartitionId};
+use crate::model::cluster::Node;
+use crate::model::job::{Ask, Job, Standing};
+use crate::words::event::EvictReason;
+use crate::words::ids::{ContainerKey, JobId, Millis, NodeId, PartitionId};
+use crate::words::keys::{POOLS, ShapeId, ShareNodeId};
+use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Evictions per tick: bounds the work and lets their effect be seen before more follow.
+pub(super) const EVICTIONS_MAX: usize = 100;
+
+/// What a queue lacks on the nodes of a label and has waited for long enough.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    pub(super) leaf: ShareNodeId,
+    pub(super) partition: PartitionId,
+    pub(super) lacking_mb: i64,
+    pub(super) reason: EvictReason,
+}
 
 /// Containers for which a round looks for room: bounds its work where room is there already.
 const SERVED_MAX: usize = 4 * EVICTIONS_MAX;

@@ -5,12 +5,15 @@
 use super::Engine;
 use super::index::{entry, is_due};
 use super::survey::{Survey, shortage};
-use crate::backlog::{Entry, ShapeId};
-use crate::change::World;
-use crate::cluster::{Job, Kind, Node, Standing};
+use crate::backlog::Entry;
 use crate::explain::{Ahead, Asked, Reason, Wait};
-use crate::resource::Resource;
-use crate::types::{JobId, Locality, Millis, QueueId};
+use crate::model::change::World;
+use crate::model::cluster::Node;
+use crate::model::job::{Job, Standing};
+use crate::words::ids::{JobId, Locality, Millis, QueueId};
+use crate::words::keys::ShapeId;
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Surveys of the sizes that were looked at; one serves all jobs that ask for the same.
@@ -152,7 +155,7 @@ impl Engine {
         let others = queues.iter().filter(|other| {
             other.id < job.facts.queue && !other.waiting.is_empty() && below(&other.id)
         });
-        let let_in = |other: &crate::cluster::Queue| {
+        let let_in = |other: &crate::model::queue::Queue| {
             let room = other
                 .max_running_jobs()
                 .map_or(u32::MAX, |max| max.saturating_sub(other.runnable_jobs));
@@ -267,7 +270,7 @@ impl Engine {
 
     fn without_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
         if let (Some(pool), true) = (asked.pool, survey.slotless > 0) {
-            let root = self.tree.node(crate::share::ShareNodeId::ROOT);
+            let root = self.tree.node(crate::words::keys::ShareNodeId::ROOT);
             return Reason::Slots {
                 pool: pool as u8,
                 running: root.running[pool],

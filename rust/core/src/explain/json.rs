@@ -2,9 +2,9 @@
 //! name, that holds the numbers that were compared; credits are in millionths, ids are the host's.
 
 use super::{Entry, Evicted, Granted, Names, Reason, Wait, What, sentence};
-use crate::cluster::Kind;
-use crate::event::{EvictReason, Refusal};
-use crate::types::{Locality, Millis};
+use crate::words::event::{EvictReason, Refusal};
+use crate::words::ids::{Locality, Millis};
+use crate::words::kind::Kind;
 use serde_json::{Value, json};
 
 fn kind_name(kind: Kind) -> &'static str {

@@ -2,8 +2,8 @@
 //! never grows, so that noting a decision is a copy of a few words.
 
 use super::{Entry, Reason, What};
-use crate::table::Table;
-use crate::types::{JobId, Millis};
+use crate::words::ids::{JobId, Millis};
+use crate::words::table::Table;
 
 /// Where a job's entries are, and how many were noted. Apart from them, so that noting a decision
 /// reads only small tables: the entry itself is written without waiting for memory.
@@ -145,8 +145,8 @@ impl Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Refusal;
-    use crate::types::NodeId;
+    use crate::words::event::Refusal;
+    use crate::words::ids::NodeId;
 
     fn refused(node: u32) -> What {
         What::Refused {

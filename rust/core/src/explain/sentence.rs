@@ -2,10 +2,10 @@
 //! setup; jobs and nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
 use super::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
-use crate::cluster::{Kind, Queues};
-use crate::share::dynamic_priority::account::Credits;
-use crate::share::dynamic_priority::authority::Bound;
-use crate::types::{Locality, Millis, QueueId};
+use crate::model::queue::Queues;
+use crate::words::credits::{Bound, Credits};
+use crate::words::ids::{Locality, Millis, QueueId};
+use crate::words::kind::Kind;
 
 /// What turns numbers into words.
 #[derive(Clone, Copy)]

@@ -13,15 +13,17 @@ pub mod minimum;
 pub mod settings;
 pub mod weight;
 
-use super::line::Line;
-use super::{Order, OrderEntry, OrderKey};
-use crate::change::{Change, POOLS, Stale, World, pool};
-use crate::cluster::{Job, Kind};
 use crate::config::Config;
 use crate::explain::{Held, Measure};
-use crate::share::ShareNodeId;
-use crate::table::Table;
-use crate::types::{JobId, Millis, UserId};
+use crate::model::change::{Change, Stale, World, pool};
+use crate::model::job::Job;
+use crate::model::line::Line;
+use crate::stage::entry::Own;
+use crate::stage::order::{Order, OrderEntry};
+use crate::words::ids::{JobId, Millis, UserId};
+use crate::words::keys::{OrderKey, POOLS, ShareNodeId};
+use crate::words::kind::Kind;
+use crate::words::table::Table;
 use hierarchy::Pool;
 use ledger::{Ledger, Member, Rank};
 use limits::{Candidate, runnable};
@@ -29,10 +31,14 @@ use serde_json::{Map, Value, json};
 use settings::Settings;
 use std::collections::BTreeMap;
 
-/// The line in the list of orders.
-pub(super) const ENTRY: OrderEntry = OrderEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "deficit",
     summary: "fair between jobs over time: below their guarantee first, then the largest deficit",
+    own: Some(Own {
+        section: settings::SECTION,
+        check: |section| settings::read(section).map(|_| false),
+    }),
     build: |config| Box::new(Deficit::new(config)),
 };
 
@@ -83,7 +89,7 @@ impl Deficit {
     fn new(config: &Config) -> Deficit {
         let pool_of = |kind| pool(config, kind, false).expect("tasks take slots");
         Deficit {
-            settings: config.deficit.clone(),
+            settings: settings::settings(config),
             pool_of: Kind::ALL.map(pool_of),
             jobs: Table::default(),
             ledgers: Default::default(),

@@ -2,13 +2,16 @@
 //!
 //! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
 
-use super::{Order, OrderEntry, OrderKey};
-use crate::cluster::{Job, Kind};
+use crate::model::job::Job;
+use crate::stage::order::{Order, OrderEntry};
+use crate::words::keys::OrderKey;
+use crate::words::kind::Kind;
 
-/// The line in the list of orders.
-pub(super) const ENTRY: OrderEntry = OrderEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "fifo",
     summary: "by application priority, then by time of submission",
+    own: None,
     build: |_config| Box::new(Fifo),
 };
 
@@ -23,9 +26,9 @@ impl Order for Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::JobFacts;
-    use crate::share::ShareNodeId;
-    use crate::types::{JobId, QueueId, UserId};
+    use crate::words::event::JobFacts;
+    use crate::words::ids::{JobId, QueueId, UserId};
+    use crate::words::keys::ShareNodeId;
 
     #[test]
     fn priority_goes_before_age_and_age_before_nothing_else() {

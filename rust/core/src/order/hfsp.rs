@@ -13,16 +13,18 @@ mod samples;
 mod saved;
 mod settings;
 
-pub(crate) use settings::read;
-pub use settings::{Late, Settings};
+pub use settings::{Late, Settings, settings};
 
-use super::{Order, OrderEntry, OrderKey};
-use crate::change::{Change, POOLS, Stale, World};
-use crate::cluster::{Container, Job, Kind, Node};
 use crate::explain::{Held, Measure};
-use crate::share::Victim;
-use crate::table::Table;
-use crate::types::{JobId, Millis};
+use crate::model::change::{Change, Stale, World};
+use crate::model::cluster::Node;
+use crate::model::job::{Container, Job};
+use crate::stage::entry::Own;
+use crate::stage::order::{Order, OrderEntry};
+use crate::words::ids::{JobId, Millis};
+use crate::words::keys::{OrderKey, POOLS, Victim};
+use crate::words::kind::Kind;
+use crate::words::table::Table;
 use aging::{Aging, PhaseId};
 use estimate::{Estimator, PastTasks, PhaseFacts};
 use samples::SampleSet;
@@ -30,11 +32,15 @@ use saved::Known;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The line in the list of orders.
-pub(super) const ENTRY: OrderEntry = OrderEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "hfsp",
     summary: "by the work left in a virtual fair cluster, sizes learnt from sample tasks",
-    build: |config| Box::new(Hfsp::new(config.hfsp.clone())),
+    own: Some(Own {
+        section: settings::SECTION,
+        check: |section| settings::read(section).map(|settings| settings.kill),
+    }),
+    build: |config| Box::new(Hfsp::new(settings(config))),
 };
 
 /// First parts of keys. ApplicationMasters come first, as a job without one has no tasks; then

@@ -18,15 +18,19 @@ pub mod reverse;
 pub mod settings;
 pub mod utility;
 
-use super::{Order, OrderEntry, OrderKey};
-use crate::change::{Change, POOLS, Stale, World};
-use crate::cluster::{Container, Job, Kind, Node};
 use crate::config::Config;
-use crate::lengths::Lengths;
-use crate::share::Victim;
-use crate::types::{ContainerKey, JobId, Millis, NodeId};
-use control::{Cycle, is_task};
+use crate::model::change::{Change, Stale, World};
+use crate::model::cluster::Node;
+use crate::model::job::{Container, Job};
+use crate::model::lengths::Lengths;
+use crate::stage::entry::Own;
+use crate::stage::order::{Order, OrderEntry};
+use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
+use crate::words::keys::{OrderKey, POOLS, Victim};
+use crate::words::kind::Kind;
+use control::Cycle;
 use matrix::Matrix;
+use outlook::is_task;
 use serde_json::Value;
 use settings::Settings;
 use std::cmp::Reverse;
@@ -36,10 +40,14 @@ use std::collections::BTreeMap;
 /// cluster where jobs come all the time spends a bounded part of its time on the loop.
 const SIZE_PER_MS: i64 = 20;
 
-/// The line in the list of orders.
-pub(super) const ENTRY: OrderEntry = OrderEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "reverse-adaptive",
     summary: "as many slots as each job's completion goal needs, given the foreign load over time",
+    own: Some(Own {
+        section: settings::SECTION,
+        check: |section| settings::read(section).map(|settings| settings.evict),
+    }),
     build: |config| Box::new(ReverseAdaptive::new(config)),
 };
 
@@ -63,7 +71,7 @@ struct ReverseAdaptive {
 
 impl ReverseAdaptive {
     fn new(config: &Config) -> ReverseAdaptive {
-        let settings = config.reverse_adaptive.clone();
+        let settings = settings::settings(config);
         ReverseAdaptive {
             lengths: Lengths::new(settings.default_task_ms),
             settings,

@@ -4,20 +4,34 @@
 //! The clock of an ask starts when it is first passed over, not when it appears: on a full
 //! cluster, where nobody could have been served, waiting must not cost locality.
 
-use super::{Place, PlaceEntry};
-use crate::types::{Locality, Millis};
+use crate::config::{ConfigError, Section};
+use crate::stage::entry::Own;
+use crate::stage::place::{Place, PlaceEntry};
+use crate::words::ids::{Locality, Millis};
 
-/// The line in the list of placements.
-pub(super) const ENTRY: PlaceEntry = PlaceEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "delay",
     summary: "tasks wait a bounded time for a node, then a rack, that holds their data",
-    build: |config| {
-        Box::new(Delay {
-            node_wait_ms: config.node_wait_ms,
-            rack_wait_ms: config.rack_wait_ms,
-        })
-    },
+    own: Some(Own {
+        section: SECTION,
+        check: |section| read(section).map(|_| false),
+    }),
+    build: |config| Box::new(config.own(SECTION, read)),
 };
+
+const SECTION: &str = "delay";
+
+/// Waits above this are typing errors (about 31 years in ms).
+const WAIT_MAX_MS: i64 = 1_000_000_000_000;
+
+fn read(section: &mut Section<'_>) -> Result<Delay, ConfigError> {
+    let mut wait_ms = |key| Ok(section.whole(key, 0, WAIT_MAX_MS)?.unwrap_or(3_000));
+    Ok(Delay {
+        node_wait_ms: wait_ms("node_wait_ms")?,
+        rack_wait_ms: wait_ms("rack_wait_ms")?,
+    })
+}
 
 struct Delay {
     node_wait_ms: Millis,

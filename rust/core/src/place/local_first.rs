@@ -1,13 +1,14 @@
 //! Local first: a job whose turn it is runs on the node that reported, as near to its data as
 //! it can there. It never waits for a better node.
 
-use super::{Place, PlaceEntry};
-use crate::types::{Locality, Millis};
+use crate::stage::place::{Place, PlaceEntry};
+use crate::words::ids::{Locality, Millis};
 
-/// The line in the list of placements.
-pub(super) const ENTRY: PlaceEntry = PlaceEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "local-first",
     summary: "the nearest task for the node that reports; no waiting",
+    own: None,
     build: |_config| Box::new(LocalFirst),
 };
 

@@ -20,13 +20,16 @@ mod uplinks;
 
 pub use settings::Settings;
 
-use super::{Place, PlaceEntry, Step, Tag};
-use crate::change::{Change, Stale, World};
-use crate::cluster::{Ask, Cluster, Container, Job, Kind, Node};
-use crate::event::JobCounters;
 use crate::explain::{Asked, Reason};
-use crate::share::ShareNodeId;
-use crate::types::{JobId, Locality, Millis, NodeId, PlaceId};
+use crate::model::change::{Change, Stale, World};
+use crate::model::cluster::{Cluster, Node};
+use crate::model::job::{Ask, Container, Job};
+use crate::stage::entry::Own;
+use crate::stage::place::{Place, PlaceEntry};
+use crate::words::event::JobCounters;
+use crate::words::ids::{JobId, Locality, Millis, NodeId, PlaceId};
+use crate::words::keys::{ShareNodeId, Step, Tag};
+use crate::words::kind::Kind;
 use job::{JobState, Preferred, tasks};
 use memory::Memory;
 use model::Read;
@@ -38,12 +41,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use traffic::PerRack;
 use uplinks::Uplinks;
 
-/// The line in the list of placements.
-pub(super) const ENTRY: PlaceEntry = PlaceEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "shuffle-watcher",
     summary: "maps before reduces while the links between racks are full, reduces before maps \
               while they are not; both on the racks where least has to cross",
-    build: |config| Box::new(ShuffleWatcher::new(config.shuffle_watcher)),
+    own: Some(Own {
+        section: settings::SECTION,
+        check: |section| Settings::read(section).map(|_| false),
+    }),
+    build: |config| {
+        let settings = config.own(settings::SECTION, Settings::read);
+        Box::new(ShuffleWatcher::new(settings))
+    },
 };
 
 /// What a map reads if nobody tells: HDFS's default block.

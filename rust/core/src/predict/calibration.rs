@@ -5,7 +5,7 @@
 //! unknown length makes everybody behind it late. So the stretch moves at once when a job is
 //! later than its band, not when it ends at last. Predicts nothing itself.
 
-use crate::types::Millis;
+use crate::words::ids::Millis;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,9 +1,10 @@
 //! How long the tasks of a job will take, as far as anybody can tell before they have run: like
 //! those of its earlier runs, or of jobs whose tasks read about as much.
 
-use crate::cluster::{Job, Kind};
-use crate::lengths::{Lengths, Mean};
-use crate::types::{JobId, Millis};
+use crate::model::job::Job;
+use crate::model::lengths::{Lengths, Mean};
+use crate::words::ids::{JobId, Millis};
+use crate::words::kind::Kind;
 use std::collections::BTreeMap;
 
 /// For a task of which nothing at all is known.
@@ -110,7 +111,7 @@ fn likes(job: &Job, kind: Kind) -> [Option<Like>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lengths::tests::job;
+    use crate::model::lengths::tests::job;
 
     #[test]
     fn the_nearest_likeness_counts() {

@@ -3,9 +3,8 @@
 //! off they are is the affair of `calibration`.
 
 use super::slots::Slots;
-use crate::change::POOLS;
-use crate::order::OrderKey;
-use crate::types::{JobId, Millis};
+use crate::words::ids::{JobId, Millis};
+use crate::words::keys::{OrderKey, POOLS};
 
 /// What is left of one phase of a job. Phase 0 is its maps and everything that is not MapReduce,
 /// phase 1 its reduces.

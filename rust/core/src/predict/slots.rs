@@ -1,7 +1,7 @@
 //! Slots and when each falls free, for a look ahead: whoever is served takes those that are free
 //! first. Knows tasks by number and length only; decides nothing.
 
-use crate::types::Millis;
+use crate::words::ids::Millis;
 use std::collections::BTreeMap;
 
 /// Ends of tasks closer together than this part of a task's length are taken for one, so that

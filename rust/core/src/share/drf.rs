@@ -5,31 +5,35 @@
 //! entitled to its resource types in the proportion in which it wants them, so that dominant
 //! shares per weight are max-min fair (the paper's progressive filling, section 4.2).
 
-use super::behind::{behind, heavier};
-use super::fair::Fair;
-use super::{
-    Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill_exact,
-};
-use crate::change::World;
 use crate::explain::{Asked, Reason, Remedy};
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::model::change::World;
+use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::model::waterfill::{Claim, waterfill_exact};
+use crate::stage::behind::{behind, heavier};
+use crate::stage::by_usage::ByUsage;
+use crate::stage::share::{Share, ShareEntry};
+use crate::words::keys::{Layout, ShareKey, ShareNodeId};
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// The line in the list of shares.
-pub(super) const ENTRY: ShareEntry = ShareEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "drf",
     summary: "queues (users) by weighted dominant-resource fairness, hierarchical",
+    own: None,
     build: |_config| Box::new(Drf),
 };
 
 struct Drf;
 
+impl Keys for Drf {
+    fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
+        DOMINANT.key(node, capacity)
+    }
+}
+
 impl Share for Drf {
     fn layout(&self) -> Layout {
         Layout::Queues
-    }
-
-    fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
-        DOMINANT.key(node, capacity)
     }
 
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
@@ -68,7 +72,7 @@ impl Share for Drf {
 }
 
 /// How queues are compared.
-const DOMINANT: Fair = Fair { dominant: true };
+const DOMINANT: ByUsage = ByUsage { dominant: true };
 
 /// Shares out `total`, to nobody more than `most` times what it demands.
 fn divide(
@@ -209,7 +213,7 @@ fn stop(
 mod tests {
     use super::*;
     use crate::config::QueueConfig;
-    use crate::types::QueueId;
+    use crate::words::ids::QueueId;
 
     /// A root with a queue per weight, minimum and demand.
     fn tree(queues: &[(f64, Resource, Resource)]) -> ShareTree {

@@ -14,7 +14,6 @@ pub mod authority;
 mod control;
 mod explain;
 mod holdings;
-pub mod ledger;
 mod meter;
 mod owed;
 pub mod policy;
@@ -24,21 +23,22 @@ mod settings;
 mod spent;
 
 pub use settings::Settings;
-pub(crate) use settings::read;
 
-use super::{
-    Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, Victim,
-    waterfill,
-};
-use crate::change::{Change, POOLS, Stale, World};
-use crate::cluster::Job;
 use crate::config::Config;
 use crate::explain::{Asked, Reason, Remedy};
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::types::Millis;
-use account::{Accounts, Credits, Interval, Outcome, Usage};
-use authority::{Authorities, Kept, Spending};
-use ledger::{Charged, Entry, Ledger};
+use crate::model::change::{Change, Stale, World};
+use crate::model::job::Job;
+use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::model::waterfill::{Claim, waterfill};
+use crate::stage::entry::Own;
+use crate::stage::share::{Share, ShareEntry};
+use crate::words::credits::{Credits, Spending};
+use crate::words::ids::Millis;
+use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId, Victim};
+use crate::words::ledger::{Charged, Entry, Ledger};
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use account::{Accounts, Interval, Outcome, Usage};
+use authority::{Authorities, Kept};
 use meter::Meter;
 use owed::Owed;
 use policy::{ChargeCap, Policy};
@@ -47,10 +47,14 @@ use serde_json::Value;
 use spent::Spent;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The line in the list of shares.
-pub(super) const ENTRY: ShareEntry = ShareEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "dynamic-priority",
     summary: "queues hold budgets and bid for slots; what is used of them is paid for",
+    own: Some(Own {
+        section: settings::SECTION,
+        check: |section| Ok(settings::read(section)?.reclaim_interval_ms > 0),
+    }),
     build: |config| Box::new(DynamicPriority::new(config)),
 };
 
@@ -111,7 +115,7 @@ struct Saved {
 impl DynamicPriority {
     fn new(config: &Config) -> DynamicPriority {
         DynamicPriority {
-            settings: config.dynamic_priority,
+            settings: config.own(settings::SECTION, settings::read),
             accounts: Accounts::default(),
             opened: BTreeSet::new(),
             leaves: Vec::new(),
@@ -157,7 +161,8 @@ impl DynamicPriority {
                     .set_rate(&config.path, config.spending_rate)
                     .expect("it was just added");
                 let account = self.accounts.get(&config.path).expect("it was just added");
-                self.ledger.note_account(&config.path, account);
+                self.ledger
+                    .note_account(&config.path, [account.budget, account.rate, account.income]);
             }
             self.follow_income(&config.path, config.income);
         }
@@ -186,7 +191,8 @@ impl DynamicPriority {
         for (name, account) in before.iter() {
             if !saved.opened.contains(name) {
                 self.accounts.adopt(name, account);
-                self.ledger.note_account(name, account);
+                self.ledger
+                    .note_account(name, [account.budget, account.rate, account.income]);
             }
         }
         self.opened.extend(saved.opened);
@@ -354,6 +360,17 @@ fn charged(
     rows.filter(Charged::says_something).collect()
 }
 
+impl Keys for DynamicPriority {
+    fn key(&self, node: &ShareNode, _capacity: &Resource) -> ShareKey {
+        let class = u8::from(!self.has_quota_left(node.queue.index(), node));
+        ShareKey::by_arrival(class, node.first_arrival.unwrap_or_default())
+    }
+
+    fn by_arrival(&self) -> bool {
+        true
+    }
+}
+
 impl Share for DynamicPriority {
     fn layout(&self) -> Layout {
         Layout::Flat
@@ -365,15 +382,6 @@ impl Share for DynamicPriority {
     }
 
     /// Those with quota left first, then in order of the first arrival (DP-21).
-    fn key(&self, node: &ShareNode, _capacity: &Resource) -> ShareKey {
-        let class = u8::from(!self.has_quota_left(node.queue.index(), node));
-        ShareKey::by_arrival(class, node.first_arrival.unwrap_or_default())
-    }
-
-    fn by_arrival(&self) -> bool {
-        true
-    }
-
     fn passes(&self) -> u8 {
         2
     }
@@ -531,7 +539,8 @@ impl Share for DynamicPriority {
     fn keep_ledger(&mut self) {
         self.ledger.keep();
         for (name, account) in self.accounts.iter() {
-            self.ledger.note_account(name, account);
+            self.ledger
+                .note_account(name, [account.budget, account.rate, account.income]);
         }
     }
 

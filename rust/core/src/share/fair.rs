@@ -4,54 +4,39 @@
 //! below their minimum share go first, then the one with the least usage per weight; usage is
 //! memory, or the dominant share if so configured (Ghodsi et al., NSDI 2011).
 
-use super::behind::{behind, heavier};
-use super::{
-    Claim, Layout, Share, ShareEntry, ShareKey, ShareNode, ShareNodeId, ShareTree, waterfill,
-};
-use crate::change::World;
 use crate::explain::{Asked, Reason, Remedy};
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::model::change::World;
+use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::model::waterfill::{Claim, waterfill};
+use crate::stage::behind::{behind, heavier};
+use crate::stage::by_usage::ByUsage;
+use crate::stage::share::{Share, ShareEntry};
+use crate::words::keys::{Layout, ShareKey, ShareNodeId};
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// The line in the list of shares.
-pub(super) const ENTRY: ShareEntry = ShareEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "fair",
     summary: "queues by weighted max-min with minimum and maximum shares, hierarchical",
+    own: None,
     build: |config| {
-        Box::new(Fair {
+        Box::new(Fair(ByUsage {
             dominant: config.dominant,
-        })
+        }))
     },
 };
 
-pub(super) struct Fair {
-    pub(super) dominant: bool,
+struct Fair(ByUsage);
+
+impl Keys for Fair {
+    fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
+        self.0.key(node, capacity)
+    }
 }
 
 impl Share for Fair {
     fn layout(&self) -> Layout {
         Layout::Queues
-    }
-
-    fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
-        let compared = self.compared(node, capacity);
-        let (used, min_share) = (
-            node.used[compared].max(0) as f64,
-            node.min_share[compared] as f64,
-        );
-        if used < min_share {
-            return ShareKey::new(0, used / min_share);
-        }
-        let usage = if self.dominant {
-            node.used.dominant_share(capacity)
-        } else {
-            used
-        };
-        if node.weight > 0.0 {
-            ShareKey::new(1, usage / node.weight)
-        } else {
-            // Its minimum is all that it has a right to: after everybody else (FS-22).
-            ShareKey::new(2, usage)
-        }
     }
 
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
@@ -76,12 +61,12 @@ impl Share for Fair {
 
     fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
         behind(asked, world, |node| {
-            self.compared(node, &world.cluster.capacity)
+            self.0.compared(node, &world.cluster.capacity)
         })
     }
 
     fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
-        let compared = |node: &ShareNode| self.compared(node, &world.cluster.capacity);
+        let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
         heavier(asked, world, compared, |parent, child, i, weight| {
             let mut claims = claims(world.tree, &parent.children, i, wanted);
             let me = parent.children.iter().position(|id| *id == child);
@@ -89,17 +74,6 @@ impl Share for Fair {
             claims[me].weight = weight;
             waterfill(parent.fair_share[i], &claims)[me]
         })
-    }
-}
-
-impl Fair {
-    /// The resource type by which a queue is compared with its siblings.
-    pub(super) fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
-        if self.dominant {
-            dominant_type(&node.used, capacity)
-        } else {
-            0
-        }
     }
 }
 
@@ -153,27 +127,11 @@ fn allowed(node: &ShareNode) -> Resource {
     }
 }
 
-fn dominant_type(used: &Resource, capacity: &Resource) -> usize {
-    let mut dominant = 0;
-    let mut largest = -1.0;
-    for i in 0..RESOURCE_TYPES_MAX {
-        let share = if capacity[i] > 0 {
-            used[i] as f64 / capacity[i] as f64
-        } else {
-            -1.0
-        };
-        if share > largest {
-            (dominant, largest) = (i, share);
-        }
-    }
-    dominant
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::QueueConfig;
-    use crate::types::QueueId;
+    use crate::words::ids::QueueId;
 
     fn node(weight: f64, min_mb: i64, used: Resource) -> ShareNode {
         let mut config = QueueConfig::new("root.q");
@@ -186,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_needy_go_first_then_the_least_usage_per_weight() {
-        let fair = Fair { dominant: false };
+        let fair = Fair(ByUsage { dominant: false });
         let capacity = Resource::new(100, 100);
         let key = |node: &ShareNode| fair.key(node, &capacity);
         let needy = node(1.0, 50, Resource::new(40, 0));
@@ -201,7 +159,7 @@ mod tests {
     #[test]
     fn dominant_shares_compare_across_types() {
         // DRF paper, section 4.1: user A runs <1 CPU, 4 GB> tasks, B <3 CPU, 1 GB>, 9 CPU, 18 GB.
-        let fair = Fair { dominant: true };
+        let fair = Fair(ByUsage { dominant: true });
         let capacity = Resource::new(18, 9);
         let a = node(1.0, 0, Resource::new(8, 2));
         let b = node(1.0, 0, Resource::new(1, 3));

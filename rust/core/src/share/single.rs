@@ -3,25 +3,30 @@
 //! Limits of the root queue hold; limits of other queues on resources do not, as jobs of all
 //! queues stand in one line. `max_running_jobs` holds for every queue.
 
-use super::{Layout, Share, ShareEntry, ShareKey, ShareNode, ShareTree};
-use crate::resource::Resource;
+use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::stage::share::{Share, ShareEntry};
+use crate::words::keys::{Layout, ShareKey};
+use crate::words::resource::Resource;
 
-/// The line in the list of shares.
-pub(super) const ENTRY: ShareEntry = ShareEntry {
+/// The line of the catalogue.
+pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "single",
     summary: "all jobs in one line; queues only name them",
+    own: None,
     build: |_config| Box::new(Single),
 };
 
 struct Single;
 
+impl Keys for Single {
+    fn key(&self, _node: &ShareNode, _capacity: &Resource) -> ShareKey {
+        ShareKey::default()
+    }
+}
+
 impl Share for Single {
     fn layout(&self) -> Layout {
         Layout::Single
-    }
-
-    fn key(&self, _node: &ShareNode, _capacity: &Resource) -> ShareKey {
-        ShareKey::default()
     }
 
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {

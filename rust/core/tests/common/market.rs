@@ -2,8 +2,8 @@
 //! nothing itself.
 
 use super::{Host, plain_ask};
-use heddle_core::event::{AskFacts, Decision};
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, Decision};
+use heddle_core::words::ids::*;
 use serde_json::{Value, json};
 
 /// Users with accounts: name, budget, rate.

@@ -4,8 +4,8 @@
 
 pub mod market;
 
-use heddle_core::event::{AskFacts, ContainerFacts, Event, JobFacts, NodeFacts, Refusal};
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, ContainerFacts, Event, JobFacts, NodeFacts, Refusal};
+use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 #![allow(dead_code, unreachable_pub)]
 
 use crate::common::{Grant, Host, host_of, plain_ask, rack_place, row};
-use heddle_core::event::{AskFacts, Event, JobHints, TaskFacts};
-use heddle_core::types::*;
+use heddle_core::words::event::{AskFacts, Event, JobHints, TaskFacts};
+use heddle_core::words::ids::*;
 use serde_json::{Value, json};
 
 pub const GB: u64 = 1_000_000_000;

@@ -4,9 +4,9 @@
 use crate::failure::{Check, Checked, Failure};
 use crate::host::{HostAsk, HostJob, HostRow};
 use crate::world::World;
-use heddle_core::cluster::{Ask, Job};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, PlaceId};
+use heddle_core::model::job::{Ask, Job};
+use heddle_core::words::ids::{AskId, PlaceId};
+use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -31,7 +31,7 @@ impl World {
         same("nodes", &engine, &host)?;
         for node in cluster.nodes() {
             let known = &self.host.nodes[&node.facts.node];
-            let told = heddle_core::event::NodeFacts {
+            let told = heddle_core::words::event::NodeFacts {
                 free: node.facts.free,
                 ..known.facts
             };

@@ -1,12 +1,13 @@
 //! Every decision against YARN's rules and the configured limits, by the host's books.
 
 use crate::failure::{Check, Checked, Failure};
+use crate::host::Grant;
 use crate::host::{HostAsk, HostJob, HostNode};
 use crate::queues::path_up;
-use crate::world::{Grant, World};
-use heddle_core::resource::Resource;
-use heddle_core::share::{Layout, ShareNodeId};
-use heddle_core::types::{ContainerKey, JobId, Locality, NodeId, PartitionId};
+use crate::world::World;
+use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId, PartitionId};
+use heddle_core::words::keys::{Layout, ShareNodeId};
+use heddle_core::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// Why an ask may not run on a node now.

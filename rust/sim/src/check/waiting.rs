@@ -15,10 +15,11 @@
 //! together, nothing that is pending could be served.
 
 use crate::failure::{Check, Checked, Failure};
+use crate::host::Grant;
 use crate::host::HeldBack;
-use crate::world::{Grant, HeldNode, World};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, JobId, Locality, NodeId};
+use crate::world::{HeldNode, World};
+use heddle_core::words::ids::{AskId, JobId, Locality, NodeId};
+use heddle_core::words::resource::Resource;
 
 impl World {
     /// Checks the room that a node's heartbeat left; `room` is what it had before.

@@ -10,8 +10,8 @@ use super::job::{MAP, REDUCE};
 use super::network::{Cause, Flow, FlowId};
 use super::{ClusterSim, Due};
 use crate::failure::Checked;
-use heddle_core::event::{Event, TaskFacts};
-use heddle_core::types::{ContainerKey, JobId, Locality, Millis};
+use heddle_core::words::event::{Event, TaskFacts};
+use heddle_core::words::ids::{ContainerKey, JobId, Locality, Millis};
 
 /// What an attempt does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl ClusterSim {
         let computing = self.map_ms(id) * factor;
         let job = self.job(id);
         let has_block = !job.blocks.is_empty();
-        let locality = job.locality(index, heddle_core::types::NodeId(node), &hardware);
+        let locality = job.locality(index, heddle_core::words::ids::NodeId(node), &hardware);
         if has_block {
             job.record.locality[locality as usize] += 1;
         }

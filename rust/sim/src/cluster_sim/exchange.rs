@@ -5,9 +5,9 @@
 use super::job::slot;
 use super::{ClusterSim, Due, sources};
 use crate::failure::{Check, Checked, Failure};
-use heddle_core::event::{Decision, Event, NodeFacts};
-use heddle_core::resource::Resource;
-use heddle_core::types::{JobId, NodeId, PartitionId};
+use heddle_core::words::event::{Decision, Event, NodeFacts};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId};
+use heddle_core::words::resource::Resource;
 
 /// More decisions than a step can lead to.
 const DECISIONS_MAX: usize = 100_000;

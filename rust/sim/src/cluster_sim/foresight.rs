@@ -1,22 +1,11 @@
 //! What the engine predicts of each job at its submission, beside what comes of it. Asks from
 //! outside, as people would; what the engine itself keeps to learn from is its own affair.
 
-use super::metrics::{JobRecord, percentile};
+use super::metrics::{JobRecord, Predicted, percentile};
 use super::{ClusterSim, Results};
 use crate::failure::{Check, Checked, Failure};
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
-
-/// A prediction: sooner in one case of ten, as often sooner as later, later in one case of ten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Predicted {
-    /// When it was made.
-    pub made_ms: Millis,
-    /// When the first task starts, if none had yet.
-    pub start_ms: Option<[Millis; 3]>,
-    /// When the job ends.
-    pub end_ms: [Millis; 3],
-}
 
 /// Where a time lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

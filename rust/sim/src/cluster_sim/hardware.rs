@@ -2,7 +2,7 @@
 //! a file's blocks lie. Holds no state that changes.
 
 use crate::random::Random;
-use heddle_core::types::{Millis, NodeId, PlaceId};
+use heddle_core::words::ids::{Millis, NodeId, PlaceId};
 
 /// The machines and their speeds. Rates are of one task; bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,9 +4,9 @@
 use super::hardware::{Block, Hardware};
 use super::metrics::JobRecord;
 use super::workload::JobPlan;
-use heddle_core::event::{AskFacts, Event};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, ContainerKey, JobId, Locality, NodeId, PartitionId, PlaceId};
+use heddle_core::words::event::{AskFacts, Event};
+use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, PartitionId, PlaceId};
+use heddle_core::words::resource::Resource;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Asks of a job, by the number that the engine knows them by.

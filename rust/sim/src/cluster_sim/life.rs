@@ -8,8 +8,8 @@ use super::metrics::JobRecord;
 use super::workload::JobPlan;
 use crate::failure::{Check, Checked, Failure};
 use crate::link::{FNV_EMPTY, fnv};
-use heddle_core::event::{Event, JobFacts, JobHints};
-use heddle_core::types::{JobId, Millis, NodeId, PlaceId, QueueId, UserId};
+use heddle_core::words::event::{Event, JobFacts, JobHints};
+use heddle_core::words::ids::{JobId, Millis, NodeId, PlaceId, QueueId, UserId};
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -1,11 +1,21 @@
 //! What a simulation measures: a record per job, samples over time, totals. Computes summaries;
 //! writes no file.
 
-use super::foresight::Predicted;
 use super::network::CAUSES;
-use heddle_core::types::{JobId, Millis};
+use heddle_core::words::ids::{JobId, Millis};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// A prediction: sooner in one case of ten, as often sooner as later, later in one case of ten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Predicted {
+    /// When it was made.
+    pub made_ms: Millis,
+    /// When the first task starts, if none had yet.
+    pub start_ms: Option<[Millis; 3]>,
+    /// When the job ends.
+    pub end_ms: [Millis; 3],
+}
 
 /// What became of a job. Times in ms of virtual time.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,7 +9,7 @@ mod max_min;
 
 pub use max_min::{Demand, max_min};
 
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a flow carries, for the account of traffic.

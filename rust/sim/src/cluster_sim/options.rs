@@ -2,7 +2,7 @@
 
 use super::sources::Source;
 use super::workload::Workload;
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 
 /// What goes wrong. Nothing by default.

@@ -7,7 +7,7 @@ use super::job::{MAP, REDUCE};
 use super::network::{Cause, Flow};
 use super::{ClusterSim, Due};
 use crate::failure::Checked;
-use heddle_core::types::{JobId, Millis};
+use heddle_core::words::ids::{JobId, Millis};
 
 /// How often reduces hear of new map output.
 const PUBLISH_MS: Millis = 3_000;

@@ -1,7 +1,7 @@
 //! What an engine hears beyond YARN's own books, by source, so that each can be taken away: on a
 //! real cluster any of them may be missing. Takes away only; what is told is made elsewhere.
 
-use heddle_core::event::{Event, JobHints};
+use heddle_core::words::event::{Event, JobHints};
 
 /// Where facts come from that YARN's books do not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

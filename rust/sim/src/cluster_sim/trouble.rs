@@ -5,8 +5,8 @@ use super::attempts::{End, Phase};
 use super::job::{MAP, REDUCE};
 use super::{ClusterSim, Due};
 use crate::failure::Checked;
-use heddle_core::event::Event;
-use heddle_core::types::{JobId, Millis, NodeId};
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::{JobId, Millis, NodeId};
 
 /// How often masters look for slow tasks (`yarn.app.mapreduce.am.job.speculator`: 15 s).
 pub(super) const SLOW_MS: Millis = 15_000;

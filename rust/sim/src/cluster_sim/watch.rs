@@ -5,8 +5,8 @@ use super::job::{MAP, REDUCE};
 use super::metrics::Sample;
 use super::{ClusterSim, Due};
 use crate::failure::{Check, Checked, Failure};
-use heddle_core::event::Event;
-use heddle_core::types::Millis;
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ pub use shuffle_mix::{Mix, shuffle_mix};
 pub use swim::convert as from_swim;
 
 use super::hardware::Hardware;
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

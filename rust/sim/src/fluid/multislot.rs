@@ -3,7 +3,7 @@
 //! narrow jobs do to an order of service. O(n) per event.
 
 use super::mean_sojourn_of;
-use heddle_core::share::{Claim, waterfill_exact};
+use heddle_core::model::waterfill::{Claim, waterfill_exact};
 use std::cmp::Ordering;
 
 /// A job of the fluid model with slots.

@@ -5,24 +5,10 @@
 use super::{MASTER_HEARTBEAT_MS, World};
 use crate::agenda::Due;
 use crate::failure::{Check, Checked, Failure};
+use crate::host::Grant;
 use crate::master::Allocated;
-use heddle_core::event::{AskFacts, Decision, Event, Refusal};
-use heddle_core::types::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId};
-
-/// A grant with the life of the job that it is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant {
-    pub(crate) job: JobId,
-    pub(crate) serial: u64,
-    pub(crate) ask: AskId,
-    pub(crate) node: NodeId,
-    pub(crate) locality: Locality,
-    pub(crate) seq: u64,
-    /// The node's host and rack when it was granted.
-    pub(crate) places: [PlaceId; 2],
-    /// The ask as it was granted, but for its count.
-    pub(crate) asked: Option<AskFacts>,
-}
+use heddle_core::words::event::{Decision, Event, Refusal};
+use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId};
 
 impl World {
     /// Checks the decisions of a frame and everything that must hold after it, then carries

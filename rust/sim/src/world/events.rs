@@ -5,8 +5,8 @@ use super::World;
 use crate::failure::{Check, Checked, Failure};
 use crate::host::{HostAsk, HostRow};
 use crate::master::{Kind, Table};
-use heddle_core::event::{AskFacts, Decision, Event};
-use heddle_core::types::{AskId, JobId, Locality, NodeId, PlaceId};
+use heddle_core::words::event::{AskFacts, Decision, Event};
+use heddle_core::words::ids::{AskId, JobId, Locality, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decisions accepted per step if nothing else is wanted.

@@ -2,16 +2,16 @@
 //! that are switched on; all stop when the load does.
 
 use super::World;
-use super::answers::Grant;
 use super::life::life;
 use crate::agenda::Due;
 use crate::failure::Checked;
+use crate::host::Grant;
 use crate::host::Host;
 use crate::master::{Table, TaskState};
 use crate::queues::Plan;
-use heddle_core::event::{AskFacts, Event, Refusal};
-use heddle_core::resource::Resource;
-use heddle_core::types::{AskId, ContainerKey, JobId, NodeId, PlaceId, QueueId};
+use heddle_core::words::event::{AskFacts, Event, Refusal};
+use heddle_core::words::ids::{AskId, ContainerKey, JobId, NodeId, PlaceId, QueueId};
+use heddle_core::words::resource::Resource;
 use serde_json::json;
 
 type Fault = fn(&mut World) -> Checked;

@@ -7,8 +7,8 @@ use crate::failure::{Check, Checked, Failure};
 use crate::host::HostRow;
 use crate::master::{Kind, Table};
 use crate::queues::path_up;
-use heddle_core::resource::Resource;
-use heddle_core::types::{JobId, NodeId, PartitionId, PlaceId};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId, PlaceId};
+use heddle_core::words::resource::Resource;
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@ use crate::agenda::{Due, Serial};
 use crate::failure::Checked;
 use crate::host::HostJob;
 use crate::master::{Rows, Table};
-use heddle_core::event::{Event, JobFacts};
-use heddle_core::resource::Resource;
-use heddle_core::types::{ContainerKey, JobId, QueueId, UserId};
+use heddle_core::words::event::{Event, JobFacts};
+use heddle_core::words::ids::{ContainerKey, JobId, QueueId, UserId};
+use heddle_core::words::resource::Resource;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 

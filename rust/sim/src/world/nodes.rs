@@ -5,9 +5,9 @@ use crate::agenda::Due;
 use crate::failure::Checked;
 use crate::host::HostNode;
 use crate::workload;
-use heddle_core::event::Event;
-use heddle_core::resource::Resource;
-use heddle_core::types::{NodeId, PartitionId};
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::{NodeId, PartitionId};
+use heddle_core::words::resource::Resource;
 use std::collections::BTreeSet;
 
 /// Exit status of containers of a lost node.

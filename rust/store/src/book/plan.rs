@@ -4,7 +4,7 @@
 use super::{Book, LEARNT_MAX, Learnt, Writes};
 use crate::error::{Refusal, StoreError};
 use crate::record::{Account, Change, GrantKind, GrantRecord, LedgerRow, Row};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use std::collections::BTreeMap;
 
 /// A learnt value is small: so many bytes of JSON at the most.

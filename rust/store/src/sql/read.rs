@@ -1,7 +1,7 @@
 //! Queries, and what becomes of their rows. A value that nobody can have written, a checksum that
 //! does not fit and a row that is missing are errors that name their table; nothing is corrected.
 
-use super::seal::{self, UNSEALED, checksum};
+use super::checksum::{UNSEALED, checksum, of_book};
 use super::write::cells_of_row;
 use super::{Cell, Database};
 use crate::book::{Book, Learnt};
@@ -9,7 +9,8 @@ use crate::error::StoreError;
 use crate::record::{
     Account, Epoch, GrantKind, GrantRecord, Head, IntervalHead, LedgerQuery, LedgerRow, Price, Row,
 };
-use heddle_core::share::dynamic_priority::account::{Credits, Totals};
+use heddle_core::share::dynamic_priority::account::Totals;
+use heddle_core::words::credits::Credits;
 use std::ops::RangeInclusive;
 
 /// A row that is taken apart column by column.
@@ -208,7 +209,7 @@ pub(super) fn read_book<D: Database>(database: &mut D, head: Head) -> Result<Boo
     }
     book.check()?;
     let sum = read_checksum(database)?;
-    if sum != UNSEALED && sum != seal::of_book(&book) {
+    if sum != UNSEALED && sum != of_book(&book) {
         let what = "accounts, accepted requests or counters are not those that were written";
         return Err(damaged("head", what.to_string()));
     }

@@ -1,7 +1,7 @@
 //! Statements that write. Rows go in many at a time, so that a commit of thousands of queues is
 //! a few round trips; in which order, the caller's transaction makes irrelevant.
 
-use super::seal::{self, checksum};
+use super::checksum::{checksum, of_book};
 use super::{Cell, Database};
 use crate::book::{Book, Writes};
 use crate::error::StoreError;
@@ -160,7 +160,7 @@ pub(super) fn write_head<D: Database>(database: &mut D, book: &Book) -> Result<(
         Cell::Text(head.totals.debited.to_string()),
         Cell::Text(head.totals.forfeited.to_string()),
         head.token.into(),
-        seal::of_book(book).into(),
+        of_book(book).into(),
     ];
     let touched = database.execute(sql, &parameters)?;
     if touched == 1 {

@@ -6,7 +6,7 @@ use super::Options;
 use crate::book::LEARNT_MAX;
 use crate::error::StoreError;
 use crate::record::{Change, Interval, Row};
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -8,7 +8,7 @@ pub mod economy;
 pub mod faulty;
 pub mod server;
 
-use heddle_core::share::dynamic_priority::account::Credits;
+use heddle_core::words::credits::Credits;
 use heddle_store::{Change, GrantKind, Interval, LedgerQuery, Row, Store, StoreError, open};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};

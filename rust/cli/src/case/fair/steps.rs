@@ -8,7 +8,7 @@ use heddle_core::order::deficit::ledger::{Ledger, Member, Rules};
 use heddle_core::order::deficit::limits::{Candidate, runnable};
 use heddle_core::order::deficit::settings::BOOST;
 use heddle_core::order::deficit::weight::{Boost, PRIORITIES, Scale};
-use heddle_core::types::{JobId, Millis};
+use heddle_core::words::ids::{JobId, Millis};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,8 @@
 //! expected values are written down by hand beside the text that they are read from.
 
 use super::*;
-use crate::config::Setup;
+use crate::order::deficit::settings::settings;
+use crate::setup::Setup;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -134,15 +135,15 @@ fn the_file_goes_before_heddle_json_value_by_value() {
     assert_eq!(found("root.web.search"), (12, 4, Some(2), 3.0, None, false));
     assert_eq!(found("root.other"), (6, 0, None, 1.0, None, false));
     assert_eq!((with.queues.len(), with.pool_max_jobs), (3, Some(7)));
-    let limits = [12, 13, 14].map(|user| with.deficit.max_jobs_of(UserId(user)));
+    let limits = [12, 13, 14].map(|user| settings(&with).max_jobs_of(UserId(user)));
     assert_eq!(limits, [Some(6), Some(4), Some(4)]);
 
     let without = config(heddle_json, None, json!({}));
-    assert_eq!(without.deficit.max_jobs_of(UserId(12)), Some(1));
+    assert_eq!(settings(&without).max_jobs_of(UserId(12)), Some(1));
     assert_eq!(without.queues[0].weight, 9.0);
     let only = config(json!({}), Some("ads 1 2"), json!({}));
     assert!(only.queues[0].only_allocated);
-    assert_eq!(only.deficit.max_jobs_of(UserId(0)), None);
+    assert_eq!(settings(&only).max_jobs_of(UserId(0)), None);
 }
 
 /// Checks what is said of wrong texts: from its beginning the line, then anywhere the words.

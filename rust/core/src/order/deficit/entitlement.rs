@@ -3,7 +3,7 @@
 
 use super::hierarchy::{self, Pool};
 use super::minimum::{Party, split};
-use crate::share::{Claim, waterfill_exact};
+use crate::model::waterfill::{Claim, waterfill_exact};
 
 /// What an entitlement is worked out from. Jobs stand in order of submission, which breaks ties.
 #[derive(Clone, Copy, Debug, PartialEq)]

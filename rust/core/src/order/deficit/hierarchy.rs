@@ -2,7 +2,7 @@
 //! demands, not jobs.
 
 use super::minimum::{Party, split};
-use crate::share::{Claim, waterfill_exact};
+use crate::model::waterfill::{Claim, waterfill_exact};
 
 /// One pool of the tree, in slots.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use super::entitlement::{Entitlement, Wish, entitle};
 use super::hierarchy::Pool;
 use super::weight::{self, Boost, Scale};
-use crate::table::Table;
-use crate::types::{JobId, Millis};
+use crate::words::ids::{JobId, Millis};
+use crate::words::table::Table;
 
 /// The knobs of the original Fair Scheduler that weigh jobs against each other.
 #[derive(Clone, Copy, Debug, PartialEq)]

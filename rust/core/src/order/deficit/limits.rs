@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::weight::Scale;
-use crate::types::{JobId, Millis};
+use crate::words::ids::{JobId, Millis};
 
 /// A job that would like to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

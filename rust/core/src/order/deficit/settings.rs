@@ -2,8 +2,8 @@
 
 use super::ledger::Rules;
 use super::weight::{Boost, Scale};
-use crate::config::{ConfigError, Section};
-use crate::types::UserId;
+use crate::config::{Config, ConfigError, Section};
+use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 
 /// What can be set of the original Fair Scheduler. Guarantees and weights are the queues'.
@@ -42,8 +42,21 @@ impl Settings {
 
 const COUNT_MAX: i64 = u32::MAX as i64;
 
+/// Its key in the configuration.
+pub(super) const SECTION: &str = "deficit";
+
+/// What is in force under a configuration: what an allocations file says of users goes before.
+pub fn settings(config: &Config) -> Settings {
+    let own = config.own(SECTION, read);
+    Settings {
+        user_max_jobs: config.user_max_jobs.or(own.user_max_jobs),
+        user_limits: config.user_limits.clone(),
+        ..own
+    }
+}
+
 /// Reads the section; every key is optional.
-pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     let mut settings = Settings {
         rules: Rules {
             cap_demand: true,
@@ -56,15 +69,12 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
         user_limits: BTreeMap::new(),
         slow_start: None,
     };
-    let Some(mut section) = root.section("deficit")? else {
-        return Ok(settings);
-    };
     settings.rules.cap_demand = section.boolean("cap_demand")?.unwrap_or(true);
     settings.rules.size_weight = section.boolean("size_weight")?.unwrap_or(false);
     if section.boolean("hadoop1_priorities")? == Some(true) {
         settings.rules.scale = Scale::Hadoop1;
     }
-    settings.rules.boost = read_boost(&mut section)?;
+    settings.rules.boost = read_boost(section)?;
     let mut count = |key: &'static str| {
         let count = section.whole(key, 1, COUNT_MAX)?;
         Ok(count.map(|count| count as u32))
@@ -72,7 +82,6 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
     settings.max_tasks_per_job = count("max_tasks_per_job")?;
     settings.user_max_jobs = count("user_max_jobs")?;
     settings.slow_start = section.number("slow_start", 0.0, 1.0)?;
-    section.finish()?;
     Ok(settings)
 }
 

@@ -1,6 +1,6 @@
 //! How much a job weighs before its pool is looked at: priority, age and size. Pure numbers.
 
-use crate::types::Millis;
+use crate::words::ids::Millis;
 
 /// Hadoop's priorities, with the number by which YARN calls each and its weight (FS-3).
 pub const PRIORITIES: [(&str, i32, f64); 5] = [

@@ -6,10 +6,10 @@
 //! without a place in the order: the fair cluster does not know that they were favoured.
 
 use super::round_robin::{Want, in_turns, round_robin};
-use crate::cluster::Kind;
-use crate::order::line::Line;
-use crate::table::{DenseId, Table};
-use crate::types::JobId;
+use crate::model::line::Line;
+use crate::words::ids::JobId;
+use crate::words::kind::Kind;
+use crate::words::table::{DenseId, Table};
 use std::collections::BTreeSet;
 
 /// A part of a mean task too small to be work: what rounding leaves behind.

@@ -1,7 +1,7 @@
 //! How large a phase of a job is, in slot-time: before anything of it has run, and from its
 //! sample tasks (HF-25 to HF-31). One unit of time throughout; the caller says which.
 
-use crate::cluster::Kind;
+use crate::words::kind::Kind;
 use serde_json::{Value, json};
 
 /// What an estimator may know of a phase.

@@ -2,10 +2,11 @@
 //! slots now. Off by default: what a killed task did is done again.
 
 use super::aging::PhaseId;
-use crate::change::World;
-use crate::cluster::{Container, Job, Kind};
-use crate::share::Victim;
-use crate::types::ContainerKey;
+use crate::model::change::World;
+use crate::model::job::{Container, Job};
+use crate::words::ids::ContainerKey;
+use crate::words::keys::Victim;
+use crate::words::kind::Kind;
 
 /// Containers to be taken back: as many as phases further in front have tasks waiting for, beyond
 /// the slots that are free; of the phases furthest back first, the latest started first, as they

@@ -1,6 +1,6 @@
 //! Who has which slots of the virtual cluster: max-min in whole slots, handed out in rounds.
 
-use crate::share::{Claim, waterfill, waterfill_exact};
+use crate::model::waterfill::{Claim, waterfill, waterfill_exact};
 
 /// What a job of the virtual cluster can use.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 //! Knows nothing of sizes or of other phases.
 
 use super::estimate::{Sample, extrapolate};
-use crate::cluster::Container;
-use crate::types::{Millis, NodeId};
+use crate::model::job::Container;
+use crate::words::ids::{Millis, NodeId};
 
 /// A sample that runs. Tasks of one phase that started at once on one node are interchangeable.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,8 +132,8 @@ fn sample(container: &Container, execution: f64) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::TaskFacts;
-    use crate::resource::Resource;
+    use crate::words::event::TaskFacts;
+    use crate::words::resource::Resource;
 
     fn task(node: u32, started_ms: Millis) -> Container {
         Container {

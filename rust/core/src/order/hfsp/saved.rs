@@ -2,8 +2,8 @@
 
 use super::Hfsp;
 use super::aging::PhaseId;
-use crate::cluster::Kind;
-use crate::types::JobId;
+use crate::words::ids::JobId;
+use crate::words::kind::Kind;
 use serde_json::{Value, json};
 
 /// What an earlier stage knew of a phase.

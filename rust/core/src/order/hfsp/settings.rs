@@ -1,7 +1,7 @@
 //! Section `hfsp` of `heddle.json`.
 
-use crate::config::{ConfigError, Section, unknown};
-use crate::types::Millis;
+use crate::config::{Config, ConfigError, Section, unknown};
+use crate::words::ids::Millis;
 
 /// How phases that have ended virtually but not really are served (HF-10). Both before others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +55,17 @@ impl Default for Settings {
 /// Waits and lengths above this are typing errors (about 11 days).
 const MILLIS_MAX: i64 = 1_000_000_000;
 
-/// Reads the section.
-pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+/// Its key in the configuration.
+pub(super) const SECTION: &str = "hfsp";
+
+/// What is in force under a configuration.
+pub fn settings(config: &Config) -> Settings {
+    config.own(SECTION, read)
+}
+
+/// Reads the section; every key is optional.
+pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
-    let Some(mut section) = root.section("hfsp")? else {
-        return Ok(settings);
-    };
     if let Some(samples) = section.whole("samples", 0, 1_000)? {
         settings.samples = samples as u32;
     }
@@ -86,6 +91,5 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
     let percent = section.whole("slow_start_percent", 0, 100)?;
     settings.slow_start_percent = percent.map(|percent| percent as u32);
     settings.kill = section.boolean("kill")?.unwrap_or(false);
-    section.finish()?;
     Ok(settings)
 }

@@ -4,7 +4,7 @@
 //! served as jobs without a goal are. Where queues share the cluster (`fair`, `drf`), a goal counts
 //! inside its queue only, and the queue's share is the bound.
 
-use crate::types::UserId;
+use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 
 /// What a job claims for its goal.

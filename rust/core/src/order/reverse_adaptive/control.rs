@@ -10,12 +10,13 @@ use super::outlook::{Claimant, Outlook, outlook};
 use super::placement::{Bid, Class, Room, place, standing};
 use super::reverse::{Goal, Split, required, reverse, whole_needs};
 use super::settings::{Settings, Variant, capacity};
-use crate::change::{POOLS, World};
-use crate::cluster::{Job, Kind, Node};
-use crate::lengths::Lengths;
-use crate::order::OrderKey;
-use crate::resource::Resource;
-use crate::types::{JobId, NodeId, PartitionId, PlaceId, UserId};
+use crate::model::change::World;
+use crate::model::cluster::Node;
+use crate::model::job::Job;
+use crate::model::lengths::Lengths;
+use crate::words::ids::{JobId, NodeId, PartitionId, PlaceId, UserId};
+use crate::words::keys::{OrderKey, POOLS};
+use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many periods the reversed execution has at the most; with more goals than that, later
@@ -425,12 +426,6 @@ fn group_deadlines(now: f64, goals: &mut [(Goal, Option<usize>)]) {
             goal.deadline = Some(edges[upto - 1]);
         }
     }
-}
-
-/// Whether tasks of the kind are such as the papers speak of; the only `Other` container of a
-/// MapReduce job is its ApplicationMaster.
-pub(super) fn is_task(job: &Job, kind: Kind) -> bool {
-    kind != Kind::Other || !job.facts.mapreduce
 }
 
 #[cfg(test)]

@@ -1,8 +1,20 @@
 //! Dividing the slot-time of one period among the jobs that wish for it: RA-17, RA-20.
 //! Pure arithmetic; knows nothing of periods before or after.
 
-use super::reverse::Split;
-use crate::share::{Claim, waterfill_exact};
+use crate::model::waterfill::{Claim, waterfill_exact};
+
+/// Who goes first where a period cannot hold all that its jobs wish for (RA-17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Split {
+    /// Max-min of work with equal weights (RA-20).
+    MaxMin,
+    /// In proportion to the wishes.
+    Proportional,
+    /// The latest goal first.
+    Latest,
+    /// The earliest goal first.
+    Earliest,
+}
 
 /// What one job wishes for.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! The placement matrix in force, beside what runs: which jobs a node still owes tasks to.
 //! RA-8, RA-9. Keeps counts; the numbers come from `placement`.
 
-use crate::types::{JobId, NodeId};
+use crate::words::ids::{JobId, NodeId};
 
 /// One job's tasks of one pool on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,15 @@
 //! What a job has before it, as far as the engine knows: tasks, work, goal, and whether the goal
 //! can be met at all. RA-3, RA-11, RA-22, RA-24. Looks at one job at a time.
 
-use super::control::is_task;
 use super::placement::{Bid, Class, standing};
 use super::reverse::Goal;
-use crate::change::World;
-use crate::cluster::{Job, Kind};
-use crate::lengths::Lengths;
-use crate::order::OrderKey;
-use crate::resource::Resource;
-use crate::types::{JobId, PartitionId};
+use crate::model::change::World;
+use crate::model::job::Job;
+use crate::model::lengths::Lengths;
+use crate::words::ids::{JobId, PartitionId};
+use crate::words::keys::OrderKey;
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
 
 /// The tasks of one kind.
 #[derive(Clone, Copy, Debug)]
@@ -227,4 +227,10 @@ pub(super) fn master_key(job: &Job) -> OrderKey {
     let tie = tie(job);
     let band = i64::from(job.hints.deadline_ms.is_none()) - 2;
     OrderKey((band << 33) + tie.0, tie.1)
+}
+
+/// Whether tasks of the kind are such as the papers speak of; the only `Other` container of a
+/// MapReduce job is its ApplicationMaster.
+pub(super) fn is_task(job: &Job, kind: Kind) -> bool {
+    kind != Kind::Other || !job.facts.mapreduce
 }

@@ -8,7 +8,7 @@
 
 use super::real::Real;
 use super::utility::utility;
-use crate::resource::Resource;
+use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

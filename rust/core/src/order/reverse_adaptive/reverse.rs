@@ -5,6 +5,7 @@
 //! The plan is a fluid one: tasks may straddle the edges of periods (RA-A5).
 
 use super::capacity::{Capacity, Piece};
+pub use super::division::Split;
 use super::division::{Wish, divide};
 
 /// Differences below this part of the work are rounding errors.
@@ -21,19 +22,6 @@ pub struct Goal {
     pub deadline: Option<f64>,
     /// How many slots the job can use at once; none for no limit.
     pub width: Option<f64>,
-}
-
-/// Who goes first where a period cannot hold all that its jobs wish for (RA-17).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Split {
-    /// Max-min of work with equal weights (RA-20).
-    MaxMin,
-    /// In proportion to the wishes.
-    Proportional,
-    /// The latest goal first.
-    Latest,
-    /// The earliest goal first.
-    Earliest,
 }
 
 /// One period of the reversed execution.

@@ -2,8 +2,8 @@
 //! may give (RA-2). Reads and evaluates; decides nothing.
 
 use super::capacity::Capacity;
-use crate::config::{ConfigError, Section, unknown};
-use crate::types::Millis;
+use crate::config::{Config, ConfigError, Section, unknown};
+use crate::words::ids::Millis;
 
 /// Times above this are typing errors (about 31 years).
 const TIME_MAX_MS: i64 = 1_000_000_000_000;
@@ -61,12 +61,21 @@ impl Default for Settings {
     }
 }
 
-/// Reads section `reverse_adaptive`, if it is there.
-pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+/// Its key in the configuration.
+pub(super) const SECTION: &str = "reverse_adaptive";
+
+/// What is in force under a configuration: times of day are those of its wall clock.
+pub(super) fn settings(config: &Config) -> Settings {
+    let mut settings = config.own(SECTION, read);
+    if let Some(forecast) = &mut settings.foreign_load {
+        forecast.set_epoch(config.epoch_ms);
+    }
+    settings
+}
+
+/// Reads the section; every key is optional.
+pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
-    let Some(mut section) = root.section("reverse_adaptive")? else {
-        return Ok(settings);
-    };
     if let Some(period_ms) = section.whole("control_period_ms", 1, TIME_MAX_MS)? {
         settings.control_period_ms = period_ms;
     }
@@ -86,8 +95,7 @@ pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
     if let Some(share) = section.number("goal_share_per_user", 0.0, 1.0)? {
         settings.goal_share_per_user = share;
     }
-    settings.foreign_load = read_forecast(&mut section)?;
-    section.finish()?;
+    settings.foreign_load = read_forecast(section)?;
     Ok(settings)
 }
 
@@ -133,7 +141,7 @@ pub struct Forecast {
 
 impl Forecast {
     /// Takes its points for times of a clock that showed this when the engine's was 0.
-    pub(crate) fn set_epoch(&mut self, epoch_ms: Millis) {
+    fn set_epoch(&mut self, epoch_ms: Millis) {
         self.epoch_ms = epoch_ms;
     }
 
@@ -236,8 +244,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn settings(section: Value) -> Result<Settings, ConfigError> {
-        let root = json!({ "reverse_adaptive": section });
-        read(&mut Section::new("", &root).expect("an object"))
+        Section::all(SECTION, &section, read)
     }
 
     fn forecast(section: Value) -> Forecast {

@@ -4,9 +4,10 @@
 use super::samp::Blocks;
 use super::traffic::PerRack;
 use super::{nass, sarp};
-use crate::cluster::{Job, Kind};
-use crate::event::TaskFacts;
-use crate::types::{Millis, PlaceId};
+use crate::model::job::Job;
+use crate::words::event::TaskFacts;
+use crate::words::ids::{Millis, PlaceId};
+use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! Arithmetic of rates, in bytes per second; `uplinks.rs` keeps the books behind it.
 
 use super::traffic::{Account, PerRack};
-use crate::types::PlaceId;
+use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
 /// HDFS writes each block once to a rack other than the writer's, by default.

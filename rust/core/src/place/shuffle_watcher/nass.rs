@@ -3,9 +3,9 @@
 
 use super::Settings;
 use super::patience::Wait;
-use crate::cluster::Kind;
-use crate::place::{Near, Step, Tag};
-use crate::types::PlaceId;
+use crate::words::ids::PlaceId;
+use crate::words::keys::{Near, Step, Tag};
+use crate::words::kind::Kind;
 
 /// The classes in which tasks stand.
 pub mod class {
@@ -42,8 +42,9 @@ pub enum Category {
     AnyReduce,
 }
 
-use Category::{AnyMap, AnyReduce, HeavyReduce, LightReduce, LocalMap};
-use Category::{PreferredMap, UnmetHeavyReduce};
+use Category::{
+    AnyMap, AnyReduce, HeavyReduce, LightReduce, LocalMap, PreferredMap, UnmetHeavyReduce,
+};
 
 /// Lines 4 to 9 of Figure 3: maps first, then reduces by the load that they put on the network.
 const SATURATED: [Category; 6] = [

@@ -1,7 +1,7 @@
 //! NetSat: whether the links between racks are saturated (SW-13 to SW-16). Knows measured rates
 //! only; who measured them, and what caused them, is not its business.
 
-use crate::types::{Millis, PlaceId};
+use crate::words::ids::{Millis, PlaceId};
 use std::collections::BTreeMap;
 
 /// What one rack's link carried on average over a period, bytes per second.

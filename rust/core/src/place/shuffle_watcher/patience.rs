@@ -7,8 +7,8 @@
 //! racks that SAMP and SARP want, and then as long again for data, as delay scheduling waits for
 //! a node and then for its rack, is what takes shuffle off the links (`SW-35`).
 
-use crate::share::ShareNodeId;
-use crate::types::Millis;
+use crate::words::ids::Millis;
+use crate::words::keys::ShareNodeId;
 use std::collections::BTreeMap;
 
 /// What a user is passed over for.

@@ -1,7 +1,7 @@
 //! How well tasks were placed, as counts: what an operator, or an experiment, wants to know of what
 //! the policy could do at all. Decides nothing.
 
-use crate::cluster::Kind;
+use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};
 
 /// Tasks that were started, by how their rack suited them.

@@ -5,7 +5,7 @@
 //! predicted to lie evenly on the chosen racks, and SARP will follow it with the reduces.
 
 use super::traffic::PerRack;
-use crate::types::PlaceId;
+use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
 /// Blocks of a job's input that lie on the same racks.

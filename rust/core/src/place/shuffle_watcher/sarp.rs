@@ -2,7 +2,7 @@
 //! (SW-20 to SW-25, Figure 6). Sets numbers, never which reduce goes where.
 
 use super::traffic::PerRack;
-use crate::types::PlaceId;
+use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
 /// What SARP decides from.

@@ -3,7 +3,7 @@
 use super::netsat::Scope;
 use super::samp::Spread;
 use crate::config::{ConfigError, Section};
-use crate::types::Millis;
+use crate::words::ids::Millis;
 
 /// Waits above this are typing errors (about 31 years).
 const MS_MAX: i64 = 1_000_000_000_000;
@@ -56,20 +56,20 @@ impl Default for Settings {
     }
 }
 
+/// Its key in the configuration.
+pub(super) const SECTION: &str = "shuffle_watcher";
+
 impl Settings {
-    /// Reads the section, all of whose keys are optional.
-    pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
+    /// Reads the section; every key is optional.
+    pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
         let standard = Settings::default();
-        let Some(mut section) = root.section("shuffle_watcher")? else {
-            return Ok(standard);
-        };
         let scopes = [
             ("rack", Scope::Rack),
             ("any", Scope::Any),
             ("mean", Scope::Mean),
         ];
         let spreads = [("uniform", Spread::Uniform), ("locality", Spread::Locality)];
-        let settings = Settings {
+        Ok(Settings {
             threshold: section
                 .number("threshold", 0.0, 1.0)?
                 .unwrap_or(standard.threshold),
@@ -95,9 +95,7 @@ impl Settings {
             uplink_bytes_per_s: section.number("uplink_bytes_per_s", 1.0, 1e15)?,
             samp: section.boolean("samp")?.unwrap_or(standard.samp),
             sarp: section.boolean("sarp")?.unwrap_or(standard.sarp),
-        };
-        section.finish()?;
-        Ok(settings)
+        })
     }
 }
 
@@ -107,9 +105,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn read(section: Value) -> Result<Settings, String> {
-        let config = json!({ "shuffle_watcher": section });
-        let mut root = Section::new("", &config).expect("an object");
-        Settings::read(&mut root).map_err(|error| error.to_string())
+        Section::all(SECTION, &section, Settings::read).map_err(|error| error.to_string())
     }
 
     #[test]

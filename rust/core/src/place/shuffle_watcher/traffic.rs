@@ -1,7 +1,7 @@
 //! What crosses between racks: remote map reads, shuffle, output writes (SW-41), in all and per
 //! rack link and direction. Arithmetic only; knows neither time nor bandwidth.
 
-use crate::types::PlaceId;
+use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
 /// An amount per rack. A rack that is not named has none.

@@ -3,9 +3,11 @@
 
 use super::model::{self, Flow, Read};
 use super::traffic::PerRack;
-use crate::cluster::{Cluster, Container, Job, Kind, Node};
-use crate::event::JobCounters;
-use crate::types::{JobId, Millis, NodeId, PlaceId};
+use crate::model::cluster::{Cluster, Node};
+use crate::model::job::{Container, Job};
+use crate::words::event::JobCounters;
+use crate::words::ids::{JobId, Millis, NodeId, PlaceId};
+use crate::words::kind::Kind;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,77 +4,15 @@
 
 use super::policy::{ChargeCap, ChargeRate, Overdraft, Policy, Solvent};
 use super::quota::{divide, exact, share};
-use crate::change::POOLS;
+use crate::words::credits::Credits;
+use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Add;
 
 /// Longer names, and such with control characters, are in nobody's books.
 const NAME_BYTES_MAX: usize = 1024;
-const MICRO: f64 = 1_000_000.0;
-/// More credits than this in one amount are a typing error; sums over 9,000 users stay in range.
-const CREDITS_MAX: f64 = 1e9;
 const HOUR_MS: i128 = 3_600_000;
-
-/// An amount of credits, at least 0, in millionths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "i64", into = "i64")]
-pub struct Credits(i64);
-
-impl From<i64> for Credits {
-    fn from(micro: i64) -> Credits {
-        Credits::from_micro(micro)
-    }
-}
-
-impl From<Credits> for i64 {
-    fn from(credits: Credits) -> i64 {
-        credits.0
-    }
-}
-
-impl Credits {
-    /// Nothing.
-    pub const ZERO: Credits = Credits(0);
-
-    /// The most that an amount or a balance may be.
-    pub const MAX: Credits = Credits((CREDITS_MAX * MICRO) as i64);
-
-    /// From credits, rounded to the nearest millionth. Refuses what is no amount: NaN, negative,
-    /// above `MAX`; the published code took a negative rate, which minted credits.
-    pub fn from_number(credits: f64) -> Result<Credits, AccountError> {
-        if (0.0..=CREDITS_MAX).contains(&credits) {
-            Ok(Credits((credits * MICRO).round() as i64))
-        } else {
-            Err(AccountError::BadAmount)
-        }
-    }
-
-    /// From millionths; negative ones are taken as 0, those above `MAX` as `MAX`.
-    pub fn from_micro(micro: i64) -> Credits {
-        Credits(micro.clamp(0, Credits::MAX.0))
-    }
-
-    /// In millionths.
-    pub fn micro(self) -> i64 {
-        self.0
-    }
-
-    /// In credits, for reports.
-    pub fn to_number(self) -> f64 {
-        self.0 as f64 / MICRO
-    }
-}
-
-impl Add for Credits {
-    type Output = Credits;
-
-    /// For sums of bids, which may exceed `MAX`.
-    fn add(self, more: Credits) -> Credits {
-        Credits(self.0.saturating_add(more.0))
-    }
-}
 
 /// Why an operation on accounts is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +23,6 @@ pub enum AccountError {
     Exists,
     /// No name of an account.
     BadName,
-    /// No amount of credits.
-    BadAmount,
     /// The balance would exceed `Credits::MAX`.
     TooMuch,
 }
@@ -99,7 +35,6 @@ impl fmt::Display for AccountError {
             AccountError::BadName => {
                 "expected a name of at most 1024 bytes without control characters"
             }
-            AccountError::BadAmount => "expected a number of credits from 0 to 1e9",
             AccountError::TooMuch => "the balance would exceed 1e9 credits",
         })
     }
@@ -229,7 +164,7 @@ impl Accounts {
     /// Closes an account; what is in it is forfeited, its slots are granted no more.
     pub fn remove(&mut self, name: &str) -> Result<(), AccountError> {
         let account = self.accounts.remove(name).ok_or(AccountError::Unknown)?;
-        self.totals.forfeited += i128::from(account.budget.0);
+        self.totals.forfeited += i128::from(account.budget.micro());
         Ok(())
     }
 
@@ -296,8 +231,8 @@ impl Accounts {
         let before = self
             .accounts
             .insert(name.to_string(), Account { grant, ..*account });
-        self.totals.forfeited += before.map_or(0, |before| i128::from(before.budget.0));
-        self.totals.granted += i128::from(account.budget.0);
+        self.totals.forfeited += before.map_or(0, |before| i128::from(before.budget.micro()));
+        self.totals.granted += i128::from(account.budget.micro());
     }
 
     /// Puts every quota out of force: after a restart the slots in use were not granted by
@@ -315,7 +250,7 @@ impl Accounts {
         for (name, account) in &mut self.accounts {
             let due = i128::from(account.income.0) * i128::from(elapsed_ms.max(0))
                 + i128::from(account.income_left);
-            let room = i128::from(Credits::MAX.0 - account.budget.0);
+            let room = i128::from(Credits::MAX.micro() - account.budget.micro());
             let paid = (due / HOUR_MS).min(room);
             account.income_left = (due % HOUR_MS) as i64;
             account.budget.0 += paid as i64;

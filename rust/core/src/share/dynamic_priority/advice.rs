@@ -2,10 +2,12 @@
 //! does the budget last (DP-27, DP-44 to DP-48)? Reads the market; bids for nobody.
 
 use super::DynamicPriority;
-use super::account::{Account, Credits};
+use super::account::Account;
 use super::control::{finish, opened, queue, said};
 use super::quota::{least_bid, slots_at};
-use crate::change::{POOLS, World};
+use crate::model::change::World;
+use crate::words::credits::Credits;
+use crate::words::keys::POOLS;
 use serde_json::{Value, json};
 
 const HOUR_MS: i128 = 3_600_000;
@@ -76,7 +78,9 @@ impl DynamicPriority {
         world: &World<'_>,
     ) -> Value {
         let running = leaf.map_or([0; POOLS], |leaf| {
-            let node = world.tree.node(crate::share::ShareNodeId(leaf as u32));
+            let node = world
+                .tree
+                .node(crate::words::keys::ShareNodeId(leaf as u32));
             let meter = &self.leaves[leaf].meter;
             std::array::from_fn(|pool| meter.paying(pool, node.running[pool]))
         });

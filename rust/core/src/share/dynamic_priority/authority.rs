@@ -26,38 +26,18 @@
 //!   used before is charged where it used it. That, and what jobs used that ended, is owed at
 //!   once; under `overdraft` `skip` it may then count as spent though the tick skips the charge.
 
-use super::account::Credits;
 use super::meter::Meter;
 use super::owed::Owed;
 use super::policy::ChargeRate;
 use super::{DynamicPriority, ShareNodeId};
-use crate::change::{POOLS, Stale, World};
-use crate::cluster::{ApplicationName, Authority, Job, Standing};
 use crate::explain::Reason;
-use crate::types::{JobId, Millis};
+use crate::model::change::{Stale, World};
+use crate::model::job::{ApplicationName, Authority, Job, Standing};
+use crate::words::credits::{Bound, Credits, Spending};
+use crate::words::ids::{JobId, Millis};
+use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Why an authority allows no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// What is left does not pay for a slot.
-    Credits,
-    /// Its queue's rate is higher than the authority allows.
-    Rate,
-    /// It has ended.
-    Time,
-}
-
-/// What has become of an authority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spending {
-    /// What the job was charged when the last interval ended.
-    pub spent: Credits,
-    /// Why it is charged for nothing; none if it can pay for a slot.
-    pub exhausted: Option<Bound>,
-}
 
 /// In order of arrival.
 type Key = (Millis, JobId);

@@ -1,12 +1,14 @@
 //! Requests of the control plane: what users and administrators may change, and reports. Names
 //! of operations are those of the published interface (DP-32); who may ask is the host's.
 
-use super::account::{AccountError, Credits};
-use super::ledger::Entry;
+use super::account::AccountError;
 use super::{DynamicPriority, Saved};
-use crate::change::{POOLS, Stale, World};
-use crate::cluster::Kind;
 use crate::config::Section;
+use crate::model::change::{Stale, World};
+use crate::words::credits::Credits;
+use crate::words::keys::POOLS;
+use crate::words::kind::Kind;
+use crate::words::ledger::Entry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -216,7 +218,7 @@ pub(super) fn said<T>(result: Result<T, impl std::fmt::Display>) -> Result<T, St
 fn refused(error: AccountError) -> String {
     let key = match error {
         AccountError::Unknown | AccountError::Exists | AccountError::BadName => "queue",
-        AccountError::BadAmount | AccountError::TooMuch => "value",
+        AccountError::TooMuch => "value",
     };
     format!("key `{key}`: {error}")
 }

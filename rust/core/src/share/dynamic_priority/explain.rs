@@ -2,11 +2,11 @@
 //! quotas; changes neither.
 
 use super::DynamicPriority;
-use super::account::Credits;
 use super::quota::{least_bid, slots_at};
-use crate::change::World;
 use crate::explain::{Asked, Reason, Remedy};
-use crate::share::behind::passed_by;
+use crate::model::change::World;
+use crate::stage::behind::passed_by;
+use crate::words::credits::Credits;
 
 /// More digits than this in a bid help nobody.
 const DIGITS: u32 = 3;

@@ -3,12 +3,12 @@
 
 use super::DynamicPriority;
 use super::reclaim::{Holding, Task};
-use crate::change::POOLS;
-use crate::change::World;
-use crate::cluster::{Job, Kind};
-use crate::resource::{RESOURCE_TYPES_MAX, Resource};
-use crate::share::ShareNodeId;
-use crate::types::{ContainerKey, JobId};
+use crate::model::change::World;
+use crate::model::job::Job;
+use crate::words::ids::{ContainerKey, JobId};
+use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::kind::Kind;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
 /// A task by its job and key.
 type Id = (JobId, ContainerKey);

@@ -1,8 +1,8 @@
 //! How many slots a user has used over the interval: slots times time, summed up whenever their
 //! number changes. Knows no money.
 
-use crate::change::POOLS;
-use crate::types::Millis;
+use crate::words::ids::Millis;
+use crate::words::keys::POOLS;
 
 /// One user's meter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! and what becomes of it is in `authority` and in the tick.
 
 use super::account::Usage;
-use crate::change::POOLS;
+use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 
 /// What is owed for slots of jobs.

@@ -1,7 +1,7 @@
 //! From bids to slots: shares, and whole slots that add up. Pure arithmetic, exact in integers;
 //! who may bid is decided elsewhere.
 
-use super::account::Credits;
+use crate::words::credits::Credits;
 
 /// How real entitlements become whole slots (DP-16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::policy::{ChargeCap, Policy, choice};
 use super::reclaim::Victims;
 use crate::config::{ConfigError, Section};
-use crate::types::Millis;
+use crate::words::ids::Millis;
 
 /// A day: longer intervals are typing errors.
 const INTERVAL_MAX_MS: i64 = 86_400_000;
@@ -44,27 +44,25 @@ impl Settings {
     };
 }
 
+/// Its key in the configuration.
+pub(super) const SECTION: &str = "dynamic_priority";
+
 /// Reads the section; all of its keys are optional.
-pub(crate) fn read(root: &mut Section<'_>) -> Result<Settings, ConfigError> {
-    let Some(mut section) = root.section("dynamic_priority")? else {
-        return Ok(Settings::PAPER);
-    };
+pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     let presets = [("paper", Settings::PAPER), ("contrib", Settings::CONTRIB)];
-    let plain = choice(&mut section, "preset", &presets, Settings::PAPER)?;
+    let plain = choice(section, "preset", &presets, Settings::PAPER)?;
     let uses = [("averaged", true), ("sampled", false)];
-    let settings = Settings {
-        policy: plain.policy.read(&mut section)?,
+    Ok(Settings {
+        policy: plain.policy.read(section)?,
         allocation_interval_ms: section
             .whole("allocation_interval_ms", 500, INTERVAL_MAX_MS)?
             .unwrap_or(plain.allocation_interval_ms),
         reclaim_interval_ms: section
             .whole("reclaim_interval_ms", 0, INTERVAL_MAX_MS)?
             .unwrap_or(plain.reclaim_interval_ms),
-        victims: choice(&mut section, "victims", Victims::NAMES, plain.victims)?,
-        averaged: choice(&mut section, "usage", &uses, plain.averaged)?,
-    };
-    section.finish()?;
-    Ok(settings)
+        victims: choice(section, "victims", Victims::NAMES, plain.victims)?,
+        averaged: choice(section, "usage", &uses, plain.averaged)?,
+    })
 }
 
 #[cfg(test)]
@@ -74,8 +72,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn settings(section: Value) -> Result<Settings, ConfigError> {
-        let config = json!({ "dynamic_priority": section });
-        read(&mut Section::new("", &config)?)
+        Section::all(SECTION, &section, read)
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! Without it a job could spend its authority once more after each restart of the
 //! ResourceManager.
 
-use super::account::Credits;
-use crate::cluster::ApplicationName;
+use crate::model::job::ApplicationName;
+use crate::words::credits::Credits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use super::{Foreign, Hardware, JobPlan, Workload};
 use crate::random::Random;
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 
 /// The course of the load of others.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //! estimators, each of which alone fills the cluster's map slots.
 
 use super::{Hardware, JobPlan, Stream, Workload};
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 
 /// How many reduces a job has (DP-50).

@@ -7,7 +7,7 @@
 
 use super::{Hardware, JobPlan, Workload};
 use crate::random::Random;
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 
 /// Which of the two workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

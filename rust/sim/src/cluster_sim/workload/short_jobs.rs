@@ -1,7 +1,7 @@
 //! One long job and a stream of short ones (FS-27): what the original Fair Scheduler was for.
 
 use super::{Hardware, JobPlan, Workload};
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 
 /// A long job at 0, and `count` short ones, one every `gap_ms` from then on.
 pub fn long_short(hardware: Hardware, count: u32, gap_ms: Millis) -> Workload {

@@ -20,7 +20,7 @@
 
 use super::{Hardware, JobPlan, Workload};
 use crate::random::Random;
-use heddle_core::types::Millis;
+use heddle_core::words::ids::Millis;
 use serde_json::json;
 
 /// Name, weight in the class-neutral mix (Table 1), shuffle and output per input, in per mille.

@@ -2,6 +2,7 @@
 //! instead.
 
 use super::*;
+use crate::words::credits::BadAmount;
 
 /// DP-15: bidding high and lowering the rate just before the charge does not make it free.
 #[test]
@@ -29,11 +30,7 @@ fn a_rate_lowered_before_the_tick_is_charged_as_granted() {
 fn negative_and_non_finite_amounts_are_refused() {
     let wrong = [-1.0, -1e-9, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 2e9];
     for credits in wrong {
-        assert_eq!(
-            Credits::from_number(credits),
-            Err(AccountError::BadAmount),
-            "{credits}"
-        );
+        assert_eq!(Credits::from_number(credits), Err(BadAmount), "{credits}");
     }
     assert_eq!(Credits::from_number(-0.0), Ok(Credits::ZERO));
     assert_eq!(Credits::from_number(1e9), Ok(Credits::MAX));

@@ -1,15 +1,15 @@
 //! What the stages hear and what they may look at: `Change` is what happened, `World` the state
 //! after it, `Stale` how a stage says whose keys it wants asked again. Decides nothing.
 
-use crate::cluster::{Cluster, Container, Job, Kind, Node};
 use crate::config::Config;
-use crate::event::JobCounters;
-use crate::share::{ShareNodeId, ShareTree};
-use crate::types::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use crate::model::cluster::{Cluster, Node};
+use crate::model::job::{Container, Job};
+use crate::model::share_tree::ShareTree;
+use crate::words::event::JobCounters;
+use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::kind::Kind;
 use std::collections::BTreeSet;
-
-/// How many pools of virtual slots there are: maps and reduces apart, or all in the first.
-pub const POOLS: usize = 2;
 
 /// The state of everything, to look at.
 pub struct World<'a> {

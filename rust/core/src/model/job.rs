@@ -1,54 +1,18 @@
 //! A job: what it asks for, what it holds. Knows no queue order and no policy.
 
-use crate::backlog::ShapeId;
-use crate::change::POOLS;
-use crate::event::{AskFacts, JobCounters, JobFacts, JobHints, TaskFacts};
-use crate::order::OrderKey;
-use crate::place::Tag;
-use crate::resource::Resource;
-use crate::share::ShareNodeId;
-use crate::share::dynamic_priority::account::Credits;
-use crate::types::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
+use crate::words::credits::Credits;
+use crate::words::event::{AskFacts, JobCounters, JobFacts, JobHints, TaskFacts};
+use crate::words::ids::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
+use crate::words::keys::{OrderKey, POOLS, ShapeId, ShareNodeId, Tag};
+use crate::words::kind::Kind;
+use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// YARN request priorities of MapReduce's ApplicationMaster (`RMContainerAllocator`).
-const PRIORITY_FAILED_MAP: i32 = 5;
-const PRIORITY_REDUCE: i32 = 10;
-const PRIORITY_OPPORTUNISTIC_MAP: i32 = 19;
-const PRIORITY_MAP: i32 = 20;
-
 /// A job that asks for more counts as one that asks for this many: what policies add to it, such
 /// as what runs, must not overflow.
 const PENDING_MAX: u32 = 1 << 30;
-
-/// What a container does, as far as its request priority tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A map task.
-    Map,
-    /// A reduce task.
-    Reduce,
-    /// The ApplicationMaster, and every container of a job that is not MapReduce.
-    Other,
-}
-
-impl Kind {
-    /// Every kind, in the order of tables by kind.
-    pub const ALL: [Kind; 3] = [Kind::Map, Kind::Reduce, Kind::Other];
-
-    /// The kind behind a request priority of a job.
-    pub fn of(mapreduce: bool, priority: i32) -> Kind {
-        match priority {
-            PRIORITY_FAILED_MAP | PRIORITY_OPPORTUNISTIC_MAP | PRIORITY_MAP if mapreduce => {
-                Kind::Map
-            }
-            PRIORITY_REDUCE if mapreduce => Kind::Reduce,
-            _ => Kind::Other,
-        }
-    }
-}
 
 /// A running container, or one that was granted and not yet answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

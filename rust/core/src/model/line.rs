@@ -11,7 +11,7 @@ const ROOM: i128 = 1 << 8;
 
 /// The line. Items are small numbers, used as indexes.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// From first to last.
     order: Vec<u32>,
     /// By item.
@@ -21,28 +21,28 @@ pub(super) struct Line {
 
 impl Line {
     /// The items from first to last.
-    pub(super) fn order(&self) -> &[u32] {
+    pub(crate) fn order(&self) -> &[u32] {
         &self.order
     }
 
     /// Its label: the smaller the earlier.
-    pub(super) fn label(&self, item: u32) -> i64 {
+    pub(crate) fn label(&self, item: u32) -> i64 {
         self.labels[item as usize]
     }
 
     /// Counts an item as moved though its label stays: something else of its place changed.
-    pub(super) fn touch(&mut self, item: u32) {
+    pub(crate) fn touch(&mut self, item: u32) {
         self.moved.push(item);
     }
 
     /// Takes whose labels changed since the last call; an item may be named twice, and may have
     /// left since.
-    pub(super) fn take_moved(&mut self) -> Vec<u32> {
+    pub(crate) fn take_moved(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.moved)
     }
 
     /// Puts a new item before the first of a higher rank. The line must be in order of ranks.
-    pub(super) fn insert<R: Ord>(&mut self, item: u32, rank: impl Fn(u32) -> R) {
+    pub(crate) fn insert<R: Ord>(&mut self, item: u32, rank: impl Fn(u32) -> R) {
         let own = rank(item);
         let at = self.order.partition_point(|other| rank(*other) < own);
         if self.labels.len() <= item as usize {
@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// Takes an item out.
-    pub(super) fn remove(&mut self, item: u32) {
+    pub(crate) fn remove(&mut self, item: u32) {
         let at = self.position(item);
         if self.order.get(at) == Some(&item) {
             self.order.remove(at);
@@ -70,7 +70,7 @@ impl Line {
     /// Restores the order after ranks have changed, moving as few items as can be, and no more
     /// than `moves_max`: beyond, those that leave or reach a place nearest to the front are moved,
     /// as they are served next, and the others stand where they stood until a later call.
-    pub(super) fn resort<R: Ord>(&mut self, moves_max: usize, rank: impl Fn(u32) -> R) {
+    pub(crate) fn resort<R: Ord>(&mut self, moves_max: usize, rank: impl Fn(u32) -> R) {
         let ranks: Vec<R> = self.order.iter().map(|item| rank(*item)).collect();
         if ranks.is_sorted() {
             return;

@@ -6,7 +6,7 @@
 //! fortieth part of all, is what a launch takes. Where even those are long, they tell nothing:
 //! then nothing is subtracted.
 
-use crate::types::Millis;
+use crate::words::ids::Millis;
 
 /// A launch takes no longer, as far as this believes: a JVM's start and a small localization. A
 /// cluster whose shortest containers last longer runs no short tasks.

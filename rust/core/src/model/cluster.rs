@@ -3,18 +3,13 @@
 //! Only the engine changes it, and only for an event or a validated grant. Policies read it.
 //! Everything is in dense tables by id; what ends leaves a hole that its id may fill again.
 
-mod job;
-mod launch;
-mod queue;
-
-pub use job::{ApplicationName, Ask, Authority, Container, Job, Kind, Row, Standing};
-pub use launch::LaunchOverhead;
-pub use queue::{Queue, Queues, user_queue};
-
-use crate::change::POOLS;
-use crate::event::NodeFacts;
-use crate::resource::Resource;
-use crate::types::{JobId, NodeId, PartitionId, PlaceId};
+use super::job::Job;
+use super::launch::LaunchOverhead;
+use super::queue::Queues;
+use crate::words::event::NodeFacts;
+use crate::words::ids::{JobId, NodeId, PartitionId, PlaceId};
+use crate::words::keys::POOLS;
+use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 /// A NodeManager and what is free on it.

@@ -2,9 +2,9 @@
 //! worked out here but in the `share` stage.
 
 use crate::config::{Config, PlacementRule, QueueConfig};
-use crate::event::JobFacts;
-use crate::resource::Resource;
-use crate::types::{JobId, Millis, QueueId};
+use crate::words::event::JobFacts;
+use crate::words::ids::{JobId, Millis, QueueId};
+use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The queue that jobs are put into after a restart if theirs is gone and may not be made.
@@ -477,7 +477,7 @@ fn last_part(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Setup;
+    use crate::setup::Setup;
     use serde_json::{Value, json};
 
     fn queues(config: Value) -> Queues {

@@ -1,17 +1,18 @@
 //! Explanations that shares have in common: which queue goes before an ask's, and the least weight
 //! that would change what a queue is entitled to. Looks only at keys and entitlements.
 
-use super::{ShareNode, ShareNodeId};
-use crate::change::World;
 use crate::explain::{Asked, Reason, Remedy};
-use crate::resource::Resource;
+use crate::model::change::World;
+use crate::model::share_tree::ShareNode;
+use crate::words::keys::ShareNodeId;
+use crate::words::resource::Resource;
 
 /// Weights are looked for in thousandths, up to this.
 const WEIGHT_MAX_PER_MILLE: u64 = 1_000_000_000;
 
 /// The place on the path from the root to an ask's leaf at which a sibling goes first that could
 /// take a container of its size; the child on the path and that sibling.
-pub(super) fn passed_by(
+pub(crate) fn passed_by(
     asked: &Asked<'_>,
     world: &World<'_>,
 ) -> Option<(ShareNodeId, ShareNodeId)> {
@@ -31,7 +32,7 @@ fn fits_below(node: &ShareNode, size: &Resource) -> bool {
 }
 
 /// The reason that follows from `passed_by`; `compared` is the resource type that counts.
-pub(super) fn behind(
+pub(crate) fn behind(
     asked: &Asked<'_>,
     world: &World<'_>,
     compared: impl Fn(&ShareNode) -> usize,
@@ -50,7 +51,7 @@ pub(super) fn behind(
 
 /// The least weight, above the one that the queue has, with which it is entitled to one more
 /// container of the asked size; `entitled` works the entitlement out for a weight.
-pub(super) fn heavier(
+pub(crate) fn heavier(
     asked: &Asked<'_>,
     world: &World<'_>,
     compared: impl Fn(&ShareNode) -> usize,

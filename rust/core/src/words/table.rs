@@ -4,7 +4,7 @@
 //! Costs four bytes for every id up to the largest that it ever held, so it is for ids that their
 //! host gives out anew. Knows nothing of what it holds.
 
-use crate::types::JobId;
+use crate::words::ids::JobId;
 use std::marker::PhantomData;
 
 /// No row.

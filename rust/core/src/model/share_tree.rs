@@ -1,24 +1,20 @@
 //! The tree of shares: usage, limits and the order of siblings. Which sibling goes first is the
 //! share stage's key; this file only keeps the keys in order as usage changes.
 
-use super::{Share, ShareKey};
-use crate::change::POOLS;
 use crate::config::QueueConfig;
-use crate::resource::Resource;
-use crate::types::{JobId, Millis, QueueId};
+use crate::words::ids::{JobId, Millis, QueueId};
+use crate::words::keys::{POOLS, ShareKey, ShareNodeId};
+use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A node of the tree of shares. Under `fair` its number is that of the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShareNodeId(pub u32);
+/// Gives the nodes their places among their siblings: a part of the share stage.
+pub trait Keys {
+    /// The key of a node among its siblings. `capacity` is all that the cluster has.
+    fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
 
-impl ShareNodeId {
-    /// The root.
-    pub const ROOT: ShareNodeId = ShareNodeId(0);
-
-    /// The id as an index.
-    pub fn index(self) -> usize {
-        self.0 as usize
+    /// Whether leaves keep `ShareNode::first_arrival`.
+    fn by_arrival(&self) -> bool {
+        false
     }
 }
 
@@ -258,7 +254,7 @@ impl ShareTree {
     /// Adds to (or takes from) the usage of a leaf and everything above it.
     pub fn charge(
         &mut self,
-        share: &dyn Share,
+        keys: &dyn Keys,
         capacity: &Resource,
         leaf: ShareNodeId,
         resource: &Resource,
@@ -278,7 +274,7 @@ impl ShareTree {
                 *running = if taken { *running + 1 } else { *running - 1 };
             }
             at = node.parent;
-            self.rekey(share, capacity, id);
+            self.rekey(keys, capacity, id);
         }
     }
 
@@ -301,15 +297,15 @@ impl ShareTree {
     /// stand in their parent's order.
     pub fn count_ask(
         &mut self,
-        share: &dyn Share,
+        keys: &dyn Keys,
         capacity: &Resource,
         leaf: ShareNodeId,
         arrival: (Millis, JobId),
         added: bool,
     ) {
-        if share.by_arrival() {
+        if keys.by_arrival() {
             self.nodes[leaf.index()].count_arrival(arrival, added);
-            self.rekey(share, capacity, leaf);
+            self.rekey(keys, capacity, leaf);
         }
         let mut at = Some(leaf);
         while let Some(id) = at {
@@ -319,7 +315,7 @@ impl ShareTree {
             let (parent, key, after) = (node.parent, node.key, node.pending_asks);
             if let Some(parent) = parent {
                 if before == 0 {
-                    let key = share.key(&self.nodes[id.index()], capacity);
+                    let key = keys.key(&self.nodes[id.index()], capacity);
                     self.nodes[id.index()].key = key;
                     self.nodes[parent.index()].order.insert((key, id));
                 } else if after == 0 {
@@ -331,19 +327,19 @@ impl ShareTree {
     }
 
     /// Works all keys out anew: weights, minimums or the cluster changed.
-    pub fn rekey_all(&mut self, share: &dyn Share, capacity: &Resource) {
+    pub fn rekey_all(&mut self, keys: &dyn Keys, capacity: &Resource) {
         for id in self.ids() {
-            self.rekey(share, capacity, id);
+            self.rekey(keys, capacity, id);
         }
     }
 
     /// Works one key out anew.
-    pub(crate) fn rekey(&mut self, share: &dyn Share, capacity: &Resource, id: ShareNodeId) {
+    pub(crate) fn rekey(&mut self, keys: &dyn Keys, capacity: &Resource, id: ShareNodeId) {
         let node = &self.nodes[id.index()];
         let (Some(parent), true) = (node.parent, node.pending_asks > 0) else {
             return;
         };
-        let (before, after) = (node.key, share.key(node, capacity));
+        let (before, after) = (node.key, keys.key(node, capacity));
         if before != after {
             self.nodes[id.index()].key = after;
             let order = &mut self.nodes[parent.index()].order;

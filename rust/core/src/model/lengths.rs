@@ -1,8 +1,9 @@
 //! The mean length of tasks, tau: what was observed of a job, or else what is likely
 //! (RA-6, RA-11, RA-39). Counts and averages; knows nothing of goals or predictions.
 
-use crate::cluster::{Job, Kind};
-use crate::types::{JobId, Millis};
+use crate::model::job::Job;
+use crate::words::ids::{JobId, Millis};
+use crate::words::kind::Kind;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -112,9 +113,9 @@ fn means(saved: &Value) -> [Mean; 3] {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::event::JobFacts;
-    use crate::share::ShareNodeId;
-    use crate::types::{QueueId, UserId};
+    use crate::words::event::JobFacts;
+    use crate::words::ids::{QueueId, UserId};
+    use crate::words::keys::ShareNodeId;
 
     /// A job of which nothing is known.
     pub(crate) fn job(id: u32) -> Job {

@@ -2,9 +2,9 @@
 //! and what every interval charged (DP-30, DP-31). Kept only for a host that asks for it, in
 //! bounded memory. Writes nothing, and nothing that decides looks at it.
 
-use super::account::{Account, Credits};
-use crate::change::POOLS;
-use crate::types::Millis;
+use crate::words::credits::Credits;
+use crate::words::ids::Millis;
+use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 
 /// More entries than this, beside the list of accounts that it begins with, and a host has stopped
@@ -148,29 +148,27 @@ impl Ledger {
         self.taken.entries.push(entry);
     }
 
-    /// Notes an account that is there with all that it has.
-    pub(super) fn note_account(&mut self, queue: &str, account: &Account) {
+    /// Notes an account that is there with all that it has: budget, rate and income.
+    pub(crate) fn note_account(&mut self, queue: &str, [budget, rate, income]: [Credits; 3]) {
         let queue = || queue.to_string();
         // However many accounts there are, they are not too many.
         self.listed += 4;
         self.note(|| Entry::Opened { queue: queue() });
-        if account.budget > Credits::ZERO {
+        if budget > Credits::ZERO {
             self.note(|| Entry::Granted {
                 queue: queue(),
-                amount: account.budget,
+                amount: budget,
                 by: CONFIGURATION.to_string(),
                 why: String::new(),
             });
         }
-        if account.rate > Credits::ZERO {
-            let rate = account.rate;
+        if rate > Credits::ZERO {
             self.note(|| Entry::Rate {
                 queue: queue(),
                 rate,
             });
         }
-        if account.income > Credits::ZERO {
-            let income = account.income;
+        if income > Credits::ZERO {
             self.note(|| Entry::Income {
                 queue: queue(),
                 income,
@@ -185,7 +183,7 @@ impl Ledger {
     }
 
     /// Drops what was not taken: what follows does not build on it.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.take();
     }
 }

@@ -4,10 +4,10 @@
 //! Amounts in events are absolute, never differences, so that an event that is sent again, or
 //! sent after the truth has moved on, cannot make the engine's books drift from the host's.
 
-use crate::resource::Resource;
-use crate::types::{
+use crate::words::ids::{
     AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,
 };
+use crate::words::resource::Resource;
 
 /// What a node is and has; sent when it appears and when anything of it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

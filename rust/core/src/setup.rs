@@ -1,0 +1,112 @@
+//! What a host gives when it opens an engine, and what it gives for a reload: the configuration,
+//! read with the policies of the catalogue. Reads no file.
+
+use crate::catalogue;
+use crate::config::{Allocations, Config, ConfigError, Section, read_resource, read_users};
+use crate::words::ids::Millis;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use serde_json::Value;
+
+/// Everything that a host gives when it opens an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Names of the resource types, in the order of the vectors' components.
+    pub resource_types: Vec<String>,
+    /// The smallest container: YARN's minimum allocation.
+    pub minimum_allocation: Resource,
+    /// What the wall clock, in ms since 1970, showed when the engine's clock was 0: times of day
+    /// in the configuration are by the wall clock. 0 in virtual time, where both are one.
+    pub epoch_ms: Millis,
+    /// The configuration.
+    pub config: Config,
+}
+
+/// Further from 1970 (either way) no clock is: about 31,000 years.
+const EPOCH_MAX_MS: Millis = 1_000_000_000_000_000;
+
+impl Setup {
+    /// Reads `{"resource_types": [...], "minimum_allocation": {...}, "epoch_ms": ...,
+    /// "config": {...}, "allocations": ..., "users": {...}}`.
+    pub fn from_json(setup: &Value) -> Result<Setup, ConfigError> {
+        let mut section = Section::new("", setup)?;
+        let mut resource_types = Vec::new();
+        for (path, item) in section.list("resource_types")? {
+            match item.as_str() {
+                Some(name) => resource_types.push(name.to_string()),
+                None => {
+                    return Err(ConfigError::new(
+                        path,
+                        format!("expected a name, got {item}"),
+                    ));
+                }
+            }
+        }
+        if resource_types.is_empty() {
+            resource_types = vec!["memory-mb".to_string(), "vcores".to_string()];
+        }
+        if !(2..=RESOURCE_TYPES_MAX).contains(&resource_types.len()) {
+            let problem = format!(
+                "expected 2 to {RESOURCE_TYPES_MAX} resource types (memory, vcores and further \
+                 ones), found {}; remove some from resource-types.xml",
+                resource_types.len()
+            );
+            return Err(ConfigError::new("resource_types", problem));
+        }
+        let minimum_allocation = match section.value("minimum_allocation") {
+            Some(value) => {
+                read_resource("minimum_allocation", value, &resource_types, Resource::ZERO)?
+            }
+            None => Resource::new(1024, 1),
+        };
+        let epoch_ms = Setup::read_epoch(&mut section)?.unwrap_or(0);
+        let mut config = read(&mut section, &resource_types)?;
+        config.epoch_ms = epoch_ms;
+        Ok(Setup {
+            resource_types,
+            minimum_allocation,
+            epoch_ms,
+            config,
+        })
+    }
+
+    /// `epoch_ms` of a setup or of a reload, if it is there.
+    pub(crate) fn read_epoch(section: &mut Section<'_>) -> Result<Option<Millis>, ConfigError> {
+        section.whole("epoch_ms", -EPOCH_MAX_MS, EPOCH_MAX_MS)
+    }
+
+    /// An engine for memory and vcores with this configuration: tests, simulator.
+    pub fn with_config(config: &Value) -> Result<Setup, ConfigError> {
+        Setup::from_json(&serde_json::json!({ "config": config }))
+    }
+}
+
+/// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text
+/// of an allocations file in `allocations`, if there is one; and in `users` the host's numbers
+/// of the users whom that names.
+pub(crate) fn read(
+    section: &mut Section<'_>,
+    resource_types: &[String],
+) -> Result<Config, ConfigError> {
+    let empty = Value::Object(Default::default());
+    let config = section.value("config").unwrap_or(&empty);
+    let mut config = read_config(config, resource_types)?;
+    let users = read_users(section)?;
+    if let Some(text) = section.text("allocations")? {
+        let allocations = Allocations::parse(text)
+            .map_err(|fault| ConfigError::new("allocations", fault.to_string()))?;
+        allocations.apply(&mut config, &users);
+    }
+    Ok(config)
+}
+
+/// Reads `heddle.json`; `resource_types` are the names that shares may use.
+pub fn read_config(config: &Value, resource_types: &[String]) -> Result<Config, ConfigError> {
+    Section::all("", config, |root| {
+        let composition = catalogue::read_composition(root)?;
+        let mut config = Config::read(root, composition, resource_types)?;
+        for own in catalogue::sections() {
+            config.read_own(root, own.section, own.check)?;
+        }
+        Ok(config)
+    })
+}

@@ -1,0 +1,9 @@
+//! The three questions that policies answer: which queue is next, which job in it, and which
+//! place for its task. Holds the questions, and no answer.
+
+pub(crate) mod behind;
+pub(crate) mod by_usage;
+pub mod entry;
+pub mod order;
+pub mod place;
+pub mod share;

@@ -1,0 +1,74 @@
+//! The `order` stage: which job inside a leaf of the tree of shares is next.
+
+use super::entry::Entry;
+use crate::explain::{Held, Measure};
+use crate::model::change::{Change, Stale, World};
+use crate::model::cluster::Node;
+use crate::model::job::Job;
+use crate::words::ids::JobId;
+use crate::words::keys::{OrderKey, Victim};
+use crate::words::kind::Kind;
+use serde_json::Value;
+
+/// Which job is next.
+pub trait Order: Send {
+    /// The place of the job's tasks of one kind. Asked when the job is added or changes, and
+    /// whenever the stage calls it stale.
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey;
+
+    /// Takes note of what happened, and says whose answers changed.
+    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
+
+    /// Whether one more task of this kind may start. While not, the job's asks of the kind are
+    /// out of the backlog. Asked when `key` is.
+    fn admits(&self, _job: &Job, _kind: Kind) -> bool {
+        true
+    }
+
+    /// Why `admits` says no.
+    fn held(&self, _job: &Job, _kind: Kind, _world: &World<'_>) -> Held {
+        Held::Unsaid
+    }
+
+    /// What the job's place by `key` is measured by, in words for people, if in one number.
+    fn measure(&self, _job: &Job, _kind: Kind) -> Option<Measure> {
+        None
+    }
+
+    /// Fills `jobs` with those to be tried first on the node for the slots of a pool, in order,
+    /// before all keys. To be kept few: they are tried one by one.
+    fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
+
+    /// How many slots of the pool the node may use now, if fewer than it has: what a workload
+    /// that is not YARN's takes is not there to be given out. None for all.
+    fn slots(&self, _node: &Node, _pool: usize) -> Option<u32> {
+        None
+    }
+
+    /// Whether the jobs of a leaf run all at once in equal parts, rather than one after the other
+    /// by their keys. For predictions.
+    fn shares_equally(&self) -> bool {
+        false
+    }
+
+    /// Containers to be taken back, as their slots are to be another's. Asked on every tick.
+    fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
+        Vec::new()
+    }
+
+    /// Whether asks are to have those slots, so that what would serve none of them stays.
+    fn reclaims_for_asks(&self) -> bool {
+        true
+    }
+
+    /// What it has learnt, for reports and for the stage that replaces it in a reload.
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    /// Takes over what an earlier one of the same name learnt. What it cannot read it ignores.
+    fn load(&mut self, _saved: &Value) {}
+}
+
+/// One order of the catalogue.
+pub type OrderEntry = Entry<dyn Order>;

@@ -1,0 +1,116 @@
+//! The small values by which the parts of the engine name places in an order, in the tree of
+//! shares and in the backlog. No behaviour beyond making and comparing them.
+
+use super::ids::{ContainerKey, JobId, Millis, PlaceId, TIME_MAX_MS};
+use super::kind::Kind;
+
+/// How many pools of virtual slots there are: maps and reduces apart, or all in the first.
+pub const POOLS: usize = 2;
+
+/// A job's place in its leaf's order; the smaller is served first. Ties go to the smaller job id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OrderKey(pub i64, pub i64);
+
+impl OrderKey {
+    /// Before every other key.
+    pub const FIRST: OrderKey = OrderKey(i64::MIN, i64::MIN);
+}
+
+/// A child's place among its siblings; the smaller is served first. Ties go to the smaller id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShareKey {
+    /// 0 for those below their minimum share, 1 for the others.
+    pub class: u8,
+    /// How much of what it should have it has; a non-negative `f64` by its bits, which order
+    /// as the numbers do. Or the first arrival.
+    pub ratio: u64,
+}
+
+impl ShareKey {
+    /// A key from a ratio of at least 0.
+    pub fn new(class: u8, ratio: f64) -> ShareKey {
+        ShareKey {
+            class,
+            ratio: ratio.max(0.0).to_bits(),
+        }
+    }
+
+    /// A key by the time of an arrival, then the job (ids have 20 bits, times up to 43).
+    pub fn by_arrival(class: u8, (submitted_ms, job): (Millis, JobId)) -> ShareKey {
+        let submitted_ms = submitted_ms.clamp(0, TIME_MAX_MS) as u64;
+        ShareKey {
+            class,
+            ratio: submitted_ms << 20 | u64::from(job.0),
+        }
+    }
+}
+
+/// What the tree of shares looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One leaf holds all jobs.
+    Single,
+    /// The tree of queues.
+    Queues,
+    /// Every queue stands below the root, whatever its path.
+    Flat,
+}
+
+/// A container that a share takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// The job that owns it.
+    pub job: JobId,
+    /// The container.
+    pub key: ContainerKey,
+}
+
+/// A class in which open asks of a job stand: for the nodes of one rack, or (`PlaceId::ANY`)
+/// for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tag {
+    /// The implementation's number for the class.
+    pub class: u8,
+    /// The rack for whose nodes it stands.
+    pub rack: PlaceId,
+}
+
+/// How near to the node that reports a step looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Near {
+    /// Asks that name its host.
+    Host,
+    /// Asks that name its rack.
+    Rack,
+    /// All.
+    Any,
+}
+
+/// One step of the search in a leaf: tasks of a kind that stand in a class, and near.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The kind.
+    pub kind: Kind,
+    /// The class in which they must stand, for the rack of the node or for all.
+    pub class: u8,
+    /// How near.
+    pub near: Near,
+}
+
+/// A node of the tree of shares. Under `fair` its number is that of the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShareNodeId(pub u32);
+
+impl ShareNodeId {
+    /// The root.
+    pub const ROOT: ShareNodeId = ShareNodeId(0);
+
+    /// The id as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An interned shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShapeId(pub u32);

@@ -1,0 +1,311 @@
+//! Which file of a crate imports which, read from the sources: `use` lines and paths in the code.
+//! Leaves out what is compiled for tests only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The files of one crate by their module's path (`["order", "fifo"]`; the root's is empty).
+pub struct Crate {
+    files: BTreeMap<Vec<String>, File>,
+}
+
+/// One file, and the paths that stand in it.
+struct File {
+    name: String,
+    paths: Vec<Vec<String>>,
+}
+
+/// Names are handed on by fewer modules than these.
+const HOPS_MAX: u8 = 8;
+
+/// Imports: a file, a file that it imports, and the names that it takes from it.
+pub type Imports = BTreeMap<(String, String), BTreeSet<String>>;
+
+impl Crate {
+    /// Reads the sources below `src`.
+    pub fn read(src: &Path) -> Crate {
+        let mut texts = BTreeMap::new();
+        collect(src, "", &mut texts);
+        Crate::new(texts)
+    }
+
+    /// A crate of these files, by their path below `src`.
+    pub fn new(texts: BTreeMap<String, String>) -> Crate {
+        let read = |(name, text): (String, String)| {
+            let paths = paths(&tokens(&text));
+            (module(&name), File { name, paths })
+        };
+        Crate {
+            files: texts.into_iter().map(read).collect(),
+        }
+    }
+
+    /// Every import inside the crate. A module and the parts in its own folder are one: what they
+    /// take from each other is left out.
+    pub fn imports(&self) -> Imports {
+        let mut imports = Imports::new();
+        for (here, file) in &self.files {
+            for path in &file.paths {
+                let Some((there, name)) = self.resolve(here, path, 0) else {
+                    continue;
+                };
+                if !here.starts_with(&there) && !there.starts_with(here) {
+                    let target = &self.files[&there].name;
+                    let names: &mut BTreeSet<String> = imports
+                        .entry((file.name.clone(), target.clone()))
+                        .or_default();
+                    names.insert(name);
+                }
+            }
+        }
+        imports
+    }
+
+    /// The deepest module that the path enters, and the next name on the path. A name that the
+    /// module only hands on is taken from where it is defined.
+    fn resolve(&self, here: &[String], path: &[String], hops: u8) -> Option<(Vec<String>, String)> {
+        let mut module = match path[0].as_str() {
+            "crate" => Vec::new(),
+            "self" => here.to_vec(),
+            "super" => here[..here.len().checked_sub(1)?].to_vec(),
+            _ => {
+                let child = [here, &path[..1]].concat();
+                self.files.contains_key(&child).then_some(child)?
+            }
+        };
+        let mut rest = &path[1..];
+        while let [name, after @ ..] = rest {
+            if name == "super" {
+                module.pop();
+            } else {
+                let child = [module.as_slice(), std::slice::from_ref(name)].concat();
+                if !self.files.contains_key(&child) {
+                    break;
+                }
+                module = child;
+            }
+            rest = after;
+        }
+        let file = self.files.get(&module)?;
+        let name = rest.first().cloned().unwrap_or_default();
+        let handed_on = file.paths.iter().find(|used| used.last() == Some(&name));
+        let defined = handed_on
+            .filter(|_| hops < HOPS_MAX)
+            .and_then(|used| self.resolve(&module, used, hops + 1));
+        Some(defined.unwrap_or((module, name)))
+    }
+}
+
+/// Files that import each other in a circle: each group of them, by Tarjan's rule that two files
+/// are of one group if each reaches the other.
+pub fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
+    let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (from, to) in imports.keys() {
+        next.entry(from).or_default().push(to);
+    }
+    let reach = |from: &str| -> BTreeSet<&str> {
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<&str> = next.get(from).cloned().unwrap_or_default();
+        while let Some(file) = open.pop() {
+            if seen.insert(file) {
+                open.extend(next.get(file).into_iter().flatten());
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        next.keys().map(|&file| (file, reach(file))).collect();
+    let mut groups: BTreeSet<BTreeSet<String>> = BTreeSet::new();
+    for (&file, all) in reached.iter().filter(|(file, all)| all.contains(*file)) {
+        let mutual = all
+            .iter()
+            .filter(|&&other| reached.get(other).is_some_and(|back| back.contains(file)));
+        groups.insert(mutual.map(|other| other.to_string()).collect());
+    }
+    groups.into_iter().collect()
+}
+
+fn collect(folder: &Path, prefix: &str, texts: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry of it").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        let name = format!("{prefix}{name}");
+        if path.is_dir() {
+            collect(&path, &format!("{name}/"), texts);
+        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+            texts.insert(name, fs::read_to_string(&path).expect("a text"));
+        }
+    }
+}
+
+fn module(file: &str) -> Vec<String> {
+    let stem = file.strip_suffix(".rs").unwrap_or(file);
+    let stem = stem.strip_suffix("/mod").unwrap_or(stem);
+    match stem {
+        "lib" => Vec::new(),
+        _ => stem.split('/').map(str::to_string).collect(),
+    }
+}
+
+/// Identifiers and punctuation, `::` as one, without comments, texts and test code.
+fn tokens(text: &str) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let chars: Vec<char> = text.chars().collect();
+    let mut at = 0;
+    while at < chars.len() {
+        let rest = &chars[at..];
+        let end = match rest {
+            ['/', '/', ..] => line_end(rest),
+            ['r', '#', '"', ..] | ['r', '"', ..] => raw_end(rest),
+            ['"', ..] => quoted_end(rest),
+            ['\'', '\\', ..] => 3 + rest[3..].iter().position(|c| *c == '\'').unwrap_or(0),
+            ['\'', _, '\'', ..] => 2,
+            _ => 0,
+        };
+        if end > 0 {
+            at += end + 1;
+            continue;
+        }
+        let word = rest
+            .iter()
+            .take_while(|c| c.is_alphanumeric() || **c == '_')
+            .count();
+        let length = match rest {
+            [':', ':', ..] => 2,
+            _ => word.max(1),
+        };
+        let token: String = rest[..length].iter().collect();
+        if !token.trim().is_empty() {
+            tokens.push(token);
+        }
+        at += length;
+    }
+    without_tests(&tokens)
+}
+
+fn line_end(rest: &[char]) -> usize {
+    rest.iter().position(|c| *c == '\n').unwrap_or(rest.len())
+}
+
+fn quoted_end(rest: &[char]) -> usize {
+    let mut at = 1;
+    while at < rest.len() && rest[at] != '"' {
+        at += 1 + usize::from(rest[at] == '\\');
+    }
+    at
+}
+
+fn raw_end(rest: &[char]) -> usize {
+    let hashed = rest[1] == '#';
+    let ends = |pair: &[char]| pair[0] == '"' && (!hashed || pair[1] == '#');
+    let from = 2 + usize::from(hashed);
+    let length = rest[from..].windows(2).position(ends);
+    from + length.unwrap_or(rest.len()) + usize::from(hashed)
+}
+
+/// Drops what follows `#[cfg(test)]`, up to its `;` or its closing brace.
+fn without_tests(tokens: &[String]) -> Vec<String> {
+    let mark = ["#", "[", "cfg", "(", "test", ")", "]"];
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let marked = tokens.len() - at >= mark.len()
+            && tokens[at..]
+                .iter()
+                .zip(mark)
+                .all(|(token, mark)| token == mark);
+        if !marked {
+            kept.push(tokens[at].clone());
+            at += 1;
+            continue;
+        }
+        at += mark.len();
+        let mut depth = 0;
+        while at < tokens.len() {
+            match tokens[at].as_str() {
+                "{" => depth += 1,
+                "}" => depth -= 1,
+                _ => (),
+            }
+            at += 1;
+            if depth == 0 && matches!(tokens[at - 1].as_str(), ";" | "}") {
+                break;
+            }
+        }
+    }
+    kept
+}
+
+/// Every path of two names or more, braces of `use` multiplied out; the first name replaced by
+/// what a `use` line of the file says that it stands for.
+fn paths(tokens: &[String]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        // `use<'a>` says what a type captures.
+        if tokens[at] == "use" && tokens[at + 1] != "<" {
+            at = tree(tokens, at + 1, &[], &mut found);
+        } else if is_name(&tokens[at]) && (at == 0 || tokens[at - 1] != "::") {
+            let mut path = vec![tokens[at].clone()];
+            while tokens.get(at + 1).is_some_and(|token| token == "::")
+                && tokens.get(at + 2).is_some_and(|token| is_name(token))
+            {
+                path.push(tokens[at + 2].clone());
+                at += 2;
+            }
+            if path.len() > 1 {
+                found.push(path);
+            }
+            at += 1;
+        } else {
+            at += 1;
+        }
+    }
+    let uses: BTreeMap<String, Vec<String>> = found
+        .iter()
+        .filter(|path| matches!(path[0].as_str(), "crate" | "super" | "self"))
+        .map(|path| (path[path.len() - 1].clone(), path.clone()))
+        .collect();
+    let whole = |path: Vec<String>| match uses.get(&path[0]) {
+        Some(stands_for) => [stands_for, &path[1..]].concat(),
+        None => path,
+    };
+    found.into_iter().map(whole).collect()
+}
+
+/// Reads one tree of a `use`, and returns where it ends.
+fn tree(
+    tokens: &[String],
+    mut at: usize,
+    prefix: &[String],
+    found: &mut Vec<Vec<String>>,
+) -> usize {
+    let mut path = prefix.to_vec();
+    while at < tokens.len() {
+        match tokens[at].as_str() {
+            "{" => {
+                at += 1;
+                while tokens[at] != "}" {
+                    at = tree(tokens, at, &path, found);
+                    at += usize::from(tokens[at] == ",");
+                }
+                return at + 1;
+            }
+            "::" => at += 1,
+            "," | "}" | ";" => break,
+            "as" => at += 2,
+            "self" if !path.is_empty() => at += 1,
+            name => {
+                path.push(name.to_string());
+                at += 1;
+            }
+        }
+    }
+    found.push(path);
+    at
+}
+
+fn is_name(token: &str) -> bool {
+    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}

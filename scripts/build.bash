@@ -13,8 +13,10 @@ build_native() { scripts/native-library ${HEDDLE_HOST_LIBC:+--host-libc}; }
 
 build_command_line() { cargo build --release --locked -p heddle-cli; }
 
-# Where cargo puts it.
-command_line() { printf '%s/release/heddle' "${CARGO_TARGET_DIR:-$ROOT/target}"; }
+build_laboratory() { cargo build --release --locked -p heddle-lab; }
+
+# command_line [NAME]: where cargo puts heddle, or the program NAME.
+command_line() { printf '%s/release/%s' "${CARGO_TARGET_DIR:-$ROOT/target}" "${1:-heddle}"; }
 
 build_jars() { run_gradle -x nativeLibrary jar testClasses classPaths; }
 

@@ -1,13 +1,11 @@
 //! `heddle`: the command line. Parses arguments and prints; what it answers is worked out by the
 //! core's functions and by the simulator, or by a ResourceManager that it asks.
 
-mod case;
 mod check_config;
 mod clean;
 mod economy;
 mod failure;
 mod manual;
-mod papers;
 mod plots;
 mod remote;
 mod report;
@@ -36,12 +34,6 @@ enum Command {
     Store(store::Command),
     /// Imports a budget file of the published scheduler into a store.
     ImportBudget(store::Import),
-    /// Answers cases of pure calculation: JSON on standard input, JSON on standard output.
-    Case {
-        /// Whose calculation.
-        #[arg(value_enum)]
-        system: case::System,
-    },
     /// Simulates a cluster under a policy and prints what came of it, as JSON.
     Simulate {
         #[command(flatten)]
@@ -72,11 +64,6 @@ enum Command {
         #[command(flatten)]
         files: check_config::Files,
     },
-    /// The papers' experiments in the simulator, their numbers beside ours.
-    Papers {
-        /// Which, such as DP-52; all if none is named.
-        experiments: Vec<String>,
-    },
     /// Completions of this command for a shell, on standard output.
     Completions {
         /// Which shell.
@@ -94,9 +81,7 @@ fn main() -> ExitCode {
         Command::ImportBudget(import) => store::import(&import),
         Command::Completions { shell } => manual::completions(shell, Arguments::command()),
         Command::Man => manual::man(Arguments::command()),
-        Command::Case { system } => case::main(system),
         Command::CheckConfig { files } => check_config::main(&files),
-        Command::Papers { experiments } => papers::main(&experiments),
         Command::Simulate { what, policy, out } => {
             simulate::simulate(&what, &policy, out.as_deref())
         }

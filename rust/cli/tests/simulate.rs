@@ -1,4 +1,4 @@
-//! `heddle simulate`, `compare` and `papers` from outside: exit codes, messages, files.
+//! `heddle simulate` and `compare` from outside: exit codes, messages, files.
 
 use serde_json::Value;
 use std::fs;
@@ -129,7 +129,7 @@ fn a_comparison_has_a_line_for_each_policy() {
 fn mistakes_are_refused_with_what_was_expected() {
     let folder = folder("mistakes");
     let bad = workload(&folder, r#"{"jobs": [{"maps": 3, "reduce": 1}]}"#);
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 4] = [
         (&["simulate", "--workload", &bad], "jobs[0].reduce"),
         (&["simulate", "--workload", "swimm"], "expected swim, pi"),
         (&["simulate", "--workload", "none.json"], "none.json"),
@@ -137,7 +137,6 @@ fn mistakes_are_refused_with_what_was_expected() {
             &["compare", "--policies", "fifo,lifo"],
             "`lifo` is no policy",
         ),
-        (&["papers", "XX-1"], "expected DP-52"),
     ];
     for (arguments, words) in cases {
         let ran = heddle(arguments);

@@ -2,7 +2,6 @@
 //! and the one-number size by which the HFSP paper's simulator knows a job. How tasks are made
 //! of the bytes is the workload's affair, not this file's.
 
-use crate::fluid;
 use std::fmt;
 
 /// One line of a trace.
@@ -80,28 +79,6 @@ fn parse_line(line: &str) -> Result<SwimJob, String> {
     })
 }
 
-/// The jobs as the one server sees them (HF-7): work = map input + (1 + `d_over_n`) * shuffle +
-/// reduce output, scaled so that all work together is `load` times the last submission.
-/// `d_over_n` is disk bandwidth over network bandwidth. Estimates are the sizes.
-pub fn fluid_jobs(jobs: &[SwimJob], d_over_n: f64, load: f64) -> Vec<fluid::Job> {
-    let work = |job: &SwimJob| {
-        job.map_input_bytes as f64
-            + (1.0 + d_over_n) * job.shuffle_bytes as f64
-            + job.reduce_output_bytes as f64
-    };
-    let total: f64 = jobs.iter().map(work).sum();
-    let last = jobs.last().map_or(0.0, |job| job.submit_s as f64);
-    // A trace without work has jobs of size 0, whatever the scale.
-    let scale = if total > 0.0 {
-        load * last / total
-    } else {
-        0.0
-    };
-    jobs.iter()
-        .map(|job| fluid::Job::exact(job.submit_s as f64, work(job) * scale))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,15 +93,5 @@ mod tests {
         assert_eq!(error.line, 2);
         assert!(error.problem.contains("the gap"), "{error}");
         assert!(parse("a 9 9 1 0 0").is_err());
-    }
-
-    /// By hand: work 10 + 5 * 20 + 30 = 140 and 60, in all 200; 0.5 * 40 / 200 = 0.1.
-    #[test]
-    fn sizes_are_scaled_to_the_load() {
-        let jobs = parse("a\t0\t0\t10\t20\t30\nb\t40\t40\t60\t0\t0").expect("good");
-        let fluid = fluid_jobs(&jobs, 4.0, 0.5);
-        assert!((fluid[0].size - 14.0).abs() < 1e-9 && (fluid[1].size - 6.0).abs() < 1e-9);
-        assert_eq!(fluid[1].arrival, 40.0);
-        assert!(fluid_jobs(&parse("a\t5\t5\t0\t0\t0").expect("good"), 4.0, 0.9)[0].size == 0.0);
     }
 }

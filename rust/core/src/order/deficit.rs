@@ -2,7 +2,7 @@
 //! have had on an ideal scheduler less what it had, and a free slot goes to the largest.
 //!
 //! This file is the stage: it counts what runs, brings the ledgers up to date and turns deficits
-//! into keys. The calculations are in the modules below, which `heddle case fair` calls too.
+//! into keys. The calculations are in the modules below, which `heddle-lab case fair` calls too.
 //! Pools are the queues, whatever the tree of shares looks like.
 
 pub mod entitlement;

@@ -1,10 +1,10 @@
 //! HFSP's Table II: PigMix under FAIR with one pool, and under HFSP.
 
 use super::{Table, change, percent, simulate_with};
-use crate::cluster_sim::workload::{DataSets, pigmix};
-use crate::cluster_sim::{Options, Results};
-use crate::failure::Checked;
-use crate::policies::by_name;
+use heddle_sim::cluster_sim::workload::{DataSets, pigmix};
+use heddle_sim::cluster_sim::{Options, Results};
+use heddle_sim::failure::Checked;
+use heddle_sim::policies::by_name;
 
 /// Runs over which means are taken: one run of 100 jobs says little.
 const SEEDS: u64 = 5;

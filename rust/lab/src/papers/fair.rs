@@ -2,11 +2,11 @@
 //! promises is compared with what FIFO gives.
 
 use super::{Table, simulate};
-use crate::cluster_sim::metrics::mean;
-use crate::cluster_sim::workload::{JobPlan, long_short};
-use crate::cluster_sim::{Hardware, Results, Workload};
-use crate::failure::Checked;
-use crate::policies::by_name;
+use heddle_sim::cluster_sim::metrics::mean;
+use heddle_sim::cluster_sim::workload::{JobPlan, long_short};
+use heddle_sim::cluster_sim::{Hardware, Results, Workload};
+use heddle_sim::failure::Checked;
+use heddle_sim::policies::by_name;
 use serde_json::json;
 
 fn hardware() -> Hardware {

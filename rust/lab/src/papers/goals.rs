@@ -2,10 +2,10 @@
 //! shape that its claims let expect (RA-38).
 
 use super::{Table, simulate};
-use crate::cluster_sim::metrics::{jain, mean};
-use crate::cluster_sim::workload::{Burst, goals};
-use crate::cluster_sim::{Results, Workload};
-use crate::failure::Checked;
+use heddle_sim::cluster_sim::metrics::{jain, mean};
+use heddle_sim::cluster_sim::workload::{Burst, goals};
+use heddle_sim::cluster_sim::{Results, Workload};
+use heddle_sim::failure::Checked;
 use serde_json::{Value, json};
 
 const JOBS: u32 = 80;

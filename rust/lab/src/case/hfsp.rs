@@ -1,6 +1,6 @@
 //! Cases of HFSP.
 //! JSON only; every number comes from `heddle_core::order::hfsp` and, for the fluid model, from
-//! `heddle_sim::fluid`.
+//! `heddle_lab::fluid`.
 
 use super::CaseError;
 use super::input::Input;
@@ -9,8 +9,8 @@ use heddle_core::order::hfsp::estimate::{self, Sample};
 use heddle_core::order::hfsp::round_robin::{Want, round_robin};
 use heddle_core::words::ids::JobId;
 use heddle_core::words::kind::Kind;
-use heddle_sim::fluid::multislot::{self, Policy, WideJob};
-use heddle_sim::fluid::{self, Discipline, Job};
+use heddle_lab::fluid::multislot::{self, Policy, WideJob};
+use heddle_lab::fluid::{self, Discipline, Job};
 use heddle_sim::swim;
 use serde_json::{Map, Value, json};
 
@@ -100,7 +100,7 @@ fn swim(case: &Input<'_>) -> Result<Value, CaseError> {
     let trace = swim::parse(&text).map_err(|error| path.error(&format!("a trace ({error})")))?;
     let d_over_n = case.maybe("d_over_n", Input::amount)?.unwrap_or(4.0);
     let load = case.maybe("load", Input::amount)?.unwrap_or(0.9);
-    let jobs = swim::fluid_jobs(&trace, d_over_n, load);
+    let jobs = fluid::of_trace(&trace, d_over_n, load);
     let mut answer = Map::new();
     for (name, discipline) in policies(case, &Discipline::ALL)? {
         let ends = fluid::completions(discipline, &jobs);

@@ -1,7 +1,7 @@
-//! `heddle papers`: the experiments of the papers, printed as tables. What they are and what
-//! counts as agreement is the simulator's.
+//! `heddle-lab papers`: the experiments of the papers, printed as tables. What they are and what
+//! counts as agreement is `papers`'.
 
-use heddle_sim::papers::{EXPERIMENTS, Experiment};
+use heddle_lab::papers::{EXPERIMENTS, Experiment};
 use std::process::ExitCode;
 
 fn wanted(name: &String) -> Result<&'static Experiment, &String> {
@@ -20,7 +20,7 @@ pub(crate) fn main(names: &[String]) -> ExitCode {
         Ok(chosen) => chosen,
         Err(name) => {
             let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
-            eprintln!("heddle papers: no `{name}`; expected {}", known.join(", "));
+            eprintln!("heddle-lab papers: no `{name}`; expected {}", known.join(", "));
             return ExitCode::from(2);
         }
     };
@@ -35,7 +35,7 @@ pub(crate) fn main(names: &[String]) -> ExitCode {
             }
             Err(failure) => {
                 failed = true;
-                eprintln!("heddle papers: {}: {failure}", experiment.id);
+                eprintln!("heddle-lab papers: {}: {failure}", experiment.id);
             }
         }
     }

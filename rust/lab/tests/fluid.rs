@@ -1,20 +1,20 @@
 //! The fluid model against the HFSP paper's example, its trace results as recomputed outside
 //! (`spec` HF-3, HF-8, HF-9), and properties of the order of service.
 
-use heddle_sim::fluid::errors::with_errors;
-use heddle_sim::fluid::multislot::{self, Policy, WideJob};
-use heddle_sim::fluid::{Discipline, Job, completions, mean_sojourn};
+use heddle_lab::fluid::errors::with_errors;
+use heddle_lab::fluid::multislot::{self, Policy, WideJob};
+use heddle_lab::fluid::{self, Discipline, Job, completions, mean_sojourn};
 use heddle_sim::swim;
 use proptest::prelude::*;
 use std::sync::OnceLock;
 
-const TRACE: &str = include_str!("../traces/FB-2010_samples_24_times_1hr_0.tsv");
+const TRACE: &str = include_str!("../../sim/traces/FB-2010_samples_24_times_1hr_0.tsv");
 const SIGMAS: [f64; 4] = [0.125, 0.25, 0.5, 1.0];
 const RUNS: u64 = 100;
 
 fn trace_jobs(d_over_n: f64) -> Vec<Job> {
     let trace = swim::parse(TRACE).expect("the trace is sound");
-    swim::fluid_jobs(&trace, d_over_n, 0.9)
+    fluid::of_trace(&trace, d_over_n, 0.9)
 }
 
 fn mean(discipline: Discipline, jobs: &[Job]) -> f64 {

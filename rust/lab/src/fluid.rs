@@ -8,6 +8,7 @@
 pub mod errors;
 pub mod multislot;
 
+use heddle_sim::swim::SwimJob;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -32,6 +33,28 @@ impl Job {
             estimate: size,
         }
     }
+}
+
+/// The jobs as the one server sees them (HF-7): work = map input + (1 + `d_over_n`) * shuffle +
+/// reduce output, scaled so that all work together is `load` times the last submission.
+/// `d_over_n` is disk bandwidth over network bandwidth. Estimates are the sizes.
+pub fn of_trace(jobs: &[SwimJob], d_over_n: f64, load: f64) -> Vec<Job> {
+    let work = |job: &SwimJob| {
+        job.map_input_bytes as f64
+            + (1.0 + d_over_n) * job.shuffle_bytes as f64
+            + job.reduce_output_bytes as f64
+    };
+    let total: f64 = jobs.iter().map(work).sum();
+    let last = jobs.last().map_or(0.0, |job| job.submit_s as f64);
+    // A trace without work has jobs of size 0, whatever the scale.
+    let scale = if total > 0.0 {
+        load * last / total
+    } else {
+        0.0
+    };
+    jobs.iter()
+        .map(|job| Job::exact(job.submit_s as f64, work(job) * scale))
+        .collect()
 }
 
 /// An order of service (HF-2, HF-10).
@@ -272,4 +295,20 @@ fn late_jobs_share(jobs: &[Job]) -> Vec<f64> {
         }
     }
     ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_sim::swim::parse;
+
+    /// By hand: work 10 + 5 * 20 + 30 = 140 and 60, in all 200; 0.5 * 40 / 200 = 0.1.
+    #[test]
+    fn sizes_are_scaled_to_the_load() {
+        let jobs = parse("a\t0\t0\t10\t20\t30\nb\t40\t40\t60\t0\t0").expect("good");
+        let fluid = of_trace(&jobs, 4.0, 0.5);
+        assert!((fluid[0].size - 14.0).abs() < 1e-9 && (fluid[1].size - 6.0).abs() < 1e-9);
+        assert_eq!(fluid[1].arrival, 40.0);
+        assert!(of_trace(&parse("a\t5\t5\t0\t0\t0").expect("good"), 4.0, 0.9)[0].size == 0.0);
+    }
 }

@@ -3,10 +3,10 @@
 //! which the paper does not say.
 
 use super::{Table, change, percent, simulate, simulate_with};
-use crate::cluster_sim::metrics::mean;
-use crate::cluster_sim::workload::{PiUser, pi_streams};
-use crate::cluster_sim::{Hardware, JobRecord, Options, Results, Workload};
-use crate::failure::Checked;
+use heddle_sim::cluster_sim::metrics::mean;
+use heddle_sim::cluster_sim::workload::{PiUser, pi_streams};
+use heddle_sim::cluster_sim::{Hardware, JobRecord, Options, Results, Workload};
+use heddle_sim::failure::Checked;
 use serde_json::{Value, json};
 
 const MAP_MS: i64 = 60_000;

@@ -1,7 +1,7 @@
 //! Estimates that are wrong: size times a log-normal factor (HF-5).
 
 use super::Job;
-use crate::random::Random;
+use heddle_sim::random::Random;
 
 /// The jobs with estimates `size * X`, X log-normal with median 1: half is as likely as double.
 /// `sigma` is the standard deviation of ln X. Independent per job, the same for the same seed.

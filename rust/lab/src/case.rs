@@ -1,4 +1,4 @@
-//! `heddle case`: the pure calculations, open to checking from outside. Reads JSON, calls the
+//! `heddle-lab case`: the pure calculations, open to checking from outside. Reads JSON, calls the
 //! functions that the policies call, writes JSON. The format is in `docs/develop/cases.md`.
 
 mod dp;
@@ -82,7 +82,7 @@ fn answer_one(system: System, case: &Value, path: &str) -> Result<Value, CaseErr
 pub(crate) fn main(system: System) -> ExitCode {
     let mut text = String::new();
     if let Err(error) = std::io::stdin().read_to_string(&mut text) {
-        eprintln!("heddle case: cannot read standard input: {error}");
+        eprintln!("heddle-lab case: cannot read standard input: {error}");
         return ExitCode::from(2);
     }
     let answer = serde_json::from_str(&text)
@@ -94,7 +94,7 @@ pub(crate) fn main(system: System) -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         },
         Err(error) => {
-            eprintln!("heddle case: {error}");
+            eprintln!("heddle-lab case: {error}");
             ExitCode::from(2)
         }
     }

@@ -3,11 +3,11 @@
 //! last submission (SW-41).
 
 use super::{Table, change, percent, simulate};
-use crate::cluster_sim::metrics::mean;
-use crate::cluster_sim::network::Cause;
-use crate::cluster_sim::workload::{Mix, shuffle_mix};
-use crate::cluster_sim::{JobRecord, Results};
-use crate::failure::Checked;
+use heddle_sim::cluster_sim::metrics::mean;
+use heddle_sim::cluster_sim::network::Cause;
+use heddle_sim::cluster_sim::workload::{Mix, shuffle_mix};
+use heddle_sim::cluster_sim::{JobRecord, Results};
+use heddle_sim::failure::Checked;
 use serde_json::{Value, json};
 
 /// Arrivals and sizes are drawn anew for each.

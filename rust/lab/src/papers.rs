@@ -8,8 +8,8 @@ mod market;
 mod shuffle;
 mod size;
 
-use crate::cluster_sim::{ClusterSim, Options, Results, Workload};
-use crate::failure::Checked;
+use heddle_sim::cluster_sim::{ClusterSim, Options, Results, Workload};
+use heddle_sim::failure::Checked;
 use serde_json::Value;
 use std::fmt;
 

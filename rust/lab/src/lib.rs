@@ -1,0 +1,8 @@
+//! The papers' models and experiments: what a researcher compares with, and no cluster needs.
+//!
+//! `fluid` is the one-server model of the size-based paper, `papers` runs the published experiments
+//! in the simulator. The binary `heddle-lab` adds the pure calculations as cases in JSON.
+#![forbid(unsafe_code)]
+
+pub mod fluid;
+pub mod papers;

@@ -20,7 +20,10 @@ pub(crate) fn main(names: &[String]) -> ExitCode {
         Ok(chosen) => chosen,
         Err(name) => {
             let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
-            eprintln!("heddle-lab papers: no `{name}`; expected {}", known.join(", "));
+            eprintln!(
+                "heddle-lab papers: no `{name}`; expected {}",
+                known.join(", ")
+            );
             return ExitCode::from(2);
         }
     };

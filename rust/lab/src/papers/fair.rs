@@ -69,7 +69,7 @@ fn guarantee(table: &mut Table) -> Checked {
         ]}),
         ..Workload::default()
     };
-    let mut options = crate::cluster_sim::Options::new("deficit", deficits());
+    let mut options = heddle_sim::cluster_sim::Options::new("deficit", deficits());
     options.sample_ms = 1_000;
     let results = super::simulate_with(&workload, options)?;
     let met = results.samples.iter().find(|sample| {

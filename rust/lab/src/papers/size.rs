@@ -62,7 +62,8 @@ pub(super) fn pigmix_tables() -> Checked<Table> {
 
 fn run(sets: DataSets, policy: &str, seed: u64) -> Checked<Results> {
     let config = by_name(policy);
-    let config = config.map_err(|why| crate::failure::Failure::new(crate::Check::Decision, why))?;
+    let config = config
+        .map_err(|why| heddle_sim::failure::Failure::new(heddle_sim::Check::Decision, why))?;
     let mut options = Options::new(policy, config);
     options.seed = seed;
     // HF-33.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The files of one crate by their module's path (`["order", "fifo"]`; the root's is empty).
-pub struct Crate {
+pub(crate) struct Crate {
     files: BTreeMap<Vec<String>, File>,
 }
 
@@ -20,18 +20,18 @@ struct File {
 const HOPS_MAX: u8 = 8;
 
 /// Imports: a file, a file that it imports, and the names that it takes from it.
-pub type Imports = BTreeMap<(String, String), BTreeSet<String>>;
+pub(crate) type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
 impl Crate {
     /// Reads the sources below `src`.
-    pub fn read(src: &Path) -> Crate {
+    pub(crate) fn read(src: &Path) -> Crate {
         let mut texts = BTreeMap::new();
         collect(src, "", &mut texts);
         Crate::new(texts)
     }
 
     /// A crate of these files, by their path below `src`.
-    pub fn new(texts: BTreeMap<String, String>) -> Crate {
+    pub(crate) fn new(texts: BTreeMap<String, String>) -> Crate {
         let read = |(name, text): (String, String)| {
             let paths = paths(&tokens(&text));
             (module(&name), File { name, paths })
@@ -43,7 +43,7 @@ impl Crate {
 
     /// Every import inside the crate. A module and the parts in its own folder are one: what they
     /// take from each other is left out.
-    pub fn imports(&self) -> Imports {
+    pub(crate) fn imports(&self) -> Imports {
         let mut imports = Imports::new();
         for (here, file) in &self.files {
             for path in &file.paths {
@@ -99,7 +99,7 @@ impl Crate {
 
 /// Files that import each other in a circle: each group of them, by Tarjan's rule that two files
 /// are of one group if each reaches the other.
-pub fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
+pub(crate) fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in imports.keys() {
         next.entry(from).or_default().push(to);

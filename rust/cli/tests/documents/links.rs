@@ -1,6 +1,6 @@
 //! Links between documents. Addresses outside the repository are not asked.
 
-use super::{Document, Kind, documents, root, without_code};
+use super::{Document, Kind, code_spans, documents, files, root, without_code};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
@@ -113,6 +113,36 @@ fn every_link_leads_to_a_file_and_a_heading() {
         }
     }
     assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// Source files are named by the end of their paths, so that a page reads well.
+#[test]
+fn source_files_that_are_named_exist() {
+    let endings = [".rs", ".java", ".js", ".py", ".bash"];
+    let sources = files(&endings);
+    let mut count = 0;
+    for document in documents() {
+        for line in document.lines() {
+            if matches!(line.kind, Kind::Code(_)) {
+                continue;
+            }
+            for span in code_spans(line.text) {
+                // A test is named with its file before it.
+                let path = span.split("::").next().unwrap_or_default();
+                let relative = path.contains('/') && !path.starts_with('/');
+                if !relative || !endings.iter().any(|ending| path.ends_with(ending)) {
+                    continue;
+                }
+                count += 1;
+                let end = format!("/{path}");
+                let known = sources
+                    .iter()
+                    .any(|source| source.name == path || source.name.ends_with(&end));
+                assert!(known, "{}:{}: no {path}", document.name, line.number);
+            }
+        }
+    }
+    assert!(count > 50, "the search for source files finds nothing");
 }
 
 /// A page without a way to it is one that its readers do not find.

@@ -180,7 +180,7 @@ fn examples_are_good_configurations() {
     assert!(count >= 8, "every policy's page has an example");
 }
 
-/// Class names are settings too: of the scheduler, of loggers.
+/// Names of classes and packages are settings too: of the scheduler, of loggers.
 #[test]
 fn classes_and_loggers_that_are_named_exist() {
     let shim: Vec<Document> = files(&[".java"])
@@ -192,11 +192,14 @@ fn classes_and_loggers_that_are_named_exist() {
         for line in document.lines() {
             for name in code_spans(line.text).filter(|span| span.starts_with("io.heddle.")) {
                 count += 1;
-                let class = format!("java/src/main/java/{}.java", name.replace('.', "/"));
+                let path = format!("java/src/main/java/{}", name.replace('.', "/"));
+                let (class, package) = (format!("{path}.java"), format!("{path}/"));
                 let literal = format!("\"{name}\"");
-                let known = shim
-                    .iter()
-                    .any(|file| file.name == class || file.text.contains(&literal));
+                let known = shim.iter().any(|file| {
+                    file.name == class
+                        || file.name.starts_with(&package)
+                        || file.text.contains(&literal)
+                });
                 assert!(known, "{}:{}: no {name}", document.name, line.number);
             }
         }

@@ -116,21 +116,21 @@ final class ClusterRule extends ExternalResource {
 
   private void checkHeddle() throws Exception {
     HeddleScheduler heddle = heddle();
-    assertTrue("Heddle granted nothing", heddle.getCommittedGrants() > 0);
-    assertEquals("events that Heddle failed to handle", 0, heddle.getFailures());
+    assertTrue("Heddle granted nothing", heddle.inspection().committedGrants() > 0);
+    assertEquals("events that Heddle failed to handle", 0, heddle.inspection().failures());
     assertEquals("rebuilds of the engine", rebuildsSeen + rebuildsExpected,
-        heddle.getEngineRebuilds());
+        heddle.inspection().engineRebuilds());
     // A container may be between two books for a moment; a difference that stays is a fault.
     Await.until(
         "the engine's books equal the ResourceManager's",
         20,
-        () -> heddle.auditEngine() == null,
-        heddle::auditEngine);
+        () -> heddle.inspection().differences() == null,
+        heddle.inspection()::differences);
     List<String> unexpected =
         warnings().stream()
             .filter(warning -> rebuildsExpected == 0 || !warning.contains("engine was"))
             .collect(Collectors.toList());
-    rebuildsSeen = heddle.getEngineRebuilds();
+    rebuildsSeen = heddle.inspection().engineRebuilds();
     rebuildsExpected = 0;
     warningsSeen = cluster.log().heddleWarnings().size();
     assertTrue("Heddle warned: " + unexpected, unexpected.isEmpty());

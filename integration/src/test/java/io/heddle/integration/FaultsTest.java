@@ -63,10 +63,11 @@ public class FaultsTest {
   public void enginePanicsInMidJob() throws Exception {
     CLUSTER.expectRebuilds(1);
     GatedJob job = jobInItsMiddle("panic");
-    long rebuilds = CLUSTER.heddle().getEngineRebuilds();
+    long rebuilds = CLUSTER.heddle().inspection().engineRebuilds();
     EngineFault.panic(CLUSTER.heddle());
     Await.until(
-        "the engine is made anew", 60, () -> CLUSTER.heddle().getEngineRebuilds() > rebuilds);
+        "the engine is made anew", 60,
+        () -> CLUSTER.heddle().inspection().engineRebuilds() > rebuilds);
     job.finish();
     job.assertNothingRanTwice();
     // And the new engine serves who comes later.

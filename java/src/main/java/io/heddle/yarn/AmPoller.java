@@ -148,12 +148,14 @@ final class AmPoller {
     long startMs = Time.monotonicNow();
     QueueSnapshot policies = queues.snapshot();
     AmReplies.Totals totals = new AmReplies.Totals(fetcher.get(job));
-    found.accept(Fact.totals(watch.job(), totals.maps, totals.reduces));
+    found.accept(to -> to.totals(watch.job(), totals.maps, totals.reduces));
     if (!policies.uses(TRAFFIC)) {
-      found.accept(Fact.counters(watch.job(), new JobCounters(totals, null)));
+      JobCounters counted = new JobCounters(totals, null);
+      found.accept(to -> to.counters(watch.job(), counted));
     } else if (watch.beginCounters(startMs, countersMs)) {
       AmReplies.Moved moved = new AmReplies.Moved(fetcher.get(below(job, "/counters")));
-      found.accept(Fact.counters(watch.job(), new JobCounters(totals, moved)));
+      JobCounters counted = new JobCounters(totals, moved);
+      found.accept(to -> to.counters(watch.job(), counted));
     }
     boolean reduces = totals.reducesDone < totals.reduces && totals.mapsDone >= totals.maps
         && totals.reduces <= REDUCES_LISTED;
@@ -187,9 +189,9 @@ final class AmPoller {
       // That one does not execute yet is its word as well.
       watch.setReducesToldUntilMs(nowMs + REDUCES_TOLD * intervalMs);
       if (reduce.reducingSinceMs > 0 && ReduceProgress.executes(reduce.progress)) {
-        found.accept(Fact.reduce(watch.job(), reduce.container,
-            ReduceProgress.executedPerMille(reduce.progress),
-            Math.min(nowMs, EngineBooks.toMonotonic(reduce.reducingSinceMs))));
+        long sinceMs = Math.min(nowMs, EngineClock.toMonotonic(reduce.reducingSinceMs));
+        found.accept(to -> to.reduce(watch.job(), reduce.container,
+            ReduceProgress.executedPerMille(reduce.progress), sinceMs));
       }
     }
   }

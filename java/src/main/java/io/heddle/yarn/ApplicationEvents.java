@@ -112,7 +112,7 @@ final class ApplicationEvents {
     // One that comes back without an attempt comes as new; but before anybody can submit.
     boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
-      bounds = submissions.check(rmApp, user, queue, takenBefore);
+      bounds = submissions.check(rmApp, user, queue.getQueueName(), takenBefore);
     } catch (YarnException e) {
       reject(id, e.getMessage());
       return;
@@ -153,7 +153,7 @@ final class ApplicationEvents {
   }
 
   private static long submitted(RMApp rmApp) {
-    return EngineBooks.toMonotonic(
+    return EngineClock.toMonotonic(
         rmApp != null && rmApp.getSubmitTime() > 0
             ? rmApp.getSubmitTime() : org.apache.hadoop.util.Time.now());
   }

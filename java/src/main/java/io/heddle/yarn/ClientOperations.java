@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.web.WebHandler;
+import io.heddle.yarn.web.WebScheduler;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -39,7 +40,7 @@ import org.slf4j.LoggerFactory;
  * happens to the cluster is in {@link HeddleScheduler}.
  */
 abstract class ClientOperations
-    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> {
+    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> implements WebScheduler {
   private static final Logger LOG = LoggerFactory.getLogger(ClientOperations.class);
 
   // Vcores count as much as memory; which of them decides a share is the engine's affair.
@@ -61,12 +62,12 @@ abstract class ClientOperations
 
   // ---- The web.
 
-  /** What pages and REST answers are made of; null before the scheduler is initialised. */
+  @Override
   public QueueReports queueReports() {
     return reports;
   }
 
-  /** Returns what answers below {@code /heddle/} and {@code /scheduler}, or null. */
+  @Override
   public WebHandler webHandler() {
     return webHandler;
   }
@@ -409,7 +410,7 @@ abstract class ClientOperations
     throw new YarnException(getClass().getSimpleName() + " does not support reservations");
   }
 
-  // ---- For tests and operators.
+  // ---- For operators.
 
   /**
    * What the engine knows of an application, as JSON.
@@ -454,15 +455,5 @@ abstract class ClientOperations
     } finally {
       writeLock.unlock();
     }
-  }
-
-  /** Returns how often the engine was made anew. */
-  public long getEngineRebuilds() {
-    return engine.rebuilds();
-  }
-
-  /** Returns how many events the engine had no use for. */
-  public long getIgnoredEvents() {
-    return engine.ignored();
   }
 }

@@ -9,6 +9,7 @@ import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 
 /**
  * The few members of Hadoop that differ between 3.3.6, 3.4.3 and 3.5.0, looked up once by presence,
@@ -106,10 +107,10 @@ final class Compat {
 
   /** Makes what the base class keeps for an application. */
   @SuppressWarnings("unchecked")
-  static SchedulerApplication<HeddleAppAttempt> newApplication(
+  static <T extends SchedulerApplicationAttempt> SchedulerApplication<T> newApplication(
       Queue queue, String user, Priority priority, boolean unmanagedAm) {
     try {
-      return (SchedulerApplication<HeddleAppAttempt>) (SchedulerApplication<?>)
+      return (SchedulerApplication<T>) (SchedulerApplication<?>)
           (SchedulerApplication) NEW_APPLICATION.invokeExact(queue, user, priority, unmanagedAm);
     } catch (Throwable e) {
       throw rethrow(e);

@@ -5,6 +5,7 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.ThreadFactoryBuilder;
 import org.apache.hadoop.util.Time;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,7 +42,8 @@ final class ConfigControl {
     this.queues = queues;
     this.users = users;
     this.lock = lock;
-    clock = new ScheduledThreadPoolExecutor(1, FactFeed.daemons("heddle-allocations"));
+    clock = new ScheduledThreadPoolExecutor(1, new ThreadFactoryBuilder().setDaemon(true)
+        .setNameFormat("heddle-allocations-%d").build());
   }
 
   void start() {

@@ -117,7 +117,7 @@ final class DecisionApplier implements Engine.Decisions {
   }
 
   private void replayQueue(HeddleJob job) {
-    HeddleQueue queue = queues.replayQueue(job, job.user());
+    HeddleQueue queue = queues.replayQueue(job.queue(), job.user());
     if (queue != job.queue()) {
       LOG.warn("{} goes on in {}: its queue {} is no longer to be had", job.applicationId(),
           queue, job.queue());

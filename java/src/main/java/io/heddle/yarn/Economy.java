@@ -9,6 +9,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.net.NetUtils;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.ThreadFactoryBuilder;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.slf4j.Logger;
@@ -45,7 +46,8 @@ final class Economy implements ApiHandler.Library {
     String id = conf.get(YarnConfiguration.RM_HA_ID);
     owner = id == null ? host : id + " on " + host;
     service = Native.openService(SetupJson.service(content, Time.now()));
-    thread = Executors.newSingleThreadScheduledExecutor(FactFeed.daemons("heddle-economy"));
+    thread = Executors.newSingleThreadScheduledExecutor(new ThreadFactoryBuilder().setDaemon(true)
+        .setNameFormat("heddle-economy-%d").build());
   }
 
   /**

@@ -151,7 +151,7 @@ final class EngineBooks {
   /** The engine is to know what a job may spend; if there is none now, a new one will. */
   void authorize(HeddleJob job) {
     if (job.bounds() != null && job.faults().aside() == null) {
-      engine.request(SetupJson.authorize(job.id(), job.applicationId(), job.bounds()));
+      engine.request(job.bounds().request(job.id(), job.applicationId()));
     }
   }
 
@@ -194,7 +194,7 @@ final class EngineBooks {
     }
     out.containerAdded(attempt.job().id(), node.id(),
         container.getContainer().getPriority().getPriority(), master,
-        ContainerKeys.of(container.getContainerId()), toMonotonic(container.getCreationTime()),
+        ContainerKeys.of(container.getContainerId()), EngineClock.toMonotonic(container.getCreationTime()),
         container.getContainer().getResource());
   }
 
@@ -244,11 +244,6 @@ final class EngineBooks {
   boolean isOnKnownNode(RMContainer container) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
     return node != null && node.faults().aside() == null;
-  }
-
-  /** Wall-clock time of YARN's records on the monotonic clock that the engine lives by. */
-  static long toMonotonic(long wallMs) {
-    return Time.monotonicNow() - (Time.now() - wallMs);
   }
 
   // ---- What is put aside.

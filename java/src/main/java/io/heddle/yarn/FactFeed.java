@@ -14,9 +14,11 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.ThreadFactoryBuilder;
 import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -24,6 +26,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 import org.slf4j.Logger;
@@ -58,7 +62,7 @@ final class FactFeed {
   private static final int FACTS_MAX = 16_384;
   private static final double MAPS_DONE = 0.5;
 
-  private final HeddleScheduler scheduler;
+  private final Function<ApplicationAttemptId, ? extends SchedulerApplicationAttempt> attempts;
   private final RMContext rmContext;
   private final boolean progress;
   private final AmPoller masters;
@@ -72,9 +76,14 @@ final class FactFeed {
   private boolean jobFailed;
   private boolean nodeFailed;
 
-  FactFeed(HeddleScheduler scheduler, RMContext rmContext, QueueTable queues,
-      Configuration conf) {
-    this.scheduler = scheduler;
+  /**
+   * Prepares the feed; {@link #start} begins to look.
+   *
+   * @param attempts finds a current attempt, or null; from any thread
+   */
+  FactFeed(Function<ApplicationAttemptId, ? extends SchedulerApplicationAttempt> attempts,
+      RMContext rmContext, QueueTable queues, Configuration conf) {
+    this.attempts = attempts;
     this.rmContext = rmContext;
     int inFlight = Math.max(1, conf.getInt(IN_FLIGHT_PROPERTY, IN_FLIGHT));
     progress = conf.getBoolean(PROGRESS_PROPERTY, true);
@@ -95,13 +104,8 @@ final class FactFeed {
     return made;
   }
 
-  static ThreadFactory daemons(String name) {
-    AtomicInteger number = new AtomicInteger();
-    return work -> {
-      Thread thread = new Thread(work, name + "-" + number.getAndIncrement());
-      thread.setDaemon(true);
-      return thread;
-    };
+  private static ThreadFactory daemons(String name) {
+    return new ThreadFactoryBuilder().setDaemon(true).setNameFormat(name + "-%d").build();
   }
 
   void start() {
@@ -125,7 +129,7 @@ final class FactFeed {
   // ---- With the scheduler's write lock held.
 
   /** A job was accepted. Only MapReduce's say anything that could be read. */
-  void jobAdded(HeddleJob job) {
+  void jobAdded(WatchedJob job) {
     if (job.isMapReduce()) {
       jobs.put(job.applicationId(), new JobWatch(job));
     }
@@ -135,10 +139,10 @@ final class FactFeed {
     jobs.remove(id);
   }
 
-  /** Writes what was found since the last time. */
-  void drainTo(FrameWriter out, EngineBooks books) {
+  /** Tells the findings since the last time. */
+  void drainTo(Fact.Listener listener) {
     for (Fact fact = found.poll(); fact != null; fact = found.poll()) {
-      fact.write(books, out);
+      fact.tell(listener);
     }
   }
 
@@ -213,7 +217,7 @@ final class FactFeed {
   private void lookAtProgress(JobWatch watch, RMAppAttempt rmAttempt, long nowMs) {
     double whole = rmAttempt.getProgress();
     int all = watch.job().reduces();
-    HeddleAppAttempt attempt = scheduler.getApplicationAttempt(rmAttempt.getAppAttemptId());
+    SchedulerApplicationAttempt attempt = attempts.apply(rmAttempt.getAppAttemptId());
     if (!(whole >= MAPS_DONE) || all <= 0 || attempt == null) {
       return;
     }
@@ -231,8 +235,9 @@ final class FactFeed {
         }
       }
     }
-    for (SchedulerRequestKey key : attempt.info().getSchedulerKeys()) {
-      AppPlacementAllocator<?> asked = attempt.allocator(key);
+    AppSchedulingInfo asks = attempt.getAppSchedulingInfo();
+    for (SchedulerRequestKey key : asks.getSchedulerKeys()) {
+      AppPlacementAllocator<?> asked = asks.getAppPlacementAllocator(key);
       int pending = asked == null ? 0 : asked.getOutstandingAsksCount(ResourceRequest.ANY);
       int priority = key.getPriority().getPriority();
       if (pending > 0 && MapReducePriority.isMap(priority)) {
@@ -244,8 +249,9 @@ final class FactFeed {
     if (watch.progress().note(mean, nowMs)) {
       reduces.sort(Comparator.comparingLong(RMContainer::getCreationTime));
       for (RMContainer reduce : reduces.subList(0, Math.min(SAMPLES, reduces.size()))) {
-        offer(Fact.reduce(watch.job(), reduce.getContainerId(),
-            ReduceProgress.executedPerMille(mean), watch.progress().reducingSinceMs()));
+        long sinceMs = watch.progress().reducingSinceMs();
+        offer(to -> to.reduce(watch.job(), reduce.getContainerId(),
+            ReduceProgress.executedPerMille(mean), sinceMs));
       }
     }
   }

@@ -15,6 +15,27 @@ final class FrameWriter {
   /** Far above what one frame ever holds; more means that a loop runs wild. */
   private static final int CAPACITY_MAX = 1 << 30;
 
+  /** What a record says of a node. */
+  interface Node {
+    int id();
+
+    int hostPlace();
+
+    int rackPlace();
+
+    int partitionId();
+
+    Resource getTotalResource();
+
+    Resource getUnallocatedResource();
+  }
+
+  /** Something that knows how to fill a record. */
+  interface Body {
+    /** Writes the fields of a record that begins at {@code at}. */
+    void write(ByteBuffer buffer, int at);
+  }
+
   private final ResourceCodec resources;
   private ByteBuffer buffer;
   private int end = FrameLayout.INPUT_HEADER_SIZE;
@@ -124,7 +145,7 @@ final class FrameWriter {
   }
 
   /** A node that joins, or with {@link FrameLayout#NODE_CHANGED} one of which anything changed. */
-  void node(int kind, HeddleNode node, boolean schedulable) {
+  void node(int kind, Node node, boolean schedulable) {
     int at = nodeRecord(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
     buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, node.hostPlace());
     buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, node.rackPlace());
@@ -153,7 +174,7 @@ final class FrameWriter {
     buffer.putLong(at + FrameLayout.JOB_ADDED_SUBMITTED_MS, submittedMs);
   }
 
-  void jobHints(int job, JobHints hints) {
+  void jobHints(int job, Body hints) {
     int at = jobRecord(FrameLayout.JOB_HINTS, FrameLayout.JOB_HINTS_SIZE, job);
     hints.write(buffer, at);
   }
@@ -181,7 +202,7 @@ final class FrameWriter {
     buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_LAUNCHED_MS, launchedMs);
   }
 
-  void jobCounters(int job, JobCounters counters) {
+  void jobCounters(int job, Body counters) {
     int at = jobRecord(FrameLayout.JOB_COUNTERS, FrameLayout.JOB_COUNTERS_SIZE, job);
     counters.write(buffer, at);
   }

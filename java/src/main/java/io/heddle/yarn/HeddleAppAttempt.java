@@ -42,7 +42,7 @@ import org.apache.hadoop.yarn.util.resource.Resources;
  * <p>AM heartbeats change only this object, under its write lock, and put it on the
  * {@link DirtyAttempts} list; the scheduler thread writes the changes into the next frame.
  */
-final class HeddleAppAttempt extends SchedulerApplicationAttempt {
+final class HeddleAppAttempt extends SchedulerApplicationAttempt implements HeddleQueue.Member {
   private final HeddleJob job;
   private final Names names;
   private final DirtyAttempts dirty;
@@ -174,7 +174,8 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt {
   }
 
   /** A node reported a container of before the ResourceManager's restart. */
-  void containerRecovered(RMContainer container) {
+  @Override
+  public void containerRecovered(RMContainer container) {
     books.containerRecovered(this, container, isMaster(container));
   }
 

@@ -8,7 +8,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
  *
  * <p>Guarded by the scheduler's write lock, but for what is final or volatile.
  */
-final class HeddleJob {
+final class HeddleJob implements WatchedJob {
   private final ApplicationId applicationId;
   private final String user;
   private final int userId;
@@ -46,7 +46,8 @@ final class HeddleJob {
     this.hints = hints;
   }
 
-  ApplicationId applicationId() {
+  @Override
+  public ApplicationId applicationId() {
     return applicationId;
   }
 
@@ -117,12 +118,13 @@ final class HeddleJob {
     out.jobHints(id, hints);
   }
 
-  boolean isMapReduce() {
+  @Override
+  public boolean isMapReduce() {
     return (flags & FrameLayout.JOB_MAPREDUCE) != 0;
   }
 
-  /** How many reduces there are in all; -1 if that is not known. Any thread may ask. */
-  int reduces() {
+  @Override
+  public int reduces() {
     return hints.reduces();
   }
 

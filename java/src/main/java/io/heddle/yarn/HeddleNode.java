@@ -15,7 +15,7 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
  *
  * <p>The numbers are guarded by the scheduler's write lock.
  */
-final class HeddleNode extends SchedulerNode {
+final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private static final long NEVER = -1;
 
   private final FaultRecord faults = new FaultRecord();
@@ -36,7 +36,8 @@ final class HeddleNode extends SchedulerNode {
   }
 
   /** Returns the engine's number of this node, -1 before it has one. */
-  int id() {
+  @Override
+  public int id() {
     return id;
   }
 
@@ -57,15 +58,18 @@ final class HeddleNode extends SchedulerNode {
     unfitAt = NEVER;
   }
 
-  int hostPlace() {
+  @Override
+  public int hostPlace() {
     return hostPlace;
   }
 
-  int rackPlace() {
+  @Override
+  public int rackPlace() {
     return rackPlace;
   }
 
-  int partitionId() {
+  @Override
+  public int partitionId() {
     return partitionId;
   }
 

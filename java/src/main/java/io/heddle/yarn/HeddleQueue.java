@@ -31,6 +31,14 @@ import org.apache.hadoop.yarn.util.Records;
  * here.
  */
 final class HeddleQueue implements Queue {
+  /** Whether queues keep metrics per user as well; doubles what a container costs in metrics. */
+  static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
+
+  /** An attempt that hears of its containers of before the ResourceManager's restart. */
+  interface Member {
+    void containerRecovered(RMContainer container);
+  }
+
   private final String path;
   private final QueueReports reports;
   private final QueueMetrics metrics;
@@ -44,7 +52,7 @@ final class HeddleQueue implements Queue {
     this.path = path;
     this.reports = reports;
     this.metrics = QueueMetrics.forQueue(
-        path, parent, conf.getBoolean(HeddleScheduler.USER_METRICS_PROPERTY, false), conf);
+        path, parent, conf.getBoolean(USER_METRICS_PROPERTY, false), conf);
     this.users = new ActiveUsersManager(metrics);
   }
 
@@ -127,7 +135,7 @@ final class HeddleQueue implements Queue {
       // The engine never hears of opportunistic containers.
       return;
     }
-    ((HeddleAppAttempt) attempt).containerRecovered(container);
+    ((Member) attempt).containerRecovered(container);
   }
 
   @Override

@@ -77,9 +77,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   /** File to record input frames in, for replay. */
   public static final String JOURNAL_PROPERTY = "heddle.journal.path";
 
-  /** Whether queues keep metrics per user as well; doubles what a container costs in metrics. */
-  public static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
-
   private static final long TICK_MS = 500;
   private static final long AUDIT_MS = 10_000;
   /** A node gets at most this many frames of grants in one heartbeat. */
@@ -98,9 +95,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private Evictions evictions;
   private EngineAudit audit;
   private Economy economy;
-  /** Made in serviceInit, as are the others. */
-  FactFeed facts;
-  ConfigControl config;
+  private Inspection inspection;
+  private FactFeed facts;
+  private FactBooks factBooks;
+  private ConfigControl config;
   private ResourceCodec resources;
   private final Failures failures = new Failures();
   private volatile boolean started;
@@ -178,12 +176,15 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     config = new ConfigControl(engine, queues, names.users(), writeLock);
     config.open(file, configuration);
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
-    facts = new FactFeed(this, rmContext, reports.table(), configuration);
+    facts = new FactFeed(
+        this::getApplicationAttempt, rmContext, reports.table(), configuration);
+    factBooks = new FactBooks(books, engine);
     applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
-        dirty, new HintReader(configuration), new Submissions(economy), facts);
+        dirty, new HintReader(configuration, Submissions::isPart), new Submissions(economy), facts);
     long auditMs = ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS);
     audit = new EngineAudit(engine, books, dirty, resources, new YarnAudit(this, rmContext, books,
         nodeEvents, applicationEvents, failures, auditMs), quarantine, failures, auditMs);
+    inspection = new Inspection(writeLock, engine, books, commit, audit, failures, facts, config);
     LOG.info("Heddle {} with {}", FrameLayout.BUILD_VERSION, file.source());
   }
 
@@ -467,7 +468,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         books.tellHeldBack();
         engine.ready();
         dirty.writeTo(engine.out());
-        facts.drainTo(engine.out(), books);
+        facts.drainTo(factBooks);
         engine.out().tick();
         engine.step();
         queues.expireIfDue();
@@ -547,51 +548,10 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  // ---- For tests and operators.
+  // ---- For tests and measurements.
 
-  /** Returns how many events could not be handled because of an unexpected error. */
-  public long getFailures() {
-    return failures.get(Failures.Kind.EXCEPTION);
-  }
-
-  /** Returns what went wrong and was survived. */
-  Failures failures() {
-    return failures;
-  }
-
-  /** Returns how many grants became containers. */
-  public long getCommittedGrants() {
-    return commit.committed();
-  }
-
-  /** Returns how many grants of the engine were refused. */
-  public long getRefusedGrants() {
-    return commit.refused();
-  }
-
-  /** Compares the engine's books with Java's; returns null if they are equal, else what differs. */
-  public String auditEngine() {
-    writeLock.lock();
-    try {
-      return audit.differences();
-    } finally {
-      writeLock.unlock();
-    }
-  }
-
-  /** Lets the next tick compare the books. */
-  void auditSoon() {
-    audit.soon();
-  }
-
-  /** Makes the engine panic, if the configuration allows faults. */
-  void injectFault(int code) {
-    writeLock.lock();
-    try {
-      engine.out().fault(code);
-      engine.step();
-    } finally {
-      writeLock.unlock();
-    }
+  /** Returns a view of the insides; null before the scheduler is initialised. */
+  public Inspection inspection() {
+    return inspection;
   }
 }

@@ -64,7 +64,7 @@ enum HintKey {
       if (wallMs < submission.atMs) {
         return false;
       }
-      hints.setDeadlineMs(EngineBooks.toMonotonic(wallMs));
+      hints.setDeadlineMs(EngineClock.toMonotonic(wallMs));
       return true;
     }
   },

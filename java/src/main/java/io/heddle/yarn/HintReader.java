@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
@@ -36,8 +37,15 @@ final class HintReader {
   private static final int VALUE_MAX = 200;
 
   private final boolean enabled;
+  private final Predicate<String> foreign;
 
-  HintReader(Configuration conf) {
+  /**
+   * Makes a reader.
+   *
+   * @param foreign whether a variable of that name is no hint, whatever it begins with
+   */
+  HintReader(Configuration conf, Predicate<String> foreign) {
+    this.foreign = foreign;
     enabled = conf.getBoolean(ENABLE_PROPERTY, true);
   }
 
@@ -60,7 +68,7 @@ final class HintReader {
     }
   }
 
-  private static JobHints read(RMApp app, List<String> complaints) {
+  private JobHints read(RMApp app, List<String> complaints) {
     Map<String, String> claims = new TreeMap<>();
     if (app.getApplicationTags() != null) {
       // In order, so that of two that contradict each other always the same one counts.
@@ -75,7 +83,7 @@ final class HintReader {
     if (app.getApplicationSchedulingEnvs() != null) {
       for (Map.Entry<String, String> variable : app.getApplicationSchedulingEnvs().entrySet()) {
         if (variable.getKey().startsWith(VARIABLE) && !absent(variable.getValue())
-            && !Submissions.isPart(variable.getKey())) {
+            && !foreign.test(variable.getKey())) {
           String key = variable.getKey().substring(VARIABLE.length());
           claims.put(key.toLowerCase(Locale.ROOT).replace('_', '-'), variable.getValue());
         }

@@ -3,7 +3,7 @@ package io.heddle.yarn;
 import java.nio.ByteBuffer;
 
 /** What all tasks of a job have done so far, as its ApplicationMaster counts. Immutable. */
-final class JobCounters {
+final class JobCounters implements FrameWriter.Body {
   private final int mapsDone;
   private final int reducesDone;
   private final long inputBytes;
@@ -29,8 +29,8 @@ final class JobCounters {
     return (int) Math.max(0, Math.min(Integer.MAX_VALUE, number));
   }
 
-  /** Writes the fields of a record that begins at {@code at}. */
-  void write(ByteBuffer buffer, int at) {
+  @Override
+  public void write(ByteBuffer buffer, int at) {
     buffer.putInt(at + FrameLayout.JOB_COUNTERS_MAPS_DONE, mapsDone);
     buffer.putInt(at + FrameLayout.JOB_COUNTERS_REDUCES_DONE, reducesDone);
     buffer.putLong(at + FrameLayout.JOB_COUNTERS_INPUT_BYTES, inputBytes);

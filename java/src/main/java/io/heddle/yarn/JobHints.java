@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
  *
  * <p>Immutable after it was built, in one go.
  */
-final class JobHints {
+final class JobHints implements FrameWriter.Body {
   /** Nothing is known. */
   static final JobHints NONE = new JobHints();
 
@@ -104,8 +104,8 @@ final class JobHints {
     signature = hash;
   }
 
-  /** Writes the fields of a record that begins at {@code at}. */
-  void write(ByteBuffer buffer, int at) {
+  @Override
+  public void write(ByteBuffer buffer, int at) {
     buffer.putInt(at + FrameLayout.JOB_HINTS_KNOWN, known);
     buffer.putInt(at + FrameLayout.JOB_HINTS_MAPS, maps);
     buffer.putInt(at + FrameLayout.JOB_HINTS_REDUCES, reduces);

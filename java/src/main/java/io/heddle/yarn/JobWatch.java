@@ -9,17 +9,17 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
  * <p>The feed's own thread looks; at most one other polls at a time. What both touch is volatile.
  */
 final class JobWatch extends PollWatch {
-  private final HeddleJob job;
+  private final WatchedJob job;
   private final ReduceProgress progress = new ReduceProgress();
   private volatile long reducesToldUntilMs = Long.MIN_VALUE;
   // Of polls alone, which follow one another.
   private long nextCountersMs = Long.MIN_VALUE;
 
-  JobWatch(HeddleJob job) {
+  JobWatch(WatchedJob job) {
     this.job = job;
   }
 
-  HeddleJob job() {
+  WatchedJob job() {
     return job;
   }
 

@@ -103,7 +103,7 @@ final class NodePoller {
       for (JsonNode bean : fetcher.get(metrics).path("beans")) {
         long sent = AmReplies.number(bean.path("ShuffleOutputBytes"));
         if (sent != AmReplies.UNKNOWN) {
-          found.accept(Fact.shuffled(node.getNodeID(), sent));
+          found.accept(to -> to.shuffled(node.getNodeID(), sent));
           return true;
         }
       }

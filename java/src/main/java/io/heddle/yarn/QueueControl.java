@@ -274,15 +274,15 @@ final class QueueControl {
   }
 
   /** Returns the queue of a job that goes on, in a new engine; made if it is not configured. */
-  HeddleQueue replayQueue(HeddleJob job, String user) {
-    String path = job.queue().getQueueName();
+  HeddleQueue replayQueue(HeddleQueue before, String user) {
+    String path = before.getQueueName();
     QueueView known = fresh == null ? null : fresh.get(path);
     if (known != null && known.leaf) {
       return table.get(path);
     }
     String reply = engine.requestNow(SetupJson.place(user, path, true));
     if (reply == null) {
-      return job.queue();
+      return before;
     }
     JsonNode answer = SetupJson.read(reply);
     HeddleQueue placed = table.ensure(answer.path("path").asText());

@@ -111,7 +111,7 @@ final class SetupJson {
 
   /** The engine's clock is the monotonic one; times of day in a configuration are not. */
   private static void putEpoch(ObjectNode request) {
-    request.put("epoch_ms", -EngineBooks.toMonotonic(0));
+    request.put("epoch_ms", -EngineClock.toMonotonic(0));
   }
 
   /**
@@ -144,11 +144,12 @@ final class SetupJson {
   }
 
   /** Tells what the job of this number may spend. */
-  static String authorize(int job, ApplicationId application, SpendingBounds bounds) {
+  static String authorize(
+      int job, ApplicationId application, long creditsMicro, long rateMicro, long untilMs) {
     String name = application.getClusterTimestamp() + "_" + application.getId();
     return JSON.createObjectNode().put("op", "authorize").put("job", job).put("application", name)
-        .put("credits_micro", bounds.creditsMicro()).put("rate_micro", bounds.rateMicro())
-        .put("until_ms", bounds.untilMs()).toString();
+        .put("credits_micro", creditsMicro).put("rate_micro", rateMicro)
+        .put("until_ms", untilMs).toString();
   }
 
   /** Asks for the books of the jobs and nodes of these numbers, the ends excluded. */

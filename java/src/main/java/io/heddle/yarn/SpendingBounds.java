@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
  * What a job may spend of its queue's credits, as it was signed when the job was submitted. The
@@ -34,21 +35,14 @@ final class SpendingBounds {
     if (!bounds.isObject()) {
       return null;
     }
-    long untilMs = EngineBooks.toMonotonic(bounds.path("until_ms").asLong());
+    long untilMs = EngineClock.toMonotonic(bounds.path("until_ms").asLong());
     // A time before the machine started is over, whichever it is.
     return new SpendingBounds(bounds.path("credits_micro").asLong(),
         bounds.path("rate_micro").asLong(), Math.max(0, untilMs));
   }
 
-  long creditsMicro() {
-    return creditsMicro;
-  }
-
-  long rateMicro() {
-    return rateMicro;
-  }
-
-  long untilMs() {
-    return untilMs;
+  /** Returns the request that tells the engine of them. */
+  String request(int job, ApplicationId application) {
+    return SetupJson.authorize(job, application, creditsMicro, rateMicro, untilMs);
   }
 }

@@ -41,10 +41,10 @@ final class Submissions {
    * @return what it may spend, or null if that is what its queue has
    * @throws YarnException saying why it is not taken
    */
-  SpendingBounds check(RMApp app, String user, HeddleQueue queue, boolean recovering)
+  SpendingBounds check(RMApp app, String user, String queue, boolean recovering)
       throws YarnException {
     String name = app == null || app.getName() == null ? "" : app.getName();
-    String submitted = SetupJson.submitted(user, queue.getQueueName(), name,
+    String submitted = SetupJson.submitted(user, queue, name,
         variables(app), recovering);
     JsonNode answer;
     try {
@@ -59,7 +59,7 @@ final class Submissions {
     JsonNode refused = answer.path("refused");
     if (refused.isTextual()) {
       throw new YarnException("The job's signature does not let it into queue "
-          + queue.getQueueName() + ": " + refused.asText() + ". `heddle sign` makes a new one");
+          + queue + ": " + refused.asText() + ". `heddle sign` makes a new one");
     }
     return SpendingBounds.read(answer.path("bounds"));
   }

@@ -186,7 +186,7 @@ public class AllocationsTest {
   /** A cluster in which the file is looked at only when a test asks for it. */
   private static TestCluster cluster(Configuration conf) throws Exception {
     TestCluster cluster = new TestCluster(conf);
-    cluster.scheduler.config.stop();
+    cluster.scheduler.inspection().config().stop();
     return cluster;
   }
 
@@ -217,9 +217,9 @@ public class AllocationsTest {
       assertEquals(5, fetch(am).size());
 
       write("<allocations><pool name='ads'><weight>3</weight></pool></allocations>", T0 + 10_000);
-      cluster.scheduler.config.look(T0 + 14_000);
+      cluster.scheduler.inspection().config().look(T0 + 14_000);
       assertEquals("not settled", 1, minMaps(cluster, "root.ads"));
-      cluster.scheduler.config.look(T0 + 20_000);
+      cluster.scheduler.inspection().config().look(T0 + 20_000);
       JsonNode ads = queue(cluster, "root.ads");
       assertEquals(3.0, ads.path("weight").asDouble(), 0);
       assertEquals("heddle.json's", 7, ads.path("min_maps").asInt());
@@ -242,7 +242,7 @@ public class AllocationsTest {
   public void aWrongFileIsSaidOnceAndWhatIsInForceStays() throws Exception {
     write("ads 1 0", T0);
     try (TestCluster cluster = cluster(TestCluster.conf(heddleJson("")))) {
-      ConfigControl config = cluster.scheduler.config;
+      ConfigControl config = cluster.scheduler.inspection().config();
       long now = T0;
       write("# half\nads", now += 10_000);
       config.look(now += 10_000);
@@ -292,8 +292,8 @@ public class AllocationsTest {
     write("# none", T0);
     try (TestCluster cluster = cluster(TestCluster.conf(heddleJson("")))) {
       write("<allocations>\n<pool name='ads'><minMap>1</minMap></pool></allocations>", T0 + 10_000);
-      cluster.scheduler.config.look(T0 + 20_000);
-      cluster.scheduler.config.look(T0 + 30_000);
+      cluster.scheduler.inspection().config().look(T0 + 20_000);
+      cluster.scheduler.inspection().config().look(T0 + 30_000);
       String said = lines.takeOne();
       assertTrue(said, said.startsWith(path + ": line 2: `minMap` is not known; did you mean"
           + " `minMaps`?"));
@@ -308,7 +308,7 @@ public class AllocationsTest {
       assertTrue(lines.takeOne().startsWith(path + ": line 1: "));
       assertEquals(7, minMaps(cluster, "root.ads"));
       write("ads 3 0", T0 + 10_000);
-      cluster.scheduler.config.look(T0 + 20_000);
+      cluster.scheduler.inspection().config().look(T0 + 20_000);
       assertEquals(3, minMaps(cluster, "root.ads"));
     }
   }
@@ -343,7 +343,7 @@ public class AllocationsTest {
       Files.write(json, "{}".getBytes(StandardCharsets.UTF_8));
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
       assertEquals(0, minMaps(cluster, "root.ads"));
-      cluster.scheduler.config.look(T0 + 60_000);
+      cluster.scheduler.inspection().config().look(T0 + 60_000);
       assertEquals(Collections.emptyList(), lines.take());
     }
   }
@@ -379,12 +379,12 @@ public class AllocationsTest {
         assertTrue(why(cluster, 4), why(cluster, 4).contains("its user runs 1 of 1 jobs"));
         assertEquals(Arrays.asList(0, 0, 0, 0, 0), granted(masters));
         if (engine == 0) {
-          cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+          cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
         }
       }
-      assertEquals(1, cluster.scheduler.getEngineRebuilds());
+      assertEquals(1, cluster.scheduler.inspection().engineRebuilds());
       write("# no limits", T0 + 10_000);
-      cluster.scheduler.config.look(T0 + 20_000);
+      cluster.scheduler.inspection().config().look(T0 + 20_000);
       cluster.tick();
       cluster.heartbeat();
       assertEquals(Arrays.asList(0, 0, 1, 0, 1), granted(masters));
@@ -407,17 +407,17 @@ public class AllocationsTest {
     try (TestCluster cluster = cluster(conf).expectFaults()) {
       // Lost so often that the next one is not made at once.
       while (cluster.scheduler.engine.up()) {
-        cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+        cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       }
       write("ads 2 0", T0 + 10_000);
-      cluster.scheduler.config.look(T0 + 20_000);
+      cluster.scheduler.inspection().config().look(T0 + 20_000);
       assertEquals(Collections.emptyList(), lines.take());
       for (int i = 0; i < 600 && !cluster.scheduler.engine.up(); i++) {
         Thread.sleep(100);
         cluster.tick();
       }
       assertEquals("of before", 1, minMaps(cluster, "root.ads"));
-      cluster.scheduler.config.look(T0 + 30_000);
+      cluster.scheduler.inspection().config().look(T0 + 30_000);
       assertEquals(2, minMaps(cluster, "root.ads"));
     }
   }

@@ -166,8 +166,8 @@ public class ConcurrencyTest {
       scheduler.update();
     }
     assertEquals("nothing is granted", 1, cluster.attempt(am).getLiveContainers().size());
-    assertNull(scheduler.auditEngine());
-    assertEquals(0, scheduler.getFailures());
+    assertNull(scheduler.inspection().differences());
+    assertEquals(0, scheduler.inspection().failures());
     assertEquals("nothing piles up", 0, scheduler.engine.out().records());
   }
 
@@ -184,7 +184,8 @@ public class ConcurrencyTest {
       };
       ask(am, any(1, GB, 1));
       cluster.heartbeat();
-      assertEquals("the AM no longer wants that size", 1, cluster.scheduler.getRefusedGrants());
+      assertEquals("the AM no longer wants that size", 1,
+          cluster.scheduler.inspection().refusedGrants());
       assertEquals(0, fetch(am).size());
       cluster.assertBooksEqual();
       // For a second the node is left out for the job.
@@ -210,7 +211,7 @@ public class ConcurrencyTest {
       ask(am, any(1, GB, 3));
       cluster.heartbeat();
       cluster.heartbeat();
-      assertEquals(3, cluster.scheduler.getRefusedGrants());
+      assertEquals(3, cluster.scheduler.inspection().refusedGrants());
       assertEquals(0, fetch(am).size());
     }
   }
@@ -226,7 +227,7 @@ public class ConcurrencyTest {
       cluster.attempt(alice).updateBlacklist(broken, null);
       ask(bob, any(1, GB, 2));
       cluster.heartbeat();
-      assertEquals(1, cluster.scheduler.getFailures());
+      assertEquals(1, cluster.scheduler.inspection().failures());
       cluster.heartbeat();
       assertEquals(2, fetch(bob).size());
       cluster.attempt(alice).updateBlacklist(null, broken);

@@ -155,13 +155,13 @@ public class EventTest {
       // An event of which the handler can make nothing, and one that is not what its type says.
       cluster.scheduler.handle(new NodeUpdateSchedulerEvent(null));
       cluster.scheduler.handle(new SchedulerEvent(SchedulerEventType.NODE_ADDED));
-      assertEquals(2, cluster.scheduler.getFailures());
+      assertEquals(2, cluster.scheduler.inspection().failures());
       cluster.heartbeat();
       assertEquals("the next event is handled as ever", 2, fetch(am).size());
       // The audit that errors ask for finds nothing.
       cluster.tick();
       cluster.tick();
-      assertEquals(0, cluster.scheduler.getEngineRebuilds());
+      assertEquals(0, cluster.scheduler.inspection().engineRebuilds());
     }
   }
 

@@ -132,7 +132,7 @@ public class EvictionTest {
       cluster.scheduler.engine.decisions().evict(cluster.attempt(am).job().id(),
           ContainerKeys.of(id), FrameLayout.EVICT_FAIR_SHARE, 1);
       assertEquals(1, cluster.attempt(am).preemptionMarks().size());
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       assertEquals("no warning", 0, cluster.attempt(am).preemptionMarks().size());
       Thread.sleep(2);
       cluster.tick();

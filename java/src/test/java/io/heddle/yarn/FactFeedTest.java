@@ -86,7 +86,7 @@ public class FactFeedTest {
 
     /** What the engine knows, after another look and a tick. */
     JsonNode look() {
-      cluster.scheduler.facts.look();
+      cluster.scheduler.inspection().facts().look();
       cluster.tick();
       return cluster.request(SetupJson.about("job", 0));
     }
@@ -139,8 +139,8 @@ public class FactFeedTest {
       assertEquals(3, job.look().get("hints").get("reduces").asInt());
       assertEquals("ended before", 12, job.look().get("done").get(0).asInt());
       // Whoever makes the engine anew asks nobody again.
-      cluster.scheduler.facts.stop();
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().facts().stop();
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       cluster.tick();
       JsonNode again = cluster.request(SetupJson.about("job", 0));
       assertEquals(40, again.get("hints").get("maps").asInt());
@@ -220,7 +220,7 @@ public class FactFeedTest {
       cluster.rm.waitForState(job.app.getApplicationId(),
           org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState.KILLED);
       cluster.rm.drainEvents();
-      cluster.scheduler.facts.look();
+      cluster.scheduler.inspection().facts().look();
       assertEquals(1, server.asked.size());
     }
     JobWatch watch = new JobWatch(null);
@@ -425,7 +425,7 @@ public class FactFeedTest {
     am.allocate(AllocateRequest.newInstance(0, (float) progress,
         new ArrayList<ResourceRequest>(), new ArrayList<ContainerId>(), null));
     cluster.rm.drainEvents();
-    cluster.scheduler.facts.look();
+    cluster.scheduler.inspection().facts().look();
     cluster.tick();
     return cluster.request(SetupJson.about("job", 0)).get("executing").get(0);
   }

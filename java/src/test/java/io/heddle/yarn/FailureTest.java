@@ -91,7 +91,7 @@ public class FailureTest {
       MockNM node = cluster.node("a1", 8 * GB);
       context.setNodeAttributesManager(attributes);
       assertEquals("nothing of it stays", 0, cluster.scheduler.getNumClusterNodes());
-      assertNull(cluster.scheduler.books.node(node.getNodeId()));
+      assertNull(cluster.scheduler.inspection().books().node(node.getNodeId()));
       assertEquals(NodeAction.RESYNC, node.nodeHeartbeat(true).getNodeAction());
       node.registerNode();
       cluster.rm.drainEvents();
@@ -149,7 +149,7 @@ public class FailureTest {
       assertEquals(RMAppEventType.APP_REJECTED, told.getValue().getType());
       assertTrue(told.getValue().getDiagnosticMsg(),
           told.getValue().getDiagnosticMsg().contains("planted"));
-      assertNull(cluster.scheduler.books.job(id));
+      assertNull(cluster.scheduler.inspection().books().job(id));
       assertFalse(cluster.scheduler.getSchedulerApplications().containsKey(id));
       cluster.rm.getRMContext().getRMApps().remove(id);
     }
@@ -216,7 +216,7 @@ public class FailureTest {
       apps.put(app.getApplicationId(), broken);
       cluster.heartbeat();
       apps.put(app.getApplicationId(), app);
-      assertEquals("the commit failed", 1, cluster.scheduler.getRefusedGrants());
+      assertEquals("the commit failed", 1, cluster.scheduler.inspection().refusedGrants());
       assertEquals(8 * GB, cluster.freeMb(node));
       cluster.assertBooksEqual();
       // For a second the node is left out for the job.
@@ -275,7 +275,8 @@ public class FailureTest {
     try (TestCluster cluster = new TestCluster(conf)) {
       MockNM node = cluster.node("a1", 8 * GB);
       HeddleScheduler scheduler = cluster.scheduler;
-      scheduler.books.nodeRemoved(scheduler.books.node(node.getNodeId()));
+      EngineBooks books = scheduler.inspection().books();
+      books.nodeRemoved(books.node(node.getNodeId()));
       for (int i = 0; i < 1_000 && cluster.rmNode(node) != null; i++) {
         Thread.sleep(20);
         cluster.tick();

@@ -133,9 +133,9 @@ public class ForeignLoadTest {
       assertEquals("too little to tell", 500, node.told());
       node.beat(null, null);
       assertEquals("nobody measures now", 500, node.told());
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       assertEquals("a new engine is told", 500, node.told());
-      assertEquals(1, cluster.scheduler.getEngineRebuilds());
+      assertEquals(1, cluster.scheduler.inspection().engineRebuilds());
       node.beat(use(GB, 0), use(GB, 0));
       assertEquals(0, node.told());
     }

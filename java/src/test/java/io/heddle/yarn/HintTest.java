@@ -308,9 +308,9 @@ public class HintTest {
           environment("HEDDLE_MAPS", "40", "HEDDLE_DEADLINE", "+2h"), "heddle:reduces=4");
       JsonNode before = known(old);
       assertEquals(40, before.get("maps").asInt());
-      old.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      old.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       old.tick();
-      assertEquals(1, old.scheduler.getEngineRebuilds());
+      assertEquals(1, old.scheduler.inspection().engineRebuilds());
       assertEquals(before, known(old));
       try (TestCluster next = new TestCluster(conf, store)) {
         next.rm.drainEvents();

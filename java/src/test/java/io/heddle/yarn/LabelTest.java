@@ -150,7 +150,7 @@ public class LabelTest {
       cluster.rm.drainEvents();
       assertEquals(0, cluster.scheduler.getNumClusterNodes());
       assertEquals(0, cluster.scheduler.getClusterResource().getMemorySize());
-      assertEquals(0, cluster.scheduler.getFailures());
+      assertEquals(0, cluster.scheduler.inspection().failures());
       cluster.assertBooksEqual();
     }
   }

@@ -263,7 +263,7 @@ public class LifeCycleTest {
       cluster.scheduler.handle(new ContainerExpiredSchedulerEvent(container.getId()));
       cluster.scheduler.completedContainer(null,
           SchedulerUtils.createAbnormalContainerStatus(container.getId(), "?"), null);
-      assertTrue(cluster.scheduler.getEngineRebuilds() == 0);
+      assertTrue(cluster.scheduler.inspection().engineRebuilds() == 0);
     }
   }
 }

@@ -60,15 +60,15 @@ public class PutAsideTest {
     void assertOnlyAliceIsAside() throws Exception {
       assertNotNull("the job at fault", job(alice).faults().aside());
       assertNull("the other job", job(bob).faults().aside());
-      assertNull(cluster.scheduler.books.node(first.getNodeId()).faults().aside());
-      assertNull(cluster.scheduler.books.node(second.getNodeId()).faults().aside());
-      long rebuilds = cluster.scheduler.getEngineRebuilds();
+      assertNull(cluster.scheduler.inspection().books().node(first.getNodeId()).faults().aside());
+      assertNull(cluster.scheduler.inspection().books().node(second.getNodeId()).faults().aside());
+      long rebuilds = cluster.scheduler.inspection().engineRebuilds();
       ask(bob, any(1, GB, 1));
       ask(alice, any(1, GB, 1));
       pass();
       assertEquals("the other job is served", 1, fetch(bob).size());
       assertEquals("the job at fault is not", 0, fetch(alice).size());
-      assertEquals(rebuilds, cluster.scheduler.getEngineRebuilds());
+      assertEquals(rebuilds, cluster.scheduler.inspection().engineRebuilds());
       String told = told();
       for (int i = 0; i < 1_000 && !told.contains("put aside"); i++) {
         Thread.sleep(10);
@@ -86,7 +86,7 @@ public class PutAsideTest {
     }
 
     long count(Failures.Kind kind) {
-      return cluster.scheduler.failures().get(kind);
+      return cluster.scheduler.inspection().failures(kind);
     }
   }
 
@@ -102,11 +102,11 @@ public class PutAsideTest {
         cluster.heartbeat();
         containers.addAll(fetch(am));
         for (int i = 0; i < 4; i++) {
-          cluster.scheduler.auditSoon();
+          cluster.scheduler.inspection().auditSoon();
           cluster.tick();
         }
-        assertEquals(0, cluster.scheduler.getEngineRebuilds());
-        assertNull(cluster.scheduler.auditEngine());
+        assertEquals(0, cluster.scheduler.inspection().engineRebuilds());
+        assertNull(cluster.scheduler.inspection().differences());
         for (Container container : containers) {
           cluster.completed(node, container);
         }
@@ -121,9 +121,9 @@ public class PutAsideTest {
     try (TestCluster cluster = two.cluster) {
       // It fits no node now, so it stays pending.
       ask(two.alice, any(FrameLayout.PLANTED_COUNT, 4 * GB, 1));
-      cluster.scheduler.auditSoon();
+      cluster.scheduler.inspection().auditSoon();
       two.pass();
-      assertEquals("one rebuild is tried", 1, cluster.scheduler.getEngineRebuilds());
+      assertEquals("one rebuild is tried", 1, cluster.scheduler.inspection().engineRebuilds());
       two.assertOnlyAliceIsAside();
       assertTrue(two.count(Failures.Kind.DIFFERENCE) >= 2);
 
@@ -145,7 +145,7 @@ public class PutAsideTest {
       List<Container> held = fetch(two.alice);
       assertEquals(2, held.size());
       ask(two.alice, any(FrameLayout.PLANTED_COUNT, 4 * GB, 1));
-      cluster.scheduler.auditSoon();
+      cluster.scheduler.inspection().auditSoon();
       two.pass();
       assertNotNull(two.job(two.alice).faults().aside());
       assertEquals(3, cluster.attempt(two.alice).getLiveContainers().size());
@@ -173,8 +173,8 @@ public class PutAsideTest {
         ask(two.alice, any(planted, size, 1));
         two.pass();
         two.assertOnlyAliceIsAside();
-        assertTrue("rebuilds: " + cluster.scheduler.getEngineRebuilds(),
-            cluster.scheduler.getEngineRebuilds() <= RebuildLimiter.FREE_REBUILDS);
+        assertTrue("rebuilds: " + cluster.scheduler.inspection().engineRebuilds(),
+            cluster.scheduler.inspection().engineRebuilds() <= RebuildLimiter.FREE_REBUILDS);
       }
     }
   }
@@ -186,7 +186,7 @@ public class PutAsideTest {
       RMContainer master = cluster.attempt(two.alice).getLiveContainers().iterator().next();
       Resource right = master.getContainer().getResource();
       master.getContainer().setResource(Resource.newInstance(-1, 1));
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       two.pass();
       two.assertOnlyAliceIsAside();
       master.getContainer().setResource(right);
@@ -199,7 +199,7 @@ public class PutAsideTest {
     try (TestCluster cluster = two.cluster) {
       two.job(two.alice).setBounds(SpendingBounds.read(SetupJson.read(
           "{\"credits_micro\": -1, \"rate_micro\": 1, \"until_ms\": 1}")));
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       two.pass();
       two.assertOnlyAliceIsAside();
     }
@@ -209,10 +209,10 @@ public class PutAsideTest {
   public void aNodeThatNoFrameCanCarryIsPutAside() throws Exception {
     Two two = new Two();
     try (TestCluster cluster = two.cluster) {
-      HeddleNode node = cluster.scheduler.books.node(two.first.getNodeId());
+      HeddleNode node = cluster.scheduler.inspection().books().node(two.first.getNodeId());
       Resource right = node.getTotalResource();
       node.updateTotalResource(Resource.newInstance(-1, 1));
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ask(two.bob, any(1, GB, 4));
       two.pass();
       assertEquals("the other node serves", 3, fetch(two.bob).size());

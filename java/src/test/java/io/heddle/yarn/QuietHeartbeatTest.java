@@ -239,11 +239,11 @@ public class QuietHeartbeatTest {
     String faults = "{\"heartbeat_fill\": 1.0, \"testing\": {\"faults\": true}}";
     try (Waiting waiting =
         new Waiting(new TestCluster(TestCluster.conf(faults)).expectFaults())) {
-      waiting.cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      waiting.cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ask(waiting.am, any(2, 2 * GB, 2));
       waiting.cluster.heartbeat();
       assertEquals(2, fetch(waiting.am).size());
-      waiting.cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      waiting.cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       waiting.cluster.heartbeat();
       waiting.cluster.heartbeat();
       assertEquals(0, waiting.framesOfARound());
@@ -329,7 +329,7 @@ public class QuietHeartbeatTest {
       }
       assertTrue("seed " + seed + ": no heartbeat was spared", spared > 0);
       assertFalse("seed " + seed + ": sizes pile up",
-          cluster.scheduler.books.pendingSizes().count() > 12);
+          cluster.scheduler.inspection().books().pendingSizes().count() > 12);
     }
   }
 

@@ -61,9 +61,9 @@ public class RebuildTest {
       cluster.heartbeat(second);
       assertEquals(0, fetch(bob).size());
 
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
-      assertEquals(1, cluster.scheduler.getEngineRebuilds());
-      assertNull("the new engine knows everything", cluster.scheduler.auditEngine());
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
+      assertEquals(1, cluster.scheduler.inspection().engineRebuilds());
+      assertNull("the new engine knows everything", cluster.scheduler.inspection().differences());
       assertNotNull(cluster.scheduler.getQueueInfo("root.bob", false, false));
 
       // The old ask is served as soon as there is room, on the only host that it names.
@@ -88,12 +88,12 @@ public class RebuildTest {
       int got = 0;
       for (int i = 0; i < RebuildLimiter.FREE_REBUILDS; i++) {
         ask(am, any(1, GB, 2));
-        cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+        cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
         cluster.heartbeat();
         got += fetch(am).size();
         cluster.assertBooksEqual();
       }
-      assertEquals(RebuildLimiter.FREE_REBUILDS, cluster.scheduler.getEngineRebuilds());
+      assertEquals(RebuildLimiter.FREE_REBUILDS, cluster.scheduler.inspection().engineRebuilds());
       assertEquals(2 * RebuildLimiter.FREE_REBUILDS, got);
     }
   }
@@ -104,9 +104,9 @@ public class RebuildTest {
       MockNM node = cluster.node("a1", 64 * GB, 64);
       MockAM am = cluster.run("alice", node);
       for (int i = 0; i <= RebuildLimiter.FREE_REBUILDS; i++) {
-        cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+        cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       }
-      long rebuilds = cluster.scheduler.getEngineRebuilds();
+      long rebuilds = cluster.scheduler.inspection().engineRebuilds();
       assertEquals(RebuildLimiter.FREE_REBUILDS, rebuilds);
       // No engine: nothing is granted, and nothing breaks.
       ask(am, any(1, GB, 1));
@@ -115,7 +115,7 @@ public class RebuildTest {
       assertEquals("root.alice", cluster.submit("alice", null).getQueue());
       Thread.sleep(RebuildLimiter.PAUSE_MIN_MS + 100);
       cluster.heartbeat();
-      assertEquals(rebuilds + 1, cluster.scheduler.getEngineRebuilds());
+      assertEquals(rebuilds + 1, cluster.scheduler.inspection().engineRebuilds());
       // The second job's AM and the waiting container.
       assertEquals(1, fetch(am).size());
     }
@@ -131,17 +131,18 @@ public class RebuildTest {
       List<Container> containers = fetch(am);
       assertEquals(2, containers.size());
       cluster.tick();
-      assertEquals(0, cluster.scheduler.getEngineRebuilds());
+      assertEquals(0, cluster.scheduler.inspection().engineRebuilds());
       // Behind Java's back the engine hears that one ended.
       HeddleAppAttempt attempt = cluster.attempt(am);
-      cluster.scheduler.books.containerCompleted(attempt, containers.get(0).getId(), 0);
-      assertNotNull(cluster.scheduler.auditEngine());
-      cluster.scheduler.auditSoon();
+      cluster.scheduler.inspection().books()
+          .containerCompleted(attempt, containers.get(0).getId(), 0);
+      assertNotNull(cluster.scheduler.inspection().differences());
+      cluster.scheduler.inspection().auditSoon();
       cluster.tick();
-      assertEquals("once may be a coincidence", 0, cluster.scheduler.getEngineRebuilds());
+      assertEquals("once may be a coincidence", 0, cluster.scheduler.inspection().engineRebuilds());
       cluster.tick();
-      assertEquals(1, cluster.scheduler.getEngineRebuilds());
-      assertNull(cluster.scheduler.auditEngine());
+      assertEquals(1, cluster.scheduler.inspection().engineRebuilds());
+      assertNull(cluster.scheduler.inspection().differences());
     }
   }
 
@@ -159,11 +160,11 @@ public class RebuildTest {
       cluster.rm.waitForAppRemovedFromScheduler(ended.getApplicationId());
       RMApp waiting = cluster.submit("bob", "root.one");
       assertTrue("the test expects numbers to be given again",
-          cluster.scheduler.books.job(waiting.getApplicationId()).id()
+          cluster.scheduler.inspection().books().job(waiting.getApplicationId()).id()
               < cluster.attempt(running).job().id());
       cluster.heartbeat();
 
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ask(running, any(1, GB, 2));
       cluster.heartbeat();
       assertEquals("the running job goes on", 2, fetch(running).size());
@@ -189,8 +190,8 @@ public class RebuildTest {
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
       assertEquals("its queue drains", 1, cluster.scheduler.getAppsInQueue("root.ads").size());
 
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
-      assertNull(cluster.scheduler.auditEngine());
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
+      assertNull(cluster.scheduler.inspection().differences());
       assertEquals(1, cluster.scheduler.getAppsInQueue("root.recovery").size());
       assertEquals("root.recovery", app.getQueue());
       QueueMetrics metrics =
@@ -210,7 +211,7 @@ public class RebuildTest {
     try (TestCluster cluster = new TestCluster(conf).expectFaults()) {
       cluster.node("a1", 8 * GB);
       for (int i = 0; i <= RebuildLimiter.FREE_REBUILDS; i++) {
-        cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+        cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       }
       // Nobody is there to check the first, and the second would keep every engine from opening.
       for (String next : new String[] {FAULTS.replace("root.ads", "root.web"), "{\"polcy\": 1}"}) {
@@ -224,7 +225,8 @@ public class RebuildTest {
       }
       Thread.sleep(RebuildLimiter.PAUSE_MIN_MS + 100);
       cluster.tick();
-      assertEquals(RebuildLimiter.FREE_REBUILDS + 1, cluster.scheduler.getEngineRebuilds());
+      assertEquals(RebuildLimiter.FREE_REBUILDS + 1,
+          cluster.scheduler.inspection().engineRebuilds());
       assertNotNull("the old configuration is in force",
           cluster.scheduler.getQueueInfo("root.ads", false, false));
     }
@@ -238,12 +240,12 @@ public class RebuildTest {
       cluster.node("a1", 8 * GB);
       assertEquals("root.alice", cluster.scheduler.place("alice", null, false));
       // The queue had no job yet, so the new engine does not know it.
-      cluster.scheduler.injectFault(FrameLayout.FAULT_PANIC);
+      cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ApplicationId application = ApplicationId.newInstance(1, 77);
       cluster.scheduler.handle(new AppAddedSchedulerEvent(application, "root.alice", "alice"));
-      assertNotNull(cluster.scheduler.books.job(application));
+      assertNotNull(cluster.scheduler.inspection().books().job(application));
       assertEquals("root.alice",
-          cluster.scheduler.books.job(application).queue().getQueueName());
+          cluster.scheduler.inspection().books().job(application).queue().getQueueName());
     }
   }
 }

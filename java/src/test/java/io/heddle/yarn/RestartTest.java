@@ -234,9 +234,9 @@ public class RestartTest {
     assertNotNull(cluster.scheduler.getQueueInfo("root", true, true));
     assertNotNull(cluster.scheduler.getRootQueueMetrics());
     cluster.scheduler.update();
-    assertNull(cluster.scheduler.auditEngine());
+    assertNull(cluster.scheduler.inspection().differences());
     cluster.scheduler.allocate(am.getApplicationAttemptId(),
         new ArrayList<ResourceRequest>(), null, new ArrayList<ContainerId>(), null, null, null);
-    assertEquals(0, cluster.scheduler.getFailures());
+    assertEquals(0, cluster.scheduler.inspection().failures());
   }
 }

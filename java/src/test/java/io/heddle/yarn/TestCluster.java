@@ -273,21 +273,22 @@ final class TestCluster implements AutoCloseable {
 
   void assertBooksEqual() {
     rm.drainEvents();
-    assertNull(scheduler.auditEngine());
+    assertNull(scheduler.inspection().differences());
   }
 
   @Override
   public void close() {
     try {
       rm.drainEvents();
-      assertEquals("errors in events", failuresExpected, scheduler.getFailures());
+      assertEquals("errors in events", failuresExpected, scheduler.inspection().failures());
       if (audited) {
         assertBooksEqual();
       }
       if (!faultsExpected) {
-        assertEquals("engines lost", 0, scheduler.getEngineRebuilds());
+        assertEquals("engines lost", 0, scheduler.inspection().engineRebuilds());
       }
-      assertEquals("events that the engine had no use for", 0, scheduler.getIgnoredEvents());
+      assertEquals("events that the engine had no use for", 0,
+          scheduler.inspection().ignoredEvents());
     } finally {
       rm.stop();
     }

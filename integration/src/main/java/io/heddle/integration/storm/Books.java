@@ -37,7 +37,7 @@ final class Books {
     byNode.clear();
     byQueue.clear();
     containersByQueue.clear();
-    String audit = cluster.scheduler.auditEngine();
+    String audit = cluster.scheduler.inspection().differences();
     if (audit != null) {
       differ("the engine's books differ from Java's: " + audit);
     }

@@ -107,12 +107,13 @@ final class StormRun {
   }
 
   private void judge() {
-    if (cluster.scheduler.getFailures() != 0) {
-      history.violation(cluster.scheduler.getFailures() + " errors in events; see the log", null);
+    long failures = cluster.scheduler.inspection().failures();
+    if (failures != 0) {
+      history.violation(failures + " errors in events; see the log", null);
     }
-    if (cluster.scheduler.getEngineRebuilds() != 0) {
+    if (cluster.scheduler.inspection().engineRebuilds() != 0) {
       history.violation("the engine was made again "
-          + cluster.scheduler.getEngineRebuilds() + " times", null);
+          + cluster.scheduler.inspection().engineRebuilds() + " times", null);
     }
     String slower = calm.slowerIn(storm);
     if (!slower.isEmpty()) {

@@ -11,7 +11,6 @@ import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.web.MiniManager.Reply;
 import io.heddle.yarn.HeddleScheduler;
 import java.io.File;
-import java.lang.reflect.Method;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -196,10 +195,8 @@ public class EconomyTest {
     }
   }
 
-  static void panic(HeddleScheduler scheduler) throws Exception {
-    Method hook = HeddleScheduler.class.getDeclaredMethod("injectFault", int.class);
-    hook.setAccessible(true);
-    hook.invoke(scheduler, 1);
+  static void panic(HeddleScheduler scheduler) {
+    scheduler.inspection().injectFault(1);
   }
 
   @Test

@@ -434,7 +434,7 @@ public class WebTest {
     }
     assertEquals(200, manager.get(INFO + bob).status);
     assertEquals(200, manager.get(PAGE + bob).status);
-    assertEquals("events that failed", 0, scheduler.getFailures());
+    assertEquals("events that failed", 0, scheduler.inspection().failures());
   }
 
   // ---- Two ResourceManagers.

@@ -1,6 +1,5 @@
 package io.heddle.yarn.web;
 
-import io.heddle.yarn.HeddleScheduler;
 import java.io.EOFException;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -77,7 +76,7 @@ public final class HeddleFilter implements Filter {
   private boolean answers(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     String path;
-    HeddleScheduler scheduler;
+    WebScheduler scheduler;
     try {
       path = pathOf(request);
       boolean ours = signedOnly ? takesSignatures(path) : isOurs(path);
@@ -143,17 +142,17 @@ public final class HeddleFilter implements Filter {
   }
 
   /** The scheduler of now; null if another ResourceManager's answers, or none is there yet. */
-  private HeddleScheduler activeScheduler() {
+  private WebScheduler activeScheduler() {
     ResourceManager owner = resourceManager;
     RMContext context = owner == null ? null : owner.getRMContext();
     if (context == null || context.getHAServiceState() == HAServiceState.STANDBY) {
       return null;
     }
     ResourceScheduler scheduler = context.getScheduler();
-    return scheduler instanceof HeddleScheduler ? (HeddleScheduler) scheduler : null;
+    return scheduler instanceof WebScheduler ? (WebScheduler) scheduler : null;
   }
 
-  private static void answer(HeddleScheduler scheduler, String path, HttpServletRequest request,
+  private static void answer(WebScheduler scheduler, String path, HttpServletRequest request,
       HttpServletResponse response) throws IOException {
     if (isHandlers(path)) {
       WebHandler handler = scheduler.webHandler();

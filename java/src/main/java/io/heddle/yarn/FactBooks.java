@@ -1,0 +1,59 @@
+package io.heddle.yarn;
+
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+
+/** Writes facts into the next frame. Called with the scheduler's write lock held. */
+final class FactBooks implements Fact.Listener {
+  private final EngineBooks books;
+  private final Engine engine;
+
+  FactBooks(EngineBooks books, Engine engine) {
+    this.books = books;
+    this.engine = engine;
+  }
+
+  /** Returns the job if its number is still its own, else null. */
+  private HeddleJob current(WatchedJob watched) {
+    ApplicationId id = watched.applicationId();
+    HeddleJob job = books.job(id);
+    return job == watched ? job : null;
+  }
+
+  @Override
+  public void totals(WatchedJob watched, long maps, long reduces) {
+    HeddleJob job = current(watched);
+    if (job != null && job.learnTotals(maps, reduces)) {
+      job.writeHints(engine.out());
+    }
+  }
+
+  @Override
+  public void counters(WatchedJob watched, JobCounters counters) {
+    HeddleJob job = current(watched);
+    if (job != null) {
+      job.setCounters(counters);
+      engine.out().jobCounters(job.id(), counters);
+    }
+  }
+
+  @Override
+  public void reduce(WatchedJob watched, ContainerId id, int perMille, long sinceMs) {
+    HeddleJob job = current(watched);
+    HeddleAppAttempt attempt = job == null ? null : job.attempt();
+    RMContainer container = attempt == null ? null : attempt.getLiveContainersMap().get(id);
+    if (container != null && books.concernsEngine(attempt, id, container)) {
+      engine.out().task(job.id(), ContainerKeys.of(id), perMille, sinceMs);
+    }
+  }
+
+  @Override
+  public void shuffled(NodeId id, long bytes) {
+    HeddleNode node = books.node(id);
+    if (node != null) {
+      engine.out().nodeShuffle(node.id(), bytes);
+    }
+  }
+}

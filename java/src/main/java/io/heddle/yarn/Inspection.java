@@ -1,0 +1,109 @@
+package io.heddle.yarn;
+
+import java.util.concurrent.locks.Lock;
+
+/**
+ * A scheduler's insides for tests and measurements: counts, the audit, requests to the engine and
+ * injected faults. Nothing else in the scheduler depends on it. Any thread may call it.
+ */
+public final class Inspection {
+  private final Lock lock;
+  private final Engine engine;
+  private final EngineBooks books;
+  private final ContainerCommit commit;
+  private final EngineAudit audit;
+  private final Failures failures;
+  private final FactFeed facts;
+  private final ConfigControl config;
+
+  Inspection(Lock lock, Engine engine, EngineBooks books, ContainerCommit commit,
+      EngineAudit audit, Failures failures, FactFeed facts, ConfigControl config) {
+    this.lock = lock;
+    this.engine = engine;
+    this.books = books;
+    this.commit = commit;
+    this.audit = audit;
+    this.failures = failures;
+    this.facts = facts;
+    this.config = config;
+  }
+
+  /** Returns how many events, heartbeats and ticks ended in an unexpected error. */
+  public long failures() {
+    return failures(Failures.Kind.EXCEPTION);
+  }
+
+  long failures(Failures.Kind kind) {
+    return failures.get(kind);
+  }
+
+  /** Returns how many grants became containers. */
+  public long committedGrants() {
+    return commit.committed();
+  }
+
+  /** Returns how many grants of the engine were refused. */
+  public long refusedGrants() {
+    return commit.refused();
+  }
+
+  /** Returns how many engines replaced a lost one. */
+  public long engineRebuilds() {
+    return engine.rebuilds();
+  }
+
+  /** Returns how many events the engine had no use for. */
+  public long ignoredEvents() {
+    return engine.ignored();
+  }
+
+  /** Compares the engine's books with Java's; returns null if they are equal, else what differs. */
+  public String differences() {
+    lock.lock();
+    try {
+      return audit.differences();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lets the next tick compare the books. */
+  public void auditSoon() {
+    audit.soon();
+  }
+
+  /** Sends a request to the engine's control plane; returns null while there is no engine. */
+  public String request(String json) {
+    lock.lock();
+    try {
+      return engine.request(json);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Makes the engine panic, if the configuration allows faults. */
+  public void injectFault(int code) {
+    lock.lock();
+    try {
+      engine.out().fault(code);
+      engine.step();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns the feed of facts about running jobs. */
+  public FactFeed facts() {
+    return facts;
+  }
+
+  /** Returns the watch over the configuration's files. */
+  public ConfigControl config() {
+    return config;
+  }
+
+  EngineBooks books() {
+    return books;
+  }
+}

@@ -1,0 +1,12 @@
+package io.heddle.yarn.web;
+
+import io.heddle.yarn.QueueReports;
+
+/** What the filter asks of the scheduler for its answers. */
+public interface WebScheduler {
+  /** Returns the source of pages and REST answers; null before the scheduler is initialised. */
+  QueueReports queueReports();
+
+  /** Returns what answers below {@code /heddle/} and {@code /scheduler}, or null. */
+  WebHandler webHandler();
+}

@@ -1,4 +1,4 @@
-//! The natives of `io.heddle.yarn.Native`: the C functions once more, in Java's terms.
+//! The natives of `io.heddle.yarn.engine.Native`: the C functions once more, in Java's terms.
 //!
 //! They take buffers and strings apart and turn errors into `HeddleException`; all work is done in
 //! `host.rs`. Nothing here calls into Java except to throw, and no reference outlives its call.
@@ -21,62 +21,62 @@ use crate::panics;
 use crate::services::{self, EngineHandle};
 
 /// The class that declares the natives.
-pub const CLASS: &JNIStr = jni_str!("io.heddle.yarn.Native");
-const EXCEPTION: &JNIStr = jni_str!("io.heddle.yarn.HeddleException");
+pub const CLASS: &JNIStr = jni_str!("io.heddle.yarn.engine.Native");
+const EXCEPTION: &JNIStr = jni_str!("io.heddle.yarn.engine.HeddleException");
 
 /// Every native of [`CLASS`].
 pub const NATIVE_METHODS: &[NativeMethod] = &[
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn abi_version() -> jint
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn version() -> JString
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn open(setup_json: JString) -> jlong
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn step(
             handle: jlong, input: JByteBuffer, input_length: jint, output: JByteBuffer) -> jint
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn request(handle: jlong, now_ms: jlong, json: JString) -> JString
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn close(handle: jlong)
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn open_service(settings_json: JString) -> jlong
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn activate_service(service: jlong, owner: JString, now_ms: jlong)
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn pump_service(
             service: jlong, engine: jlong, engine_ms: jlong, now_ms: jlong) -> JString
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn serve(
             service: jlong, engine: jlong, engine_ms: jlong, now_ms: jlong, head: JString,
             body: jbyte[]) -> jbyte[]
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn submit(
             service: jlong, engine_ms: jlong, now_ms: jlong, submitted: JString) -> JString
     },
     native_method! {
-        java_type = "io.heddle.yarn.Native", error_policy = Throw,
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn close_service(service: jlong, now_ms: jlong) -> JString
     },
 ];

@@ -38,7 +38,7 @@ fn a_missing_exception_class_still_gives_an_exception() {
         "no-exception",
         &["FrameLayout", "Native", "HeddleException"],
     );
-    std::fs::remove_file(classes.join("io/heddle/yarn/HeddleException.class"))
+    std::fs::remove_file(classes.join("io/heddle/yarn/engine/HeddleException.class"))
         .expect("javac has written it");
     run_in_jvm("no-exception", &classes);
 }
@@ -87,7 +87,7 @@ fn inside_the_jvm() {
 
 fn java_source(class: &str) -> PathBuf {
     let java = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../java/src/main/java");
-    java.join(format!("io/heddle/yarn/{class}.java"))
+    java.join(format!("io/heddle/yarn/engine/{class}.java"))
 }
 
 /// Compiles classes of the shim into a directory of this test's own.
@@ -186,7 +186,7 @@ fn thrown(env: &mut Env<'_>, exception: &JThrowable<'_>) -> Thrown {
         .and_then(JValueOwned::l)
         .expect("ours have a message");
     let message = text(env, message);
-    let code = (class == "io.heddle.yarn.HeddleException").then(|| {
+    let code = (class == "io.heddle.yarn.engine.HeddleException").then(|| {
         let code = env.call_method(exception, jni_str!("code"), jni_sig!(() -> jint), &[]);
         code.and_then(JValueOwned::i)
             .expect("HeddleException has a code")

@@ -197,7 +197,7 @@ mod tests {
     /// Two lists of one thing, in two languages.
     #[test]
     fn the_hints_are_those_that_the_scheduler_reads() {
-        let java = include_str!("../../../../java/src/main/java/io/heddle/yarn/HintKey.java");
+        let java = include_str!("../../../../java/src/main/java/io/heddle/yarn/facts/HintKey.java");
         let constant = |line: &str| {
             let name = line.strip_prefix("  ")?.split_once("(\"")?.0;
             let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');

@@ -1,5 +1,15 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.Compat;
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.economy.Submissions;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.facts.FactFeed;
+import io.heddle.yarn.facts.HintReader;
+import io.heddle.yarn.queues.HeddleQueue;
 import java.util.concurrent.ConcurrentMap;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.service.Service;

@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.DenseTable;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;

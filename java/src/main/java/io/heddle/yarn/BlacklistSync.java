@@ -1,5 +1,7 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;

@@ -1,5 +1,13 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.SetupJson;
+import io.heddle.yarn.queues.HeddleQueue;
+import io.heddle.yarn.queues.Placement;
+import io.heddle.yarn.queues.QueueControl;
+import io.heddle.yarn.queues.QueueReports;
+import io.heddle.yarn.queues.QueueView;
 import io.heddle.yarn.web.WebHandler;
 import io.heddle.yarn.web.WebScheduler;
 import java.io.IOException;

@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.queues.HeddleQueue;
+import io.heddle.yarn.queues.QueueControl;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;

@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.FrameWriter;
 import java.util.Arrays;
 
 /**

@@ -1,6 +1,10 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.ResourceCodec;
+import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;

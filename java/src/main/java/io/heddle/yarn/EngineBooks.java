@@ -1,5 +1,14 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.DenseTable;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.facts.ForeignLoad;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -194,7 +203,8 @@ final class EngineBooks {
     }
     out.containerAdded(attempt.job().id(), node.id(),
         container.getContainer().getPriority().getPriority(), master,
-        ContainerKeys.of(container.getContainerId()), EngineClock.toMonotonic(container.getCreationTime()),
+        ContainerKeys.of(container.getContainerId()),
+        EngineClock.toMonotonic(container.getCreationTime()),
         container.getContainer().getResource());
   }
 

@@ -1,6 +1,8 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;

@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.facts.Fact;
+import io.heddle.yarn.facts.JobCounters;
+import io.heddle.yarn.facts.WatchedJob;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;

@@ -1,5 +1,10 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.queues.HeddleQueue;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -14,8 +19,8 @@ import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NMToken;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger.AuditConstants;
+import org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
@@ -42,7 +47,8 @@ import org.apache.hadoop.yarn.util.resource.Resources;
  * <p>AM heartbeats change only this object, under its write lock, and put it on the
  * {@link DirtyAttempts} list; the scheduler thread writes the changes into the next frame.
  */
-final class HeddleAppAttempt extends SchedulerApplicationAttempt implements HeddleQueue.Member {
+final class HeddleAppAttempt extends SchedulerApplicationAttempt
+    implements HeddleQueue.Member {
   private final HeddleJob job;
   private final Names names;
   private final DirtyAttempts dirty;

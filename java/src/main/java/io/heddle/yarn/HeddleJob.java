@@ -1,5 +1,12 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.facts.JobCounters;
+import io.heddle.yarn.facts.JobHints;
+import io.heddle.yarn.facts.WatchedJob;
+import io.heddle.yarn.queues.HeddleQueue;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**

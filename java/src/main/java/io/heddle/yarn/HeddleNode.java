@@ -1,5 +1,9 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.ResourceCodec;
+import io.heddle.yarn.facts.ForeignLoad;
 import java.util.Set;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;

@@ -1,5 +1,20 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.compat.Compat;
+import io.heddle.yarn.config.ConfigControl;
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.config.MonitorConf;
+import io.heddle.yarn.economy.Economy;
+import io.heddle.yarn.economy.Submissions;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.engine.NativeLibrary;
+import io.heddle.yarn.engine.ResourceCodec;
+import io.heddle.yarn.facts.FactFeed;
+import io.heddle.yarn.facts.HintReader;
+import io.heddle.yarn.queues.QueueControl;
+import io.heddle.yarn.queues.QueueReports;
 import io.heddle.yarn.web.ApiHandler;
 import io.heddle.yarn.web.FilterSetup;
 import java.io.IOException;

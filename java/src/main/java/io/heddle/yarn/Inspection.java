@@ -1,5 +1,8 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.config.ConfigControl;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.facts.FactFeed;
 import java.util.concurrent.locks.Lock;
 
 /**
@@ -50,6 +53,11 @@ public final class Inspection {
   /** Returns how many engines replaced a lost one. */
   public long engineRebuilds() {
     return engine.rebuilds();
+  }
+
+  /** Returns whether there is an engine at this moment. */
+  public boolean engineUp() {
+    return engine.up();
   }
 
   /** Returns how many events the engine had no use for. */

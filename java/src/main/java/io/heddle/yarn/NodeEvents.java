@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.facts.ForeignLoad;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;

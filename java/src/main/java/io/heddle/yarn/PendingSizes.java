@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.ResourceCodec;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.hadoop.yarn.api.records.Resource;

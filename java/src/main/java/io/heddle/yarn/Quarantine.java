@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import io.heddle.yarn.engine.Engine;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

@@ -8,6 +8,7 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.config.ConfigFile;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

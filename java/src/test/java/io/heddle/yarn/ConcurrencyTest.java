@@ -10,6 +10,7 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.engine.Engine;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;

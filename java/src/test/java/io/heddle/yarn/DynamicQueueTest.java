@@ -8,6 +8,8 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.queues.QueueView;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

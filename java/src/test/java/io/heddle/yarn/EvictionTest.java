@@ -9,6 +9,8 @@ import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.FrameLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;

@@ -6,6 +6,7 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;

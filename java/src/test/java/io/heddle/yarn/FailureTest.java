@@ -18,6 +18,8 @@ import static org.mockito.Mockito.spy;
 import static org.mockito.Mockito.verify;
 import static org.mockito.Mockito.when;
 
+import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.ResourceCodec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;

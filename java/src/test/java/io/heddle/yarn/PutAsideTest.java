@@ -9,6 +9,10 @@ import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.yarn.economy.SpendingBounds;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.RebuildLimiter;
+import io.heddle.yarn.engine.SetupJson;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Container;

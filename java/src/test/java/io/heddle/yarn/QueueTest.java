@@ -11,6 +11,10 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.queues.Placement;
+import io.heddle.yarn.queues.QueueSnapshot;
+import io.heddle.yarn.queues.QueueView;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

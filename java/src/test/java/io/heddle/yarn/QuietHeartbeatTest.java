@@ -9,6 +9,8 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.ResourceCodec;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -11,6 +11,9 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.RebuildLimiter;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -9,6 +9,7 @@ import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
+import io.heddle.yarn.config.ConfigFile;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;

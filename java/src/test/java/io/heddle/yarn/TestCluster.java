@@ -4,6 +4,8 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertNull;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.engine.SetupJson;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -47,26 +49,26 @@ import org.apache.log4j.Logger;
  * native library, and the few things that every test does with it. At its end it demands that
  * nothing went wrong unseen and that the engine's books equal Java's.
  */
-final class TestCluster implements AutoCloseable {
-  static final int GB = 1024;
+public final class TestCluster implements AutoCloseable {
+  public static final int GB = 1024;
 
-  final MockRM rm;
-  final HeddleScheduler scheduler;
+  public final MockRM rm;
+  public final HeddleScheduler scheduler;
   private final List<MockNM> nodes = new ArrayList<>();
   private boolean faultsExpected;
   private long failuresExpected;
   private boolean audited = true;
 
   /** Starts with the defaults of a test: everything that fits a node is placed at once. */
-  TestCluster() throws Exception {
+  public TestCluster() throws Exception {
     this(conf("{\"heartbeat_fill\": 1.0}"));
   }
 
-  TestCluster(Configuration conf) throws Exception {
+  public TestCluster(Configuration conf) throws Exception {
     this(conf, null);
   }
 
-  TestCluster(Configuration conf, RMStateStore store) throws Exception {
+  public TestCluster(Configuration conf, RMStateStore store) throws Exception {
     rm = store == null ? new MockRM(conf) : new MockRM(conf, store);
     // MockRM turns on everything, which nobody reads.
     Logger.getRootLogger().setLevel(Level.WARN);
@@ -75,7 +77,7 @@ final class TestCluster implements AutoCloseable {
   }
 
   /** A configuration whose heddle.json is this text. Ticks come only when a test asks for one. */
-  static Configuration conf(String heddleJson) throws IOException {
+  public static Configuration conf(String heddleJson) throws IOException {
     // Metrics are static in Hadoop; each test counts from 0.
     QueueMetrics.clearQueueMetrics();
     // So is the provider of rights.
@@ -100,7 +102,7 @@ final class TestCluster implements AutoCloseable {
   }
 
   /** The same for a ResourceManager whose applications outlive it in a store. */
-  static Configuration recovering(String heddleJson) throws IOException {
+  public static Configuration recovering(String heddleJson) throws IOException {
     Configuration conf = conf(heddleJson);
     conf.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
     conf.setBoolean(YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_ENABLED, true);
@@ -109,114 +111,114 @@ final class TestCluster implements AutoCloseable {
   }
 
   /** What a node says of a running AM to a ResourceManager that has just begun. */
-  static NMContainerStatus amReport(MockAM am, int memoryMb) {
+  public static NMContainerStatus amReport(MockAM am, int memoryMb) {
     return NMContainerStatus.newInstance(
         ContainerId.newContainerId(am.getApplicationAttemptId(), 1), 0, ContainerState.RUNNING,
         Resource.newInstance(memoryMb, 1), "recovered", 0, Priority.newInstance(0), 0);
   }
 
   /** The same for a cluster with node labels. */
-  static Configuration labelled(Configuration conf) throws IOException {
+  public static Configuration labelled(Configuration conf) throws IOException {
     conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
     conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR,
         Files.createTempDirectory("heddle-labels").toUri().toString());
     return conf;
   }
 
-  static File write(String text) throws IOException {
+  public static File write(String text) throws IOException {
     File file = File.createTempFile("heddle-", ".json");
     file.deleteOnExit();
     Files.write(file.toPath(), text.getBytes(StandardCharsets.UTF_8));
     return file;
   }
 
-  TestCluster expectFaults() {
+  public TestCluster expectFaults() {
     faultsExpected = true;
     return this;
   }
 
   /** For tests that make handlers fail so many times. */
-  TestCluster expectFailures(long count) {
+  public TestCluster expectFailures(long count) {
     failuresExpected = count;
     return this;
   }
 
   /** For tests that leave a cluster in the middle of something. */
-  TestCluster withoutAudit() {
+  public TestCluster withoutAudit() {
     audited = false;
     return this;
   }
 
-  MockNM node(String host, int memoryMb, int vcores) throws Exception {
+  public MockNM node(String host, int memoryMb, int vcores) throws Exception {
     return node(host, Resource.newInstance(memoryMb, vcores));
   }
 
-  MockNM node(String host, Resource capacity) throws Exception {
+  public MockNM node(String host, Resource capacity) throws Exception {
     MockNM node = rm.registerNode(host + ":1234", capacity);
     nodes.add(node);
     rm.drainEvents();
     return node;
   }
 
-  MockNM node(String host, int memoryMb) throws Exception {
+  public MockNM node(String host, int memoryMb) throws Exception {
     return node(host, memoryMb, 32);
   }
 
   /** Every node reports once. */
-  void heartbeat() throws Exception {
+  public void heartbeat() throws Exception {
     for (MockNM node : nodes) {
       heartbeat(node);
     }
   }
 
-  void heartbeat(MockNM node) throws Exception {
+  public void heartbeat(MockNM node) throws Exception {
     node.nodeHeartbeat(true);
     rm.drainEvents();
   }
 
-  void forget(MockNM node) {
+  public void forget(MockNM node) {
     nodes.remove(node);
   }
 
-  RMNode rmNode(MockNM node) {
+  public RMNode rmNode(MockNM node) {
     return rm.getRMContext().getRMNodes().get(node.getNodeId());
   }
 
-  RMApp submit(String user, String queue) throws Exception {
+  public RMApp submit(String user, String queue) throws Exception {
     return MockRMAppSubmitter.submit(rm, submission(user, queue).build());
   }
 
-  MockRMAppSubmissionData.Builder submission(String user, String queue) throws IOException {
+  public MockRMAppSubmissionData.Builder submission(String user, String queue) throws IOException {
     return MockRMAppSubmissionData.Builder.createWithMemory(GB, rm).withAppName("test")
         .withUser(user).withQueue(queue).withUnmanagedAM(false)
         .withAcls(new java.util.HashMap<
             org.apache.hadoop.yarn.api.records.ApplicationAccessType, String>());
   }
 
-  MockAM launch(RMApp app, MockNM node) throws Exception {
+  public MockAM launch(RMApp app, MockNM node) throws Exception {
     return MockRM.launchAndRegisterAM(app, rm, node);
   }
 
-  MockAM run(String user, MockNM node) throws Exception {
+  public MockAM run(String user, MockNM node) throws Exception {
     return launch(submit(user, null), node);
   }
 
-  HeddleAppAttempt attempt(MockAM am) {
+  public HeddleAppAttempt attempt(MockAM am) {
     return scheduler.getApplicationAttempt(am.getApplicationAttemptId());
   }
 
-  static ResourceRequest row(
+  public static ResourceRequest row(
       int priority, String name, int memoryMb, int count, boolean relaxLocality) {
     return ResourceRequest.newInstance(Priority.newInstance(priority), name,
         Resource.newInstance(memoryMb, 1), count, relaxLocality);
   }
 
-  static ResourceRequest any(int priority, int memoryMb, int count) {
+  public static ResourceRequest any(int priority, int memoryMb, int count) {
     return row(priority, ResourceRequest.ANY, memoryMb, count, true);
   }
 
   /** Asks for containers on one host; the rows that an AM's library makes of that. */
-  static List<ResourceRequest> onHost(
+  public static List<ResourceRequest> onHost(
       int priority, String host, int memoryMb, int count, boolean relaxLocality) {
     return new ArrayList<>(Arrays.asList(
         row(priority, host, memoryMb, count, true),
@@ -224,25 +226,25 @@ final class TestCluster implements AutoCloseable {
         row(priority, ResourceRequest.ANY, memoryMb, count, relaxLocality)));
   }
 
-  static AllocateResponse ask(MockAM am, ResourceRequest... rows) throws Exception {
+  public static AllocateResponse ask(MockAM am, ResourceRequest... rows) throws Exception {
     return ask(am, Arrays.asList(rows));
   }
 
-  static AllocateResponse ask(MockAM am, List<ResourceRequest> rows) throws Exception {
+  public static AllocateResponse ask(MockAM am, List<ResourceRequest> rows) throws Exception {
     return am.allocate(new ArrayList<>(rows), new ArrayList<ContainerId>());
   }
 
-  static AllocateResponse release(MockAM am, ContainerId... ids) throws Exception {
+  public static AllocateResponse release(MockAM am, ContainerId... ids) throws Exception {
     return am.allocate(new ArrayList<ResourceRequest>(), Arrays.asList(ids));
   }
 
   /** What waits for an AM now. */
-  static List<Container> fetch(MockAM am) throws Exception {
+  public static List<Container> fetch(MockAM am) throws Exception {
     return ask(am, Collections.<ResourceRequest>emptyList()).getAllocatedContainers();
   }
 
   /** The node says that these containers run. */
-  void running(MockNM node, List<Container> containers) throws Exception {
+  public void running(MockNM node, List<Container> containers) throws Exception {
     for (Container container : containers) {
       node.nodeHeartbeat(container.getId().getApplicationAttemptId(),
           container.getId().getContainerId(), ContainerState.RUNNING);
@@ -250,28 +252,28 @@ final class TestCluster implements AutoCloseable {
     rm.drainEvents();
   }
 
-  void completed(MockNM node, Container container) throws Exception {
+  public void completed(MockNM node, Container container) throws Exception {
     node.nodeHeartbeat(container.getId().getApplicationAttemptId(),
         container.getId().getContainerId(), ContainerState.COMPLETE);
     rm.drainEvents();
   }
 
-  void tick() {
+  public void tick() {
     scheduler.update();
     rm.drainEvents();
   }
 
-  long freeMb(MockNM node) {
+  public long freeMb(MockNM node) {
     return scheduler.getSchedulerNode(node.getNodeId()).getUnallocatedResource().getMemorySize();
   }
 
   /** Asks the engine something, when nothing else happens. */
-  JsonNode request(String json) {
+  public JsonNode request(String json) {
     rm.drainEvents();
     return SetupJson.read(scheduler.engine.request(json));
   }
 
-  void assertBooksEqual() {
+  public void assertBooksEqual() {
     rm.drainEvents();
     assertNull(scheduler.inspection().differences());
   }

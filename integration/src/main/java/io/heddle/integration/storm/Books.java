@@ -4,7 +4,7 @@
  */
 package io.heddle.integration.storm;
 
-import io.heddle.yarn.QueueView;
+import io.heddle.yarn.queues.QueueView;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

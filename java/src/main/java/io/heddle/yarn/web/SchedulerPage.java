@@ -1,8 +1,8 @@
 package io.heddle.yarn.web;
 
-import io.heddle.yarn.QueueReports;
-import io.heddle.yarn.QueueSnapshot;
-import io.heddle.yarn.QueueView;
+import io.heddle.yarn.queues.QueueReports;
+import io.heddle.yarn.queues.QueueSnapshot;
+import io.heddle.yarn.queues.QueueView;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;

@@ -1,6 +1,6 @@
 package io.heddle.yarn.web;
 
-import io.heddle.yarn.QueueReports;
+import io.heddle.yarn.queues.QueueReports;
 
 /** What the filter asks of the scheduler for its answers. */
 public interface WebScheduler {

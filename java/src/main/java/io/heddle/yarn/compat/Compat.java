@@ -1,0 +1,161 @@
+package io.heddle.yarn.compat;
+
+import io.heddle.yarn.engine.FrameLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+
+/**
+ * The few members of Hadoop that differ between 3.3.6, 3.4.3 and 3.5.0, looked up once by presence,
+ * not by version number. The jar is compiled against 3.3.6; everything else that it uses is the
+ * same in all three.
+ *
+ * <p>A member that is missing in every known form fails here, when the scheduler is made, with the
+ * name of what was looked for, and not in the middle of a job.
+ */
+public final class Compat {
+  private static final MethodHandles.Lookup LOOKUP = MethodHandles.publicLookup();
+
+  // 3.4 added a flag for unmanaged AMs to these; in 3.3.6 they are the same without it.
+  private static final MethodHandle NEW_APPLICATION = newApplication();
+  private static final MethodHandle SUBMIT_APP = submit("submitApp");
+  private static final MethodHandle SUBMIT_ATTEMPT = submit("submitAppAttempt");
+  // 3.4 and later; absent in 3.3.6, whose clients do not ask.
+  private static final MethodHandle SET_QUEUE_PATH = optionalSetter("setQueuePath", String.class);
+  private static final MethodHandle SET_SCHEDULER_TYPE =
+      optionalSetter("setSchedulerType", String.class);
+  private static final MethodHandle SET_WEIGHT = optionalSetter("setWeight", float.class);
+  private static final MethodHandle SET_MAX_PARALLEL_APPS =
+      optionalSetter("setMaxParallelApps", int.class);
+
+  private Compat() {}
+
+  private static MethodHandle newApplication() {
+    MethodType common =
+        MethodType.methodType(void.class, Queue.class, String.class, Priority.class);
+    MethodType wanted = MethodType.methodType(
+        SchedulerApplication.class, Queue.class, String.class, Priority.class, boolean.class);
+    MethodHandle withFlag =
+        constructor(SchedulerApplication.class, common.appendParameterTypes(boolean.class));
+    if (withFlag != null) {
+      return withFlag.asType(wanted);
+    }
+    MethodHandle without = constructor(SchedulerApplication.class, common);
+    require(without, "a constructor of SchedulerApplication");
+    return MethodHandles.dropArguments(without, 3, boolean.class).asType(wanted);
+  }
+
+  private static MethodHandle submit(String name) {
+    MethodType common = MethodType.methodType(void.class, String.class);
+    MethodHandle withFlag =
+        method(QueueMetrics.class, name, common.appendParameterTypes(boolean.class));
+    if (withFlag != null) {
+      return withFlag;
+    }
+    MethodHandle without = method(QueueMetrics.class, name, common);
+    require(without, "QueueMetrics." + name);
+    return MethodHandles.dropArguments(without, 2, boolean.class);
+  }
+
+  private static MethodHandle optionalSetter(String name, Class<?> type) {
+    MethodHandle setter =
+        method(QueueInfo.class, name, MethodType.methodType(void.class, type));
+    // Nothing to set: take the arguments and do nothing.
+    return setter != null ? setter : MethodHandles.dropArguments(
+        MethodHandles.constant(Void.class, null).asType(MethodType.methodType(void.class)),
+        0, QueueInfo.class, type);
+  }
+
+  private static MethodHandle constructor(Class<?> type, MethodType signature) {
+    try {
+      return LOOKUP.findConstructor(type, signature);
+    } catch (NoSuchMethodException | IllegalAccessException e) {
+      return null;
+    }
+  }
+
+  private static MethodHandle method(Class<?> type, String name, MethodType signature) {
+    try {
+      return LOOKUP.findVirtual(type, name, signature);
+    } catch (NoSuchMethodException | IllegalAccessException e) {
+      return null;
+    }
+  }
+
+  private static void require(MethodHandle found, String what) {
+    if (found == null) {
+      throw missing(what);
+    }
+  }
+
+  private static YarnRuntimeException missing(String what) {
+    return new YarnRuntimeException(
+        "This Hadoop has no " + what + " that Heddle " + FrameLayout.BUILD_VERSION
+            + " knows. Supported are 3.3.6, 3.4.3 and 3.5.0");
+  }
+
+  /** Looks everything up now, so that a missing member shows when the scheduler is made. */
+  public static void check() {
+    // The static fields are set by the time that this is called.
+  }
+
+  /** Makes what the base class keeps for an application. */
+  @SuppressWarnings("unchecked")
+  public static <T extends SchedulerApplicationAttempt> SchedulerApplication<T> newApplication(
+      Queue queue, String user, Priority priority, boolean unmanagedAm) {
+    try {
+      return (SchedulerApplication<T>) (SchedulerApplication<?>)
+          (SchedulerApplication) NEW_APPLICATION.invokeExact(queue, user, priority, unmanagedAm);
+    } catch (Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Counts a submitted application. */
+  public static void submitApp(QueueMetrics metrics, String user, boolean unmanagedAm) {
+    try {
+      SUBMIT_APP.invokeExact(metrics, user, unmanagedAm);
+    } catch (Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Counts an attempt. */
+  public static void submitAppAttempt(QueueMetrics metrics, String user, boolean unmanagedAm) {
+    try {
+      SUBMIT_ATTEMPT.invokeExact(metrics, user, unmanagedAm);
+    } catch (Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Sets what 3.4 and later know of a queue beyond 3.3.6. */
+  public static void describeQueue(
+      QueueInfo info, String path, String schedulerType, float weight, int maxParallelApps) {
+    try {
+      SET_QUEUE_PATH.invokeExact(info, path);
+      SET_SCHEDULER_TYPE.invokeExact(info, schedulerType);
+      SET_WEIGHT.invokeExact(info, weight);
+      SET_MAX_PARALLEL_APPS.invokeExact(info, maxParallelApps);
+    } catch (Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  private static RuntimeException rethrow(Throwable e) {
+    if (e instanceof RuntimeException) {
+      return (RuntimeException) e;
+    }
+    if (e instanceof Error) {
+      throw (Error) e;
+    }
+    return new YarnRuntimeException(e);
+  }
+}

@@ -1,0 +1,4 @@
+/**
+ * Finds, reads and watches the configuration files. The engine checks what they say.
+ */
+package io.heddle.yarn.config;

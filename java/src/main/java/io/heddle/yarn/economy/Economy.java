@@ -1,0 +1,161 @@
+package io.heddle.yarn.economy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.HeddleException;
+import io.heddle.yarn.engine.Native;
+import io.heddle.yarn.engine.SetupJson;
+import io.heddle.yarn.web.ApiHandler;
+import java.io.IOException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.net.NetUtils;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.ThreadFactoryBuilder;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What runs beside the engine: the books of its accounts, which outlive engines and
+ * ResourceManagers, and its answers over HTTP. All of it is the library's; this gives it a thread,
+ * the engine of now and the time. But for {@link #submit}, which waits for nobody, nothing here
+ * runs on the scheduling thread or takes the scheduler's lock: a store may be slow.
+ */
+public final class Economy implements ApiHandler.Library {
+  private static final long PERIOD_MS = 1000;
+  /** How long the end waits for what the thread is at. */
+  private static final long STOPPING_MS = 5000;
+  /** What the library puts in front of a line for auditors, and their logger. */
+  private static final String AUDIT = "heddle.audit ";
+  private static final Logger AUDIT_LOG = LoggerFactory.getLogger("heddle.audit");
+  private static final Logger LOG = LoggerFactory.getLogger(Economy.class);
+
+  private final Engine engine;
+  private final String owner;
+  /** Of heddle.json, as it was read at the start. */
+  private final JsonNode content;
+  private final ScheduledExecutorService thread;
+  private long service;
+  private boolean stopped;
+  private String lastState = "";
+
+  private Economy(Engine engine, JsonNode content, Configuration conf) {
+    this.engine = engine;
+    this.content = content;
+    String host = NetUtils.getLocalHostname();
+    String id = conf.get(YarnConfiguration.RM_HA_ID);
+    owner = id == null ? host : id + " on " + host;
+    service = Native.openService(SetupJson.service(content, Time.now()));
+    thread = Executors.newSingleThreadScheduledExecutor(new ThreadFactoryBuilder().setDaemon(true)
+        .setNameFormat("heddle-economy-%d").build());
+  }
+
+  /**
+   * Makes it from a configuration.
+   *
+   * @throws IOException if a setting is wrong; its text names the file and the key
+   */
+  public static Economy of(Engine engine, ConfigFile file, Configuration conf) throws IOException {
+    try {
+      return new Economy(engine, file.content(), conf);
+    } catch (HeddleException e) {
+      throw new IOException(file.source() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** This ResourceManager is the active one from now on. */
+  public synchronized void start() {
+    Native.activateService(service, owner, Time.now());
+    thread.scheduleWithFixedDelay(this::pump, 0, PERIOD_MS, TimeUnit.MILLISECONDS);
+  }
+
+  /** Says which sections of a file that was read again are in force only after a restart. */
+  public void warnOfChanges(ConfigFile file) {
+    for (String section : new String[] {"api", "store"}) {
+      if (!file.content().path(section).equals(content.path(section))) {
+        LOG.warn("{}: section `{}` has changed and is read at the start only; what was read then"
+            + " stays in force: restart this ResourceManager, or fail over",
+            file.source(), section);
+      }
+    }
+  }
+
+  private void pump() {
+    try {
+      JsonNode books = SetupJson.read(
+          Native.pumpService(service, engine.handle(), Time.monotonicNow(), Time.now()));
+      log(books);
+      String state = books.path("state").asText();
+      if (!state.equals(lastState)) {
+        ((ObjectNode) books).remove("log");
+        LOG.info("The books are {}: {}", state, books);
+        lastState = state;
+      }
+    } catch (Throwable e) {
+      // The next second tries again; an executor would give up.
+      LOG.error("The books could not be brought up to date", e);
+    }
+  }
+
+  /**
+   * Answers a request over HTTP.
+   *
+   * @param head what {@link Native#serve} takes
+   */
+  @Override
+  public byte[] serve(String head, byte[] body) {
+    return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
+  }
+
+  /** Asks whether a job is taken; on the scheduling thread. See {@link Native#submit}. */
+  JsonNode submit(String submitted) {
+    JsonNode answer = SetupJson.read(
+        Native.submit(service, Time.monotonicNow(), Time.now(), submitted));
+    log(answer);
+    return answer;
+  }
+
+  /** Writes what is still to be written, if the store lets it, and ends. */
+  public synchronized void stop() {
+    if (stopped) {
+      return;
+    }
+    stopped = true;
+    thread.shutdown();
+    try {
+      if (!thread.awaitTermination(STOPPING_MS, TimeUnit.MILLISECONDS)) {
+        LOG.warn("The store keeps the books waiting; the rest of their entries may be lost");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    JsonNode books = SetupJson.read(Native.closeService(service, Time.now()));
+    log(books);
+    ((ObjectNode) books).remove("log");
+    LOG.info("The books are closed: {}", books);
+  }
+
+  /** Logs what the service had to say; the library calls no logger itself. */
+  @Override
+  public void log(JsonNode told) {
+    for (JsonNode line : told.path("log")) {
+      String text = line.path(1).asText();
+      int level = line.path(0).asInt();
+      if (text.startsWith(AUDIT)) {
+        AUDIT_LOG.info(text.substring(AUDIT.length()));
+      } else if (level <= FrameLayout.LOG_ERROR) {
+        LOG.error(text);
+      } else if (level == FrameLayout.LOG_WARN) {
+        LOG.warn(text);
+      } else {
+        LOG.info(text);
+      }
+    }
+  }
+}

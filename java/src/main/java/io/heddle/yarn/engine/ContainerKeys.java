@@ -1,0 +1,38 @@
+package io.heddle.yarn.engine;
+
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+
+/**
+ * Container ids as the engine's 64-bit keys: the ResourceManager's epoch (16 bits), the attempt
+ * (16) and the number (32). Unique within one job as long as it has fewer than 65,536 attempts, an
+ * attempt fewer than 4,294,967,296 containers, and the ResourceManager fewer than 65,536 restarts
+ * between two containers that live at once.
+ */
+public final class ContainerKeys {
+  /** Where YARN keeps the epoch in a container's number. */
+  private static final int EPOCH_SHIFT = 40;
+  private static final long NUMBER_MASK = (1L << 32) - 1;
+
+  private ContainerKeys() {}
+
+  /** Returns the key of a container within its job. */
+  public static long of(ContainerId id) {
+    return of(id.getContainerId(), id.getApplicationAttemptId().getAttemptId());
+  }
+
+  /** Returns the key of the container with YARN's number (epoch and counter) in an attempt. */
+  public static long of(long yarnNumber, int attempt) {
+    long epoch = yarnNumber >>> EPOCH_SHIFT;
+    return (epoch & 0xFFFF) << 48 | (attempt & 0xFFFFL) << 32 | yarnNumber & NUMBER_MASK;
+  }
+
+  /** Returns the only container id that a key can mean while the bounds above hold. */
+  public static ContainerId toId(ApplicationId application, long key) {
+    int attempt = (int) (key >>> 32 & 0xFFFF);
+    long yarnNumber = key >>> 48 << EPOCH_SHIFT | key & NUMBER_MASK;
+    return ContainerId.newContainerId(
+        ApplicationAttemptId.newInstance(application, attempt), yarnNumber);
+  }
+}

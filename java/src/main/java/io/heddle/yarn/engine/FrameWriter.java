@@ -1,0 +1,307 @@
+package io.heddle.yarn.engine;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.BitSet;
+import org.apache.hadoop.yarn.api.records.Resource;
+
+/**
+ * Appends events to the next input frame, in a direct buffer that is reused. Encodes only: what an
+ * event means is the engine's, when it is sent is {@link Engine}'s.
+ *
+ * <p>Not thread-safe: guarded by the scheduler's write lock, like every call into the engine.
+ */
+public final class FrameWriter {
+  /** Far above what one frame ever holds; more means that a loop runs wild. */
+  private static final int CAPACITY_MAX = 1 << 30;
+
+  /** What a record says of a node. */
+  public interface Node {
+    int id();
+
+    int hostPlace();
+
+    int rackPlace();
+
+    int partitionId();
+
+    Resource getTotalResource();
+
+    Resource getUnallocatedResource();
+  }
+
+  /** Something that knows how to fill a record. */
+  public interface Body {
+    /** Writes the fields of a record that begins at {@code at}. */
+    void write(ByteBuffer buffer, int at);
+  }
+
+  private final ResourceCodec resources;
+  private ByteBuffer buffer;
+  private int end = FrameLayout.INPUT_HEADER_SIZE;
+  private int records;
+  // Of these the engine is told nothing: their records are overwritten by the next one.
+  private final BitSet mutedJobs = new BitSet();
+  private final BitSet mutedNodes = new BitSet();
+
+  public FrameWriter(ResourceCodec resources, int capacity) {
+    this.resources = resources;
+    this.buffer = allocate(capacity);
+  }
+
+  private static ByteBuffer allocate(int capacity) {
+    return ByteBuffer.allocateDirect(capacity).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** Returns the buffer that holds the frame from its start. */
+  ByteBuffer buffer() {
+    return buffer;
+  }
+
+  /** Returns how many bytes the frame has, its header included. */
+  public int length() {
+    return end;
+  }
+
+  /** Returns how many records the frame has. */
+  public int records() {
+    return records;
+  }
+
+  /** From now on nothing is written of a job, or everything again. */
+  public void muteJob(int job, boolean muted) {
+    mutedJobs.set(job, muted);
+  }
+
+  /** As {@link #muteJob}, of a node. */
+  public void muteNode(int node, boolean muted) {
+    mutedNodes.set(node, muted);
+  }
+
+  /** Takes the records after the first so many bytes and records back. */
+  public void cutTo(int length, int recordsBefore) {
+    end = length;
+    records = recordsBefore;
+  }
+
+  /** Begins a new frame. */
+  void clear() {
+    end = FrameLayout.INPUT_HEADER_SIZE;
+    records = 0;
+  }
+
+  /** Writes the header, which makes the frame complete. */
+  void finish(long nowMs, long sequence, int decisionsMax) {
+    buffer.putInt(FrameLayout.INPUT_HEADER_ABI, FrameLayout.ABI_VERSION);
+    buffer.putInt(FrameLayout.INPUT_HEADER_LENGTH, end);
+    buffer.putLong(FrameLayout.INPUT_HEADER_NOW_MS, nowMs);
+    buffer.putLong(FrameLayout.INPUT_HEADER_SEQUENCE, sequence);
+    buffer.putInt(FrameLayout.INPUT_HEADER_RECORDS, records);
+    buffer.putInt(FrameLayout.INPUT_HEADER_DECISIONS_MAX, decisionsMax);
+  }
+
+  /** Starts a record and returns its offset; the caller fills every field. */
+  private int record(int kind, int size, int id) {
+    int at = end;
+    if (at + size > buffer.capacity()) {
+      grow(at + size);
+    }
+    buffer.putShort(at + FrameLayout.RECORD_KIND, (short) kind);
+    buffer.putShort(at + FrameLayout.RECORD_SIZE, (short) size);
+    buffer.putInt(at + FrameLayout.RECORD_ID, id);
+    end = at + size;
+    records++;
+    return at;
+  }
+
+  /** As {@link #record}, about a job. */
+  private int jobRecord(int kind, int size, int job) {
+    int at = record(kind, size, job);
+    if (job >= 0 && mutedJobs.get(job)) {
+      cutTo(at, records - 1);
+    }
+    return at;
+  }
+
+  /** As {@link #record}, about a node. */
+  private int nodeRecord(int kind, int size, int node) {
+    int at = record(kind, size, node);
+    if (node >= 0 && mutedNodes.get(node)) {
+      cutTo(at, records - 1);
+    }
+    return at;
+  }
+
+  private void grow(int needed) {
+    if (needed > CAPACITY_MAX) {
+      throw new IllegalStateException("an input frame of more than " + CAPACITY_MAX + " bytes");
+    }
+    ByteBuffer larger = allocate(Math.max(needed, buffer.capacity() * 2));
+    ByteBuffer old = buffer.duplicate();
+    old.position(0).limit(end);
+    larger.put(old);
+    larger.clear();
+    buffer = larger;
+  }
+
+  /** A node that joins, or with {@link FrameLayout#NODE_CHANGED} one of which anything changed. */
+  public void node(int kind, Node node, boolean schedulable) {
+    int at = nodeRecord(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, node.hostPlace());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, node.rackPlace());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_PARTITION, node.partitionId());
+    buffer.putInt(at + FrameLayout.NODE_ADDED_FLAGS,
+        schedulable ? FrameLayout.NODE_SCHEDULABLE : 0);
+    resources.put(buffer, at + FrameLayout.NODE_ADDED_CAPACITY, node.getTotalResource());
+    resources.put(buffer, at + FrameLayout.NODE_ADDED_FREE, node.getUnallocatedResource());
+  }
+
+  public void nodeRemoved(int node) {
+    nodeRecord(FrameLayout.NODE_REMOVED, FrameLayout.NODE_REMOVED_SIZE, node);
+  }
+
+  public void heartbeat(int node, Resource free) {
+    int at = nodeRecord(FrameLayout.HEARTBEAT, FrameLayout.HEARTBEAT_SIZE, node);
+    resources.put(buffer, at + FrameLayout.HEARTBEAT_FREE, free);
+  }
+
+  public void jobAdded(int job, int queue, int user, int priority, int flags, long submittedMs) {
+    int at = jobRecord(FrameLayout.JOB_ADDED, FrameLayout.JOB_ADDED_SIZE, job);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_QUEUE, queue);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_USER, user);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.JOB_ADDED_FLAGS, flags);
+    buffer.putLong(at + FrameLayout.JOB_ADDED_SUBMITTED_MS, submittedMs);
+  }
+
+  public void jobHints(int job, Body hints) {
+    int at = jobRecord(FrameLayout.JOB_HINTS, FrameLayout.JOB_HINTS_SIZE, job);
+    hints.write(buffer, at);
+  }
+
+  public void nodeLoad(int node, int foreignPerMille) {
+    int at = nodeRecord(FrameLayout.NODE_LOAD, FrameLayout.NODE_LOAD_SIZE, node);
+    buffer.putInt(at + FrameLayout.NODE_LOAD_FOREIGN_PER_MILLE, foreignPerMille);
+    buffer.putInt(at + FrameLayout.NODE_LOAD_PAD, 0);
+  }
+
+  /** A reduce that executes its function since {@code sinceMs}. */
+  public void task(int job, long key, int perMille, long sinceMs) {
+    int at = jobRecord(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
+    buffer.putLong(at + FrameLayout.TASK_KEY, key);
+    buffer.putInt(at + FrameLayout.TASK_PROGRESS_PER_MILLE, perMille);
+    buffer.putInt(at + FrameLayout.TASK_FLAGS, FrameLayout.TASK_EXECUTING);
+    buffer.putLong(at + FrameLayout.TASK_INPUT_BYTES, 0);
+    buffer.putLong(at + FrameLayout.TASK_OUTPUT_BYTES, 0);
+    buffer.putLong(at + FrameLayout.TASK_EXECUTING_SINCE_MS, sinceMs);
+  }
+
+  public void containerLaunched(int job, long key, long launchedMs) {
+    int at = jobRecord(FrameLayout.CONTAINER_LAUNCHED, FrameLayout.CONTAINER_LAUNCHED_SIZE, job);
+    buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_KEY, key);
+    buffer.putLong(at + FrameLayout.CONTAINER_LAUNCHED_LAUNCHED_MS, launchedMs);
+  }
+
+  public void jobCounters(int job, Body counters) {
+    int at = jobRecord(FrameLayout.JOB_COUNTERS, FrameLayout.JOB_COUNTERS_SIZE, job);
+    counters.write(buffer, at);
+  }
+
+  public void nodeShuffle(int node, long sentBytes) {
+    int at = nodeRecord(FrameLayout.NODE_SHUFFLE, FrameLayout.NODE_SHUFFLE_SIZE, node);
+    buffer.putLong(at + FrameLayout.NODE_SHUFFLE_SENT_BYTES, sentBytes);
+  }
+
+  public void jobRemoved(int job) {
+    jobRecord(FrameLayout.JOB_REMOVED, FrameLayout.JOB_REMOVED_SIZE, job);
+  }
+
+  public void jobReset(int job) {
+    jobRecord(FrameLayout.JOB_RESET, FrameLayout.JOB_RESET_SIZE, job);
+  }
+
+  public void jobMoved(int job, int queue) {
+    int at = jobRecord(FrameLayout.JOB_MOVED, FrameLayout.JOB_MOVED_SIZE, job);
+    buffer.putInt(at + FrameLayout.JOB_MOVED_QUEUE, queue);
+    buffer.putInt(at + FrameLayout.JOB_MOVED_PAD, 0);
+  }
+
+  public void jobPriority(int job, int priority) {
+    int at = jobRecord(FrameLayout.JOB_PRIORITY, FrameLayout.JOB_PRIORITY_SIZE, job);
+    buffer.putInt(at + FrameLayout.JOB_PRIORITY_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.JOB_PRIORITY_PAD, 0);
+  }
+
+  public void blacklist(int job, int place, boolean added) {
+    int at = jobRecord(FrameLayout.BLACKLIST, FrameLayout.BLACKLIST_SIZE, job);
+    buffer.putInt(at + FrameLayout.BLACKLIST_PLACE, place);
+    buffer.putInt(at + FrameLayout.BLACKLIST_ADDED, added ? 1 : 0);
+  }
+
+  public void ask(
+      int job, int ask, int count, int priority, int partition, int flags, Resource size) {
+    int at = jobRecord(FrameLayout.ASK, FrameLayout.ASK_SIZE, job);
+    buffer.putInt(at + FrameLayout.ASK_ASK, ask);
+    buffer.putInt(at + FrameLayout.ASK_COUNT, count);
+    buffer.putInt(at + FrameLayout.ASK_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.ASK_PARTITION, partition);
+    buffer.putInt(at + FrameLayout.ASK_FLAGS, flags);
+    buffer.putInt(at + FrameLayout.ASK_PAD, 0);
+    resources.put(buffer, at + FrameLayout.ASK_RESOURCE, size);
+  }
+
+  public void askRow(int job, int ask, int place, int count, boolean relaxLocality) {
+    int at = jobRecord(FrameLayout.ASK_ROW, FrameLayout.ASK_ROW_SIZE, job);
+    buffer.putInt(at + FrameLayout.ASK_ROW_ASK, ask);
+    buffer.putInt(at + FrameLayout.ASK_ROW_PLACE, place);
+    buffer.putInt(at + FrameLayout.ASK_ROW_COUNT, count);
+    buffer.putInt(at + FrameLayout.ASK_ROW_FLAGS,
+        relaxLocality ? FrameLayout.ASK_RELAX_LOCALITY : 0);
+  }
+
+  public void containerAdded(int job, int node, int priority, boolean am, long key, long startedMs,
+      Resource size) {
+    int at = jobRecord(FrameLayout.CONTAINER_ADDED, FrameLayout.CONTAINER_ADDED_SIZE, job);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_NODE, node);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_PRIORITY, priority);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_FLAGS, am ? FrameLayout.CONTAINER_AM : 0);
+    buffer.putInt(at + FrameLayout.CONTAINER_ADDED_PAD, 0);
+    buffer.putLong(at + FrameLayout.CONTAINER_ADDED_KEY, key);
+    buffer.putLong(at + FrameLayout.CONTAINER_ADDED_STARTED_MS, startedMs);
+    resources.put(buffer, at + FrameLayout.CONTAINER_ADDED_RESOURCE, size);
+  }
+
+  public void containerCompleted(int job, long key, int exitStatus) {
+    int at = jobRecord(FrameLayout.CONTAINER_COMPLETED, FrameLayout.CONTAINER_COMPLETED_SIZE, job);
+    buffer.putInt(at + FrameLayout.CONTAINER_COMPLETED_EXIT, exitStatus);
+    buffer.putInt(at + FrameLayout.CONTAINER_COMPLETED_PAD, 0);
+    buffer.putLong(at + FrameLayout.CONTAINER_COMPLETED_KEY, key);
+  }
+
+  public void containerResized(int job, long key, Resource size) {
+    int at = jobRecord(FrameLayout.CONTAINER_RESIZED, FrameLayout.CONTAINER_RESIZED_SIZE, job);
+    buffer.putLong(at + FrameLayout.CONTAINER_RESIZED_KEY, key);
+    resources.put(buffer, at + FrameLayout.CONTAINER_RESIZED_RESOURCE, size);
+  }
+
+  public void ack(int job, long seq, long key) {
+    int at = jobRecord(FrameLayout.ACK, FrameLayout.ACK_SIZE, job);
+    buffer.putLong(at + FrameLayout.ACK_SEQ, seq);
+    buffer.putLong(at + FrameLayout.ACK_KEY, key);
+  }
+
+  public void nack(int job, long seq, int reason) {
+    int at = jobRecord(FrameLayout.NACK, FrameLayout.NACK_SIZE, job);
+    buffer.putInt(at + FrameLayout.NACK_REASON, reason);
+    buffer.putInt(at + FrameLayout.NACK_PAD, 0);
+    buffer.putLong(at + FrameLayout.NACK_SEQ, seq);
+  }
+
+  public void tick() {
+    record(FrameLayout.TICK, FrameLayout.TICK_SIZE, 0);
+  }
+
+  public void fault(int code) {
+    record(FrameLayout.FAULT, FrameLayout.FAULT_SIZE, code);
+  }
+}

@@ -1,0 +1,70 @@
+package io.heddle.yarn.engine;
+
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Gives names dense numbers, for good: the engine knows hosts, racks, node labels and users only
+ * by number. Names are never forgotten, so the size is bounded by what the cluster ever called
+ * its nodes and users. Numbers of things that come and go are given by {@link DenseTable}.
+ *
+ * <p>Looking up is free of locks; adding is guarded by the monitor.
+ */
+public final class Interner {
+  /** What {@link #find} answers for a name that nobody has added. */
+  public static final int UNKNOWN = -1;
+
+  private final Map<String, Integer> ids = new ConcurrentHashMap<>();
+  private volatile String[] names = new String[16];
+  private int size;
+
+  /**
+   * Makes an interner that knows some names from the start.
+   *
+   * @param first the names that get 0, 1, 2 ...
+   */
+  Interner(String... first) {
+    for (String name : first) {
+      intern(name);
+    }
+  }
+
+  /** Returns the number of a name, a new one if it was never seen. */
+  public int intern(String name) {
+    Integer id = ids.get(name);
+    return id != null ? id : add(name);
+  }
+
+  /** Returns the number of a name or {@link #UNKNOWN}. */
+  public int find(String name) {
+    Integer id = ids.get(name);
+    return id == null ? UNKNOWN : id;
+  }
+
+  /** Returns the name of a number that this interner gave. */
+  String name(int id) {
+    return names[id];
+  }
+
+  /** Returns how many names are known. */
+  int size() {
+    return ids.size();
+  }
+
+  private synchronized int add(String name) {
+    Integer known = ids.get(name);
+    if (known != null) {
+      return known;
+    }
+    String[] table = names;
+    if (size == table.length) {
+      table = Arrays.copyOf(table, size * 2);
+    }
+    table[size] = name;
+    // The table first: whoever finds the number must find the name.
+    names = table;
+    ids.put(name, size);
+    return size++;
+  }
+}

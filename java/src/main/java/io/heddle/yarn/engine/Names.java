@@ -1,0 +1,30 @@
+package io.heddle.yarn.engine;
+
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
+
+/**
+ * The names of one scheduler that the engine knows by number, for as long as the scheduler lives.
+ */
+public final class Names {
+
+  // The engine's place 0 is "anywhere", its partition 0 the nodes without a label.
+  private final Interner places = new Interner(ResourceRequest.ANY);
+  private final Interner partitions = new Interner(CommonNodeLabelsManager.NO_LABEL);
+  private final Interner users = new Interner();
+
+  /** Hosts and racks, in one space, as asks name them. */
+  public Interner places() {
+    return places;
+  }
+
+  /** Node labels. */
+  public Interner partitions() {
+    return partitions;
+  }
+
+  /** Owners of jobs. */
+  public Interner users() {
+    return users;
+  }
+}

@@ -1,0 +1,93 @@
+package io.heddle.yarn.engine;
+
+import java.nio.ByteBuffer;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
+
+/**
+ * YARN resources as the engine's vectors: one {@code i64} per type, in the order of
+ * {@link ResourceUtils}, memory in MB first, then vcores. Knows nothing of records.
+ */
+public final class ResourceCodec {
+  private final int types;
+
+  /**
+   * Reads which resource types the cluster has.
+   *
+   * @throws YarnRuntimeException when there are more than the engine's vectors hold
+   */
+  public ResourceCodec() {
+    types = ResourceUtils.getNumberOfKnownResourceTypes();
+    if (types > FrameLayout.RESOURCE_TYPES) {
+      throw new YarnRuntimeException(
+          "yarn.resource-types names " + types + " resource types (memory and vcores included);"
+              + " Heddle schedules at most " + FrameLayout.RESOURCE_TYPES + ": remove some");
+    }
+  }
+
+  /** Returns how many types the cluster has. */
+  public int types() {
+    return types;
+  }
+
+  /** Returns the amount of one type. */
+  public static long value(Resource resource, int type) {
+    // The two getters avoid the array and its bounds checks for what nearly everyone has.
+    switch (type) {
+      case 0:
+        return resource.getMemorySize();
+      case 1:
+        return resource.getVirtualCores();
+      default:
+        return resource.getResourceInformation(type).getValue();
+    }
+  }
+
+  /** Writes a vector at an offset, unused types as 0. */
+  void put(ByteBuffer buffer, int offset, Resource resource) {
+    buffer.putLong(offset, resource.getMemorySize());
+    buffer.putLong(offset + 8, resource.getVirtualCores());
+    int type = 2;
+    for (; type < types; type++) {
+      buffer.putLong(offset + 8 * type, resource.getResourceInformation(type).getValue());
+    }
+    for (; type < FrameLayout.RESOURCE_TYPES; type++) {
+      buffer.putLong(offset + 8 * type, 0);
+    }
+  }
+
+  /** Reads the vector at an offset. */
+  Resource get(ByteBuffer buffer, int offset) {
+    long vcores = buffer.getLong(offset + 8);
+    Resource resource = Resource.newInstance(buffer.getLong(offset), clampToInt(vcores));
+    for (int type = 2; type < types; type++) {
+      resource.setResourceValue(type, buffer.getLong(offset + 8 * type));
+    }
+    return resource;
+  }
+
+  /** Whether an amount fits into what is free, type by type. */
+  public boolean fits(Resource amount, Resource free) {
+    for (int type = 0; type < types; type++) {
+      if (value(amount, type) > value(free, type)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether any type of an amount is below 0. */
+  public boolean anyNegative(Resource amount) {
+    for (int type = 0; type < types; type++) {
+      if (value(amount, type) < 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static int clampToInt(long value) {
+    return (int) Math.max(Integer.MIN_VALUE, Math.min(Integer.MAX_VALUE, value));
+  }
+}

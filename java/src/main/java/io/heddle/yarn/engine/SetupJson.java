@@ -1,0 +1,171 @@
+package io.heddle.yarn.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceInformation;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
+
+/**
+ * Writes the JSON that the control plane takes: what {@link Native#open} needs and the requests.
+ * The binary frames carry everything that is frequent; this carries what is not.
+ */
+public final class SetupJson {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private SetupJson() {}
+
+  /**
+   * Writes what an engine is opened with.
+   *
+   * @param minimum YARN's smallest container
+   * @param journal file to record input frames in, or null
+   * @param config content of heddle.json
+   * @param pools of the allocations file, or null
+   * @param debug whether the engine's lines at debug level are wanted
+   */
+  static String open(Resource minimum, String journal, JsonNode config, Allocations pools,
+      boolean debug) {
+    ObjectNode setup = JSON.createObjectNode();
+    ArrayNode names = setup.putArray("resource_types");
+    ObjectNode smallest = setup.putObject("minimum_allocation");
+    for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
+      names.add(type.getName());
+      smallest.put(type.getName(), minimum.getResourceValue(type.getName()));
+    }
+    setup.put("journal", journal);
+    putEpoch(setup);
+    setup.put("log_level", debug ? "debug" : "info");
+    put(setup, config, pools);
+    return setup.toString();
+  }
+
+  /**
+   * Writes what runs beside the engine is made with.
+   *
+   * @param config content of heddle.json
+   * @param startedMs milliseconds since 1970
+   */
+  public static String service(JsonNode config, long startedMs) {
+    ObjectNode settings = JSON.createObjectNode().put("started_ms", startedMs);
+    settings.set("api", config.get("api"));
+    settings.set("store", config.get("store"));
+    return settings.toString();
+  }
+
+  /** A request without arguments. */
+  public static String request(String op) {
+    return JSON.createObjectNode().put("op", op).toString();
+  }
+
+  /** Asks for a page of the queues. */
+  public static String queues(int from, int max) {
+    return JSON.createObjectNode().put("op", "queues").put("from", from).put("max", max)
+        .toString();
+  }
+
+  /** Asks what is known of the {@code job} or {@code node} of this number. */
+  public static String about(String what, int number) {
+    return JSON.createObjectNode().put("op", what).put(what, number).toString();
+  }
+
+  /** Asks why the job of this number waits, and what was decided of it. */
+  public static String explain(int job) {
+    return JSON.createObjectNode().put("op", "explain").put("job", job).toString();
+  }
+
+  /** Asks why jobs wait, from the job of this number on, for so many that do. */
+  public static String waits(int from, int max) {
+    return JSON.createObjectNode().put("op", "waits").put("from", from).put("max", max)
+        .toString();
+  }
+
+  /** Asks for another configuration; the allocations may be null. */
+  static String reload(JsonNode config, Allocations pools) {
+    ObjectNode request = JSON.createObjectNode().put("op", "reload");
+    put(request, config, pools);
+    putEpoch(request);
+    return request.toString();
+  }
+
+  private static void put(ObjectNode request, JsonNode config, Allocations pools) {
+    request.set("config", config);
+    if (pools != null) {
+      pools.putInto(request);
+    }
+  }
+
+  /** Asks what the text of an allocations file says, and whether it can be used. */
+  public static String allocations(String text) {
+    return JSON.createObjectNode().put("op", "allocations").put("text", text).toString();
+  }
+
+  /** An object without anything in it. */
+  static ObjectNode object() {
+    return JSON.createObjectNode();
+  }
+
+  /** The engine's clock is the monotonic one; times of day in a configuration are not. */
+  private static void putEpoch(ObjectNode request) {
+    request.put("epoch_ms", -EngineClock.toMonotonic(0));
+  }
+
+  /**
+   * Asks for the queue of a new job.
+   *
+   * @param queue what the submission names, or null
+   * @param recovering whether the job ran before the ResourceManager started, so that it must
+   *     find a queue whatever the configuration now says
+   */
+  public static String place(String user, String queue, boolean recovering) {
+    ObjectNode request = JSON.createObjectNode().put("op", "place").put("user", user);
+    request.put("queue", queue);
+    request.put("recovering", recovering);
+    return request.toString();
+  }
+
+  /**
+   * Asks whether a job is taken.
+   *
+   * @param queue its full path
+   * @param environment what its ApplicationMaster's environment says of its signature
+   */
+  public static String submitted(String user, String queue, String name,
+      Map<String, String> environment, boolean recovering) {
+    ObjectNode job = JSON.createObjectNode().put("user", user).put("queue", queue)
+        .put("name", name).put("recovering", recovering);
+    ObjectNode variables = job.putObject("environment");
+    environment.forEach(variables::put);
+    return job.toString();
+  }
+
+  /** Tells what the job of this number may spend. */
+  public static String authorize(
+      int job, ApplicationId application, long creditsMicro, long rateMicro, long untilMs) {
+    String name = application.getClusterTimestamp() + "_" + application.getId();
+    return JSON.createObjectNode().put("op", "authorize").put("job", job).put("application", name)
+        .put("credits_micro", creditsMicro).put("rate_micro", rateMicro)
+        .put("until_ms", untilMs).toString();
+  }
+
+  /** Asks for the books of the jobs and nodes of these numbers, the ends excluded. */
+  public static String audit(int firstJob, int endJob, int firstNode, int endNode) {
+    ObjectNode request = JSON.createObjectNode().put("op", "audit");
+    request.putArray("jobs").add(firstJob).add(endJob);
+    request.putArray("nodes").add(firstNode).add(endNode);
+    return request.toString();
+  }
+
+  /** Reads a reply. */
+  public static JsonNode read(String reply) {
+    try {
+      return JSON.readTree(reply);
+    } catch (java.io.IOException e) {
+      throw new IllegalStateException("the engine's reply is not JSON: " + e.getMessage(), e);
+    }
+  }
+}

@@ -1,0 +1,206 @@
+package io.heddle.yarn.facts;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.config.ConfigFile;
+import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.queues.QueueSnapshot;
+import io.heddle.yarn.queues.QueueTable;
+import java.io.IOException;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.function.Consumer;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Asks the ApplicationMasters of MapReduce jobs how many tasks they have and how far they are,
+ * through their own web service. Counters only if a policy looks at traffic, single reduces only if
+ * one extrapolates from samples.
+ *
+ * <p>The address is what the job's own code registered, so it is not believed: only a port of the
+ * node where YARN itself started the ApplicationMaster is asked, in plain HTTP, without any
+ * credential.
+ */
+final class AmPoller {
+  /** Whether ApplicationMasters are asked; unset: while a policy in force looks at the answers. */
+  static final String ENABLE_PROPERTY = "heddle.am-poll.enable";
+  /** How often, in ms. */
+  static final String INTERVAL_PROPERTY = "heddle.am-poll.interval-ms";
+  /** How often for counters, which cost the ApplicationMaster more. */
+  static final String COUNTERS_PROPERTY = "heddle.am-poll.counters-interval-ms";
+
+  private static final Logger LOG = LoggerFactory.getLogger(AmPoller.class);
+  private static final long INTERVAL_MS = 5_000;
+  private static final long COUNTERS_MS = 15_000;
+  /** Where no policy looks at what may have changed, the totals are all there is to know. */
+  private static final int LAZY = 6;
+  /** For all that is asked of one ApplicationMaster at once. */
+  private static final long POLL_MS = 8_000;
+  /** Who takes longer is asked less, as if it had failed: others wait for the same threads. */
+  private static final long SLOW_MS = 2_000;
+  /** The list has those that are done too; of more it would be longer than is read. */
+  private static final int REDUCES_LISTED = 3_000;
+  /** For how many intervals the word on single reduces goes before a guess. */
+  private static final int REDUCES_TOLD = 3;
+  private static final String TRAFFIC = "shuffle-watcher";
+  private static final String SAMPLES = "hfsp";
+  private static final String TOTALS = "reverse-adaptive";
+
+  private final JsonFetcher fetcher;
+  private final QueueTable queues;
+  private final Consumer<Fact> found;
+  /** What the operator has set; null if nothing. */
+  private final Boolean set;
+  private final long intervalMs;
+  private final long countersMs;
+
+  AmPoller(JsonFetcher fetcher, QueueTable queues, Consumer<Fact> found, Configuration conf) {
+    this.fetcher = fetcher;
+    this.queues = queues;
+    this.found = found;
+    String said = conf.getTrimmed(ENABLE_PROPERTY, "");
+    set = said.isEmpty() ? null : conf.getBoolean(ENABLE_PROPERTY, false);
+    intervalMs = ConfigFile.positiveMilliseconds(conf, INTERVAL_PROPERTY, INTERVAL_MS);
+    countersMs = ConfigFile.positiveMilliseconds(conf, COUNTERS_PROPERTY, COUNTERS_MS);
+  }
+
+  /** Whether ApplicationMasters are asked now: their addresses are users' words. */
+  boolean enabled() {
+    if (set != null) {
+      return set;
+    }
+    QueueSnapshot policies = queues.snapshot();
+    return policies.uses(TRAFFIC) || policies.uses(SAMPLES) || policies.uses(TOTALS);
+  }
+
+  /** Whether they may be asked some time, perhaps after a reload. */
+  boolean mayBeEnabled() {
+    return set == null || set;
+  }
+
+  /** Whether an attempt has registered an address that may be asked. */
+  static boolean answers(RMAppAttempt attempt) {
+    return base(attempt) != null;
+  }
+
+  private static URI base(RMAppAttempt attempt) {
+    Container master = attempt.getMasterContainer();
+    return master == null || master.getNodeId() == null ? null
+        : base(attempt.getOriginalTrackingUrl(), master.getNodeId().getHost());
+  }
+
+  /**
+   * Where the web service is: the port of a tracking address, on the host where the
+   * ApplicationMaster was started. Whatever else the address says is not used.
+   *
+   * @return null if the address is another host's or none
+   */
+  static URI base(String tracking, String host) {
+    if (tracking == null || tracking.isEmpty() || host == null) {
+      return null;
+    }
+    try {
+      URI address = new URI(tracking);
+      if (!"http".equalsIgnoreCase(address.getScheme()) || address.getPort() <= 0
+          || !host.equalsIgnoreCase(address.getHost())) {
+        return null;
+      }
+      return new URI("http", null, host, address.getPort(), "/ws/v1/mapreduce/", null, null);
+    } catch (URISyntaxException e) {
+      return null;
+    }
+  }
+
+  /** MapReduce's own number of a job. */
+  static String jobId(ApplicationId id) {
+    return String.format("job_%d_%04d", id.getClusterTimestamp(), id.getId());
+  }
+
+  /** Asks one ApplicationMaster. Never throws. */
+  void poll(JobWatch watch, RMAppAttempt attempt) {
+    long startMs = Time.monotonicNow();
+    long pauseMs = intervalMs;
+    try {
+      URI base = base(attempt);
+      if (base != null) {
+        pauseMs = ask(watch, base.resolve("jobs/" + jobId(watch.id())));
+      }
+      if (Time.monotonicNow() - startMs > SLOW_MS) {
+        pauseMs = Math.max(pauseMs, watch.failed());
+      } else {
+        watch.succeeded();
+      }
+    } catch (Throwable e) {
+      // An error that nobody catches could end the ResourceManager.
+      pauseMs = watch.failed();
+      if (LOG.isDebugEnabled()) {
+        LOG.debug("{} does not say how far it is; next question in {} ms: {}", watch.id(), pauseMs,
+            e.toString());
+      }
+    } finally {
+      watch.endPoll(Time.monotonicNow() + pauseMs);
+    }
+  }
+
+  /** Asks what the policies in force look at; returns when to ask again. */
+  private long ask(JobWatch watch, URI job) throws IOException {
+    long startMs = Time.monotonicNow();
+    QueueSnapshot policies = queues.snapshot();
+    AmReplies.Totals totals = new AmReplies.Totals(fetcher.get(job));
+    found.accept(to -> to.totals(watch.job(), totals.maps, totals.reduces));
+    if (!policies.uses(TRAFFIC)) {
+      JobCounters counted = new JobCounters(totals, null);
+      found.accept(to -> to.counters(watch.job(), counted));
+    } else if (watch.beginCounters(startMs, countersMs)) {
+      AmReplies.Moved moved = new AmReplies.Moved(fetcher.get(below(job, "/counters")));
+      JobCounters counted = new JobCounters(totals, moved);
+      found.accept(to -> to.counters(watch.job(), counted));
+    }
+    boolean reduces = totals.reducesDone < totals.reduces && totals.mapsDone >= totals.maps
+        && totals.reduces <= REDUCES_LISTED;
+    if (policies.uses(SAMPLES) && reduces) {
+      askReduces(watch, job, startMs + POLL_MS);
+    }
+    return policies.uses(TRAFFIC) || policies.uses(SAMPLES) ? intervalMs : LAZY * intervalMs;
+  }
+
+  /** Without an answer the totals are still news, so this is no failure of the poll. */
+  private void askReduces(JobWatch watch, URI job, long untilMs) {
+    try {
+      tellReduces(watch, job, untilMs);
+    } catch (IOException e) {
+      LOG.debug("{} says nothing of single reduces", watch.id(), e);
+    }
+  }
+
+  private void tellReduces(JobWatch watch, URI job, long untilMs) throws IOException {
+    JsonNode tasks = fetcher.get(below(job, "/tasks?type=r"));
+    for (String task : AmReplies.runningReduces(tasks, FactFeed.SAMPLES)) {
+      long nowMs = Time.monotonicNow();
+      if (nowMs >= untilMs) {
+        return;
+      }
+      AmReplies.ReduceAttempt reduce =
+          AmReplies.runningAttempt(fetcher.get(below(job, "/tasks/" + task + "/attempts")));
+      if (reduce == null) {
+        continue;
+      }
+      // That one does not execute yet is its word as well.
+      watch.setReducesToldUntilMs(nowMs + REDUCES_TOLD * intervalMs);
+      if (reduce.reducingSinceMs > 0 && ReduceProgress.executes(reduce.progress)) {
+        long sinceMs = Math.min(nowMs, EngineClock.toMonotonic(reduce.reducingSinceMs));
+        found.accept(to -> to.reduce(watch.job(), reduce.container,
+            ReduceProgress.executedPerMille(reduce.progress), sinceMs));
+      }
+    }
+  }
+
+  private static URI below(URI job, String path) {
+    return URI.create(job + path);
+  }
+}

@@ -1,0 +1,259 @@
+package io.heddle.yarn.facts;
+
+import io.heddle.yarn.queues.QueueTable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.ThreadFactoryBuilder;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AppSchedulingInfo;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
+import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds out about running MapReduce jobs what neither their submission nor their containers say:
+ * by the progress that their ApplicationMasters send anyway, by asking them ({@link AmPoller}), and
+ * by asking NodeManagers ({@link NodePoller}). All of it is optional; policies do without.
+ *
+ * <p>One daemon thread looks once a second and never blocks; a few more wait for answers. None of
+ * them takes the scheduler's lock, and no thread of the ResourceManager's waits for them: what was
+ * found is kept until the tick writes it into the next frame.
+ */
+public final class FactFeed {
+  /** Whether the progress of ApplicationMasters' heartbeats is looked at. */
+  static final String PROGRESS_PROPERTY = "heddle.progress.enable";
+  /** How many answers are waited for at once. */
+  static final String IN_FLIGHT_PROPERTY = "heddle.am-poll.in-flight";
+
+  /** As many reduces as a policy takes for samples of all. */
+  static final int SAMPLES = 5;
+
+  private static final Logger LOG = LoggerFactory.getLogger(FactFeed.class);
+  private static final long LOOK_MS = 1_000;
+  private static final int IN_FLIGHT = 8;
+  /** Polls that wait for a thread; more are due again in a second. */
+  private static final int WAITING_MAX = 1_024;
+  private static final int NODES_IN_FLIGHT = 2;
+  private static final int NODES_WAITING_MAX = 256;
+  /** Many more than come between two ticks; with more the scheduler does not tick. */
+  private static final int FACTS_MAX = 16_384;
+  private static final double MAPS_DONE = 0.5;
+
+  private final Function<ApplicationAttemptId, ? extends SchedulerApplicationAttempt> attempts;
+  private final RMContext rmContext;
+  private final boolean progress;
+  private final AmPoller masters;
+  private final NodePoller nodes;
+  private final Map<ApplicationId, JobWatch> jobs = new ConcurrentHashMap<>();
+  private final ArrayBlockingQueue<Fact> found = new ArrayBlockingQueue<>(FACTS_MAX);
+  private final ScheduledThreadPoolExecutor clock;
+  private final ThreadPoolExecutor workers;
+  private final ThreadPoolExecutor nodeWorkers;
+  private final JsonFetcher fetcher;
+  private boolean jobFailed;
+  private boolean nodeFailed;
+
+  /**
+   * Prepares the feed; {@link #start} begins to look.
+   *
+   * @param attempts finds a current attempt, or null; from any thread
+   */
+  public FactFeed(Function<ApplicationAttemptId, ? extends SchedulerApplicationAttempt> attempts,
+      RMContext rmContext, QueueTable queues, Configuration conf) {
+    this.attempts = attempts;
+    this.rmContext = rmContext;
+    int inFlight = Math.max(1, conf.getInt(IN_FLIGHT_PROPERTY, IN_FLIGHT));
+    progress = conf.getBoolean(PROGRESS_PROPERTY, true);
+    clock = new ScheduledThreadPoolExecutor(1, daemons("heddle-facts"));
+    clock.setRemoveOnCancelPolicy(true);
+    workers = workers(inFlight, WAITING_MAX, "heddle-poll");
+    // Of their own: nodes that are silent must not keep ApplicationMasters waiting.
+    nodeWorkers = workers(NODES_IN_FLIGHT, NODES_WAITING_MAX, "heddle-node-poll");
+    fetcher = new JsonFetcher(clock, inFlight + NODES_IN_FLIGHT);
+    masters = new AmPoller(fetcher, queues, this::offer, conf);
+    nodes = new NodePoller(fetcher, this::offer, conf);
+  }
+
+  private static ThreadPoolExecutor workers(int inFlight, int waiting, String name) {
+    ThreadPoolExecutor made = new ThreadPoolExecutor(inFlight, inFlight, 30, TimeUnit.SECONDS,
+        new LinkedBlockingQueue<Runnable>(waiting), daemons(name));
+    made.allowCoreThreadTimeOut(true);
+    return made;
+  }
+
+  private static ThreadFactory daemons(String name) {
+    return new ThreadFactoryBuilder().setDaemon(true).setNameFormat(name + "-%d").build();
+  }
+
+  public void start() {
+    if (progress || masters.mayBeEnabled() || nodes.enabled()) {
+      clock.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  public void stop() {
+    clock.shutdownNow();
+    workers.shutdownNow();
+    nodeWorkers.shutdownNow();
+    try {
+      // Whoever still waits for an answer gets an error.
+      fetcher.close();
+    } catch (IOException e) {
+      LOG.debug("Closing connections", e);
+    }
+  }
+
+  // ---- With the scheduler's write lock held.
+
+  /** A job was accepted. Only MapReduce's say anything that could be read. */
+  public void jobAdded(WatchedJob job) {
+    if (job.isMapReduce()) {
+      jobs.put(job.applicationId(), new JobWatch(job));
+    }
+  }
+
+  public void jobRemoved(ApplicationId id) {
+    jobs.remove(id);
+  }
+
+  /** Tells the findings since the last time. */
+  public void drainTo(Fact.Listener listener) {
+    for (Fact fact = found.poll(); fact != null; fact = found.poll()) {
+      fact.tell(listener);
+    }
+  }
+
+  // ---- On the feed's own threads.
+
+  private void offer(Fact fact) {
+    // What does not fit is old by the time that there is room.
+    found.offer(fact);
+  }
+
+  /** Looks at every job once. Never throws: it would be the last time. */
+  synchronized void look() {
+    long nowMs = Time.monotonicNow();
+    boolean ask = masters.enabled();
+    for (JobWatch watch : jobs.values()) {
+      try {
+        look(watch, ask, nowMs);
+      } catch (Throwable e) {
+        // One job that cannot be looked at must not hide those after it.
+        if (!jobFailed) {
+          LOG.warn("{} cannot be looked at; it is scheduled by what is known without."
+              + " Further failures are not logged", watch.id(), e);
+        }
+        jobFailed = true;
+      }
+    }
+    lookAtNodes(nowMs);
+  }
+
+  private void lookAtNodes(long nowMs) {
+    try {
+      nodes.look(rmContext.getRMNodes(), nodeWorkers, nowMs);
+    } catch (Throwable e) {
+      if (!nodeFailed) {
+        LOG.warn("Nodes cannot be asked what they send. Further failures are not logged", e);
+      }
+      nodeFailed = true;
+    }
+  }
+
+  private void look(JobWatch watch, boolean ask, long nowMs) {
+    RMApp app = rmContext.getRMApps().get(watch.id());
+    RMAppAttempt attempt = app == null ? null : app.getCurrentAppAttempt();
+    if (attempt == null) {
+      return;
+    }
+    if (progress && !watch.reducesAreTold(nowMs)) {
+      lookAtProgress(watch, attempt, nowMs);
+    }
+    if (ask && AmPoller.answers(attempt) && watch.beginPoll(nowMs)) {
+      submit(workers, () -> masters.poll(watch, attempt), () -> watch.endPoll(nowMs + LOOK_MS));
+    }
+  }
+
+  /** Has a worker do it, or else calls the other; whether a worker took it. */
+  static boolean submit(Executor workers, Runnable work, Runnable instead) {
+    boolean taken = false;
+    try {
+      workers.execute(work);
+      taken = true;
+    } catch (RejectedExecutionException e) {
+      LOG.debug("No room for a poll", e);
+    } finally {
+      // Also when there is no memory for a thread.
+      if (!taken) {
+        instead.run();
+      }
+    }
+    return taken;
+  }
+
+  private void lookAtProgress(JobWatch watch, RMAppAttempt rmAttempt, long nowMs) {
+    double whole = rmAttempt.getProgress();
+    int all = watch.job().reduces();
+    SchedulerApplicationAttempt attempt = attempts.apply(rmAttempt.getAppAttemptId());
+    if (!(whole >= MAPS_DONE) || all <= 0 || attempt == null) {
+      return;
+    }
+    List<RMContainer> reduces = new ArrayList<>();
+    int unfinished = 0;
+    for (RMContainer container : attempt.getLiveContainersMap().values()) {
+      int priority = container.getContainer().getPriority().getPriority();
+      if (MapReducePriority.isMap(priority)) {
+        return;
+      }
+      if (MapReducePriority.isReduce(priority)) {
+        unfinished++;
+        if (container.getState() == RMContainerState.RUNNING) {
+          reduces.add(container);
+        }
+      }
+    }
+    AppSchedulingInfo asks = attempt.getAppSchedulingInfo();
+    for (SchedulerRequestKey key : asks.getSchedulerKeys()) {
+      AppPlacementAllocator<?> asked = asks.getAppPlacementAllocator(key);
+      int pending = asked == null ? 0 : asked.getOutstandingAsksCount(ResourceRequest.ANY);
+      int priority = key.getPriority().getPriority();
+      if (pending > 0 && MapReducePriority.isMap(priority)) {
+        return;
+      }
+      unfinished += MapReducePriority.isReduce(priority) ? pending : 0;
+    }
+    double mean = ReduceProgress.ofRunning(whole, all, all - unfinished, reduces.size());
+    if (watch.progress().note(mean, nowMs)) {
+      reduces.sort(Comparator.comparingLong(RMContainer::getCreationTime));
+      for (RMContainer reduce : reduces.subList(0, Math.min(SAMPLES, reduces.size()))) {
+        long sinceMs = watch.progress().reducingSinceMs();
+        offer(to -> to.reduce(watch.job(), reduce.getContainerId(),
+            ReduceProgress.executedPerMille(mean), sinceMs));
+      }
+    }
+  }
+}

@@ -1,0 +1,131 @@
+package io.heddle.yarn.facts;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.config.ConfigFile;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Asks NodeManagers how much map output they have sent, through the metrics of their shuffle
+ * service: what the model of the links between racks is corrected by. Off unless configured, as
+ * secured web pages do not answer and each node is asked.
+ */
+final class NodePoller {
+  /** Whether NodeManagers are asked at all. */
+  static final String ENABLE_PROPERTY = "heddle.nm-poll.enable";
+  /** How often, in ms. */
+  static final String INTERVAL_PROPERTY = "heddle.nm-poll.interval-ms";
+
+  private static final Logger LOG = LoggerFactory.getLogger(NodePoller.class);
+  private static final long INTERVAL_MS = 10_000;
+  private static final String QUERY = "qry=Hadoop:service=NodeManager,name=ShuffleMetrics";
+
+  private final JsonFetcher fetcher;
+  private final Consumer<Fact> found;
+  private final boolean enabled;
+  private final long intervalMs;
+  private final Map<NodeId, PollWatch> watches = new HashMap<>();
+
+  NodePoller(JsonFetcher fetcher, Consumer<Fact> found, Configuration conf) {
+    this.fetcher = fetcher;
+    this.found = found;
+    enabled = conf.getBoolean(ENABLE_PROPERTY, false);
+    intervalMs = ConfigFile.positiveMilliseconds(conf, INTERVAL_PROPERTY, INTERVAL_MS);
+  }
+
+  boolean enabled() {
+    return enabled;
+  }
+
+  /**
+   * Has the workers ask the nodes that are due, those first that have waited for the longest: what
+   * finds no room stays due. For the feed's thread.
+   */
+  void look(Map<NodeId, RMNode> nodes, Executor workers, long nowMs) {
+    if (!enabled) {
+      return;
+    }
+    watches.keySet().retainAll(nodes.keySet());
+    // Sorted by what it was now: workers change it meanwhile.
+    Map<PollWatch, RMNode> due = new HashMap<>();
+    Map<PollWatch, Long> since = new HashMap<>();
+    for (Map.Entry<NodeId, RMNode> node : nodes.entrySet()) {
+      PollWatch watch = watches.computeIfAbsent(node.getKey(), id -> new PollWatch());
+      if (watch.isDue(nowMs)) {
+        due.put(watch, node.getValue());
+        since.put(watch, watch.nextPollMs());
+      }
+    }
+    List<PollWatch> order = new ArrayList<>(due.keySet());
+    order.sort(Comparator.comparingLong(since::get));
+    for (PollWatch watch : order) {
+      RMNode node = due.get(watch);
+      watch.beginPoll(nowMs);
+      if (!FactFeed.submit(workers, () -> poll(watch, node), watch::cancelPoll)) {
+        return;
+      }
+    }
+  }
+
+  private void poll(PollWatch watch, RMNode node) {
+    long pauseMs = intervalMs;
+    try {
+      if (poll(node)) {
+        watch.succeeded();
+      } else {
+        pauseMs = Math.max(pauseMs, watch.failed());
+      }
+    } finally {
+      watch.endPoll(Time.monotonicNow() + pauseMs);
+    }
+  }
+
+  /** Asks one node. Never throws; false if it did not answer. */
+  boolean poll(RMNode node) {
+    try {
+      URI metrics = metrics(node.getHttpAddress(), node.getNodeID().getHost());
+      if (metrics == null || node.getState() != NodeState.RUNNING) {
+        return true;
+      }
+      for (JsonNode bean : fetcher.get(metrics).path("beans")) {
+        long sent = AmReplies.number(bean.path("ShuffleOutputBytes"));
+        if (sent != AmReplies.UNKNOWN) {
+          found.accept(to -> to.shuffled(node.getNodeID(), sent));
+          return true;
+        }
+      }
+      return true;
+    } catch (Throwable e) {
+      // An error that nobody catches could end the ResourceManager.
+      if (LOG.isDebugEnabled()) {
+        LOG.debug("{} does not say what it sends: {}", node.getNodeID(), e.toString());
+      }
+      return false;
+    }
+  }
+
+  /** Where a node's metrics are; null if it names another host than its own. */
+  static URI metrics(String httpAddress, String host) {
+    try {
+      URI address = new URI("http://" + httpAddress);
+      return address.getPort() > 0 && host.equalsIgnoreCase(address.getHost())
+          ? new URI("http", null, host, address.getPort(), "/jmx", QUERY, null) : null;
+    } catch (URISyntaxException e) {
+      return null;
+    }
+  }
+}

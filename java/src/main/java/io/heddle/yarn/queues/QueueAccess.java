@@ -1,0 +1,91 @@
+package io.heddle.yarn.queues;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.ipc.Server;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.security.authorize.AccessControlList;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.security.AccessRequest;
+import org.apache.hadoop.yarn.security.AccessType;
+import org.apache.hadoop.yarn.security.Permission;
+import org.apache.hadoop.yarn.security.PrivilegedEntity.EntityType;
+import org.apache.hadoop.yarn.security.PrivilegedEntity;
+import org.apache.hadoop.yarn.security.YarnAuthorizationProvider;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+
+/**
+ * Rights in queues. The cluster's {@link YarnAuthorizationProvider} decides; this tells it what the
+ * configuration says and asks it. YARN's own provider lets rights of a queue hold below it.
+ */
+final class QueueAccess {
+  private static final AccessControlList NO_ONE = new AccessControlList(" ");
+
+  private final boolean enabled;
+  private final YarnAuthorizationProvider provider;
+  // Queues of which the provider was told; guarded by the scheduler's write lock.
+  private Set<String> told = Collections.emptySet();
+
+  QueueAccess(Configuration conf) {
+    enabled = conf.getBoolean(
+        YarnConfiguration.YARN_ACL_ENABLE, YarnConfiguration.DEFAULT_YARN_ACL_ENABLE);
+    provider = YarnAuthorizationProvider.getInstance(conf);
+  }
+
+  /**
+   * Tells the provider what is configured of all queues. Those that submissions made have no
+   * rights of their own; those that are gone lose theirs.
+   */
+  void tell(QueueSnapshot queues) {
+    List<Permission> permissions = new ArrayList<>();
+    Set<String> next = new TreeSet<>();
+    for (QueueView queue : queues.all()) {
+      if (!queue.dynamic) {
+        next.add(queue.path);
+        permissions.add(permission(queue.path, queue.aclSubmit, queue.aclAdmin));
+      }
+    }
+    for (String path : told) {
+      if (!next.contains(path)) {
+        permissions.add(permission(path, NO_ONE, NO_ONE));
+      }
+    }
+    try {
+      provider.setPermission(permissions, UserGroupInformation.getCurrentUser());
+    } catch (IOException e) {
+      throw new YarnRuntimeException("The ResourceManager's own user is unknown: rights in queues"
+          + " cannot be set", e);
+    }
+    told = next;
+  }
+
+  private static Permission permission(
+      String path, AccessControlList submit, AccessControlList admin) {
+    Map<AccessType, AccessControlList> rights = new EnumMap<>(AccessType.class);
+    rights.put(AccessType.SUBMIT_APP, submit);
+    rights.put(AccessType.ADMINISTER_QUEUE, admin);
+    return new Permission(new PrivilegedEntity(EntityType.QUEUE, path), rights);
+  }
+
+  /** Whether a user may do something in the queue of a full path; administrators may submit. */
+  boolean allows(String path, QueueACL acl, UserGroupInformation user) {
+    return !enabled || granted(path, acl, user)
+        || acl == QueueACL.SUBMIT_APPLICATIONS
+        && granted(path, QueueACL.ADMINISTER_QUEUE, user);
+  }
+
+  private boolean granted(String path, QueueACL acl, UserGroupInformation user) {
+    return provider.checkPermission(new AccessRequest(
+        new PrivilegedEntity(EntityType.QUEUE, path), user, SchedulerUtils.toAccessType(acl),
+        null, null, Server.getRemoteAddress(), null));
+  }
+}

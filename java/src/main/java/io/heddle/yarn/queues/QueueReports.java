@@ -1,0 +1,166 @@
+package io.heddle.yarn.queues;
+
+import io.heddle.yarn.compat.Compat;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.records.QueueACL;
+import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.QueueState;
+import org.apache.hadoop.yarn.api.records.QueueStatistics;
+import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.util.Records;
+
+/**
+ * Answers what clients, AMs and the web ask about queues: descriptions and rights. Reads the last
+ * {@link QueueSnapshot} and Hadoop's metrics, takes no lock and never enters the engine: YARN asks
+ * for a queue's description on every AM heartbeat.
+ */
+public final class QueueReports {
+  static final String SCHEDULER_TYPE = "HeddleScheduler";
+  private static final Set<String> ALL_LABELS =
+      Collections.singleton(CommonNodeLabelsManager.ANY);
+
+  private final QueueTable table;
+  private final QueueAccess access;
+  private volatile Resource cluster = Resource.newInstance(0, 0);
+  private volatile Resource largest = Resource.newInstance(0, 0);
+
+  public QueueReports(Configuration conf) {
+    table = new QueueTable(this, conf);
+    access = new QueueAccess(conf);
+  }
+
+  /** The configuration of queues is another one: rights follow it. */
+  void configured(QueueSnapshot queues) {
+    access.tell(queues);
+  }
+
+  /** Returns the queues that this reports of. */
+  public QueueTable table() {
+    return table;
+  }
+
+  /** Sets what shares are fractions of, and the largest container that any node could run. */
+  public void setCluster(Resource capacity, Resource largestContainer) {
+    cluster = capacity;
+    largest = largestContainer;
+  }
+
+  /** Returns the last snapshot of all queues. */
+  public QueueSnapshot snapshot() {
+    return table.snapshot();
+  }
+
+  /** Returns the largest container that may be asked for, as of the last tick. */
+  public Resource largestContainer() {
+    return largest;
+  }
+
+  /** Returns the metrics of a queue, or null if there never was one of this path. */
+  public QueueMetrics metrics(String path) {
+    HeddleQueue queue = table.get(path);
+    return queue == null ? null : queue.getMetrics();
+  }
+
+  /**
+   * Describes a queue, in an object of its own: YARN writes into what it gets.
+   *
+   * @param name path, path below root or unique last name
+   * @return null if there is no such queue
+   */
+  public QueueInfo info(String name, boolean includeChildQueues, boolean recursive) {
+    QueueView view = table.snapshot().find(name);
+    if (view == null) {
+      return null;
+    }
+    return includeChildQueues && !view.leaf ? withChildren(view, recursive) : describe(view);
+  }
+
+  private QueueInfo withChildren(QueueView view, boolean recursive) {
+    List<QueueInfo> children = new ArrayList<>();
+    for (QueueView child : view.children()) {
+      children.add(recursive && !child.leaf ? withChildren(child, true) : describe(child));
+    }
+    QueueInfo info = describe(view);
+    info.setChildQueues(children);
+    return info;
+  }
+
+  private QueueInfo describe(QueueView view) {
+    QueueInfo info = Records.newRecord(QueueInfo.class);
+    info.setQueueName(view.path);
+    float total = cluster.getMemorySize();
+    // As if the queue had use for everything: what it uses must not be all that it may have.
+    float share = view.activeShare.getMemorySize();
+    info.setCapacity(total == 0 ? 0 : share / total);
+    info.setCurrentCapacity(share == 0 ? 0 : view.used.getMemorySize() / share);
+    info.setMaximumCapacity(
+        total == 0 ? 1 : Math.min(1f, view.maxShare.getMemorySize() / total));
+    info.setQueueState(view.draining ? QueueState.DRAINING : QueueState.RUNNING);
+    info.setChildQueues(new ArrayList<QueueInfo>());
+    info.setAccessibleNodeLabels(ALL_LABELS);
+    info.setQueueStatistics(statistics(table.ensure(view.path).getMetrics()));
+    Compat.describeQueue(info, view.path, SCHEDULER_TYPE, view.weight,
+        view.maxRunningJobs == QueueView.NO_LIMIT ? Integer.MAX_VALUE : view.maxRunningJobs);
+    return info;
+  }
+
+  private static QueueStatistics statistics(QueueMetrics metrics) {
+    QueueStatistics stats = Records.newRecord(QueueStatistics.class);
+    stats.setNumAppsSubmitted(metrics.getAppsSubmitted());
+    stats.setNumAppsRunning(metrics.getAppsRunning());
+    stats.setNumAppsPending(metrics.getAppsPending());
+    stats.setNumAppsCompleted(metrics.getAppsCompleted());
+    stats.setNumAppsKilled(metrics.getAppsKilled());
+    stats.setNumAppsFailed(metrics.getAppsFailed());
+    stats.setNumActiveUsers(metrics.getActiveUsers());
+    stats.setAvailableMemoryMB(metrics.getAvailableMB());
+    stats.setAllocatedMemoryMB(metrics.getAllocatedMB());
+    stats.setPendingMemoryMB(metrics.getPendingMB());
+    stats.setReservedMemoryMB(metrics.getReservedMB());
+    stats.setAvailableVCores(metrics.getAvailableVirtualCores());
+    stats.setAllocatedVCores(metrics.getAllocatedVirtualCores());
+    stats.setPendingVCores(metrics.getPendingVirtualCores());
+    stats.setReservedVCores(metrics.getReservedVirtualCores());
+    stats.setPendingContainers(metrics.getPendingContainers());
+    stats.setAllocatedContainers(metrics.getAllocatedContainers());
+    stats.setReservedContainers(metrics.getReservedContainers());
+    return stats;
+  }
+
+  /**
+   * Whether a user may do something in a queue. One that does not exist counts as well, so that
+   * applications of a removed queue stay in reach of those with rights above it.
+   */
+  public boolean hasAccess(String name, QueueACL acl, UserGroupInformation user) {
+    return access.allows(table.snapshot().pathOf(name), acl, user);
+  }
+
+  /** Returns all rights that a user has in a queue. */
+  QueueUserACLInfo userAcl(String path, UserGroupInformation user) {
+    EnumSet<QueueACL> rights = EnumSet.noneOf(QueueACL.class);
+    for (QueueACL acl : QueueACL.values()) {
+      if (hasAccess(path, acl, user)) {
+        rights.add(acl);
+      }
+    }
+    return QueueUserACLInfo.newInstance(path, new ArrayList<>(rights));
+  }
+
+  /** Returns the rights of a user in every queue. */
+  public List<QueueUserACLInfo> userAcls(UserGroupInformation user) {
+    List<QueueUserACLInfo> rights = new ArrayList<>();
+    for (QueueView queue : table.snapshot().all()) {
+      rights.add(userAcl(queue.path, user));
+    }
+    return rights;
+  }
+}

@@ -1,0 +1,97 @@
+package io.heddle.yarn.queues;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import org.apache.hadoop.security.authorize.AccessControlList;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceInformation;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
+
+/**
+ * What the engine said of one queue at one moment. Once its snapshot is published only the
+ * queues below it change. Read by RPC and web threads, which never enter the engine.
+ */
+public final class QueueView {
+  /** Stands for "as many as you like". */
+  public static final int NO_LIMIT = -1;
+
+  final int id;
+  public final String path;
+  final String parent;
+  public volatile boolean leaf;
+  public final float weight;
+  public final Resource minShare;
+  public final Resource maxShare;
+  public final Resource fairShare;
+  /** What it would be entitled to if it had use for everything. */
+  final Resource activeShare;
+  public final Resource used;
+  /** What it uses and what it asks for. */
+  public final Resource demand;
+  public final int pendingContainers;
+  public final int runningContainers;
+  public final int maxRunningJobs;
+  final AccessControlList aclSubmit;
+  final AccessControlList aclAdmin;
+  final boolean dynamic;
+  final boolean draining;
+  // By their numbers.
+  private final Map<Integer, QueueView> children = new ConcurrentSkipListMap<>();
+
+  /** Reads one element of the reply to {@code queues}. */
+  QueueView(JsonNode queue) {
+    id = queue.path("id").asInt();
+    path = queue.path("path").asText();
+    parent = path.indexOf('.') < 0 ? null : path.substring(0, path.lastIndexOf('.'));
+    leaf = queue.path("leaf").asBoolean();
+    weight = (float) queue.path("weight").asDouble(1.0);
+    minShare = resource(queue.path("min_share"), 0);
+    maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
+    fairShare = resource(queue.path("fair_share"), 0);
+    activeShare = resource(queue.path("active_share"), 0);
+    used = resource(queue.path("used"), 0);
+    demand = resource(queue.path("demand"), 0);
+    pendingContainers = queue.path("pending_containers").asInt();
+    runningContainers = queue.path("running_containers").asInt();
+    maxRunningJobs =
+        queue.path("max_running_jobs").isNumber() ? queue.path("max_running_jobs").asInt()
+            : NO_LIMIT;
+    aclSubmit = new AccessControlList(queue.path("acl_submit").asText(" "));
+    aclAdmin = new AccessControlList(queue.path("acl_admin").asText(" "));
+    dynamic = queue.path("dynamic").asBoolean();
+    draining = queue.path("draining").asBoolean();
+  }
+
+  /** Reads amounts by resource type; those that are not there are {@code absent}. */
+  static Resource resource(JsonNode amounts, long absent) {
+    Resource resource = Resource.newInstance(0, 0);
+    for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
+      JsonNode amount = amounts.path(type.getName());
+      long value = amount.isNumber() ? amount.asLong() : absent;
+      // YARN's vcores are an int.
+      boolean vcores = ResourceInformation.VCORES_URI.equals(type.getName());
+      resource.setResourceValue(
+          type.getName(), vcores ? Math.min(value, Integer.MAX_VALUE) : value);
+    }
+    return resource;
+  }
+
+  /** Adds a queue below this one, in place of an earlier view of it. */
+  void addChild(QueueView child) {
+    children.put(child.id, child);
+    leaf = false;
+  }
+
+  void removeChild(QueueView child) {
+    children.remove(child.id, child);
+    leaf = children.isEmpty();
+  }
+
+  /** Returns the queues below. */
+  public List<QueueView> children() {
+    return new ArrayList<>(children.values());
+  }
+}

@@ -1,0 +1,120 @@
+package io.heddle.yarn.engine;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import org.junit.Test;
+
+/**
+ * Replays the recorded journals through the natives and compares the digest of the answers with the
+ * one kept beside each, which Rust and C replay to as well: the crossing adds nothing. The format
+ * is told in rust/bridge/src/journal.rs; this reads it on its own. Tests no decision itself.
+ */
+public class JournalReplayTest {
+  private static final long FNV_START = 0xcbf29ce484222325L;
+  private static final long FNV_PRIME = 0x100000001b3L;
+  private static final int FILE_HEADER_BYTES = 16;
+  private static final int ENTRY_HEADER_BYTES = 16;
+  private static final int SETUP = 1;
+  private static final int FRAME = 2;
+  private static final int REQUEST = 3;
+
+  private long digest = FNV_START;
+  private int frames;
+
+  @Test
+  public void everyJournalGivesTheDigestKeptBesideIt() throws IOException {
+    NativeLibrary.load(null);
+    int journals = 0;
+    for (File file : dataFolder().listFiles()) {
+      if (file.getName().endsWith(".journal")) {
+        File kept = new File(file.getPath().replace(".journal", ".digest"));
+        String expected = new String(
+            Files.readAllBytes(kept.toPath()), StandardCharsets.US_ASCII).trim();
+        digest = FNV_START;
+        frames = 0;
+        replay(ByteBuffer.wrap(Files.readAllBytes(file.toPath())));
+        assertEquals(file.getName(), expected, String.format("%016x", digest));
+        assertTrue(file + " has no frames", frames > 0);
+        journals++;
+      }
+    }
+    assertTrue("no journal in " + dataFolder(), journals > 0);
+  }
+
+  private static File dataFolder() {
+    File at = new File(System.getProperty("user.dir")).getAbsoluteFile();
+    while (at != null && !new File(at, "native-tests/data").isDirectory()) {
+      at = at.getParentFile();
+    }
+    assertTrue("run the tests inside the checkout", at != null);
+    return new File(at, "native-tests/data");
+  }
+
+  private void replay(ByteBuffer journal) {
+    journal.order(ByteOrder.LITTLE_ENDIAN).position(FILE_HEADER_BYTES);
+    long handle = 0;
+    try {
+      while (journal.remaining() >= ENTRY_HEADER_BYTES) {
+        int kind = journal.getInt();
+        int length = journal.getInt();
+        long nowMs = journal.getLong();
+        byte[] payload = new byte[length];
+        journal.get(payload);
+        if (kind == SETUP) {
+          handle = Native.open(new String(payload, StandardCharsets.UTF_8));
+        } else if (kind == FRAME) {
+          frames++;
+          step(handle, payload);
+        } else if (kind == REQUEST) {
+          request(handle, nowMs, new String(payload, StandardCharsets.UTF_8));
+        }
+      }
+    } finally {
+      Native.close(handle);
+    }
+  }
+
+  private void step(long handle, byte[] frame) {
+    ByteBuffer in = ByteBuffer.allocateDirect(frame.length).order(ByteOrder.LITTLE_ENDIAN);
+    in.put(frame);
+    ByteBuffer out = ByteBuffer.allocateDirect(FrameLayout.OUTPUT_HEADER_SIZE
+        + FrameLayout.LOG_BYTES_MAX + decisionsMax(in) * FrameLayout.DECISION_BYTES_MAX);
+    try {
+      int written = Native.step(handle, in, frame.length, out);
+      byte[] answer = new byte[written];
+      out.get(answer);
+      update(answer);
+    } catch (HeddleException e) {
+      updateError(e.code());
+    }
+  }
+
+  private static int decisionsMax(ByteBuffer in) {
+    return in.getInt(FrameLayout.INPUT_HEADER_DECISIONS_MAX);
+  }
+
+  private void request(long handle, long nowMs, String json) {
+    try {
+      update(Native.request(handle, nowMs, json).getBytes(StandardCharsets.UTF_8));
+    } catch (HeddleException e) {
+      updateError(e.code());
+    }
+  }
+
+  private void updateError(int code) {
+    update(ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(code).array());
+  }
+
+  private void update(byte[] bytes) {
+    for (byte b : bytes) {
+      digest = (digest ^ (b & 0xff)) * FNV_PRIME;
+    }
+  }
+}

@@ -11,7 +11,8 @@ from cluster import Unreachable
 # Lines of a ResourceManager's log that no kill may cause: a lost engine, and every other error of
 # Heddle but those about the database, which is killed here.
 ENGINE_FAULT = re.compile(r"The engine was lost|Cannot make the engine anew|"
-                          r" ERROR (?:yarn|heddle)\.(?!Economy|economy|store|books)\w+:")
+                          r" ERROR (?:(?:yarn|heddle)\.(?!economy|store|books)|economy\.(?!Economy)|"
+                          r"(?:compat|config|engine|facts|queues)\.|web\.Heddle)\w+:")
 
 
 @dataclass

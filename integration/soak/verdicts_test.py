@@ -44,9 +44,13 @@ class Jobs(unittest.TestCase):
     def test_a_lost_engine_and_errors_of_heddle_are_found_in_the_log(self):
         for line, holds in (
                 ("INFO yarn.HeddleScheduler: all is well", True),
-                ("WARN yarn.Engine: The engine was lost: a panic", False),
+                ("WARN engine.Engine: The engine was lost: a panic", False),
+                ("ERROR engine.Engine: Cannot be told", False),
+                ("ERROR facts.FactFeed: cannot look", False),
+                ("ERROR economy.Submissions: a signature cannot be checked", False),
+                ("ERROR web.HeddleFilter: a request failed", False),
                 ("ERROR yarn.HeddleScheduler: Error in the tick", False),
-                ("ERROR yarn.Economy: the database does not answer", True),
+                ("ERROR economy.Economy: the database does not answer", True),
                 ("ERROR resourcemanager.ApplicationMasterService: not Heddle's", True)):
             with tempfile.TemporaryDirectory() as folder:
                 Path(folder, "rm1.log").write_text(f"2026-11-22 12:00:00,000 {line}\n")

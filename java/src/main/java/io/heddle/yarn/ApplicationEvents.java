@@ -236,7 +236,7 @@ final class ApplicationEvents {
     }
     if (job.attempt() != null) {
       stopForgotten(job);
-      // The asks of the attempt before are void; their numbers are given anew.
+      // The asks of the attempt before are void; their numbers are given again.
       engine.out().jobReset(job.id());
     }
     HeddleAppAttempt attempt = new HeddleAppAttempt(

@@ -134,7 +134,7 @@ final class AskTable {
     return byId.end();
   }
 
-  /** Whether nothing is to be sent. */
+  /** Whether there is nothing to send. */
   boolean clean() {
     return changed.isEmpty();
   }
@@ -161,7 +161,7 @@ final class AskTable {
     list(entry);
   }
 
-  /** The engine has rows of this ask that YARN no longer has: say all of it anew. */
+  /** The engine has rows of this ask that YARN no longer has: sends all of it again. */
   void markDrifted(Entry entry) {
     entry.allRows = true;
     entry.withdrawFirst = true;
@@ -169,8 +169,8 @@ final class AskTable {
   }
 
   /**
-   * The last container of an ask was granted. The engine knows, but for an attempt that makes an
-   * ask of its own for each container, the number must be given again some day.
+   * The last container of an ask was granted, which the engine knows. An attempt that makes an ask
+   * of its own for each container must get the numbers back, though.
    */
   void markServed(Entry entry) {
     uncount(entry);
@@ -195,7 +195,7 @@ final class AskTable {
     return any;
   }
 
-  /** Every ask is to be sent with all its rows: the engine is new. */
+  /** Marks every ask to be sent with all its rows: the engine is new. */
   void markAll() {
     for (SchedulerRequestKey key : info.getSchedulerKeys()) {
       entry(key);

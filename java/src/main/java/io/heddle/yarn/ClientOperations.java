@@ -80,7 +80,7 @@ abstract class ClientOperations
     return webHandler;
   }
 
-  /** Sets what answers there, or null for nobody. */
+  /** Sets what answers there; null turns the answers off. */
   public void setWebHandler(WebHandler handler) {
     webHandler = handler;
   }
@@ -423,7 +423,7 @@ abstract class ClientOperations
   /**
    * What the engine knows of an application, as JSON.
    *
-   * @return null if it knows nothing of it, or is just being made anew
+   * @return null if it knows nothing of it, or is just being replaced
    */
   public String describe(ApplicationId id) {
     return about(id, "job");
@@ -433,7 +433,7 @@ abstract class ClientOperations
    * When the application is expected to start its first task and to end, each with a band, as JSON.
    * Times are on the engine's clock, whose reading stands beside them as {@code now_ms}.
    *
-   * @return null if the engine knows nothing of it, or is just being made anew
+   * @return null if the engine knows nothing of it, or is just being replaced
    */
   public String predict(ApplicationId id) {
     return about(id, "predict");
@@ -452,7 +452,7 @@ abstract class ClientOperations
   /**
    * Why an application waits, what would change that, and what was decided of it lately, as JSON.
    *
-   * @return null if the engine knows nothing of it, or is just being made anew
+   * @return null if the engine knows nothing of it, or is just being replaced
    */
   public String explain(ApplicationId id) {
     writeLock.lock();

@@ -151,7 +151,7 @@ final class ContainerCommit {
     if (ask.updatesContainer()) {
       RMContainer toUpdate = attempt.getRMContainer(ask.key.getContainerToUpdate());
       if (toUpdate == null) {
-        // It has ended, and nobody withdraws the ask for it.
+        // It has ended, and YARN does not withdraw the ask for it.
         return FrameLayout.REASON_ASK_GONE;
       }
       // Several nodes may share a host; only that of the container will do.
@@ -257,7 +257,7 @@ final class ContainerCommit {
         attempt.recoverResourceRequestsForContainer(container.getContainerRequest());
       }
       attempt.neverInEngine(id);
-      // Released: nobody was told of it, so it has no end that an AM could be blamed for.
+      // Released: no AM was told of it, so none can be blamed for its end.
       attempt.containerCompleted(container,
           SchedulerUtils.createAbnormalContainerStatus(id, "Could not be allocated"),
           RMContainerEventType.RELEASED, node.getPartition());

@@ -108,7 +108,7 @@ final class ContainerEvents {
     }
   }
 
-  /** Nobody fetched or started a container in time, or used what it had grown by. */
+  /** A container was not fetched or started in time, or its growth not used. */
   private void expired(ContainerExpiredSchedulerEvent event) {
     ContainerId id = event.getContainerId();
     if (event.isIncrease()) {

@@ -157,7 +157,7 @@ final class EngineBooks {
     }
   }
 
-  /** The engine is to know what a job may spend; if there is none now, a new one will. */
+  /** Tells the engine what a job may spend; without an engine, the next one hears of it. */
   void authorize(HeddleJob job) {
     if (job.bounds() != null && job.faults().aside() == null) {
       engine.request(job.bounds().request(job.id(), job.applicationId()));
@@ -189,7 +189,7 @@ final class EngineBooks {
     containerAdded(engine.out(), attempt, container, master);
   }
 
-  /** Writes all that is to know of a live container. */
+  /** Writes the record of a live container. */
   void containerAdded(FrameWriter out, HeddleAppAttempt attempt, RMContainer container) {
     containerAdded(out, attempt, container, container.isAMContainer());
   }

@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * its numbers.
  *
  * <p>The place is the attempt's message about the launch of its AM, as other schedulers use it: the
- * report of an application shows it as long as nobody has said anything else of the attempt. It is
+ * report of an application shows it until another message of the attempt replaces it. It is
  * one string that the next one replaces, whatever the state of the application. It is withdrawn
  * before the attempt ends, lest it be taken for how it ended. What YARN itself has put there since
  * is left alone.
@@ -128,7 +128,7 @@ final class Explanations {
       } else {
         show(id, change.text);
         if (change.attempt.isStopped()) {
-          // It ended meanwhile, and whoever ended it had nothing to withdraw yet.
+          // It ended meanwhile, before there was a message to withdraw.
           withdraw(id);
         }
       }
@@ -149,8 +149,8 @@ final class Explanations {
   }
 
   /**
-   * A container ended. With the AM's ends the attempt, and if nobody has said anything of its end,
-   * what stands in its diagnostics then becomes the application's last word.
+   * A container ended. With the AM's ends the attempt, and unless another message replaces it, what
+   * stands in its diagnostics then becomes the application's last word.
    */
   void containerEnded(RMContainer container) {
     if (!shown.isEmpty() && container.isAMContainer()) {

@@ -115,7 +115,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** Everything is to be sent again: the engine is new. */
+  /** Marks everything to be sent again: the engine is new. */
   private void touchAll() {
     writeLock.lock();
     try {
@@ -197,7 +197,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
         || master != null && master.getId().equals(container.getContainerId());
   }
 
-  /** Returns the place where a container that is to grow runs, or {@link Interner#UNKNOWN}. */
+  /** Returns the place of a container that will grow, or {@link Interner#UNKNOWN}. */
   int placeToUpdate(ContainerId id) {
     RMContainer container = liveContainers.get(id);
     HeddleNode node = container == null ? null : books.node(container.getNodeId());

@@ -13,7 +13,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
  * What the engine calls a job: a YARN application, whatever its attempt. Holds the number that
  * both sides use for it and what a rebuilt engine must be told again.
  *
- * <p>Guarded by the scheduler's write lock, but for what is final or volatile.
+ * <p>Guarded by the scheduler's write lock, except final and volatile fields.
  */
 final class HeddleJob implements WatchedJob {
   private final ApplicationId applicationId;

@@ -117,7 +117,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private ResourceCodec resources;
   private final Failures failures = new Failures();
   private volatile boolean started;
-  // Whether the root's available resources are to be worked out; guarded by the write lock.
+  // Whether the root's available resources must be computed; guarded by the write lock.
   private boolean availableStale;
   // Whether any AM ever changed a container; nearly none does.
   private volatile boolean updatesSeen;
@@ -222,7 +222,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (facts != null) {
       facts.stop();
     }
-    // The tick ends first; whoever comes later finds the engine closed and the last snapshot.
+    // The tick ends first; later calls find the engine closed and the last snapshot.
     super.serviceStop();
     if (economy != null) {
       economy.stop();
@@ -439,7 +439,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   private void schedule(HeddleNode node) {
     if (engine.idle() && dirty.isEmpty()) {
-      // Nobody waits for anything: what happened is told with the next frame.
+      // No job waits: what happened is told with the next frame.
       return;
     }
     Resource free = node.getUnallocatedResource();

@@ -8,8 +8,8 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 
 /**
  * The sizes of the containers that the engine was asked for, to tell without a call that a node's
- * heartbeat leads to nothing. The engine does nothing for a node whose room no pending size fits
- * but note the room: no clock of delay scheduling starts, no hold is looked at. So, if it knows the
+ * heartbeat leads to nothing. For a node whose room no pending size fits the engine only
+ * notes the room: no clock of delay scheduling starts, no hold is looked at. So, if it knows the
  * room, it need not hear of the node again until a size comes that it did not know.
  *
  * <p>Holds every size that is pending and perhaps more (a job may not run yet, a limit may be
@@ -59,7 +59,7 @@ final class PendingSizes {
   Size add(Resource resource, int partition) {
     Size size = sizes.get(new Size(resource, partition));
     if (size == null) {
-      // A copy: YARN's belongs to whoever asked.
+      // A copy: YARN's belongs to its caller.
       size = new Size(Resources.clone(resource), partition);
       sizes.put(size, size);
       version++;

@@ -16,29 +16,29 @@ import org.slf4j.LoggerFactory;
  * a loss is laid to a job or node, the engine is rebuilt; the second time within an hour, the
  * engine is told nothing of that job or node any more. What it runs goes on in YARN's books.
  *
- * <p>The bridge says whom the engine was working on when it panicked. If it was none in particular,
- * twice, the next rebuild looks for the culprit: it tells the jobs in groups, each followed by a
- * tick, and the rebuild after that tells the jobs of the group that failed one by one.
+ * <p>The bridge names the job or node at which the engine panicked. After two panics without one,
+ * the next rebuild looks for the culprit: it tells the jobs in groups, each followed by a tick. The
+ * rebuild after that tells the jobs of the group that failed one by one.
  *
  * <p>A job stays aside until its application ends, a node until it leaves or registers again; a
  * refresh of the queues lets all of them back. Guarded by the scheduler's write lock.
  */
 final class Quarantine {
   private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
-  /** How the bridge begins, if it knows whom the error is about. */
+  /** The beginning of an error whose job or node the bridge knows. */
   private static final Pattern ABOUT = Pattern.compile(
       "[\\w.]*HeddleException: (?:the engine panicked: at |bad frame: offset \\d+, record \\w+ of )"
       + "(job|node)#(\\d+)");
   private static final Pattern PANIC =
       Pattern.compile("[\\w.]*HeddleException: the engine panicked: ");
-  /** Panics of no one in particular before the culprit is looked for. */
+  /** Panics without a known culprit before the rebuild looks for one. */
   private static final int UNKNOWN_MAX = 2;
 
   private final Engine engine;
   private final EngineBooks books;
   private final Failures failures;
   private final List<HeddleJob> jobs = new ArrayList<>();
-  // Panics that were laid to no one, and since when the culprit need not be looked for again.
+  // When the last search for a culprit was, so that the next one waits.
   private final FaultRecord searched = new FaultRecord();
   private int unknown;
   private boolean probing;
@@ -163,7 +163,7 @@ final class Quarantine {
 
   // ---- The search for the culprit, while a new engine is told everything.
 
-  /** A new engine is about to be told of so many jobs. */
+  /** A new engine is about to be told of {@code count} jobs. */
   void beginReplay(int count) {
     long now = Time.monotonicNow();
     group.clear();

@@ -23,7 +23,7 @@ final class AllocationsFile {
   static final String KEY = "allocations_file";
   /** The property that named the file to the original scheduler. */
   static final String PROPERTY = "mapred.fairscheduler.allocation.file";
-  /** A file that was written to more lately may be half of what it is to be. */
+  /** A file that changed more lately than this may be half written. */
   static final long SETTLING_MS = 5_000;
 
   /** One more than the engine accepts, so that it can say that there is more. */
@@ -81,8 +81,8 @@ final class AllocationsFile {
       return null;
     }
     long ageMs = nowMs - stamp.modifiedMs;
-    // From the future comes what another machine's clock, or nobody's, has dated: then it has
-    // settled if it was the same when last looked at.
+    // A date in the future comes from another machine's clock: then the file has settled if it
+    // was the same at the last look.
     boolean settled = ageMs < 0 ? still : ageMs > SETTLING_MS;
     if (!settled) {
       return null;

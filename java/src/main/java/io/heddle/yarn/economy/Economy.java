@@ -22,10 +22,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What runs beside the engine: the books of its accounts, which outlive engines and
- * ResourceManagers, and its answers over HTTP. All of it is the library's; this gives it a thread,
- * the engine of now and the time. But for {@link #submit}, which waits for nobody, nothing here
- * runs on the scheduling thread or takes the scheduler's lock: a store may be slow.
+ * The library's service beside the engine: the books of its accounts, which outlive engines and
+ * ResourceManagers, and its answers over HTTP. This gives it a thread, the current engine and the
+ * time. Only {@link #submit}, which never waits, runs on the scheduling thread; nothing here takes
+ * the scheduler's lock, because a store may be slow.
  */
 public final class Economy implements ApiHandler.Library {
   private static final long PERIOD_MS = 1000;

@@ -7,7 +7,7 @@ import java.util.Arrays;
  * again, the smallest first, so that tables on both sides stay as long as the most that ever lived
  * at once. The order also makes two runs with the same events use the same numbers.
  *
- * <p>Not thread-safe: whoever owns the table guards it.
+ * <p>Not thread-safe: the owner guards it.
  *
  * @param <T> what is kept
  */

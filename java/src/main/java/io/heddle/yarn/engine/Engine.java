@@ -121,7 +121,7 @@ public final class Engine {
     return handle;
   }
 
-  /** Returns how often the engine was made anew. */
+  /** Returns how many engines replaced a lost one. */
   public long rebuilds() {
     return rebuilds;
   }

@@ -78,7 +78,7 @@ public final class FrameWriter {
     mutedNodes.set(node, muted);
   }
 
-  /** Takes the records after the first so many bytes and records back. */
+  /** Withdraws the records after this length of the frame. */
   public void cutTo(int length, int recordsBefore) {
     end = length;
     records = recordsBefore;

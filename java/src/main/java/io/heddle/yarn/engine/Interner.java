@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * <p>Looking up is free of locks; adding is guarded by the monitor.
  */
 public final class Interner {
-  /** What {@link #find} answers for a name that nobody has added. */
+  /** What {@link #find} answers for an unknown name. */
   public static final int UNKNOWN = -1;
 
   private final Map<String, Integer> ids = new ConcurrentHashMap<>();
@@ -62,7 +62,7 @@ public final class Interner {
       table = Arrays.copyOf(table, size * 2);
     }
     table[size] = name;
-    // The table first: whoever finds the number must find the name.
+    // The table first: a reader that finds the number must find the name.
     names = table;
     ids.put(name, size);
     return size++;

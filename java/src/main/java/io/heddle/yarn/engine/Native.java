@@ -82,6 +82,6 @@ public final class Native {
    */
   public static native String submit(long service, long engineMs, long nowMs, String submitted);
 
-  /** Ends a service, waiting a moment for what is to be written; returns the books' last state. */
+  /** Ends a service after a short wait for pending writes; returns the books' last state. */
   public static native String closeService(long service, long nowMs);
 }

@@ -1,8 +1,8 @@
 package io.heddle.yarn.engine;
 
 /**
- * Says when a lost engine may be made anew: at once, but when it is lost again and again, after a
- * pause that doubles each time. In the pause nothing is scheduled and everything else goes on.
+ * Says when a lost engine may be replaced: at once, or after repeated losses, after a pause that
+ * doubles each time. In the pause nothing is scheduled and everything else goes on.
  *
  * <p>Knows no clock: time is an argument.
  */

@@ -78,7 +78,7 @@ public final class SetupJson {
     return JSON.createObjectNode().put("op", "explain").put("job", job).toString();
   }
 
-  /** Asks why jobs wait, from the job of this number on, for so many that do. */
+  /** Asks why jobs wait: for up to {@code max} of them, from the job of this number on. */
   public static String waits(int from, int max) {
     return JSON.createObjectNode().put("op", "waits").put("from", from).put("max", max)
         .toString();

@@ -37,11 +37,11 @@ final class AmPoller {
   private static final Logger LOG = LoggerFactory.getLogger(AmPoller.class);
   private static final long INTERVAL_MS = 5_000;
   private static final long COUNTERS_MS = 15_000;
-  /** Where no policy looks at what may have changed, the totals are all there is to know. */
+  /** Polls this many times less often while policies use the totals only. */
   private static final int LAZY = 6;
   /** For all that is asked of one ApplicationMaster at once. */
   private static final long POLL_MS = 8_000;
-  /** Who takes longer is asked less, as if it had failed: others wait for the same threads. */
+  /** A slower answer counts as a failure: other polls wait for the same threads. */
   private static final long SLOW_MS = 2_000;
   /** The list has those that are done too; of more it would be longer than is read. */
   private static final int REDUCES_LISTED = 3_000;
@@ -136,7 +136,7 @@ final class AmPoller {
         watch.succeeded();
       }
     } catch (Throwable e) {
-      // An error that nobody catches could end the ResourceManager.
+      // An uncaught error could end the ResourceManager.
       pauseMs = watch.failed();
       if (LOG.isDebugEnabled()) {
         LOG.debug("{} does not say how far it is; next question in {} ms: {}", watch.id(), pauseMs,

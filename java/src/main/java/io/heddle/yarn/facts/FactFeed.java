@@ -120,7 +120,7 @@ public final class FactFeed {
     workers.shutdownNow();
     nodeWorkers.shutdownNow();
     try {
-      // Whoever still waits for an answer gets an error.
+      // Polls that still wait for an answer get an error.
       fetcher.close();
     } catch (IOException e) {
       LOG.debug("Closing connections", e);

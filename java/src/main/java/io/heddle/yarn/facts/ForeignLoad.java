@@ -35,7 +35,7 @@ public final class ForeignLoad {
    */
   public static int perMille(ResourceUtilization node, ResourceUtilization containers,
       Resource machine, Resource capacity) {
-    // A machine that runs uses memory: nothing means that nobody measures.
+    // A running machine uses memory: 0 means that it is not measured.
     if (node == null || containers == null || node.getPhysicalMemory() <= 0
         || capacity.getMemorySize() <= 0 || capacity.getVirtualCores() <= 0) {
       return UNKNOWN;

@@ -162,7 +162,7 @@ enum HintKey {
     }
   }
 
-  /** Per user, so that nobody spoils what was learnt of another's jobs. */
+  /** Per user, so that no user spoils the lessons of another's jobs. */
   private static long hash(String user, String name) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");

@@ -102,7 +102,7 @@ public final class HintReader {
     return hints.isEmpty() ? JobHints.NONE : hints;
   }
 
-  /** A property that nobody set: the template's word for it, nothing, or what was not expanded. */
+  /** An unset property: the template's word for it, nothing, or an unexpanded reference. */
   private static boolean absent(String value) {
     return value == null || value.isEmpty() || value.equalsIgnoreCase(ABSENT)
         || value.contains("${");

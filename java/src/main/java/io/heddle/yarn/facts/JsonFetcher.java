@@ -26,7 +26,7 @@ import org.apache.http.impl.client.CloseableHttpClient;
 import org.apache.http.impl.client.HttpClients;
 
 /**
- * Gets JSON by HTTP from a server that nobody trusts: users' code answers for ApplicationMasters.
+ * Gets JSON by HTTP from an untrusted server: users' code answers for ApplicationMasters.
  * Follows no redirect, sends no credential, keeps no cookie and no connection, and ends each call
  * in bounded time and memory whatever the server does. Whom to ask is the caller's to decide.
  *

@@ -110,7 +110,7 @@ final class NodePoller {
       }
       return true;
     } catch (Throwable e) {
-      // An error that nobody catches could end the ResourceManager.
+      // An uncaught error could end the ResourceManager.
       if (LOG.isDebugEnabled()) {
         LOG.debug("{} does not say what it sends: {}", node.getNodeID(), e.toString());
       }

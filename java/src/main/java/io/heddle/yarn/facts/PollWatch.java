@@ -1,7 +1,7 @@
 package io.heddle.yarn.facts;
 
 /**
- * When somebody is asked next, and how patient one has to be.
+ * Schedules the polls of one server, with a pause that doubles after each failure.
  *
  * <p>The feed's own thread begins polls; at most one other runs one. What both touch is volatile.
  */

@@ -13,7 +13,7 @@ import java.util.List;
  * <p>Immutable, read by threads of submissions.
  */
 public final class Placement {
-  /** What is to be expected of the engine. */
+  /** The answer that the engine will probably give. */
   public static final class Foreseen {
     /** The leaf that exists and will be taken, or null. */
     public final QueueView leaf;

@@ -36,7 +36,7 @@ public final class ApiHandler implements WebHandler {
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
      *     host, jobs, nodes
      * @return a line of JSON with status, content_type, headers and log, then the body
-     * @throws HeddleException if there is nobody to answer now
+     * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);
 

@@ -29,8 +29,8 @@ import org.slf4j.LoggerFactory;
  * <p>Where something like Kerberos guards the web server, there is a second one before that. It
  * answers requests that say that they are signed, at the paths that take signatures: such a request
  * needs no other login, and has no room for one, as both come in the header {@code Authorization}.
- * It cannot open anything else: it tells nobody further down the chain who somebody is, but answers
- * completely, after the signature was proven, or passes on what it was given.
+ * It opens nothing else: it names no user to the filters after it. It answers completely, after the
+ * signature was proven, or passes the request on untouched.
  */
 public final class HeddleFilter implements Filter {
   /** The stock REST answer about the scheduler. */
@@ -72,7 +72,7 @@ public final class HeddleFilter implements Filter {
     resourceManager = null;
   }
 
-  /** Answers a request if it is for the scheduler; false if it is to be passed on. */
+  /** Answers a request if it is for the scheduler; false if it must be passed on. */
   private boolean answers(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     String path;
@@ -95,12 +95,12 @@ public final class HeddleFilter implements Filter {
       }
       answer(scheduler, path, request, response);
     } catch (EOFException e) {
-      // Whoever asked has gone: nobody's fault, and the web server knows what to do.
+      // The client has closed the connection: no error, and the web server ends the request.
       throw e;
     } catch (Throwable e) {
       complain(e);
       if (response.isCommitted()) {
-        // Too late for a status: whoever reads must not take the part for the whole.
+        // Too late for a status: the client must not take the part for the whole.
         throw new IOException("the answer could not be completed", e);
       }
       response.resetBuffer();

@@ -9,8 +9,8 @@ import javax.servlet.http.HttpServletResponse;
  * the active ResourceManager.
  *
  * <p>Before {@link #handle} the filters that the operator configured have run:
- * {@code getRemoteUser()} is who they say sent this, which without security is whoever the sender
- * claims to be. Hadoop's filter against forged cross-site requests comes later in the chain and has
+ * {@code getRemoteUser()} is the sender that they found; without security, the one that the request
+ * claims. Hadoop's filter against forged cross-site requests comes later in the chain and has
  * <em>not</em> run, so a handler that changes anything checks for itself that a request was meant.
  * Parameters arrive with the special characters of HTML quoted, as Hadoop does it for every page;
  * the query string as it was sent.
@@ -22,8 +22,8 @@ public interface WebHandler {
   void handle(HttpServletRequest request, HttpServletResponse response) throws IOException;
 
   /**
-   * Answers a request that no filter has authenticated, if it says that it is signed: then whoever
-   * cannot prove that gets status 401 here, and nobody is answered otherwise.
+   * Answers a request that no filter has authenticated, if it claims to be signed. A wrong
+   * signature gets status 401 here.
    *
    * @return false if it says no such thing: nothing was read or written, and it goes on, untouched,
    *     to whatever the operator has configured

@@ -147,7 +147,7 @@ final class ApplicationEvents {
     }
     if (!recovering) {
       if (rmApp != null && rmApp.getApplicationSubmissionContext() != null) {
-        // What is stored, so that it finds the same queue after a restart.
+        // Stored, so that it finds the same queue after a restart.
         rmApp.getApplicationSubmissionContext().setQueue(queue.getQueueName());
       }
       send(new RMAppEvent(id, RMAppEventType.APP_ACCEPTED));

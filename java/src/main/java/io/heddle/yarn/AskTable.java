@@ -54,11 +54,11 @@ final class AskTable {
     private Set<String> unknownPlaces;
     // Places of which the engine may have a row; null before the first.
     private BitSet sentPlaces;
-    // What was sent last besides the count; null before the first time.
+    // The fields that were sent last, besides the count; null before the first time.
     private Resource sentSize;
     private int sentPartition;
     private int sentFlags;
-    // What of it is among the pending sizes; null while nothing is pending.
+    // Its entry among the pending sizes; null while nothing is pending.
     private PendingSizes.Size pending;
 
     private Entry(SchedulerRequestKey key) {

@@ -43,7 +43,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What clients, administrators, AMs and web pages ask of the scheduler: queues, rights, priorities,
+ * Requests of clients, administrators, AMs and web pages: queues, rights, priorities,
  * moves. The reads take no lock and never enter the engine; the changes take the write lock. What
  * happens to the cluster is in {@link HeddleScheduler}.
  */
@@ -336,7 +336,7 @@ abstract class ClientOperations
     }
   }
 
-  /** What the ResourceManager does itself after a move that was asked for. */
+  /** Does what the ResourceManager itself does after a move that was asked for. */
   void tellRmApp(HeddleJob job) {
     RMApp rmApp = rmContext.getRMApps().get(job.applicationId());
     if (rmApp != null) {
@@ -421,7 +421,7 @@ abstract class ClientOperations
   // ---- For operators.
 
   /**
-   * What the engine knows of an application, as JSON.
+   * Returns the engine's knowledge of an application, as JSON.
    *
    * @return null if it knows nothing of it, or is just being replaced
    */

@@ -34,7 +34,7 @@ import org.slf4j.LoggerFactory;
  */
 final class ContainerCommit {
   private static final Logger LOG = LoggerFactory.getLogger(ContainerCommit.class);
-  /** What {@link #check} answers when a grant stands. */
+  /** The answer of {@link #check} when a grant stands. */
   private static final int STANDS = 0;
 
   private final RMContext rmContext;

@@ -20,7 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What happens to single containers besides their node's reports: they expire, are released, are
+ * Events of single containers besides their node's reports: they expire, are released, are
  * taken back. Called with the scheduler's write lock held.
  */
 final class ContainerEvents {
@@ -122,7 +122,7 @@ final class ContainerEvents {
 
   /** The temporary container of an update has done its duty. */
   private void released(RMContainer container) {
-    // What it was swapped for must reach the engine before it goes.
+    // Its replacement must reach the engine before it goes.
     dirty.writeTo(engine.out());
     scheduler.completedContainer(container,
         SchedulerUtils.createAbnormalContainerStatus(

@@ -75,11 +75,11 @@ final class EngineAudit {
   private int nextJob = -1;
   private int nextNode = -1;
   private final List<Difference> found = new ArrayList<>();
-  // What differed at the last tick.
+  // The differences at the last tick.
   private List<Difference> doubtful = new ArrayList<>();
   // Kinds of differences that came back after a rebuild: the next one needs none.
   private final Set<String> incurable = new HashSet<>();
-  // What is neither a job nor a node of Java's, by kind.
+  // Things of the engine that are neither a job nor a node of Java's, by kind.
   private final Map<String, FaultRecord> unowned = new HashMap<>();
 
   /**
@@ -117,7 +117,7 @@ final class EngineAudit {
     unowned.clear();
   }
 
-  /** Compares a little if it is time to; what differs twice in a row is dealt with. */
+  /** Compares a page if one is due, and repairs what differs twice in a row. */
   void runIfDue(long nowMs) {
     if (lettingBack) {
       letBack();
@@ -163,7 +163,7 @@ final class EngineAudit {
       compare(0, 0, nextNode, nextNode + SLICE);
       nextNode += SLICE;
     } else {
-      // What the engine has beyond Java's numbers.
+      // Things of the engine beyond Java's numbers.
       compare(nextJob, Integer.MAX_VALUE, nextNode, Integer.MAX_VALUE);
       nextJob = -1;
     }

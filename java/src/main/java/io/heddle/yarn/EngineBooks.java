@@ -23,7 +23,7 @@ import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 
 /**
- * What Java knows of the cluster in the engine's terms: which number is which node and job, and the
+ * Java's view of the cluster in the engine's terms: the numbers of nodes and jobs, and the
  * events that keep the engine's books equal to Java's. Java is the authority; from here a new
  * engine is told everything when the old one is lost.
  *
@@ -95,7 +95,7 @@ final class EngineBooks {
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
   }
 
-  /** What is not YARN's uses more or less of a node than before. */
+  /** Processes that are not YARN's use more or less of a node than before. */
   void nodeLoad(HeddleNode node, int perMille) {
     node.setToldLoad(perMille);
     engine.out().nodeLoad(node.id(), perMille);

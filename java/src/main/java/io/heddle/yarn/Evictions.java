@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 final class Evictions {
   private static final Logger LOG = LoggerFactory.getLogger(Evictions.class);
 
-  /** What happens to a container at the end. */
+  /** Ends a container when its grace is over. */
   interface Killer {
     void kill(ContainerId id);
   }

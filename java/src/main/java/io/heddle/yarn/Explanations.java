@@ -40,7 +40,7 @@ final class Explanations {
   /** With more queues or nodes an answer takes longer; the scheduler waits no longer for it. */
   private static final int ASKING_MS_MAX = 5;
 
-  /** What an attempt is in when it needs nothing any more, whatever it had asked for. */
+  /** The states of an attempt that needs nothing any more, whatever it had asked for. */
   private static final Set<RMAppAttemptState> ENDING = EnumSet.of(RMAppAttemptState.FINAL_SAVING,
       RMAppAttemptState.FINISHING, RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED,
       RMAppAttemptState.KILLED);
@@ -52,7 +52,7 @@ final class Explanations {
   private final EngineBooks books;
   private final Quarantine quarantine;
   private final RMContext rmContext;
-  // What each attempt's diagnostics say because of this.
+  // The message that this put into each attempt's diagnostics.
   private final Map<ApplicationAttemptId, String> shown = new ConcurrentHashMap<>();
   // The tick thread's alone.
   private final List<Change> changes = new ArrayList<>();
@@ -60,7 +60,7 @@ final class Explanations {
   private int from;
   private int most = WAITS_MAX;
 
-  /** What an attempt's diagnostics are to say; null for nothing of ours. */
+  /** The next message for an attempt's diagnostics; null for none of ours. */
   private static final class Change {
     private final HeddleAppAttempt attempt;
     private final String text;

@@ -21,7 +21,7 @@ final class Failures implements MetricsSource {
 
   private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
 
-  /** What is counted. */
+  /** A kind of failure with a counter of its own. */
   enum Kind {
     EXCEPTION("ExceptionsCaught", "Errors caught in events, heartbeats and ticks"),
     REBUILD("EngineRebuilds", "Engines that replaced a lost one"),

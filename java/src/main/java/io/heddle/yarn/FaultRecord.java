@@ -1,7 +1,7 @@
 package io.heddle.yarn;
 
 /**
- * What is held against a job or node: when a rebuild of the engine was laid to it, and why it is
+ * The faults of a job or node: when a rebuild of the engine was laid to it, and why it is
  * put aside. Dies with the job or node, so a node that registers again starts without.
  *
  * <p>Guarded by the scheduler's write lock, except {@link #aside}.

@@ -10,7 +10,7 @@ import io.heddle.yarn.queues.HeddleQueue;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * What the engine calls a job: a YARN application, whatever its attempt. Holds the number that
+ * A job in the engine's sense: a YARN application, whatever its attempt. Holds the number that
  * both sides use for it and what a rebuilt engine must be told again.
  *
  * <p>Guarded by the scheduler's write lock, except final and volatile fields.
@@ -28,9 +28,9 @@ final class HeddleJob implements WatchedJob {
   private HeddleAppAttempt attempt;
   // Also read by those who look at its progress.
   private volatile JobHints hints;
-  // What it may spend; null: what its queue has.
+  // Its spending bounds; null: those of its queue.
   private SpendingBounds bounds;
-  // What its ApplicationMaster counted last; null before the first time.
+  // Its ApplicationMaster's last counters; null before the first.
   private JobCounters counters;
 
   /**
@@ -142,7 +142,7 @@ final class HeddleJob implements WatchedJob {
     return hints != before;
   }
 
-  /** What it may spend; null if that is what its queue has. */
+  /** Returns its spending bounds; null if they are its queue's. */
   SpendingBounds bounds() {
     return bounds;
   }

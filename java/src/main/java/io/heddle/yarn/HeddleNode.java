@@ -30,7 +30,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private boolean sentSchedulable;
   // The free room that the engine heard of last; null before the first time.
   private long[] toldFree;
-  // What part of it the engine was told that others use.
+  // The part of it that others use, as the engine was told.
   private int toldLoad = ForeignLoad.UNKNOWN;
   // Until which version of the pending sizes none is known to fit that room.
   private long unfitAt = NEVER;

@@ -249,7 +249,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
    */
   @Override
   public void reinitialize(Configuration configuration, RMContext context) throws IOException {
-    // What an administrator has changed in yarn-site.xml since counts, too.
+    // An administrator's later changes of yarn-site.xml count, too.
     Configuration site = new Configuration(configuration);
     site.reloadConfiguration();
     try {
@@ -357,7 +357,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         RMContainerEventType.KILL);
   }
 
-  /** The capacity changed; what is a fraction of it must follow. */
+  /** The capacity changed; fractions of it must follow. */
   private void clusterChanged() {
     reports.setCluster(getClusterResource(), getMaximumResourceCapability());
     updateAvailable();

@@ -14,7 +14,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
 /**
- * What people call the jobs and nodes that the engine knows by number, for answers over HTTP: of a
+ * The names of the jobs and nodes that the engine knows by number, for answers over HTTP: of a
  * job YARN's id, the user and the name of the submission, of a node YARN's id. Web threads read it
  * without the scheduler's lock, so a job may have ended, or its number have become another's, when
  * the engine is asked about it.

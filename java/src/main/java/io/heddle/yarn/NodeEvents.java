@@ -59,7 +59,7 @@ final class NodeEvents {
     return node.getState() == NodeState.RUNNING;
   }
 
-  /** What the nodes without a label have: YARN's plain metrics are of those alone. */
+  /** Returns the capacity of the nodes without a label: YARN's plain metrics are of those. */
   Resource unlabelled() {
     Resource all = tracker.getClusterCapacity();
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
@@ -128,7 +128,7 @@ final class NodeEvents {
     }
   }
 
-  /** A node left; what ran there is lost. */
+  /** A node left; its containers are lost. */
   void removed(RMNode rmNode) {
     NodeId id = rmNode.getNodeID();
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();

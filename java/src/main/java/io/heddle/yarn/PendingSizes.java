@@ -48,7 +48,7 @@ final class PendingSizes {
 
   private final ResourceCodec resources;
   private final Map<Size, Size> sizes = new HashMap<>();
-  // Grows with every size that comes; what was found before that may no longer hold.
+  // Grows with every new size; findings of before may no longer hold.
   private long version;
 
   PendingSizes(ResourceCodec resources) {

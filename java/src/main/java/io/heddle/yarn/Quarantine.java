@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Puts aside what loses the engine again and again, so that the rest goes on. The first time that
  * a loss is laid to a job or node, the engine is rebuilt; the second time within an hour, the
- * engine is told nothing of that job or node any more. What it runs goes on in YARN's books.
+ * engine is told nothing of that job or node any more. Its containers go on in YARN's books.
  *
  * <p>The bridge names the job or node at which the engine panicked. After two panics without one,
  * the next rebuild looks for the culprit: it tells the jobs in groups, each followed by a tick. The
@@ -55,7 +55,7 @@ final class Quarantine {
   /** The engine was lost and the next one is not made yet. */
   void engineLost(String cause) {
     if (probing) {
-      // What was told last is at fault: see told().
+      // The group that was told last is at fault: see told().
       return;
     }
     long now = Time.monotonicNow();

@@ -34,7 +34,7 @@ final class YarnAudit {
   private final ApplicationEvents applicationEvents;
   private final Failures failures;
   private final long patienceMs;
-  // What differed in the last pass, and in this one, and since when.
+  // The differences of the last pass and of this one, and since when.
   private Map<Object, Long> before = new HashMap<>();
   private Map<Object, Long> differing = new HashMap<>();
 

@@ -14,7 +14,7 @@ import org.apache.hadoop.conf.Configuration;
 
 /**
  * The allocations file of the original Fair Scheduler: where it is, and whether it has changed and
- * settled since it was last read. What stands in it is for the engine to read.
+ * settled since it was last read. The engine reads its content.
  *
  * <p>Used by one thread at a time.
  */
@@ -95,12 +95,12 @@ final class AllocationsFile {
     return text;
   }
 
-  /** What was read last was not used: it counts as changed. */
+  /** The text that was read last was not used: it counts as changed. */
   void again() {
     read = null;
   }
 
-  /** What is not UTF-8 becomes a character that the engine refuses, with its line. */
+  /** Bytes that are not UTF-8 become a character that the engine refuses, with its line. */
   private String text() throws IOException {
     byte[] bytes = new byte[BYTES_MAX];
     int length = 0;
@@ -116,7 +116,7 @@ final class AllocationsFile {
     return new String(bytes, 0, length, StandardCharsets.UTF_8);
   }
 
-  /** What tells one content from the next, as far as the file system does. */
+  /** Tells one content from the next, as far as the file system does. */
   private static final class Stamp {
     private final long modifiedMs;
     private final long bytes;

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Brings heddle.json and the allocations file into force: at the start, when an administrator asks
- * for it, and the latter whenever it has changed. What is wrong changes nothing.
+ * for it, and the latter whenever it has changed. A wrong file changes nothing.
  *
  * <p>The allocations file is looked at by a daemon thread of its own, as a file system may hang;
  * the scheduler's lock is taken only for what has changed.
@@ -189,7 +189,7 @@ public final class ConfigControl {
     }
   }
 
-  /** Nothing is wrong any more; what was left out of a text that is new is said. */
+  /** Nothing is wrong any more; logs the warnings of a text that is new. */
   private synchronized void inForce(AllocationsFile from, Allocations read) {
     complaint = "";
     if (read == null) {

@@ -18,7 +18,7 @@ import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 /**
  * Finds and reads heddle.json: the file that {@code heddle.config.file} names, else
  * {@code heddle.json} on the class path, else none, which means all defaults. Checks that it is a
- * JSON object; what may stand in it is checked by the engine.
+ * JSON object; the engine checks its content.
  */
 public final class ConfigFile {
   /** Property of yarn-site.xml with the path of the file. */

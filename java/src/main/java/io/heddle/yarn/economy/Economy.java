@@ -31,7 +31,7 @@ public final class Economy implements ApiHandler.Library {
   private static final long PERIOD_MS = 1000;
   /** How long the end waits for what the thread is at. */
   private static final long STOPPING_MS = 5000;
-  /** What the library puts in front of a line for auditors, and their logger. */
+  /** The library's mark of a line for auditors, and their logger. */
   private static final String AUDIT = "heddle.audit ";
   private static final Logger AUDIT_LOG = LoggerFactory.getLogger("heddle.audit");
   private static final Logger LOG = LoggerFactory.getLogger(Economy.class);

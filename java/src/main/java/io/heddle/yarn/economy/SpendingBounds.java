@@ -6,8 +6,8 @@ import io.heddle.yarn.engine.SetupJson;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * What a job may spend of its queue's credits, as it was signed when the job was submitted. The
- * engine counts and stops; this is kept so that a new engine can be told again.
+ * A job's limits of spending its queue's credits, as they were signed when the job was submitted.
+ * The engine counts and stops; this is kept so that a new engine can be told again.
  *
  * <p>Immutable. Amounts in millionths of a credit.
  */

@@ -73,7 +73,7 @@ public final class Submissions {
     for (Map.Entry<String, String> variable : app.getApplicationSchedulingEnvs().entrySet()) {
       String value = variable.getValue();
       if (isPart(variable.getKey()) && value != null && found.size() < VALUES_MAX) {
-        // What is too long is no signature: it is refused as such, not overlooked.
+        // Too long a text is no signature: it is refused as such, not overlooked.
         found.put(variable.getKey(), value.substring(0, Math.min(value.length(), VALUE_MAX)));
       }
     }

@@ -21,10 +21,10 @@ public final class Engine {
   private static final int FLUSH_BYTES = 1 << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
-  /** What the engine itself logs. */
+  /** Logs the engine's own lines. */
   private static final Logger ENGINE_LOG = LoggerFactory.getLogger("io.heddle.engine");
 
-  /** Who carries out decisions, with the scheduler's write lock held. Must not throw. */
+  /** Carries out decisions, with the scheduler's write lock held. Must not throw. */
   public interface Decisions {
     /** Commits or refuses a grant and writes the ACK or NACK. */
     void grant(int job, int ask, int node, int locality, long seq);
@@ -245,7 +245,7 @@ public final class Engine {
   }
 
   /**
-   * The control plane; what was collected is handed over first, so that the answer is current.
+   * The control plane; hands over the collected events first, so that the answer is current.
    *
    * @return null if there is no engine to answer
    * @throws HeddleException with code BAD_REQUEST and a text for people

@@ -15,7 +15,7 @@ public final class FrameWriter {
   /** Far above what one frame ever holds; more means that a loop runs wild. */
   private static final int CAPACITY_MAX = 1 << 30;
 
-  /** What a record says of a node. */
+  /** A node, as far as records describe it. */
   public interface Node {
     int id();
 

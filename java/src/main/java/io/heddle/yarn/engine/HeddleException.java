@@ -1,7 +1,7 @@
 package io.heddle.yarn.engine;
 
 /**
- * What the native library throws: a code of {@link FrameLayout} and a text for people.
+ * An error of the native library: a code of {@link FrameLayout} and a text for people.
  *
  * <p>Made by the bridge through this constructor; nothing in Java throws it.
  */

@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * <p>Looking up is free of locks; adding is guarded by the monitor.
  */
 public final class Interner {
-  /** What {@link #find} answers for an unknown name. */
+  /** The answer of {@link #find} for an unknown name. */
   public static final int UNKNOWN = -1;
 
   private final Map<String, Integer> ids = new ConcurrentHashMap<>();

@@ -54,7 +54,7 @@ final class AmPoller {
   private final JsonFetcher fetcher;
   private final QueueTable queues;
   private final Consumer<Fact> found;
-  /** What the operator has set; null if nothing. */
+  /** The operator's setting; null if there is none. */
   private final Boolean set;
   private final long intervalMs;
   private final long countersMs;

@@ -14,7 +14,7 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
  * no sense is left out; nothing here throws for what a server wrote.
  */
 final class AmReplies {
-  /** What is not said. */
+  /** A number that the reply does not have. */
   static final long UNKNOWN = -1;
 
   private static final Pattern TASK = Pattern.compile("task_\\d{1,19}_\\d{1,10}_r_\\d{1,10}");
@@ -140,7 +140,7 @@ final class AmReplies {
     }
   }
 
-  /** What a job's tasks have moved, in bytes. */
+  /** The bytes that a job's tasks have moved. */
   static final class Moved {
     long input;
     long mapOutput;
@@ -161,7 +161,7 @@ final class AmReplies {
     }
 
     private void file(JsonNode counter) {
-      // Whatever the file system; but what is local is no traffic and no input.
+      // Of any file system except the local one, which is no traffic and no input.
       String name = counter.path("name").asText();
       if (name.startsWith("FILE_")) {
         return;

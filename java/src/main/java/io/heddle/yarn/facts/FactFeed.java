@@ -150,7 +150,7 @@ public final class FactFeed {
   // ---- On the feed's own threads.
 
   private void offer(Fact fact) {
-    // What does not fit is old by the time that there is room.
+    // A fact that does not fit is old by the time that there is room.
     found.offer(fact);
   }
 

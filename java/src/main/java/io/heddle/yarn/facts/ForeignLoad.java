@@ -5,7 +5,7 @@ import org.apache.hadoop.yarn.api.records.ResourceUtilization;
 
 /**
  * How much of what a node has for containers is taken by what is not YARN's, from the utilization
- * in the node's heartbeats. Works it out only; what follows is for the engine's policies.
+ * in the node's heartbeats. The engine's policies decide what follows.
  *
  * <p>A node is given less to YARN than the machine has, for its daemons and what else is known to
  * run there. Only what exceeds that reserve is foreign load.
@@ -61,7 +61,7 @@ public final class ForeignLoad {
     return part > 0 ? part : 0;
   }
 
-  /** What a load, as a part of the machine, takes of the part that is YARN's. */
+  /** Returns the part of YARN's share that a load, as a part of the machine, takes. */
   private static double beyondReserve(double load, double yarns) {
     double share = Math.min(1, yarns);
     return Math.max(0, load - (1 - share)) / share;

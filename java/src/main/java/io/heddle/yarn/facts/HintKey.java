@@ -119,7 +119,7 @@ enum HintKey {
    */
   abstract boolean apply(String value, Submission submission, JobHints hints);
 
-  /** What a value of this looks like, for people. */
+  /** Describes the form of a value, for people. */
   String expected() {
     return expected;
   }
@@ -224,7 +224,7 @@ enum HintKey {
     }
   }
 
-  /** What a hint may depend on: whose the job is, and when it was submitted by the wall clock. */
+  /** The user of a job and the wall-clock time of its submission, for hints that depend on them. */
   static final class Submission {
     private final String user;
     private final long atMs;

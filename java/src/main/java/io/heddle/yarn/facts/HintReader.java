@@ -18,8 +18,8 @@ import org.slf4j.LoggerFactory;
  * ApplicationMaster, which {@code conf/mapred-site.xml} fills for every MapReduce job, or tags
  * {@code heddle:key=value}. Both are in the stored submission, so they outlive a ResourceManager.
  *
- * <p>All of it is claimed by users. What cannot be read is left out with one line in the log, and
- * no job is refused for it; what a claim is worth is for the policies, which observe the job.
+ * <p>All of it is claimed by users. Unreadable claims are left out with one line in the log, and no
+ * job is refused for them. The policies, which observe the job, judge the worth of a claim.
  */
 public final class HintReader {
   /** Whether claims of submissions are read at all. */
@@ -134,7 +134,7 @@ public final class HintReader {
     return known.keyName() + " is " + quoted(value) + ", expected " + known.expected();
   }
 
-  /** What a user wrote, fit for a log. */
+  /** Makes a user's text fit for a log. */
   private static String quoted(String text) {
     boolean whole = text.length() <= QUOTED_MAX;
     String shown = whole ? text : text.substring(0, QUOTED_MAX) + "...";

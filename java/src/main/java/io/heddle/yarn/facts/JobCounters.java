@@ -4,7 +4,7 @@ import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.FrameWriter;
 import java.nio.ByteBuffer;
 
-/** What all tasks of a job have done so far, as its ApplicationMaster counts. Immutable. */
+/** The work of all tasks of a job so far, as its ApplicationMaster counts it. Immutable. */
 public final class JobCounters implements FrameWriter.Body {
   private final int mapsDone;
   private final int reducesDone;

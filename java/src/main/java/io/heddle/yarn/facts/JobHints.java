@@ -5,7 +5,7 @@ import io.heddle.yarn.engine.FrameWriter;
 import java.nio.ByteBuffer;
 
 /**
- * What is known of a job before it runs, each part optional. Holds values in the engine's units;
+ * Knowledge of a job before it runs, each part optional. Holds values in the engine's units;
  * {@link HintReader} says where they come from.
  *
  * <p>Immutable after it was built, in one go.
@@ -100,7 +100,7 @@ public final class JobHints implements FrameWriter.Body {
     reduceMs = lengthMs;
   }
 
-  /** What runs of one program on like data have in common. */
+  /** Common to the runs of one program on like data. */
   void setSignature(long hash) {
     known |= FrameLayout.HINT_SIGNATURE;
     signature = hash;

@@ -3,10 +3,10 @@ package io.heddle.yarn.facts;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * What {@link FactFeed} has to remember of one MapReduce job between two looks at it: how far its
+ * The state that {@link FactFeed} keeps of one MapReduce job between two looks at it: how far its
  * reduces were, when its ApplicationMaster is asked for counters next.
  *
- * <p>The feed's own thread looks; at most one other polls at a time. What both touch is volatile.
+ * <p>The feed's own thread looks; at most one other polls at a time. Shared fields are volatile.
  */
 final class JobWatch extends PollWatch {
   private final WatchedJob job;
@@ -40,7 +40,7 @@ final class JobWatch extends PollWatch {
     return true;
   }
 
-  /** Until when the ApplicationMaster's word on single reduces goes before a guess. */
+  /** Sets the time until which the ApplicationMaster's word on reduces goes before a guess. */
   void setReducesToldUntilMs(long untilMs) {
     reducesToldUntilMs = untilMs;
   }

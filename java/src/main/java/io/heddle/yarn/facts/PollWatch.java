@@ -3,7 +3,7 @@ package io.heddle.yarn.facts;
 /**
  * Schedules the polls of one server, with a pause that doubles after each failure.
  *
- * <p>The feed's own thread begins polls; at most one other runs one. What both touch is volatile.
+ * <p>The feed's own thread begins polls; at most one other runs one. Shared fields are volatile.
  */
 class PollWatch {
   private static final long BACK_OFF_MS = 5_000;
@@ -19,7 +19,7 @@ class PollWatch {
     return !polling && nowMs >= nextPollMs;
   }
 
-  /** Since when a poll is due. */
+  /** Returns the time since which a poll is due. */
   final long nextPollMs() {
     return nextPollMs;
   }

@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 import org.apache.hadoop.yarn.util.Records;
 
 /**
- * What YARN's own code wants to call a queue: a name and its metrics. Shares, order and limits are
+ * A queue as YARN's own code wants it: a name and its metrics. Shares, order and limits are
  * the engine's; reads are answered from the last {@link QueueSnapshot}.
  *
  * <p>Lives on when its queue leaves the configuration: applications that ran in it still point

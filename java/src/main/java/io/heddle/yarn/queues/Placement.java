@@ -50,7 +50,7 @@ public final class Placement {
           rule.path("queue").asText(path(DEFAULT))));
     }
     if (rules.isEmpty()) {
-      // What the engine takes, too, when there are none.
+      // The engine takes the same when there are none.
       rules.add(new Rule("specified", true, null));
       rules.add(new Rule("user", true, null));
     }

@@ -11,7 +11,7 @@ import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
- * What the engine said of one queue at one moment. Once its snapshot is published only the
+ * The engine's description of one queue at one moment. Once its snapshot is published only the
  * queues below it change. Read by RPC and web threads, which never enter the engine.
  */
 public final class QueueView {
@@ -26,10 +26,10 @@ public final class QueueView {
   public final Resource minShare;
   public final Resource maxShare;
   public final Resource fairShare;
-  /** What it would be entitled to if it had use for everything. */
+  /** Its entitlement if it had use for everything. */
   final Resource activeShare;
   public final Resource used;
-  /** What it uses and what it asks for. */
+  /** Its use and its asks together. */
   public final Resource demand;
   public final int pendingContainers;
   public final int runningContainers;

@@ -28,7 +28,7 @@ public final class ApiHandler implements WebHandler {
   private final Library library;
   private final Names names;
 
-  /** Who answers. */
+  /** Answers requests. */
   public interface Library {
     /**
      * Answers one request.
@@ -44,7 +44,7 @@ public final class ApiHandler implements WebHandler {
     void log(JsonNode head);
   }
 
-  /** Who knows what jobs and nodes are called. */
+  /** Knows the names of jobs and nodes. */
   public interface Names {
     /**
      * Returns the names of the jobs that a request may be about: lists of number, application,

@@ -37,7 +37,7 @@ public final class FilterSetup {
   /** Written by the scheduler, not by operators. */
   static final String NUMBER_PROPERTY = "heddle.web.resource-manager";
 
-  /** What Hadoop has to find out who is asking. */
+  /** Hadoop's initializers that authenticate. */
   private static final List<String> AUTHENTICATION = Arrays.asList(
       "org.apache.hadoop.security.AuthenticationFilterInitializer",
       RMAuthenticationFilterInitializer.class.getName(),

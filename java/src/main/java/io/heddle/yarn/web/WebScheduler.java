@@ -2,7 +2,7 @@ package io.heddle.yarn.web;
 
 import io.heddle.yarn.queues.QueueReports;
 
-/** What the filter asks of the scheduler for its answers. */
+/** A scheduler, as far as the filter needs it for answers. */
 public interface WebScheduler {
   /** Returns the source of pages and REST answers; null before the scheduler is initialised. */
   QueueReports queueReports();

@@ -359,12 +359,24 @@ public class FactFeedTest {
       server.delayMs = 1_100;
       server.answer(job.path(), totals(4, 0, 1, 0));
       server.answer(job.path() + "/counters", "{}");
-      job.await("totals", () -> job.look().get("hints").get("maps").asInt() == 4);
-      for (int i = 0; i < 100; i++) {
+      // The last time at which the counters had not been asked for.
+      long[] beforeMs = {Time.monotonicNow()};
+      job.await("the question about counters", () -> {
+        long nowMs = Time.monotonicNow();
+        if (asked(server, job.path() + "/counters") > 0) {
+          return true;
+        }
+        beforeMs[0] = nowMs;
+        return false;
+      });
+      int asked = server.asked.size();
+      job.await("the next question", () -> {
         job.look();
-        Thread.sleep(25);
-      }
-      assertEquals(server.asked.toString(), 2, server.asked.size());
+        return server.asked.size() > asked;
+      });
+      long pauseMs = Time.monotonicNow() - beforeMs[0];
+      assertTrue(pauseMs + " ms, " + server.asked, pauseMs >= 5_000);
+      assertEquals(4, job.look().get("hints").get("maps").asInt());
     }
   }
 

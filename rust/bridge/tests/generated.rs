@@ -68,8 +68,11 @@ fn frame_layout_java() -> String {
     );
     java.push_str("  /** Version of the library that this was generated from. */\n");
     let version = env!("CARGO_PKG_VERSION");
-    writeln!(java, "  public static final String BUILD_VERSION = \"{version}\";")
-        .expect("a String takes any text");
+    writeln!(
+        java,
+        "  public static final String BUILD_VERSION = \"{version}\";"
+    )
+    .expect("a String takes any text");
     for (group, constants) in CONSTANTS {
         writeln!(java, "\n  // {group}.").expect("a String takes any text");
         for (name, value) in *constants {

@@ -6,6 +6,7 @@ package io.heddle.integration;
 
 import io.heddle.yarn.HeddleScheduler;
 
+/** Knows the codes of faults; the engine does the rest. */
 final class EngineFault {
   private static final int PANIC = 1;
 

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.heddle.yarn.HeddleScheduler;
 import java.io.IOException;
 
+/** Reads the replies as JSON; the scheduler hands them over as text. */
 final class EngineRequest {
   private static final ObjectMapper JSON = new ObjectMapper();
 

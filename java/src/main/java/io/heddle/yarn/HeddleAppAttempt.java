@@ -529,10 +529,11 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     if (!allocated.isEmpty()) {
       recordContainerAllocationTime(now);
     }
-    List<Container> increased = newlyIncreasedContainers.isEmpty() && tempContainerToKill.isEmpty()
-        ? none() : pullNewlyIncreasedContainers();
+    // First: YARN forgets the smaller size with any other change of the container that it hands over.
     List<Container> decreased =
         newlyDecreasedContainers.isEmpty() ? none() : pullNewlyDecreasedContainers();
+    List<Container> increased = newlyIncreasedContainers.isEmpty() && tempContainerToKill.isEmpty()
+        ? none() : pullNewlyIncreasedContainers();
     List<Container> promoted =
         newlyPromotedContainers.isEmpty() ? none() : pullNewlyPromotedContainers();
     List<Container> demoted =

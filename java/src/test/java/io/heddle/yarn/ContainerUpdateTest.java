@@ -142,6 +142,25 @@ public class ContainerUpdateTest {
   }
 
   @Test
+  public void aContainerShrinksBeforeItsMasterHeardThatItHasGrown() throws Exception {
+    try (TestCluster cluster = new TestCluster()) {
+      MockNM node = cluster.node("a1", 16 * GB);
+      MockAM am = cluster.run("alice", node);
+      Container container = one(cluster, am, node, 4 * GB);
+      update(am, container, ContainerUpdateType.INCREASE_RESOURCE,
+          Resource.newInstance(6 * GB, 1), null);
+      cluster.heartbeat();
+      update(am, container, ContainerUpdateType.DECREASE_RESOURCE,
+          Resource.newInstance(2 * GB, 1), null);
+      cluster.rm.drainEvents();
+      cluster.assertBooksEqual();
+      cluster.completed(node, container);
+      assertEquals(15 * GB, cluster.freeMb(node));
+      cluster.assertBooksEqual();
+    }
+  }
+
+  @Test
   public void anIncreaseThatTheAmDoesNotUseIsTakenBack() throws Exception {
     try (TestCluster cluster = new TestCluster()) {
       MockNM node = cluster.node("a1", 8 * GB);

@@ -113,7 +113,7 @@ fn the_properties_of_the_shim_are_all_in_the_table() {
     assert_eq!(listed, properties);
 }
 
-/// A hint `map-ms` is variable `HEDDLE_MAP_MS` of the ApplicationMaster, which the clients' file sets.
+/// A hint `map-ms` is variable `HEDDLE_MAP_MS` of the ApplicationMaster; the clients' file sets it.
 #[test]
 fn the_hints_in_the_table_are_those_that_clients_set() {
     let page = document("docs/jobs.md");

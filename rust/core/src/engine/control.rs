@@ -576,13 +576,14 @@ fn allocations_report(section: &mut Section<'_>) -> Result<Value, RequestError> 
 
 /// Everything that the configuration may name, from the lists themselves.
 fn policies() -> Value {
+    use crate::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
     let row = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
     json!({
-        "presets": crate::catalogue::PRESETS.iter().map(|preset| json!({
+        "presets": PRESETS.iter().map(|preset| json!({
             "name": preset.name, "summary": preset.summary, "stages": preset.stages,
         })).collect::<Vec<_>>(),
-        "share": crate::catalogue::SHARES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-        "order": crate::catalogue::ORDERS.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-        "place": crate::catalogue::PLACES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "share": SHARES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "order": ORDERS.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
+        "place": PLACES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
     })
 }

@@ -529,7 +529,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     if (!allocated.isEmpty()) {
       recordContainerAllocationTime(now);
     }
-    // First: YARN forgets the smaller size with any other change of the container that it hands over.
+    // First: with any other change of a container that it hands over YARN forgets the smaller size.
     List<Container> decreased =
         newlyDecreasedContainers.isEmpty() ? none() : pullNewlyDecreasedContainers();
     List<Container> increased = newlyIncreasedContainers.isEmpty() && tempContainerToKill.isEmpty()

@@ -1,6 +1,6 @@
 //! FS-26 and FS-25 through `heddle-lab case fair`. The numbers are those of the published unit
-//! tests of HADOOP-3746 (two nodes with two map and two reduce slots: four of a kind) or worked out by
-//! hand beside them.
+//! tests of HADOOP-3746 (two nodes with two map and two reduce slots: four of a kind) or worked
+//! out by hand beside them.
 
 use serde_json::{Value, json};
 

@@ -56,20 +56,27 @@ public class DynamicQueueTest {
       assertNotNull(view(cluster, "root.l" + (part - 1)));
       assertEquals(10 * part, view(cluster, "root").children().size());
       // If each creation cost as much as there are queues, it would be nine times as much.
-      assertTrue("the first " + part + " took " + first / 1_000_000 + " ms, the last "
-          + last / 1_000_000 + " ms", last < 4 * first);
+      assertTrue("a hundred took " + first / 1_000 + " us at first, " + last / 1_000
+          + " us at last", last < 4 * first);
       cluster.scheduler.queues.refresh();
       assertEquals(10 * part, view(cluster, "root").children().size());
     }
   }
 
+  /** Returns the time of the fastest hundred: other work on the machine only makes some slower. */
   private static long make(TestCluster cluster, String name, int count) throws Exception {
+    long least = Long.MAX_VALUE;
     long begun = System.nanoTime();
     for (int i = 0; i < count; i++) {
       String user = name + i;
       assertEquals("root." + user, cluster.scheduler.place(user, null, false));
+      if (i % 100 == 99) {
+        long now = System.nanoTime();
+        least = Math.min(least, now - begun);
+        begun = now;
+      }
     }
-    return System.nanoTime() - begun;
+    return least;
   }
 
   @Test

@@ -5,7 +5,7 @@
 # Tests that run for minutes are ./x test's: the simulator's swarms, the store's harness.
 CHECK_SLOW=(heddle-sim:swarm heddle-sim:hostile heddle-sim:mutations heddle-store:harness)
 
-# The files that differ from BASE, or from the last commit but one of a clean checkout.
+# The files that differ from BASE; without one, what is not committed, else the last commit's.
 changed_files() {
     local base=$1
     if [ ! "$base" ]; then
@@ -44,7 +44,8 @@ run_check() {
     test_step 'format' check-format count_exit_code cargo fmt --all --check
     test_step 'lints' check-clippy count_exit_code \
         cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-    test_step 'house rules' check-tidy count_cargo cargo test --locked -p heddle-core --test tidy
+    test_step 'house rules' check-tidy count_cargo cargo test --locked -p heddle-core \
+        --test tidy --test layers --test java_packages
     if grep -q '\.md$' <<<"$changed"; then
         test_step 'documents' check-documents count_cargo \
             cargo test --locked -p heddle-cli --test documents

@@ -1,4 +1,4 @@
-//! A request on its way through a route: what is known of it. Decides nothing.
+//! A request on its way through a route. Decides nothing.
 
 use crate::answer::Failure;
 use crate::caller::Identity;
@@ -11,12 +11,12 @@ pub(crate) struct Exchange<'a> {
     pub(crate) engine: &'a dyn Engine,
     pub(crate) request: &'a Request<'a>,
     pub(crate) query: Parameters,
-    /// What stands for the path's variables, decoded.
+    /// Values of the path's variables, decoded.
     pub(crate) variables: Vec<String>,
     pub(crate) who: Identity,
-    /// The type of body that the client wants most of those that there are.
+    /// The type of body that the client prefers.
     pub(crate) content_type: &'static str,
-    /// For the audit: what is done, and to which queue.
+    /// For the audit: the action and its queue.
     pub(crate) action: Option<String>,
     pub(crate) queue: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! Names that somebody else chose, made harmless. A server's answer may hold any character; none
-//! that moves a cursor, changes colours or turns the direction of writing leaves this file.
+//! Cleans foreign text for a terminal. A server's answer may hold any character; none that moves a
+//! cursor, changes colours or turns the direction of writing leaves this file.
 
 use std::fmt::Write as _;
 
@@ -25,8 +25,8 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// JSON that a server sent, with the same meaning byte by byte, but for a terminal: outside of
-/// texts there can be white space only, and in texts escapes say the same.
+/// Cleans a server's JSON and keeps its meaning: tabs and carriage returns, which JSON allows only
+/// between values, become blanks; other harmful characters become escapes.
 pub(crate) fn clean_json(json: &str) -> String {
     let mut cleaned = String::with_capacity(json.len());
     for c in json.chars() {

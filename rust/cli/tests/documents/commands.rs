@@ -36,7 +36,7 @@ fn all_calls(documents: &[Document], program: &str, least: usize) -> Vec<(String
     for document in documents {
         for line in document.lines() {
             let parts: Vec<&str> = match &line.kind {
-                // What a command prints.
+                // Output of a command.
                 Kind::Code(language) if language == "text" => Vec::new(),
                 Kind::Code(_) => vec![line.text],
                 _ => code_spans(line.text)
@@ -89,7 +89,7 @@ impl Help {
             .collect()
     }
 
-    /// What is wrong with a call, if anything is.
+    /// The fault of a call, if it has one.
     fn fault(&mut self, words: &[String]) -> Option<String> {
         let mut path = Vec::new();
         for word in words {
@@ -142,7 +142,7 @@ fn readers(command: &str) -> Vec<Document> {
         .collect()
 }
 
-/// What is wrong with a call of `./x`, given its help.
+/// The fault of a call of `./x`, by its help.
 fn fault_of_x(words: &[String], help: &str) -> Option<String> {
     let command = words[0].as_str();
     let listed = help

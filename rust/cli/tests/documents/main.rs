@@ -17,7 +17,7 @@ struct Document {
     text: String,
 }
 
-/// What a line of a document is.
+/// The kind of a document's line.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Heading,

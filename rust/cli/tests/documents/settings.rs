@@ -19,7 +19,7 @@ const INTERNAL: &[&str] = &[
     "heddle.web.signed-only",
 ];
 
-/// What `heddle check-config` says of this heddle.json: whether it is good, and its words.
+/// Asks `heddle check-config` about this heddle.json: whether it is good, and its words.
 fn checked(config: &str) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a folder for a file");
     let file = folder.path().join("heddle.json");

@@ -8,6 +8,7 @@ import io.heddle.integration.cluster.Applications;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.cluster.Topology;
+import io.heddle.integration.jobs.BulkAsk;
 import io.heddle.integration.jobs.Corpus;
 import io.heddle.integration.jobs.JobClient;
 import io.heddle.integration.jobs.JobOutput;
@@ -44,9 +45,15 @@ public class TenantsTest {
           + "   {\"path\": \"root.ads\", \"weight\": 2.0},"
           + "   {\"path\": \"root.science\", \"min_share\": {\"memory-mb\": 1024}}]}";
 
+  /** Containers of the smallest size of a task that the cluster has room for. */
+  private static final int ROOM = 16;
+
   @ClassRule
   public static final ClusterRule CLUSTER =
-      new ClusterRule(MiniCluster.named("tenants").engineConfiguration(CONFIGURATION));
+      new ClusterRule(
+          MiniCluster.named("tenants")
+              .engineConfiguration(CONFIGURATION)
+              .set("heddle.audit.interval-ms", "500"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
@@ -71,6 +78,29 @@ public class TenantsTest {
       assertEquals(owners[i][0], CLUSTER.applications().find(id).getUser());
       if (ClusterRule.isHeddle()) {
         assertEquals(queues[i], CLUSTER.applications().find(id).getQueue());
+      }
+    }
+  }
+
+  /** The audit compares its asks meanwhile; the rule {@link #afterEach} counts lost engines. */
+  @Test
+  public void anAskForMillionsOfContainersLosesNoEngine() throws Exception {
+    Corpus corpus = Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("bulk/in"), 3, 50, 14);
+    try (BulkAsk bulk = new BulkAsk(CLUSTER.configuration(), "mallory", "default")) {
+      int granted = 0;
+      for (int count : new int[] {2_000_000, Integer.MAX_VALUE}) {
+        bulk.ask(Resource.newInstance(512, 1), count);
+        int enough = granted + 2 * ROOM;
+        Await.until("grants of " + count, 120, () -> bulk.turnOver() >= enough);
+        Job job = submitWordCount(corpus, "user" + count, "default");
+        Await.until(
+            "the other user's job ends", ClusterRule.JOB_SECONDS,
+            () -> {
+              bulk.turnOver();
+              return job.isComplete();
+            });
+        CLUSTER.assertSucceeds(job);
+        granted = bulk.turnOver();
       }
     }
   }

@@ -1,0 +1,107 @@
+/*
+ * An application that asks for any number of containers in one request, as `-num_containers` of
+ * the distributed shell does, and gives back each that it is granted. An unmanaged
+ * ApplicationMaster in its caller's thread; Hadoop's client would keep an object per container.
+ */
+package io.heddle.integration.jobs;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.ipc.RPC;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.ApplicationMasterProtocol;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.protocolrecords.FinishApplicationMasterRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterRequest;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.client.ClientRMProxy;
+import org.apache.hadoop.yarn.client.api.YarnClient;
+
+/** From submission to {@link #close}. */
+public final class BulkAsk implements Closeable {
+  private static final Priority PRIORITY = Priority.newInstance(1);
+
+  private final UserGroupInformation ugi;
+  private final YarnClient yarn = YarnClient.createYarnClient();
+  private final ApplicationId id;
+  private final ApplicationMasterProtocol master;
+  private List<ContainerId> taken = new ArrayList<>();
+  private int responseId;
+  private int granted;
+
+  /** Submits the application and registers its ApplicationMaster. */
+  public BulkAsk(Configuration conf, String user, String queue) throws Exception {
+    ugi = UserGroupInformation.createRemoteUser(user);
+    yarn.init(conf);
+    id = as(() -> {
+      yarn.start();
+      return new ShellApplication(conf, user, queue).submit(yarn);
+    });
+    master = as(() -> {
+      ugi.addToken(yarn.getAMRMToken(id));
+      ApplicationMasterProtocol proxy =
+          ClientRMProxy.createRMProxy(conf, ApplicationMasterProtocol.class);
+      proxy.registerApplicationMaster(
+          RegisterApplicationMasterRequest.newInstance("localhost", 0, ""));
+      return proxy;
+    });
+  }
+
+  private <T> T as(PrivilegedExceptionAction<T> action) throws Exception {
+    return ugi.doAs(action);
+  }
+
+  /** Asks for this many containers, instead of what it asked for before. */
+  public void ask(Resource size, int count) throws Exception {
+    allocate(
+        Collections.singletonList(
+            ResourceRequest.newInstance(PRIORITY, ResourceRequest.ANY, size, count)));
+  }
+
+  /** Gives back what it got last and takes more; returns how many containers it ever got. */
+  public int turnOver() throws Exception {
+    allocate(Collections.emptyList());
+    return granted;
+  }
+
+  private void allocate(List<ResourceRequest> asks) throws Exception {
+    AllocateRequest request = AllocateRequest.newInstance(responseId, 0, asks, taken, null);
+    AllocateResponse response = as(() -> master.allocate(request));
+    responseId = response.getResponseId();
+    taken = new ArrayList<>();
+    for (Container container : response.getAllocatedContainers()) {
+      taken.add(container.getId());
+    }
+    granted += taken.size();
+  }
+
+  /** Asks for nothing more and ends well. */
+  @Override
+  public void close() throws IOException {
+    FinishApplicationMasterRequest request =
+        FinishApplicationMasterRequest.newInstance(FinalApplicationStatus.SUCCEEDED, "", "");
+    try {
+      while (!as(() -> master.finishApplicationMaster(request)).getIsUnregistered()) {
+        Thread.sleep(100);
+      }
+      ShellApplication.awaitFinished(yarn, id);
+    } catch (Exception e) {
+      throw new IOException(id + " did not end well", e);
+    } finally {
+      RPC.stopProxy(master);
+      yarn.stop();
+    }
+  }
+}

@@ -45,20 +45,26 @@ final class Slots extends ExternalResource {
 
   /** An opaque application that always wants so many containers. */
   ShellService service(String user, String queue, int wanted) throws Exception {
-    return start(user, queue, wanted, SLEEP);
+    return service(user, queue, wanted, SIZE);
+  }
+
+  /** The same of containers of this size. */
+  ShellService service(String user, String queue, int wanted, Resource size) throws Exception {
+    return start(user, queue, wanted, size, SLEEP);
   }
 
   /** The same whose containers end after so many seconds, to be asked for again. */
   ShellService turning(String user, String queue, int wanted, int seconds, String... tags)
       throws Exception {
-    return start(user, queue, wanted, "exec sleep " + seconds, tags);
+    return start(user, queue, wanted, SIZE, "exec sleep " + seconds, tags);
   }
 
   private ShellService start(
-      String user, String queue, int wanted, String command, String... tags) throws Exception {
+      String user, String queue, int wanted, Resource size, String command, String... tags)
+      throws Exception {
     ShellService service =
         ShellService.start(
-            cluster.configuration(), user, queue, wanted, SIZE, command, tags);
+            cluster.configuration(), user, queue, wanted, size, command, tags);
     services.add(service);
     return service;
   }

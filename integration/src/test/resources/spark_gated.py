@@ -1,0 +1,31 @@
+"""Adds numbers, one to a task; no task ends before there is a file. Fails if the sum is wrong.
+
+spark_gated.py TASKS FILE
+"""
+
+import os
+import sys
+import time
+
+from pyspark import SparkContext
+
+
+def wait_for(gate, number):
+    """The number, once the file is there."""
+    while not os.path.exists(gate):
+        time.sleep(0.2)
+    return number
+
+
+def main():
+    """Exits with 1 on a wrong sum, which makes the application fail."""
+    tasks, gate = int(sys.argv[1]), sys.argv[2]
+    context = SparkContext()
+    numbers = context.parallelize(range(tasks), tasks)
+    found = numbers.map(lambda number: wait_for(gate, number)).sum()
+    context.stop()
+    if found != tasks * (tasks - 1) // 2:
+        sys.exit(f"the sum of {tasks} numbers is {found}")
+
+
+main()

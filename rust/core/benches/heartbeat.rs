@@ -5,7 +5,7 @@
 //! `cargo bench -p heddle-core --bench heartbeat [-- PRESET...]`: every preset with 10 and with
 //! 5,000 jobs, ticks included (`heartbeat/presets.rs`), then, unless presets are named, the default
 //! one in situations of its own. With `-- explain [PRESET...]` what it costs to keep decisions
-//! (`heartbeat/explain.rs`).
+//! (`heartbeat/explain.rs`); with `-- entitle` what it costs to entitle at heartbeats.
 
 // Measuring is what a clock is for.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -35,6 +35,8 @@ struct Bench {
     events: Vec<Event>,
     now: Millis,
     next_key: u64,
+    /// A node changes its size before each heartbeat, so that entitlements are worked out in it.
+    entitles: bool,
 }
 
 impl Bench {
@@ -47,18 +49,10 @@ impl Bench {
             events: Vec::new(),
             now: 0,
             next_key: 1,
+            entitles: false,
         };
         for node in 0..NODES {
-            let capacity = Resource::new(65_536, 64);
-            bench.events.push(Event::NodeAdded(NodeFacts {
-                node: NodeId(node),
-                host: host_of(node),
-                rack: rack_place(node % 25 + NODES),
-                partition: PartitionId(0),
-                schedulable: true,
-                capacity,
-                free: capacity,
-            }));
+            bench.events.push(Event::NodeAdded(facts(node, 65_536)));
         }
         bench.step();
         for job in 0..jobs {
@@ -96,8 +90,9 @@ impl Bench {
         self.events.clear();
     }
 
-    /// Heartbeats in turn; each node has room for `room` containers again every time.
-    fn run(&mut self, name: &str, room: Resource) {
+    /// Heartbeats in turn; each node has room for `room` containers again every time. Nanoseconds
+    /// per heartbeat.
+    fn run(&mut self, name: &str, room: Resource) -> f64 {
         let mut containers = 0u64;
         let mut done: Vec<(JobId, u64)> = Vec::new();
         let started = Instant::now();
@@ -106,6 +101,11 @@ impl Bench {
             for (job, key) in done.drain(..) {
                 self.events
                     .push(Event::ContainerCompleted { job, key, exit: 0 });
+            }
+            if self.entitles {
+                let memory_mb = 65_536 + i64::from(i / NODES % 2);
+                let changed = facts((i + 1) % NODES, memory_mb);
+                self.events.push(Event::NodeChanged(changed));
             }
             self.events.push(Event::Heartbeat {
                 node: NodeId(i % NODES),
@@ -135,6 +135,20 @@ impl Bench {
                 0.0
             },
         );
+        ns / f64::from(HEARTBEATS)
+    }
+}
+
+fn facts(node: u32, memory_mb: i64) -> NodeFacts {
+    let capacity = Resource::new(memory_mb, 64);
+    NodeFacts {
+        node: NodeId(node),
+        host: host_of(node),
+        rack: rack_place(node % 25 + NODES),
+        partition: PartitionId(0),
+        schedulable: true,
+        capacity,
+        free: capacity,
     }
 }
 
@@ -193,6 +207,9 @@ fn main() {
     // cargo adds `--bench`.
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let chosen: Vec<String> = chosen.into_iter().filter(|arg| arg != "--bench").collect();
+    if chosen == ["entitle"] {
+        return entitlements_at_heartbeats();
+    }
     let (explain, chosen): (Vec<String>, Vec<String>) =
         chosen.into_iter().partition(|arg| arg == "explain");
     let known = |name: &String| PRESETS.iter().any(|preset| preset.name == name);
@@ -228,5 +245,18 @@ fn fair_apart() {
             &format!("{jobs} jobs with 30 hosts each, 4 containers"),
             Resource::new(4096, 4),
         );
+    }
+}
+
+/// What it costs that limits and shares are those of now, at its most: a node registers or changes
+/// before every heartbeat. A cluster of 10,000 nodes that starts has that for some seconds.
+fn entitlements_at_heartbeats() {
+    let room = Resource::new(4096, 4);
+    for jobs in [10, 100, 1_000, 5_000] {
+        let calm = Bench::new(jobs, 1024, 0).run(&format!("{jobs} jobs, calm"), room);
+        let mut bench = Bench::new(jobs, 1024, 0);
+        bench.entitles = true;
+        let busy = bench.run(&format!("{jobs} jobs, a node changes each time"), room);
+        println!("{jobs} jobs: {:.1} times as long", busy / calm);
     }
 }

@@ -193,16 +193,15 @@ final class NodeEvents {
       HeddleNode node = books.node(entry.getKey());
       Set<String> labels = entry.getValue();
       String to = labels.isEmpty() ? CommonNodeLabelsManager.NO_LABEL : labels.iterator().next();
-      // No label is one as well: the tracker files nodes under it.
-      touched.add(to);
-      if (node == null) {
+      // YARN repeats a node's labels whenever it registers, and the tracker files a node that joins
+      // under its own: no other node has to be looked at.
+      if (node == null || node.getPartition().equals(to)) {
         continue;
       }
       String from = node.getPartition();
+      // No label is one as well: the tracker files nodes under it.
       touched.add(from);
-      if (from.equals(to)) {
-        continue;
-      }
+      touched.add(to);
       for (RMContainer container : node.getCopiedListOfRunningContainers()) {
         HeddleAppAttempt attempt =
             scheduler.getApplicationAttempt(container.getApplicationAttemptId());

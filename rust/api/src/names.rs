@@ -4,9 +4,10 @@
 
 use crate::Request;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// One job. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`.
+/// One job. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`, of one that is put
+/// aside with `["root.alice", "The application is put aside: ..."]` at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JobName {
     /// The engine's.
@@ -17,9 +18,13 @@ pub struct JobName {
     pub user: String,
     /// What that user calls it.
     pub name: String,
+    /// Its queue, and why the engine is told nothing of it.
+    #[serde(default)]
+    pub aside: Option<(String, String)>,
 }
 
-/// One node. In JSON a list: `[3, "host-3.example.com:45454", 1700]`.
+/// One node. In JSON a list: `[3, "host-3.example.com:45454", 1700]`, and a reason if it is put
+/// aside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NodeName {
     /// The engine's.
@@ -28,6 +33,9 @@ pub struct NodeName {
     pub name: String,
     /// When it got the number, by the engine's clock: before that another node had it.
     pub since_ms: i64,
+    /// Why the engine is told nothing of it.
+    #[serde(default)]
+    pub aside: Option<String>,
 }
 
 /// The names that came with a request.
@@ -63,6 +71,19 @@ impl<'a> Names<'a> {
         let mut jobs = self.jobs.iter();
         let job = jobs.find(|job| job.application == application);
         job.map(|job| job.number)
+    }
+
+    /// The queue of a job that is put aside, and why it is.
+    pub(crate) fn aside(self, number: u64) -> Option<&'a (String, String)> {
+        self.job(number).and_then(|job| job.aside.as_ref())
+    }
+
+    /// The nodes that are put aside, and why.
+    pub(crate) fn nodes_aside(self) -> Vec<Value> {
+        let nodes = self.nodes.iter().filter(|node| node.aside.is_some());
+        nodes
+            .map(|node| json!({"node": node.name, "reason": node.aside}))
+            .collect()
     }
 
     /// Adds `application`, `user` and `name` to what is said of the job `number`; null if it has

@@ -430,7 +430,9 @@ fn explain(job: &str, server: &Server) -> Result<(), Failure> {
     }
     text.push_str(&pairs(&[("queue", said(&job["queue"]))]));
     let waits = list(&job["waits"]);
-    if waits.is_empty() {
+    if let Some(reason) = job["aside"].as_str() {
+        text.push_str(&format!("{}\n", crate::terminal::clean(reason)));
+    } else if waits.is_empty() {
         text.push_str("it waits for nothing\n");
     }
     for wait in waits {
@@ -438,6 +440,14 @@ fn explain(job: &str, server: &Server) -> Result<(), Failure> {
             "{} (since {})",
             said(&wait["sentence"]),
             time(&wait["since_ms"])
+        );
+        text.push_str(&format!("{}\n", crate::terminal::clean(&line)));
+    }
+    for node in list(&job["nodes_aside"]) {
+        let line = format!(
+            "{} is put aside: {}",
+            said(&node["node"]),
+            said(&node["reason"])
         );
         text.push_str(&format!("{}\n", crate::terminal::clean(&line)));
     }

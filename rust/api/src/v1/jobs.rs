@@ -66,9 +66,20 @@ pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 /// `GET explain/{job}`: why it waits, what would change that, and what was decided of it lately.
 pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let id = number(exchange)?;
-    own(exchange, &id)?;
-    let mut explained = of_job(exchange, "explain", &id)?;
-    name(&mut explained, &id, Names::of(exchange.request));
+    let names = Names::of(exchange.request);
+    let aside = id.as_u64().and_then(|number| names.aside(number));
+    let mut explained = match aside {
+        Some((queue, reason)) => {
+            may_see(exchange, queue)?;
+            put_aside(&id, queue, reason, exchange.request.now_ms)
+        }
+        None => {
+            own(exchange, &id)?;
+            of_job(exchange, "explain", &id)?
+        }
+    };
+    name(&mut explained, &id, names);
+    explained["nodes_aside"] = names.nodes_aside().into();
     let clock = Clock::new(&explained["now_ms"], exchange.request.now_ms);
     for (list, time) in [("waits", "since_ms"), ("trace", "at_ms")] {
         for entry in explained[list].as_array_mut().into_iter().flatten() {
@@ -77,6 +88,14 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     }
     clock.put_right(&mut explained["now_ms"]);
     Ok(Reply::json(&explained))
+}
+
+/// What is said of a job of which the engine is told nothing; the host knows why.
+fn put_aside(id: &Value, queue: &str, reason: &str, now_ms: u64) -> Value {
+    json!({
+        "job": id, "queue": queue, "now_ms": now_ms, "sentence": reason, "waits": [], "noted": 0,
+        "trace": [], "aside": reason,
+    })
 }
 
 /// Puts names for the numbers in an explanation, whose times are still the engine's.
@@ -145,10 +164,14 @@ fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
 /// A job whose queue the caller may see.
 fn own(exchange: &mut Exchange<'_>, id: &Value) -> Result<Value, Failure> {
     let job = found(exchange, id)?.ok_or_else(no_job)?;
-    let queue = job["queue"].as_str().unwrap_or("").to_string();
-    exchange.queue = Some(queue.clone());
-    exchange.who.may(Need::Queue(&queue))?;
+    may_see(exchange, job["queue"].as_str().unwrap_or(""))?;
     Ok(job)
+}
+
+fn may_see(exchange: &mut Exchange<'_>, queue: &str) -> Result<(), Failure> {
+    exchange.queue = Some(queue.to_string());
+    exchange.who.may(Need::Queue(queue))?;
+    Ok(())
 }
 
 /// Asks more about a job, which may have ended by now.

@@ -10,6 +10,7 @@ fn names() -> Vec<JobName> {
         application: format!("application_1700000000000_000{number}"),
         user: user.to_string(),
         name: "</script>\u{202e}=1+1".to_string(),
+        aside: None,
     };
     vec![of(1, "alice"), of(2, "bob")]
 }
@@ -59,6 +60,7 @@ fn sentences_name_hosts_and_entries_too() {
         number,
         name: format!("host-{number}.example.com:45454"),
         since_ms,
+        aside: None,
     };
     // Of the fourth the number was given to it after the grants, which were made at 0 ms.
     let nodes = [node(0, 0), node(1, 0), node(2, 0), node(3, 1)];
@@ -106,6 +108,34 @@ fn sentences_name_hosts_and_entries_too() {
             "{sentence}"
         );
     }
+}
+
+/// The engine knows neither any more; the host says why with the names.
+#[test]
+fn jobs_and_nodes_that_are_put_aside_are_explained() {
+    let site = Site::market();
+    let jobs = r#"[[7, "application_1700000000000_0007", "alice", "wc",
+                    ["root.alice", "The application is put aside: it failed"]]]"#;
+    let jobs: Vec<JobName> = serde_json::from_str(jobs).expect("rows");
+    let nodes = r#"[[0, "host-0:1", 0, "it failed twice"], [1, "host-1:1", 0]]"#;
+    let nodes: Vec<NodeName> = serde_json::from_str(nodes).expect("rows");
+    let ask = |user: &str| {
+        let path = "explain/application_1700000000000_0007";
+        asked_with(&site, user, path, &jobs, &nodes)
+    };
+    assert_eq!(ask("bob").status, 403);
+    let explained = json_of(&ask("alice"));
+    for key in ["aside", "sentence"] {
+        assert_eq!(explained[key], "The application is put aside: it failed");
+    }
+    assert_eq!(explained["job"], 7);
+    assert_eq!(explained["user"], "alice");
+    assert_eq!(explained["now_ms"], site.plain().now_ms);
+    let aside = json!([{"node": "host-0:1", "reason": "it failed twice"}]);
+    assert_eq!(explained["nodes_aside"], aside);
+    let other = json_of(&asked_with(&site, "alice", "explain/1", &names(), &nodes));
+    assert_eq!(other["nodes_aside"], aside);
+    assert_eq!(other["aside"], Value::Null);
 }
 
 #[test]

@@ -15,9 +15,10 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
 /**
  * The names of the jobs and nodes that the engine knows by number, for answers over HTTP: of a
- * job YARN's id, the user and the name of the submission, of a node YARN's id. Web threads read it
- * without the scheduler's lock, so a job may have ended, or its number have become another's, when
- * the engine is asked about it.
+ * job YARN's id, the user and the name of the submission, of a node YARN's id. A job or node that
+ * is put aside, unknown to the engine, comes with the reason. Web threads read it without the
+ * scheduler's lock, so a job may have ended, or its number have become another's, when the engine
+ * is asked about it.
  */
 final class JobNames implements ApiHandler.Names {
   /** As many as a page of jobs has at the most. */
@@ -34,11 +35,11 @@ final class JobNames implements ApiHandler.Names {
 
   /** A node, and since when it has its number, by the engine's clock. */
   private static final class Node {
-    private final String name;
+    private final HeddleNode node;
     private final long sinceMs;
 
-    Node(String name, long sinceMs) {
-      this.name = name;
+    Node(HeddleNode node, long sinceMs) {
+      this.node = node;
       this.sinceMs = sinceMs;
     }
   }
@@ -59,7 +60,7 @@ final class JobNames implements ApiHandler.Names {
 
   /** A node has its number. */
   void added(HeddleNode node) {
-    nodes.put(node.id(), new Node(node.getNodeID().toString(), Time.monotonicNow()));
+    nodes.put(node.id(), new Node(node, Time.monotonicNow()));
   }
 
   /** A node left. */
@@ -72,7 +73,12 @@ final class JobNames implements ApiHandler.Names {
     ArrayNode names = JsonNodeFactory.instance.arrayNode();
     for (Map.Entry<Integer, Node> entry : nodes.entrySet()) {
       Node node = entry.getValue();
-      names.addArray().add(entry.getKey()).add(node.name).add(node.sinceMs);
+      ArrayNode row = names.addArray().add(entry.getKey()).add(node.node.getNodeID().toString())
+          .add(node.sinceMs);
+      String aside = node.node.faults().aside();
+      if (aside != null) {
+        row.add(aside);
+      }
     }
     return names;
   }
@@ -112,8 +118,12 @@ final class JobNames implements ApiHandler.Names {
     HeddleJob job = entry.getValue();
     RMApp app = rmContext.getRMApps().get(job.applicationId());
     String name = app == null || app.getName() == null ? "" : app.getName();
-    names.addArray().add(entry.getKey()).add(job.applicationId().toString())
+    ArrayNode row = names.addArray().add(entry.getKey()).add(job.applicationId().toString())
         .add(whole(job.user())).add(whole(name));
+    String aside = job.faults().aside();
+    if (aside != null) {
+      row.addArray().add(job.queue().getQueueName()).add(aside);
+    }
   }
 
   /** A text that is short, and text: half a character would spoil the request that it is in. */

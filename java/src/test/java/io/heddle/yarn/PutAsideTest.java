@@ -9,6 +9,7 @@ import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.economy.SpendingBounds;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.RebuildLimiter;
@@ -81,6 +82,15 @@ public class PutAsideTest {
       }
       assertTrue(told, told.contains("put aside") && told.contains("-refreshQueues"));
       assertEquals(1, count(Failures.Kind.JOB_PUT_ASIDE));
+      JobNames names = new JobNames(cluster.rm.getRMContext());
+      names.added(job(alice));
+      names.added(job(bob));
+      for (JsonNode row : names.of("/heddle/v1/jobs", null)) {
+        boolean aside = row.path(1).asText().equals(job(alice).applicationId().toString());
+        assertEquals(aside ? job(alice).queue().getQueueName() : "",
+            row.path(4).path(0).asText());
+        assertEquals(aside ? job(alice).faults().aside() : "", row.path(4).path(1).asText());
+      }
       assertEquals(rebuilds, count(Failures.Kind.REBUILD));
     }
 
@@ -222,6 +232,9 @@ public class PutAsideTest {
       assertEquals("the other node serves", 3, fetch(two.bob).size());
       assertNotNull(node.faults().aside());
       assertNull(two.job(two.alice).faults().aside());
+      JobNames names = new JobNames(cluster.rm.getRMContext());
+      names.added(node);
+      assertEquals(node.faults().aside(), names.nodes().path(0).path(3).asText());
       assertEquals(1, two.count(Failures.Kind.NODE_PUT_ASIDE));
 
       node.updateTotalResource(right);

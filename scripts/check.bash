@@ -61,7 +61,7 @@ run_check() {
             bounded cargo test --locked --no-fail-fast "${arguments[@]}"
     done < <(changed_crates "$changed")
     if grep -q '^java/' <<<"$changed"; then
-        build_everything && part_java '' "$NEWEST_HADOOP"
+        build_everything && part_java '' "$NEWEST_HADOOP" && run_queued_steps
     fi
     finish_tests "$start"
 }

@@ -5,15 +5,18 @@
 # shellcheck disable=SC2034
 TEST_PARTS=(scripts rust java native integration readme docs)
 # One test class of a mini cluster takes a minute or two; far past that it hangs.
-CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-900}
-STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-1800}
+CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-1200}
+STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-2700}
 # Set by `./x test --all`: every class on every version, and the parts that take longer.
 TEST_ALL=
 # What `--all` adds to TEST_PARTS.
 LONG_PARTS=(soak)
 # How many steps run at a time, of those that may: a mini cluster waits for much of its time, for
 # heartbeats and expiries that no processor makes shorter.
-LANES=${HEDDLE_TEST_LANES:-2}
+LANES=${HEDDLE_TEST_LANES:-3}
+# The steps that may run beside others, from all parts: lines of test_step's arguments, separated by
+# tabs. They run at the end, so that no part leaves processors idle while its last step ends.
+queued_steps=
 # A mini cluster lives for minutes: the optimising compiler and a parallel collector would take a
 # seventh of its time for themselves (measured with MapReduceTest). The shim's own tests repeat much:
 # with these options they take twice as long.
@@ -112,10 +115,12 @@ test_classes() {
 # depends on the version says "Newest Hadoop only" in its comment; `--all` runs it on every version.
 # A class that says "with --all only" runs nowhere else, unless asked for by its name.
 runs_on() {
-    local file=$1/src/test/java/${2//.//}.java
+    local comment
     if [ "$TEST_ALL" ]; then return 0; fi
-    if grep -qE '^( \*|//) .*\bwith --all only\b' "$file"; then return 1; fi
-    [ "$3" = "$NEWEST_HADOOP" ] || ! grep -qE '^( \*|//) .*\bNewest Hadoop only\b' "$file"
+    # The words may stand on two lines.
+    comment=$(grep -E '^( \*|//)' "$1/src/test/java/${2//.//}.java" | tr -s '\n */' ' ')
+    if grep -q '\bwith --all only\b' <<<"$comment"; then return 1; fi
+    [ "$3" = "$NEWEST_HADOOP" ] || ! grep -q '\bNewest Hadoop only\b' <<<"$comment"
 }
 
 # run_junit PROJECT HADOOP NAME CLASS...: one JVM, in a folder of its own: mini clusters write a
@@ -143,10 +148,13 @@ run_junit() {
     return $code
 }
 
-# steps_in_lanes LINES: lines of test_step's arguments, separated by tabs, run LANES at a time. A
-# step in a lane is a subshell: what it counted comes back through a file.
-steps_in_lanes() {
-    [ "$1" ] || return 0
+# queue_steps LINES
+queue_steps() { [ ! "$1" ] || queued_steps+=$1$'\n'; }
+
+# Runs the queued steps, LANES at a time. A step in a lane is a subshell: what it counted comes back
+# through a file.
+run_queued_steps() {
+    [ "$queued_steps" ] || return 0
     mkdir -p "$LOGS"
     local line running=0 names=() name counts
     # A shell makes its background commands deaf to Ctrl-C; they belong to it all the same.
@@ -162,9 +170,10 @@ steps_in_lanes() {
         printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
         step_in_lane "$line" "$LOGS/$name.counts" &
         running=$((running + 1))
-    done <<<"$1"
+    done <<<"${queued_steps%$'\n'}"
     wait
     trap - INT
+    queued_steps=
     for name in "${names[@]}"; do
         read -r -a counts <"$LOGS/$name.counts"
         total_passed=$((total_passed + counts[0]))
@@ -208,8 +217,8 @@ part_rust() {
         cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
     test_step 'rust: documentation' rust-doc count_exit_code \
         env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --workspace --no-deps
-    test_step 'rust: tests' rust-tests count_cargo \
-        bounded cargo test --locked --workspace --no-fail-fast
+    queue_steps "$(printf '%s\t' 'rust: tests' rust-tests count_cargo bounded cargo test --locked \
+        --workspace)--no-fail-fast"
 }
 
 part_java() {
@@ -219,7 +228,7 @@ part_java() {
         run_gradle -x nativeLibrary --continue linkCheck
     mapfile -t classes < <(test_classes java "$class")
     [ ${#classes[@]} -gt 0 ] || return 0
-    steps_in_lanes "$(for hadoop in "$@"; do
+    queue_steps "$(for hadoop in "$@"; do
         name=java-$hadoop
         printf '%s\t' "java: Hadoop $hadoop" "$name" count_junit run_junit java "$hadoop" "$name"
         (
@@ -256,7 +265,7 @@ part_integration() {
         export HEDDLE_SPARK
         ;;
     esac
-    steps_in_lanes "$(for hadoop in "$@"; do
+    queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
             # Asked for by name it runs wherever it is asked to.
             [ "$class" ] || runs_on integration "$name" "$hadoop" || continue
@@ -285,7 +294,7 @@ readme_commands() {
 # not done again, and the bench, whose figures are no test's business, runs its quick form.
 part_readme() {
     local command words
-    steps_in_lanes "$(while read -r command; do
+    queue_steps "$(while read -r command; do
         case $command in
             './x build' | './x test' | './x test '*) continue ;;
             './x bench'*) command="$command --quick" ;;
@@ -306,7 +315,7 @@ part_docs() {
     for page in docs/*.md; do
         grep -q '^```sh$' "$page" || continue
         name=${page##*/}
-        test_step "$page" "docs-${name%.md}" count_tap bounded scripts/page-test "$page"
+        queue_steps "$(printf '%s\t' "$page" "docs-${name%.md}" count_tap bounded scripts/page-test)$page"
     done
 }
 
@@ -335,6 +344,7 @@ run_tests() {
             case $part in rust | native) "part_$part" "$class" "${versions[@]}" ;; esac
         done
     fi
+    run_queued_steps
     finish_tests "$start"
 }
 

@@ -109,7 +109,7 @@ public class LockTimeTest {
   public void aReportOfQueuesHoldsTheLockForAPageAtATime() throws Exception {
     try (TestCluster cluster = new TestCluster()) {
       MockNM node = cluster.node("a1", 8 * TestCluster.GB);
-      for (int i = 0; i < 8_192; i++) {
+      for (int i = 0; i < 4_096; i++) {
         cluster.scheduler.place("u" + i, null, false);
       }
       long calm = calmHeartbeat(cluster, node);

@@ -38,6 +38,7 @@ use crate::model::queue::{Queue, Queues};
 use crate::model::share_tree::ShareTree;
 use crate::predict::Predictor;
 use crate::setup::Setup;
+use crate::stage::market::Market;
 use crate::stage::order::Order;
 use crate::stage::place::Place;
 use crate::stage::share::Share;
@@ -46,7 +47,7 @@ use crate::words::ids::{
     AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId,
 };
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
-use crate::words::ledger::{Entry, Ledger, Taken};
+use crate::words::ledger::{Entry, Taken};
 use preemption::Starving;
 use reservation::{Reservation, Rest};
 use std::cell::Cell;
@@ -227,8 +228,8 @@ impl Engine {
     /// down; to begin with, what accounts there are. Changes no decision. Gives whether the policy
     /// knows accounts at all.
     pub fn keep_ledger(&mut self) -> bool {
-        self.share.keep_ledger();
-        self.share.ledger().is_some()
+        let market = self.share.market_mut();
+        market.map(Market::keep_ledger).is_some()
     }
 
     /// What jobs have spent since this was last taken; what happened to accounts, in order; what
@@ -236,7 +237,8 @@ impl Engine {
     /// writes an interval with all that came before it never has the charge without the sums.
     pub fn take_ledger(&mut self) -> Taken {
         let learnt = |(key, value)| Entry::Learnt { key, value };
-        let mut taken = self.share.ledger().map(Ledger::take).unwrap_or_default();
+        let market = self.share.market_mut();
+        let mut taken = market.map_or_else(Taken::default, |market| market.ledger().take());
         let spent = self.share.lessons().into_iter().map(learnt);
         let lessons = self.place.lessons().into_iter().map(learnt);
         taken.entries = spent.chain(taken.entries).chain(lessons).collect();
@@ -327,7 +329,7 @@ impl Engine {
 
     /// Removes queues that submissions made and that have been empty for long; gives their ids.
     fn expire_queues(&mut self) -> Vec<QueueId> {
-        if self.share.keeps_queues() {
+        if self.share.market().is_some() {
             return Vec::new();
         }
         let keep_ms = self.setup.config.dynamic_queues.expire_ms;

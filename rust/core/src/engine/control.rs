@@ -9,7 +9,7 @@ use crate::model::job::{Authority, Job};
 use crate::model::queue::Queue;
 use crate::setup;
 use crate::setup::Setup;
-use crate::words::credits::Credits;
+use crate::words::credits::{Credits, Spending};
 use crate::words::ids::{JobId, Millis, NodeId, QueueId};
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,8 @@ impl Engine {
             config: &self.setup.config,
             evicting: &self.evicting,
         };
-        let answer = self.share.control(op, request, &world, &mut self.stale);
+        let market = self.share.market_mut();
+        let answer = market.and_then(|market| market.control(op, request, &world, &mut self.stale));
         self.settle();
         match answer {
             Some(answer) => answer.map_err(RequestError),
@@ -147,9 +148,8 @@ impl Engine {
         let application =
             application.map_err(|why| RequestError(format!("key `application`: {why}")))?;
         section.finish().map_err(refused)?;
-        let now = self.now;
         let job = self.cluster.job(id).ok_or_else(|| no_job(id))?;
-        let before = self.share.spending(job, now).map(|spending| spending.spent);
+        let before = self.spending(job).map(|spending| spending.spent);
         let spent = spent.max(before.unwrap_or_default());
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.authority = Some(Authority {
@@ -162,7 +162,7 @@ impl Engine {
         self.tell(|cluster| cluster.job(id).map(Change::Authorized));
         self.settle();
         let job = self.cluster.job(id).expect("it was found above");
-        let spent = self.share.spending(job, now).map_or(spent, |now| now.spent);
+        let spent = self.spending(job).map_or(spent, |now| now.spent);
         let remaining = credits.micro() - spent.micro();
         Ok(json!({ "job": id.0, "remaining_micro": remaining.max(0) }))
     }
@@ -185,9 +185,22 @@ impl Engine {
         Ok(json!({ "learnt": known }))
     }
 
+    /// What a job that has an authority has spent of it. Where no market counts, what the host
+    /// told.
+    fn spending(&self, job: &Job) -> Option<Spending> {
+        let spent = job.authority?.spent;
+        match self.share.market() {
+            Some(market) => market.spending(job, self.now),
+            None => Some(Spending {
+                spent,
+                exhausted: None,
+            }),
+        }
+    }
+
     /// What a job may spend and has; `null` if nothing bounds it.
     fn authority_report(&self, job: &Job) -> Value {
-        let spending = self.share.spending(job, self.now);
+        let spending = self.spending(job);
         let (Some(authority), Some(spending)) = (job.authority, spending) else {
             return Value::Null;
         };
@@ -248,8 +261,8 @@ impl Engine {
         let before = &self.setup.config.composition;
         if config.composition.share == before.share {
             share.load(&self.share.save());
-            if let (Some(new), Some(old)) = (share.ledger(), self.share.ledger()) {
-                std::mem::swap(new, old);
+            if let (Some(new), Some(old)) = (share.market_mut(), self.share.market_mut()) {
+                std::mem::swap(new.ledger(), old.ledger());
             }
         }
         if config.composition.order == before.order {

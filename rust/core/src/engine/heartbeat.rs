@@ -9,7 +9,7 @@ use crate::model::cluster::Node;
 use crate::model::job::{Container, Row, Standing};
 use crate::words::event::{Decision, TaskFacts};
 use crate::words::ids::{JobId, Locality, NodeId, PlaceId};
-use crate::words::keys::{POOLS, ShareNodeId};
+use crate::words::keys::{POOLS, Pass, ShareNodeId};
 use crate::words::resource::Resource;
 
 impl Engine {
@@ -128,7 +128,7 @@ impl Engine {
             now: self.now,
             subject: &self.subject,
             nominated,
-            pass: 0,
+            pass: Pass::ALL,
             passed_over: None,
             left_out: Vec::new(),
         }

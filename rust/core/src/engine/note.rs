@@ -91,10 +91,10 @@ impl Engine {
         let admitted = Kind::ALL.map(|kind| self.order.admits(job, kind));
         let mut tags: [Vec<Tag>; 3] = Default::default();
         let mut window = 0;
-        if self.place.ranks_classes() {
-            window = self.place.window(job);
+        if let Some(ranking) = self.place.ranking() {
+            window = ranking.window(job);
             for kind in Kind::ALL {
-                self.place.tags(job, kind, &mut tags[kind as usize]);
+                ranking.tags(job, kind, &mut tags[kind as usize]);
             }
         }
         let moved = keys != job.order_keys || window != job.window || tags != job.tags;

@@ -149,9 +149,9 @@ impl Engine {
         for (victims, reason, for_asks) in [
             (unpaid, EvictReason::Unpaid, true),
             (
-                displaced,
+                displaced.victims,
                 EvictReason::Displaced,
-                self.order.reclaims_for_asks(),
+                !displaced.for_others,
             ),
         ] {
             let most = decisions_max.saturating_sub(decisions.len());

@@ -7,10 +7,10 @@ use crate::backlog::{Backlog, Entry, FitList};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::Standing;
 use crate::model::share_tree::ShareTree;
-use crate::stage::place::Place;
+use crate::stage::place::{Place, Ranking};
 use crate::stage::share::Share;
 use crate::words::ids::{AskId, JobId, Millis, PlaceId};
-use crate::words::keys::{Near, POOLS, ShapeId, ShareNodeId, Step, Tag};
+use crate::words::keys::{Near, POOLS, Pass, ShapeId, ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 use std::cell::Cell;
 
@@ -37,7 +37,7 @@ pub(super) struct Search<'a> {
     /// Jobs to be tried first, by pool.
     pub(super) nominated: &'a [Vec<JobId>; POOLS],
     /// Which pass over the tree of shares this is.
-    pub(super) pass: u8,
+    pub(super) pass: Pass,
     /// The locked ask that comes before the one that was found, if any: it was passed over, and
     /// its clock starts. One is enough: the next one's turn comes when this one is served.
     pub(super) passed_over: Option<Entry>,
@@ -48,8 +48,8 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// The next ask for the node, over all passes.
     pub(super) fn run(&mut self) -> Option<Pick> {
-        for pass in 0..self.share.passes() {
-            self.pass = pass;
+        for pass in self.share.passes() {
+            self.pass = *pass;
             self.passed_over = None;
             let pick = self.find(ShareNodeId::ROOT);
             if pick.is_some() {
@@ -72,12 +72,12 @@ impl Search<'_> {
         if node.limited && !self.any_within_limit(at) {
             return None;
         }
-        if self.share.ignores_class(self.pass) {
+        if self.pass.by_ratio {
             let found = node.in_order_of_ratio().find_map(|child| self.find(child));
             return found.or_else(|| self.first_in_leaf(at));
         }
         for child in node.in_order() {
-            if self.tree.node(child).key().class > self.share.class_max(self.pass) {
+            if self.tree.node(child).key().class > self.pass.class_max {
                 break;
             }
             if let Some(pick) = self.find(child) {
@@ -98,9 +98,9 @@ impl Search<'_> {
     }
 
     fn first_in_leaf(&mut self, leaf: ShareNodeId) -> Option<Pick> {
-        if self.place.ranks_classes() {
+        if let Some(ranking) = self.place.ranking() {
             let other = self.plain(leaf, |kind| kind == Kind::Other);
-            return other.or_else(|| self.by_steps(leaf));
+            return other.or_else(|| self.by_steps(ranking, leaf));
         }
         let nominated = self.first_nominated(leaf);
         nominated.or_else(|| self.plain(leaf, |_| true))
@@ -127,8 +127,8 @@ impl Search<'_> {
     }
 
     /// The first ask that the place stage's steps lead to, window by window.
-    fn by_steps(&mut self, leaf: ShareNodeId) -> Option<Pick> {
-        let steps = self.place.steps(self.node, leaf, self.now);
+    fn by_steps(&mut self, ranking: &dyn Ranking, leaf: ShareNodeId) -> Option<Pick> {
+        let steps = ranking.steps(self.node, leaf, self.now);
         for window in self.backlog.classes.windows(leaf) {
             for step in steps {
                 let found = self.step(leaf, window, step);
@@ -248,8 +248,8 @@ impl Search<'_> {
             .expect("indexed asks have a job");
         let ask = job.ask(entry.ask).expect("indexed asks are there");
         let facts = &self.node.facts;
-        let unbounded = job.authority.is_none();
-        (unbounded || self.share.affords(job, self.pass, self.now))
+        let market = self.share.market().filter(|_| job.authority.is_some());
+        market.is_none_or(|market| market.affords(job, self.pass, self.now))
             && !job.blacklists(facts.host, facts.rack)
             && job
                 .refused

@@ -57,7 +57,9 @@ impl Engine {
         let container = job.containers.get(&key);
         let pool = container.and_then(|container| self.pool_of(id, container));
         let leaf = self.tree.node(job.leaf);
-        let quota = pool.and_then(|pool| self.share.quota(job.leaf, pool));
+        let quota = pool
+            .zip(self.share.market())
+            .and_then(|(pool, market)| market.quota(job.leaf, pool));
         let (used, entitled) = match reason {
             EvictReason::MinShare | EvictReason::FairShare => {
                 let fair_mb = leaf.fair_share.memory_mb();

@@ -301,7 +301,7 @@ impl Engine {
         let mine = entry(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
         // Steps of the place stage decide between jobs, not their keys alone.
-        if asked.ask.standing == Standing::Out || self.place.ranks_classes() {
+        if asked.ask.standing == Standing::Out || self.place.ranking().is_some() {
             return None;
         }
         let mut jobs = BTreeSet::new();

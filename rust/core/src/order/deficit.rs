@@ -19,6 +19,7 @@ use crate::model::change::{Change, Stale, World, pool};
 use crate::model::job::Job;
 use crate::model::line::Line;
 use crate::stage::entry::Own;
+use crate::stage::memory::Memory;
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{JobId, Millis, UserId};
 use crate::words::keys::{OrderKey, POOLS, ShareNodeId};
@@ -436,6 +437,38 @@ enum Count {
     Withdrawn,
 }
 
+impl Memory for Deficit {
+    /// Per job and kind of slots: deficit in slot-milliseconds, share, guarantee, running tasks.
+    /// A deficit has no bound while a job is held back by the places that it insists on; here
+    /// it can be seen (FS-A7).
+    fn save(&self) -> Value {
+        let account = |pool: usize, job: JobId| {
+            let account = self.ledgers[pool].account(job).copied().unwrap_or_default();
+            json!({
+                "deficit": account.deficit,
+                "share": account.entitled.share,
+                "min": account.entitled.min,
+                "running": account.running,
+            })
+        };
+        let jobs = self.jobs.iter().map(|(job, _)| {
+            let accounts = (0..POOLS).map(|pool| account(pool, job)).collect();
+            (job.0.to_string(), Value::Array(accounts))
+        });
+        json!({ "jobs": jobs.collect::<Map<_, _>>() })
+    }
+
+    fn load(&mut self, saved: &Value) {
+        let jobs = saved["jobs"].as_object().into_iter().flatten();
+        for (job, accounts) in jobs {
+            let Ok(job) = job.parse() else { continue };
+            let deficit = |pool: usize| accounts[pool]["deficit"].as_f64().unwrap_or(0.0);
+            let deficits = std::array::from_fn(deficit);
+            self.brought.insert(JobId(job), deficits);
+        }
+    }
+}
+
 impl Order for Deficit {
     fn key(&self, job: &Job, kind: Kind) -> OrderKey {
         match self.jobs.get(job.facts.job) {
@@ -498,35 +531,5 @@ impl Order for Deficit {
         };
         self.count(job, kind, am, how, world.now);
         self.recheck(job, stale);
-    }
-
-    /// Per job and kind of slots: deficit in slot-milliseconds, share, guarantee, running tasks.
-    /// A deficit has no bound while a job is held back by the places that it insists on; here
-    /// it can be seen (FS-A7).
-    fn save(&self) -> Value {
-        let account = |pool: usize, job: JobId| {
-            let account = self.ledgers[pool].account(job).copied().unwrap_or_default();
-            json!({
-                "deficit": account.deficit,
-                "share": account.entitled.share,
-                "min": account.entitled.min,
-                "running": account.running,
-            })
-        };
-        let jobs = self.jobs.iter().map(|(job, _)| {
-            let accounts = (0..POOLS).map(|pool| account(pool, job)).collect();
-            (job.0.to_string(), Value::Array(accounts))
-        });
-        json!({ "jobs": jobs.collect::<Map<_, _>>() })
-    }
-
-    fn load(&mut self, saved: &Value) {
-        let jobs = saved["jobs"].as_object().into_iter().flatten();
-        for (job, accounts) in jobs {
-            let Ok(job) = job.parse() else { continue };
-            let deficit = |pool: usize| accounts[pool]["deficit"].as_f64().unwrap_or(0.0);
-            let deficits = std::array::from_fn(deficit);
-            self.brought.insert(JobId(job), deficits);
-        }
     }
 }

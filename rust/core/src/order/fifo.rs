@@ -3,6 +3,7 @@
 //! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
 
 use crate::model::job::Job;
+use crate::stage::memory::Memory;
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::keys::OrderKey;
 use crate::words::kind::Kind;
@@ -16,6 +17,8 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
 };
 
 struct Fifo;
+
+impl Memory for Fifo {}
 
 impl Order for Fifo {
     fn key(&self, job: &Job, _kind: Kind) -> OrderKey {

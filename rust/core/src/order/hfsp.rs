@@ -20,9 +20,10 @@ use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
 use crate::stage::entry::Own;
-use crate::stage::order::{Order, OrderEntry};
+use crate::stage::memory::Memory;
+use crate::stage::order::{Displaced, Order, OrderEntry};
 use crate::words::ids::{JobId, Millis};
-use crate::words::keys::{OrderKey, POOLS, Victim};
+use crate::words::keys::{OrderKey, POOLS};
 use crate::words::kind::Kind;
 use crate::words::table::Table;
 use aging::{Aging, PhaseId};
@@ -381,6 +382,16 @@ fn phase_id(job: &Job, kind: Kind) -> PhaseId {
     }
 }
 
+impl Memory for Hfsp {
+    fn save(&self) -> Value {
+        saved::save(self)
+    }
+
+    fn load(&mut self, saved: &Value) {
+        saved::load(self, saved);
+    }
+}
+
 impl Order for Hfsp {
     fn key(&self, job: &Job, kind: Kind) -> OrderKey {
         match self.phases.get(phase_id(job, kind)) {
@@ -487,7 +498,7 @@ impl Order for Hfsp {
         }
     }
 
-    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
+    fn reclaim(&mut self, world: &World<'_>) -> Displaced {
         let mut victims = Vec::new();
         if self.settings.kill {
             for pool in &self.pools {
@@ -495,14 +506,9 @@ impl Order for Hfsp {
                 victims.extend(kill::victims(order, pool.slots, world));
             }
         }
-        victims
-    }
-
-    fn save(&self) -> Value {
-        saved::save(self)
-    }
-
-    fn load(&mut self, saved: &Value) {
-        saved::load(self, saved);
+        Displaced {
+            victims,
+            for_others: false,
+        }
     }
 }

@@ -24,7 +24,8 @@ use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
 use crate::model::lengths::Lengths;
 use crate::stage::entry::Own;
-use crate::stage::order::{Order, OrderEntry};
+use crate::stage::memory::Memory;
+use crate::stage::order::{Displaced, Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use crate::words::keys::{OrderKey, POOLS, Victim};
 use crate::words::kind::Kind;
@@ -135,6 +136,60 @@ impl ReverseAdaptive {
         self.not_before_ms = world.now + outcome.size / SIZE_PER_MS;
         self.due = false;
     }
+
+    /// What runs on slots that the foreign load takes, the newest first.
+    fn crowded_out(&self, world: &World<'_>) -> Vec<Victim> {
+        if !self.settings.evict {
+            return Vec::new();
+        }
+        let over = |node: NodeId, pool: usize| {
+            let running = world
+                .cluster
+                .node(node)
+                .map_or(0, |node| node.running[pool]);
+            let cap = self.caps.get(&node).map_or(u32::MAX, |caps| caps[pool]);
+            running.saturating_sub(cap)
+        };
+        let crowded = |node: &NodeId| (0..POOLS).any(|pool| over(*node, pool) > 0);
+        if !self.caps.keys().any(crowded) {
+            return Vec::new();
+        }
+        let mut newest: Vec<(Reverse<Millis>, JobId, ContainerKey, NodeId, usize)> = Vec::new();
+        for job in world.cluster.jobs() {
+            let containers = job.containers.iter();
+            for (key, task) in containers.filter(|(_, task)| world.may_take(job, task)) {
+                let pool = self.pool(job.kind(task.priority));
+                if over(task.node, pool) > 0 {
+                    newest.push((
+                        Reverse(task.started_ms),
+                        job.facts.job,
+                        *key,
+                        task.node,
+                        pool,
+                    ));
+                }
+            }
+        }
+        newest.sort();
+        let mut taken: BTreeMap<(NodeId, usize), u32> = BTreeMap::new();
+        newest.retain(|(_, _, _, node, pool)| {
+            let taken = taken.entry((*node, *pool)).or_insert(0);
+            *taken += 1;
+            *taken <= over(*node, *pool)
+        });
+        let victim = |(_, job, key, _, _): (_, JobId, ContainerKey, _, _)| Victim { job, key };
+        newest.into_iter().map(victim).collect()
+    }
+}
+
+impl Memory for ReverseAdaptive {
+    fn save(&self) -> Value {
+        self.lengths.save()
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.lengths.load(saved);
+    }
 }
 
 impl Order for ReverseAdaptive {
@@ -202,59 +257,10 @@ impl Order for ReverseAdaptive {
     }
 
     /// The newest tasks of nodes that run more than the foreign load leaves them (RA-28).
-    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
-        if !self.settings.evict {
-            return Vec::new();
+    fn reclaim(&mut self, world: &World<'_>) -> Displaced {
+        Displaced {
+            victims: self.crowded_out(world),
+            for_others: true,
         }
-        let over = |node: NodeId, pool: usize| {
-            let running = world
-                .cluster
-                .node(node)
-                .map_or(0, |node| node.running[pool]);
-            let cap = self.caps.get(&node).map_or(u32::MAX, |caps| caps[pool]);
-            running.saturating_sub(cap)
-        };
-        let crowded = |node: &NodeId| (0..POOLS).any(|pool| over(*node, pool) > 0);
-        if !self.caps.keys().any(crowded) {
-            return Vec::new();
-        }
-        let mut newest: Vec<(Reverse<Millis>, JobId, ContainerKey, NodeId, usize)> = Vec::new();
-        for job in world.cluster.jobs() {
-            let containers = job.containers.iter();
-            for (key, task) in containers.filter(|(_, task)| world.may_take(job, task)) {
-                let pool = self.pool(job.kind(task.priority));
-                if over(task.node, pool) > 0 {
-                    newest.push((
-                        Reverse(task.started_ms),
-                        job.facts.job,
-                        *key,
-                        task.node,
-                        pool,
-                    ));
-                }
-            }
-        }
-        newest.sort();
-        let mut taken: BTreeMap<(NodeId, usize), u32> = BTreeMap::new();
-        newest.retain(|(_, _, _, node, pool)| {
-            let taken = taken.entry((*node, *pool)).or_insert(0);
-            *taken += 1;
-            *taken <= over(*node, *pool)
-        });
-        let victim = |(_, job, key, _, _): (_, JobId, ContainerKey, _, _)| Victim { job, key };
-        newest.into_iter().map(victim).collect()
-    }
-
-    fn reclaims_for_asks(&self) -> bool {
-        // The foreign load takes them.
-        false
-    }
-
-    fn save(&self) -> Value {
-        self.lengths.save()
-    }
-
-    fn load(&mut self, saved: &Value) {
-        self.lengths.load(saved);
     }
 }

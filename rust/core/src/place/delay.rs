@@ -6,6 +6,7 @@
 
 use crate::config::{ConfigError, Section};
 use crate::stage::entry::Own;
+use crate::stage::memory::Memory;
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
 
@@ -37,6 +38,8 @@ struct Delay {
     node_wait_ms: Millis,
     rack_wait_ms: Millis,
 }
+
+impl Memory for Delay {}
 
 impl Place for Delay {
     fn start(&self, floor: Locality) -> Locality {

@@ -25,13 +25,13 @@ use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Container, Job};
 use crate::stage::entry::Own;
-use crate::stage::place::{Place, PlaceEntry};
+use crate::stage::memory::Memory;
+use crate::stage::place::{Place, PlaceEntry, Ranking};
 use crate::words::event::JobCounters;
 use crate::words::ids::{JobId, Locality, Millis, NodeId, PlaceId};
 use crate::words::keys::{ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 use job::{JobState, Preferred, tasks};
-use memory::Memory;
 use model::Read;
 use netsat::{NetSat, Rate};
 use patience::{Patience, Wait};
@@ -74,7 +74,7 @@ struct ShuffleWatcher {
     load: BTreeMap<PlaceId, u128>,
     netsat: NetSat,
     uplinks: Uplinks,
-    memory: Memory,
+    memory: memory::Memory,
     /// Users who are passed over for better placed tasks.
     patience: Patience,
     /// The searches of a node by whether its link is saturated and what the user waits for.
@@ -96,7 +96,7 @@ impl ShuffleWatcher {
             load: BTreeMap::new(),
             netsat: NetSat::new(settings.threshold, settings.scope, settings.period_ms),
             uplinks: Uplinks::new(settings.uplink_bytes_per_s),
-            memory: Memory::default(),
+            memory: memory::Memory::default(),
             patience: Patience::new(settings.relaxed_ms),
             steps: [false, true].map(steps),
             saved: BTreeMap::new(),
@@ -403,6 +403,62 @@ fn held_by_rows(cluster: &Cluster, job: &Job, bytes: u64) -> PerRack {
     held
 }
 
+impl Memory for ShuffleWatcher {
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.memory.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        self.memory.restore(key, value)
+    }
+
+    fn save(&self) -> Value {
+        json!({
+            "start_ms": self.start_ms,
+            "ratios": self.memory.save(),
+            "saturated_racks": self.netsat.racks(),
+            "jobs": self.jobs,
+            "placed": self.placed,
+            "modelled_rates": self.uplinks.report(),
+            "sent_bytes": self.uplinks.sent_bytes(),
+        })
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.start_ms = saved["start_ms"].as_i64();
+        self.memory.load(&saved["ratios"]);
+        let jobs = saved["jobs"].clone();
+        self.saved = serde_json::from_value(jobs).unwrap_or_default();
+        self.placed = serde_json::from_value(saved["placed"].clone()).unwrap_or_default();
+    }
+}
+
+impl Ranking for ShuffleWatcher {
+    fn window(&self, job: &Job) -> u32 {
+        let start_ms = self.start_ms.unwrap_or(job.facts.submitted_ms) as f64;
+        let width_ms = self.settings.window_ms as f64;
+        nass::window(job.facts.submitted_ms as f64, start_ms, width_ms)
+    }
+
+    fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>) {
+        let Some(state) = self.jobs.get(&job.facts.job) else {
+            return nass::tags(kind, false, [], tags);
+        };
+        if kind == Kind::Map {
+            let racks = state.plan.iter().flatten().map(|preferred| preferred.rack);
+            nass::tags(kind, state.heavy, racks, tags);
+        } else {
+            nass::tags(kind, state.heavy, state.unmet.iter().copied(), tags);
+        }
+    }
+
+    fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step] {
+        let saturated = self.netsat.saturated(node.facts.rack);
+        let wait = self.patience.wait(leaf, now);
+        &self.steps[usize::from(saturated)][wait as usize]
+    }
+}
+
 impl Place for ShuffleWatcher {
     fn start(&self, _floor: Locality) -> Locality {
         // No ask waits for a place: one of the user's tasks is always given (SW-8).
@@ -474,32 +530,8 @@ impl Place for ShuffleWatcher {
         }
     }
 
-    fn ranks_classes(&self) -> bool {
-        true
-    }
-
-    fn window(&self, job: &Job) -> u32 {
-        let start_ms = self.start_ms.unwrap_or(job.facts.submitted_ms) as f64;
-        let width_ms = self.settings.window_ms as f64;
-        nass::window(job.facts.submitted_ms as f64, start_ms, width_ms)
-    }
-
-    fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>) {
-        let Some(state) = self.jobs.get(&job.facts.job) else {
-            return nass::tags(kind, false, [], tags);
-        };
-        if kind == Kind::Map {
-            let racks = state.plan.iter().flatten().map(|preferred| preferred.rack);
-            nass::tags(kind, state.heavy, racks, tags);
-        } else {
-            nass::tags(kind, state.heavy, state.unmet.iter().copied(), tags);
-        }
-    }
-
-    fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step] {
-        let saturated = self.netsat.saturated(node.facts.rack);
-        let wait = self.patience.wait(leaf, now);
-        &self.steps[usize::from(saturated)][wait as usize]
+    fn ranking(&self) -> Option<&dyn Ranking> {
+        Some(self)
     }
 
     fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason> {
@@ -510,33 +542,5 @@ impl Place for ShuffleWatcher {
             data: self.patience.wait(leaf, now) == Wait::Data,
             until_ms,
         })
-    }
-
-    fn lessons(&mut self) -> Vec<(String, String)> {
-        self.memory.lessons()
-    }
-
-    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
-        self.memory.restore(key, value)
-    }
-
-    fn save(&self) -> Value {
-        json!({
-            "start_ms": self.start_ms,
-            "ratios": self.memory.save(),
-            "saturated_racks": self.netsat.racks(),
-            "jobs": self.jobs,
-            "placed": self.placed,
-            "modelled_rates": self.uplinks.report(),
-            "sent_bytes": self.uplinks.sent_bytes(),
-        })
-    }
-
-    fn load(&mut self, saved: &Value) {
-        self.start_ms = saved["start_ms"].as_i64();
-        self.memory.load(&saved["ratios"]);
-        let jobs = saved["jobs"].clone();
-        self.saved = serde_json::from_value(jobs).unwrap_or_default();
-        self.placed = serde_json::from_value(saved["placed"].clone()).unwrap_or_default();
     }
 }

@@ -14,6 +14,7 @@ pub mod authority;
 mod control;
 mod explain;
 mod holdings;
+mod market;
 mod meter;
 mod owed;
 pub mod policy;
@@ -27,14 +28,15 @@ pub use settings::Settings;
 use crate::config::Config;
 use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::{Change, Stale, World};
-use crate::model::job::Job;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::entry::Own;
+use crate::stage::market::Market;
+use crate::stage::memory::Memory;
 use crate::stage::share::{Share, ShareEntry};
-use crate::words::credits::{Credits, Spending};
+use crate::words::credits::Credits;
 use crate::words::ids::Millis;
-use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId, Victim};
+use crate::words::keys::{Layout, POOLS, Pass, ShareKey, ShareNodeId, Victim};
 use crate::words::ledger::{Charged, Entry, Ledger};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use account::{Accounts, Interval, Outcome, Usage};
@@ -360,6 +362,47 @@ fn charged(
     rows.filter(Charged::says_something).collect()
 }
 
+impl Memory for DynamicPriority {
+    fn save(&self) -> Value {
+        let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
+        let (jobs, owed) = self.keep_authorities();
+        let saved = Saved {
+            accounts: self.accounts.clone(),
+            opened: self.opened.clone(),
+            interval: self.interval,
+            slot_ms: self.leaves.iter().map(used).collect(),
+            jobs,
+            owed,
+            spent: self.spent.save(),
+        };
+        serde_json::to_value(saved).expect("sums of credits are far below 2^63")
+    }
+
+    fn load(&mut self, saved: &Value) {
+        if let Ok(saved) = Saved::deserialize(saved) {
+            self.accounts = saved.accounts;
+            self.opened = saved.opened;
+            self.interval = saved.interval;
+            self.last = Outcome::default();
+            self.metered = saved.slot_ms;
+            self.authorities.resume(saved.jobs, saved.owed);
+            self.spent.load(saved.spent);
+        }
+    }
+
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.spent.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        let lesson = Spent::read(key, value);
+        if let Some((of, spent)) = lesson {
+            self.restore_spent(of, spent);
+        }
+        lesson.is_some()
+    }
+}
+
 impl Keys for DynamicPriority {
     fn key(&self, node: &ShareNode, _capacity: &Resource) -> ShareKey {
         let class = u8::from(!self.has_quota_left(node.queue.index(), node));
@@ -376,43 +419,39 @@ impl Share for DynamicPriority {
         Layout::Flat
     }
 
-    /// Every queue has an account, whose credits and rate outlive its jobs.
-    fn keeps_queues(&self) -> bool {
-        true
-    }
-
     /// Those with quota left first, then in order of the first arrival (DP-21).
-    fn passes(&self) -> u8 {
-        2
+    fn passes(&self) -> &'static [Pass] {
+        const QUOTA: Pass = Pass {
+            within_quota: true,
+            class_max: 0,
+            ..Pass::ALL
+        };
+        const ARRIVAL: Pass = Pass {
+            by_ratio: true,
+            ..Pass::ALL
+        };
+        &[QUOTA, ARRIVAL]
     }
 
-    fn class_max(&self, pass: u8) -> u8 {
-        if pass == 0 { 0 } else { u8::MAX }
+    fn market(&self) -> Option<&dyn Market> {
+        Some(self)
     }
 
-    fn ignores_class(&self, pass: u8) -> bool {
-        pass > 0
+    fn market_mut(&mut self) -> Option<&mut dyn Market> {
+        Some(self)
     }
 
     /// In the first pass only within the quota of the pool. An ApplicationMaster takes no slot,
     /// but its room: it needs a quota that is not used up.
-    fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: u8) -> bool {
-        match (pass, pool) {
-            (0, Some(pool)) => self
+    fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: Pass) -> bool {
+        match (pass.within_quota, pool) {
+            (true, Some(pool)) => self
                 .leaves
                 .get(leaf.index())
                 .is_some_and(|leaf| leaf.meter.below_quota(pool, node.running[pool])),
-            (0, None) => self.has_quota_left(leaf.index(), node),
+            (true, None) => self.has_quota_left(leaf.index(), node),
             _ => true,
         }
-    }
-
-    fn affords(&self, job: &Job, pass: u8, now: Millis) -> bool {
-        pass > 0 || self.can_pay(job, now)
-    }
-
-    fn spending(&self, job: &Job, now: Millis) -> Option<Spending> {
-        self.spent(job, now)
     }
 
     /// What its share of the cluster's room is, and of what the others leave an even part. For
@@ -517,73 +556,5 @@ impl Share for DynamicPriority {
 
     fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
         self.better_bid(asked, world).into_iter().collect()
-    }
-
-    fn quota(&self, leaf: ShareNodeId, pool: usize) -> Option<u32> {
-        self.leaves
-            .get(leaf.index())
-            .map(|leaf| leaf.meter.quota[pool])
-    }
-
-    fn control(
-        &mut self,
-        op: &str,
-        request: &Value,
-        world: &World<'_>,
-        stale: &mut Stale,
-    ) -> Option<Result<Value, String>> {
-        self.read_meters(world);
-        self.serve(op, request, world, stale)
-    }
-
-    fn keep_ledger(&mut self) {
-        self.ledger.keep();
-        for (name, account) in self.accounts.iter() {
-            self.ledger
-                .note_account(name, [account.budget, account.rate, account.income]);
-        }
-    }
-
-    fn ledger(&mut self) -> Option<&mut Ledger> {
-        Some(&mut self.ledger)
-    }
-
-    fn lessons(&mut self) -> Vec<(String, String)> {
-        self.spent.lessons()
-    }
-
-    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
-        let lesson = Spent::read(key, value);
-        if let Some((of, spent)) = lesson {
-            self.restore_spent(of, spent);
-        }
-        lesson.is_some()
-    }
-
-    fn save(&self) -> Value {
-        let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
-        let (jobs, owed) = self.keep_authorities();
-        let saved = Saved {
-            accounts: self.accounts.clone(),
-            opened: self.opened.clone(),
-            interval: self.interval,
-            slot_ms: self.leaves.iter().map(used).collect(),
-            jobs,
-            owed,
-            spent: self.spent.save(),
-        };
-        serde_json::to_value(saved).expect("sums of credits are far below 2^63")
-    }
-
-    fn load(&mut self, saved: &Value) {
-        if let Ok(saved) = Saved::deserialize(saved) {
-            self.accounts = saved.accounts;
-            self.opened = saved.opened;
-            self.interval = saved.interval;
-            self.last = Outcome::default();
-            self.metered = saved.slot_ms;
-            self.authorities.resume(saved.jobs, saved.owed);
-            self.spent.load(saved.spent);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! The `order` stage: which job inside a leaf of the tree of shares is next.
 
 use super::entry::Entry;
+use super::memory::Memory;
 use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
@@ -8,10 +9,19 @@ use crate::model::job::Job;
 use crate::words::ids::JobId;
 use crate::words::keys::{OrderKey, Victim};
 use crate::words::kind::Kind;
-use serde_json::Value;
+
+/// Containers that an order takes back.
+#[derive(Debug, Default)]
+pub struct Displaced {
+    /// Which.
+    pub victims: Vec<Victim>,
+    /// Whether what is not YARN's takes their slots. Else asks do, and what would serve none of
+    /// them stays.
+    pub for_others: bool,
+}
 
 /// Which job is next.
-pub trait Order: Send {
+pub trait Order: Memory + Send {
     /// The place of the job's tasks of one kind. Asked when the job is added or changes, and
     /// whenever the stage calls it stale.
     fn key(&self, job: &Job, kind: Kind) -> OrderKey;
@@ -51,23 +61,10 @@ pub trait Order: Send {
         false
     }
 
-    /// Containers to be taken back, as their slots are to be another's. Asked on every tick.
-    fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
-        Vec::new()
+    /// Containers to be taken back, as their slots are another's. Asked on every tick.
+    fn reclaim(&mut self, _world: &World<'_>) -> Displaced {
+        Displaced::default()
     }
-
-    /// Whether asks are to have those slots, so that what would serve none of them stays.
-    fn reclaims_for_asks(&self) -> bool {
-        true
-    }
-
-    /// What it has learnt, for reports and for the stage that replaces it in a reload.
-    fn save(&self) -> Value {
-        Value::Null
-    }
-
-    /// Takes over what an earlier one of the same name learnt. What it cannot read it ignores.
-    fn load(&mut self, _saved: &Value) {}
 }
 
 /// One order of the catalogue.

@@ -5,19 +5,16 @@
 
 use super::behind;
 use super::entry::Entry;
+use super::market::Market;
+use super::memory::Memory;
 use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::{Change, Stale, World};
-use crate::model::job::Job;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::words::credits::Spending;
-use crate::words::ids::Millis;
-use crate::words::keys::{Layout, ShareNodeId, Victim};
-use crate::words::ledger::Ledger;
+use crate::words::keys::{Layout, Pass, ShareNodeId, Victim};
 use crate::words::resource::Resource;
-use serde_json::Value;
 
 /// Which queue is next.
-pub trait Share: Keys + Send {
+pub trait Share: Keys + Memory + Send {
     /// What the tree of shares looks like. Fixed while the engine lives.
     fn layout(&self) -> Layout;
 
@@ -28,37 +25,30 @@ pub trait Share: Keys + Send {
     /// Takes note of what happened, and says whether keys changed.
     fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
 
-    /// How many times the tree is searched for a node before it is left alone.
-    fn passes(&self) -> u8 {
-        1
+    /// The searches of the tree for a node, in turn, before it is left alone.
+    fn passes(&self) -> &'static [Pass] {
+        &[Pass::ALL]
     }
 
     /// Whether a leaf may take one more slot of a pool (none: an ApplicationMaster) in a pass.
-    /// A child whose key has a higher class than `class_max` is not visited in that pass.
     fn admits(
         &self,
         _leaf: ShareNodeId,
         _node: &ShareNode,
         _pool: Option<usize>,
-        _pass: u8,
+        _pass: Pass,
     ) -> bool {
         true
     }
 
-    /// Whether what a job may spend lets it take one more slot in a pass. Asked only of jobs that
-    /// have an authority, when it is their turn.
-    fn affords(&self, _job: &Job, _pass: u8, _now: Millis) -> bool {
-        true
+    /// The market that divides the slots, if one does.
+    fn market(&self) -> Option<&dyn Market> {
+        None
     }
 
-    /// See `admits`.
-    fn class_max(&self, _pass: u8) -> u8 {
-        u8::MAX
-    }
-
-    /// Whether a pass visits siblings in order of their ratios alone, whatever their class.
-    fn ignores_class(&self, _pass: u8) -> bool {
-        false
+    /// The same, to change.
+    fn market_mut(&mut self) -> Option<&mut dyn Market> {
+        None
     }
 
     /// Containers to be taken back now; asked on every tick. The engine leaves out what it does
@@ -77,61 +67,6 @@ pub trait Share: Keys + Send {
     fn remedies(&self, _asked: &Asked<'_>, _world: &World<'_>) -> Vec<Remedy> {
         Vec::new()
     }
-
-    /// How many slots of a pool a leaf pays for, if it pays for slots.
-    fn quota(&self, _leaf: ShareNodeId, _pool: usize) -> Option<u32> {
-        None
-    }
-
-    /// What a job that has an authority has spent of it, and why it may spend no more.
-    fn spending(&self, job: &Job, _now: Millis) -> Option<Spending> {
-        let spent = job.authority?.spent;
-        let exhausted = None;
-        Some(Spending { spent, exhausted })
-    }
-
-    /// Serves a request of the control plane, if it is one of this share's.
-    fn control(
-        &mut self,
-        _op: &str,
-        _request: &Value,
-        _world: &World<'_>,
-        _stale: &mut Stale,
-    ) -> Option<Result<Value, String>> {
-        None
-    }
-
-    /// Notes all accounts, and from now on what happens to them, in `ledger`.
-    fn keep_ledger(&mut self) {}
-
-    /// What happens to accounts, for hosts that keep books; none if there are no accounts.
-    fn ledger(&mut self) -> Option<&mut Ledger> {
-        None
-    }
-
-    /// What outlives the engine in the same books, though it is about jobs: keys, and small JSON
-    /// values as text; what changed since this was last asked.
-    fn lessons(&mut self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// Takes over what `lessons` of an earlier engine gave; false if it is not this stage's.
-    fn restore_lesson(&mut self, _key: &str, _value: &Value) -> bool {
-        false
-    }
-
-    /// Whether a queue that has been empty for long must stay, as an account goes with it.
-    fn keeps_queues(&self) -> bool {
-        false
-    }
-
-    /// What it must not lose, for reports and for the stage that replaces it in a reload.
-    fn save(&self) -> Value {
-        Value::Null
-    }
-
-    /// Takes over what an earlier one of the same name held. What it cannot read it ignores.
-    fn load(&mut self, _saved: &Value) {}
 }
 
 /// One share of the catalogue.

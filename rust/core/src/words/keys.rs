@@ -56,6 +56,26 @@ pub enum Layout {
     Flat,
 }
 
+/// One search of the tree for a node. It ends at the first ask that is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Whether it stays within what is paid for, for shares that sell slots.
+    pub within_quota: bool,
+    /// A child whose key has a higher class than this is not visited.
+    pub class_max: u8,
+    /// Whether siblings are visited in order of their ratios alone, whatever their class.
+    pub by_ratio: bool,
+}
+
+impl Pass {
+    /// Visits every node, in order of keys.
+    pub const ALL: Pass = Pass {
+        within_quota: false,
+        class_max: u8::MAX,
+        by_ratio: false,
+    };
+}
+
 /// A container that a share takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {

@@ -5,11 +5,11 @@ use crate::config::{Composition, Config, ConfigError, Section, unknown};
 use crate::order::{deficit, fifo, hfsp, reverse_adaptive};
 use crate::place::{delay, local_first, shuffle_watcher};
 use crate::share::{drf, dynamic_priority, fair, single};
-use crate::stage::entry::Own;
+use crate::stage::entry::{Entry, Key, Own, Preset};
 use crate::stage::order::{Order, OrderEntry};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::stage::share::{Share, ShareEntry};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Every share, in the order of the tables made from it.
 pub const SHARES: &[ShareEntry] = &[
@@ -30,60 +30,45 @@ pub const ORDERS: &[OrderEntry] = &[
 /// Every placement, in the order of the tables made from it.
 pub const PLACES: &[PlaceEntry] = &[local_first::ENTRY, delay::ENTRY, shuffle_watcher::ENTRY];
 
-/// A name for a composition.
-pub struct Preset {
-    /// What `policy` in the configuration says.
-    pub name: &'static str,
-    /// One line for help texts and tables.
-    pub summary: &'static str,
-    /// The stages: share, order, place.
-    pub stages: [&'static str; 3],
+const PRESET_COUNT: usize = count(SHARES) + count(ORDERS) + count(PLACES);
+
+/// The presets of all entries, in the order of the lists; the first is the default.
+pub const PRESETS: &[Preset] = &{
+    let mut presets = [FIRST; PRESET_COUNT];
+    let at = collect(SHARES, &mut presets, 0);
+    let at = collect(ORDERS, &mut presets, at);
+    collect(PLACES, &mut presets, at);
+    presets
+};
+
+/// What stands in the table before it is filled.
+const FIRST: Preset = fair::ENTRY.preset.expect("fair has a preset");
+
+const fn count<Stage: ?Sized>(entries: &[Entry<Stage>]) -> usize {
+    let (mut count, mut i) = (0, 0);
+    while i < entries.len() {
+        count += entries[i].preset.is_some() as usize;
+        i += 1;
+    }
+    count
 }
 
-/// The presets, in the order of the tables that are made from them.
-pub const PRESETS: &[Preset] = &[
-    Preset {
-        name: "fair",
-        summary: "queues by weighted max-min with minimum and maximum shares, jobs inside them \
-                  fair by deficit, tasks near their data (the default)",
-        stages: ["fair", "deficit", "delay"],
-    },
-    Preset {
-        name: "fair-original",
-        summary: "the original Fair Scheduler (HADOOP-3746): jobs of all pools by deficit, \
-                  guarantees first",
-        stages: ["single", "deficit", "local-first"],
-    },
-    Preset {
-        name: "dynamic-priority",
-        summary: "queues hold budgets and bid for slots, jobs in order of submission, local tasks \
-                  first",
-        stages: ["dynamic-priority", "fifo", "local-first"],
-    },
-    Preset {
-        name: "shufflewatcher",
-        summary: "queues as under `fair`; maps and reduces ordered and placed so that less \
-                  crosses between racks",
-        stages: ["fair", "fifo", "shuffle-watcher"],
-    },
-    Preset {
-        name: "fifo",
-        summary: "all jobs in one line in order of priority and submission",
-        stages: ["single", "fifo", "local-first"],
-    },
-    Preset {
-        name: "hfsp",
-        summary: "jobs in the order in which they would end in a fair cluster, their sizes \
-                  learnt from sample tasks (HFSP)",
-        stages: ["single", "hfsp", "delay"],
-    },
-    Preset {
-        name: "reverse-adaptive",
-        summary: "all jobs in one line, each with as many slots as its completion goal needs, \
-                  given the foreign load over time",
-        stages: ["single", "reverse-adaptive", "local-first"],
-    },
-];
+/// Puts the presets of a list into a table, from `at` on; gives where they end.
+const fn collect<Stage: ?Sized>(
+    entries: &[Entry<Stage>],
+    presets: &mut [Preset],
+    mut at: usize,
+) -> usize {
+    let mut i = 0;
+    while i < entries.len() {
+        if let Some(preset) = entries[i].preset {
+            presets[at] = preset;
+            at += 1;
+        }
+        i += 1;
+    }
+    at
+}
 
 /// The names of the shares, for messages.
 pub fn share_names() -> Vec<&'static str> {
@@ -177,4 +162,84 @@ pub(crate) fn build(config: &Config) -> Stages {
         (order.build)(config),
         (place.build)(config),
     )
+}
+
+/// Everything that the configuration may name, and what its entries say of it.
+pub(crate) fn report() -> Value {
+    let presets = PRESETS.iter().map(|preset| {
+        json!({
+            "name": preset.name,
+            "summary": preset.summary,
+            "stages": preset.stages,
+            "workload": preset.workload,
+        })
+    });
+    json!({
+        "presets": presets.collect::<Vec<_>>(),
+        "share": rows(SHARES),
+        "order": rows(ORDERS),
+        "place": rows(PLACES),
+    })
+}
+
+fn rows<Stage: ?Sized>(entries: &[Entry<Stage>]) -> Vec<Value> {
+    let key = |key: &Key| json!({ "key": key.name, "default": key.default, "says": key.says });
+    let row = |entry: &Entry<Stage>| {
+        let own = entry.own.as_ref();
+        json!({
+            "name": entry.name,
+            "summary": entry.summary,
+            "wants": entry.wants.iter().map(|wants| wants.name()).collect::<Vec<_>>(),
+            "section": own.map(|own| own.section),
+            "settings": own.map_or_else(Vec::new, |own| own.keys.iter().map(key).collect()),
+        })
+    };
+    entries.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_that_a_policy_reads_is_described_and_no_other() {
+        for own in sections() {
+            let empty = json!({});
+            let mut section = Section::new(own.section, &empty).expect("an object");
+            (own.check)(&mut section).expect("every key is optional");
+            let mut read = section.asked().to_vec();
+            let mut described: Vec<&str> = own.keys.iter().map(|key| key.name).collect();
+            read.sort_unstable();
+            described.sort_unstable();
+            assert_eq!(described, read, "section `{}`", own.section);
+        }
+    }
+
+    #[test]
+    fn every_default_that_is_described_is_accepted() {
+        for own in sections() {
+            for key in own.keys.iter().filter(|key| !key.default.is_empty()) {
+                let value: Value = serde_json::from_str(key.default).expect(key.name);
+                let config = json!({ own.section: { key.name: value } });
+                crate::setup::Setup::with_config(&config).expect(key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn presets_have_names_of_their_own_and_stages_that_there_are() {
+        for (i, preset) in PRESETS.iter().enumerate() {
+            assert!(PRESETS[..i].iter().all(|before| before.name != preset.name));
+            let [share, order, place] = preset.stages;
+            assert!(share_names().contains(&share), "{}", preset.name);
+            assert!(order_names().contains(&order), "{}", preset.name);
+            assert!(place_names().contains(&place), "{}", preset.name);
+        }
+        assert_eq!(PRESETS[0].name, "fair", "the default");
+        let stages = PRESETS
+            .iter()
+            .map(|preset| preset.stages)
+            .collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(stages.len(), PRESETS.len(), "two names for one composition");
+    }
 }

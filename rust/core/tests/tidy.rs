@@ -238,3 +238,68 @@ fn every_preset_can_be_chosen_in_the_bench() {
         assert!(text.contains(&constant), "{file} lacks {}", preset.name);
     }
 }
+
+/// Words in quotes that are names of policies and mean something else there.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    // A key of the published answers.
+    ("rust/api/src/account.rs", "fifo"),
+    ("dynamic_priority/control.rs", "fifo"),
+    // A value of a setting: jobs one after another.
+    ("hfsp/settings.rs", "fifo"),
+];
+
+/// What ships knows policies by the catalogue alone: a name in quotes stands in the policy's own
+/// file or folder, and where a preset lists its stages.
+#[test]
+fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
+    use heddle_core::catalogue;
+    let stages = [
+        ("share", catalogue::share_names()),
+        ("order", catalogue::order_names()),
+        ("place", catalogue::place_names()),
+    ];
+    let mut faults = String::new();
+    for (file, text) in files(&[".rs"]) {
+        let shipped = ["core", "api", "auth", "store", "service", "bridge"];
+        let shipped = shipped.map(|name| format!("rust/{name}/src/"));
+        let test = file.contains("/tests");
+        if test || !shipped.iter().any(|folder| file.starts_with(folder)) {
+            continue;
+        }
+        for (stage, name) in named(&text, &stages) {
+            let own = format!("rust/core/src/{stage}/{}", name.replace('-', "_"));
+            let other = OTHER_WORDS
+                .iter()
+                .any(|(at, word)| file.ends_with(at) && word == name);
+            if !file.starts_with(&own) && !file.ends_with("/catalogue.rs") && !other {
+                let _ = writeln!(faults, "{file}: names the {stage} `{name}`");
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// The policies that stand in quotes in code that is not a test.
+fn named<'a>(
+    text: &str,
+    stages: &'a [(&'static str, Vec<&'static str>)],
+) -> Vec<(&'static str, &'a &'static str)> {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+    let code: String = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""))
+        .filter(|line| !line.trim_start().starts_with("stages: ["))
+        .collect();
+    let all = stages
+        .iter()
+        .flat_map(|(stage, names)| names.iter().map(|name| (*stage, name)));
+    all.filter(|(_, name)| code.contains(&format!("\"{name}\"")))
+        .collect()
+}
+
+#[test]
+fn the_rule_about_names_can_fail() {
+    let stages = [("order", vec!["fifo", "lifo"])];
+    let text = "// \"lifo\"\nlet order = \"fifo\";\nstages: [\"lifo\"],\n";
+    assert_eq!(named(text, &stages), [("order", &"fifo")]);
+}

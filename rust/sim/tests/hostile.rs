@@ -85,10 +85,10 @@ macro_rules! presets {
 // One test per preset, so that they run side by side.
 presets! {
     fair "fair",
-    fair_original "fair-original",
     dynamic_priority "dynamic-priority",
-    shufflewatcher "shufflewatcher",
     fifo "fifo",
+    fair_original "fair-original",
     hfsp "hfsp",
     reverse_adaptive "reverse-adaptive",
+    shufflewatcher "shufflewatcher",
 }

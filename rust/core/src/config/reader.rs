@@ -199,6 +199,12 @@ impl<'a> Section<'a> {
         self.value(key).map(read).transpose()
     }
 
+    /// The keys that were asked for.
+    #[cfg(test)]
+    pub(crate) fn asked(&self) -> &[&'static str] {
+        &self.known
+    }
+
     /// Refuses the keys that were never asked for.
     pub fn finish(self) -> Result<(), ConfigError> {
         for key in self.object.keys() {

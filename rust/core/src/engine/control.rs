@@ -2,7 +2,7 @@
 //! placement of submissions, reload, and the audit that hosts compare with their own books.
 
 use super::{Engine, bounds};
-use crate::catalogue::build;
+use crate::catalogue::{self, build};
 use crate::config::{Allocations, Section, unknown};
 use crate::model::change::{Change, World};
 use crate::model::job::{Authority, Job};
@@ -64,7 +64,7 @@ impl Engine {
             "queues" => self.queues_request(section),
             "expireQueues" => self.expire_request(section),
             "audit" => self.audit(section),
-            "policies" => Ok(policies()),
+            "policies" => Ok(catalogue::report()),
             "stages" => Ok(json!({
                 "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
             })),
@@ -585,18 +585,4 @@ fn allocations_report(section: &mut Section<'_>) -> Result<Value, RequestError> 
         "users": allocations.users.iter().map(|user| &user.name).collect::<Vec<_>>(),
         "warnings": allocations.warnings.iter().map(|w| w.to_string()).collect::<Vec<_>>(),
     }))
-}
-
-/// Everything that the configuration may name, from the lists themselves.
-fn policies() -> Value {
-    use crate::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
-    let row = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
-    json!({
-        "presets": PRESETS.iter().map(|preset| json!({
-            "name": preset.name, "summary": preset.summary, "stages": preset.stages,
-        })).collect::<Vec<_>>(),
-        "share": SHARES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-        "order": ORDERS.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-        "place": PLACES.iter().map(|e| row(e.name, e.summary)).collect::<Vec<_>>(),
-    })
 }

@@ -18,7 +18,7 @@ use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World, pool};
 use crate::model::job::Job;
 use crate::model::line::Line;
-use crate::stage::entry::Own;
+use crate::stage::entry::{Own, Preset};
 use crate::stage::memory::Memory;
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{JobId, Millis, UserId};
@@ -36,8 +36,17 @@ use std::collections::BTreeMap;
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "deficit",
     summary: "fair between jobs over time: below their guarantee first, then the largest deficit",
+    preset: Some(Preset {
+        name: "fair-original",
+        summary: "the original Fair Scheduler (HADOOP-3746): jobs of all pools by deficit, \
+                  guarantees first",
+        stages: ["single", "deficit", "local-first"],
+        workload: "users",
+    }),
+    wants: &[],
     own: Some(Own {
         section: settings::SECTION,
+        keys: settings::KEYS,
         check: |section| settings::read(section).map(|_| false),
     }),
     build: |config| Box::new(Deficit::new(config)),

@@ -3,6 +3,7 @@
 //! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
 
 use crate::model::job::Job;
+use crate::stage::entry::Preset;
 use crate::stage::memory::Memory;
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::keys::OrderKey;
@@ -12,6 +13,13 @@ use crate::words::kind::Kind;
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "fifo",
     summary: "by application priority, then by time of submission",
+    preset: Some(Preset {
+        name: "fifo",
+        summary: "all jobs in one line in order of priority and submission",
+        stages: ["single", "fifo", "local-first"],
+        workload: "users",
+    }),
+    wants: &[],
     own: None,
     build: |_config| Box::new(Fifo),
 };

@@ -19,7 +19,7 @@ use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
-use crate::stage::entry::Own;
+use crate::stage::entry::{Own, Preset, Wants};
 use crate::stage::memory::Memory;
 use crate::stage::order::{Displaced, Order, OrderEntry};
 use crate::words::ids::{JobId, Millis};
@@ -37,8 +37,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "hfsp",
     summary: "by the work left in a virtual fair cluster, sizes learnt from sample tasks",
+    preset: Some(Preset {
+        name: "hfsp",
+        summary: "jobs in the order in which they would end in a fair cluster, their sizes \
+                  learnt from sample tasks (HFSP)",
+        stages: ["single", "hfsp", "delay"],
+        workload: "sizes",
+    }),
+    wants: &[Wants::Totals, Wants::Progress],
     own: Some(Own {
         section: settings::SECTION,
+        keys: settings::KEYS,
         check: |section| settings::read(section).map(|settings| settings.kill),
     }),
     build: |config| Box::new(Hfsp::new(settings(config))),

@@ -23,7 +23,7 @@ use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
 use crate::model::lengths::Lengths;
-use crate::stage::entry::Own;
+use crate::stage::entry::{Own, Preset, Wants};
 use crate::stage::memory::Memory;
 use crate::stage::order::{Displaced, Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
@@ -45,8 +45,17 @@ const SIZE_PER_MS: i64 = 20;
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "reverse-adaptive",
     summary: "as many slots as each job's completion goal needs, given the foreign load over time",
+    preset: Some(Preset {
+        name: "reverse-adaptive",
+        summary: "all jobs in one line, each with as many slots as its completion goal needs, \
+                  given the foreign load over time",
+        stages: ["single", "reverse-adaptive", "local-first"],
+        workload: "goals",
+    }),
+    wants: &[Wants::Totals],
     own: Some(Own {
         section: settings::SECTION,
+        keys: settings::KEYS,
         check: |section| settings::read(section).map(|settings| settings.evict),
     }),
     build: |config| Box::new(ReverseAdaptive::new(config)),

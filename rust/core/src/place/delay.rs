@@ -5,7 +5,7 @@
 //! cluster, where nobody could have been served, waiting must not cost locality.
 
 use crate::config::{ConfigError, Section};
-use crate::stage::entry::Own;
+use crate::stage::entry::{Key, Own};
 use crate::stage::memory::Memory;
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
@@ -14,14 +14,31 @@ use crate::words::ids::{Locality, Millis};
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "delay",
     summary: "tasks wait a bounded time for a node, then a rack, that holds their data",
+    preset: None,
+    wants: &[],
     own: Some(Own {
         section: SECTION,
+        keys: KEYS,
         check: |section| read(section).map(|_| false),
     }),
     build: |config| Box::new(config.own(SECTION, read)),
 };
 
 const SECTION: &str = "delay";
+
+/// What can be set.
+const KEYS: &[Key] = &[
+    Key::new(
+        "node_wait_ms",
+        "3000",
+        "how long a task that is passed over insists on its node",
+    ),
+    Key::new(
+        "rack_wait_ms",
+        "3000",
+        "how long it then insists on its rack",
+    ),
+];
 
 /// Waits above this are typing errors (about 31 years in ms).
 const WAIT_MAX_MS: i64 = 1_000_000_000_000;

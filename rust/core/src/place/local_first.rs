@@ -9,6 +9,8 @@ use crate::words::ids::{Locality, Millis};
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "local-first",
     summary: "the nearest task for the node that reports; no waiting",
+    preset: None,
+    wants: &[],
     own: None,
     build: |_config| Box::new(LocalFirst),
 };

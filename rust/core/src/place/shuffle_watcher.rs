@@ -24,7 +24,7 @@ use crate::explain::{Asked, Reason};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Container, Job};
-use crate::stage::entry::Own;
+use crate::stage::entry::{Own, Preset, Wants};
 use crate::stage::memory::Memory;
 use crate::stage::place::{Place, PlaceEntry, Ranking};
 use crate::words::event::JobCounters;
@@ -46,8 +46,17 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "shuffle-watcher",
     summary: "maps before reduces while the links between racks are full, reduces before maps \
               while they are not; both on the racks where least has to cross",
+    preset: Some(Preset {
+        name: "shufflewatcher",
+        summary: "queues as under `fair`; maps and reduces ordered and placed so that less \
+                  crosses between racks",
+        stages: ["fair", "fifo", "shuffle-watcher"],
+        workload: "shuffles",
+    }),
+    wants: &[Wants::Totals, Wants::Traffic],
     own: Some(Own {
         section: settings::SECTION,
+        keys: settings::KEYS,
         check: |section| Settings::read(section).map(|_| false),
     }),
     build: |config| {

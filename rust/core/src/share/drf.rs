@@ -20,6 +20,8 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "drf",
     summary: "queues (users) by weighted dominant-resource fairness, hierarchical",
+    preset: None,
+    wants: &[],
     own: None,
     build: |_config| Box::new(Drf),
 };

@@ -30,7 +30,7 @@ use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::{Change, Stale, World};
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::waterfill::{Claim, waterfill};
-use crate::stage::entry::Own;
+use crate::stage::entry::{Own, Preset};
 use crate::stage::market::Market;
 use crate::stage::memory::Memory;
 use crate::stage::share::{Share, ShareEntry};
@@ -53,8 +53,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "dynamic-priority",
     summary: "queues hold budgets and bid for slots; what is used of them is paid for",
+    preset: Some(Preset {
+        name: "dynamic-priority",
+        summary: "queues hold budgets and bid for slots, jobs in order of submission, local tasks \
+                  first",
+        stages: ["dynamic-priority", "fifo", "local-first"],
+        workload: "bids",
+    }),
+    wants: &[],
     own: Some(Own {
         section: settings::SECTION,
+        keys: settings::KEYS,
         check: |section| Ok(settings::read(section)?.reclaim_interval_ms > 0),
     }),
     build: |config| Box::new(DynamicPriority::new(config)),

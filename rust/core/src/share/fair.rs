@@ -10,6 +10,7 @@ use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;
+use crate::stage::entry::Preset;
 use crate::stage::memory::Memory;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey, ShareNodeId};
@@ -19,6 +20,14 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "fair",
     summary: "queues by weighted max-min with minimum and maximum shares, hierarchical",
+    preset: Some(Preset {
+        name: "fair",
+        summary: "queues by weighted max-min with minimum and maximum shares, jobs inside them \
+                  fair by deficit, tasks near their data (the default)",
+        stages: ["fair", "deficit", "delay"],
+        workload: "users",
+    }),
+    wants: &[],
     own: None,
     build: |config| {
         Box::new(Fair(ByUsage {

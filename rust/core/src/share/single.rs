@@ -13,6 +13,8 @@ use crate::words::resource::Resource;
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "single",
     summary: "all jobs in one line; queues only name them",
+    preset: None,
+    wants: &[],
     own: None,
     build: |_config| Box::new(Single),
 };

@@ -8,16 +8,78 @@ pub struct Entry<Stage: ?Sized> {
     pub name: &'static str,
     /// One line for help texts and tables.
     pub summary: &'static str,
+    /// The composition that is named after it, if there is one.
+    pub preset: Option<Preset>,
+    /// What it wants to hear of jobs that only their ApplicationMasters know.
+    pub wants: &'static [Wants],
     /// The section of the configuration that it reads itself, if it has settings.
     pub own: Option<Own>,
     /// Makes it.
     pub build: fn(&Config) -> Box<Stage>,
 }
 
+/// A name for a composition.
+#[derive(Clone, Copy)]
+pub struct Preset {
+    /// What `policy` in the configuration says.
+    pub name: &'static str,
+    /// One line for help texts and tables.
+    pub summary: &'static str,
+    /// The stages: share, order, place.
+    pub stages: [&'static str; 3],
+    /// The workload that shows what it does: `users`, `bids`, `shuffles`, `sizes` or `goals`.
+    pub workload: &'static str,
+}
+
+/// Facts of a job that a host has to ask its ApplicationMaster for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// How many maps and reduces it has.
+    Totals,
+    /// What its tasks have read and shuffled.
+    Traffic,
+    /// How far its single running reduces are.
+    Progress,
+}
+
+impl Wants {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wants::Totals => "totals",
+            Wants::Traffic => "traffic",
+            Wants::Progress => "progress",
+        }
+    }
+}
+
 /// A section of the configuration that one policy reads.
 pub struct Own {
     /// Its key in `heddle.json`.
     pub section: &'static str,
+    /// Every key in it.
+    pub keys: &'static [Key],
     /// Reads it for its faults. Tells whether the policy takes containers back under it.
     pub check: fn(&mut Section<'_>) -> Result<bool, ConfigError>,
+}
+
+/// One setting of a policy.
+pub struct Key {
+    /// Its name in the section.
+    pub name: &'static str,
+    /// What it is unless set, as JSON; empty if there is no such value.
+    pub default: &'static str,
+    /// What it does.
+    pub says: &'static str,
+}
+
+impl Key {
+    /// A setting: name, default, what it does.
+    pub const fn new(name: &'static str, default: &'static str, says: &'static str) -> Key {
+        Key {
+            name,
+            default,
+            says,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use super::ledger::Rules;
 use super::weight::{Boost, Scale};
 use crate::config::{Config, ConfigError, Section};
+use crate::stage::entry::Key;
 use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 
@@ -44,6 +45,42 @@ const COUNT_MAX: i64 = u32::MAX as i64;
 
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "deficit";
+
+/// What can be set.
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "cap_demand",
+        "true",
+        "whether a job is owed only what it can use; `false` as published in 2008",
+    ),
+    Key::new(
+        "size_weight",
+        "false",
+        "whether jobs weigh log2(1 + tasks) more",
+    ),
+    Key::new(
+        "hadoop1_priorities",
+        "false",
+        "whether application priorities 5 to 1 are Hadoop 1's `VERY_HIGH` to `VERY_LOW`; \
+         else each step doubles a weight",
+    ),
+    Key::new(
+        "new_job_boost",
+        "",
+        "an object of `factor` (3) and `duration_ms` (600000): new jobs weigh more",
+    ),
+    Key::new(
+        "max_tasks_per_job",
+        "",
+        "how many tasks of one kind a job runs at once",
+    ),
+    Key::new("user_max_jobs", "", "how many jobs a user runs at once"),
+    Key::new(
+        "slow_start",
+        "",
+        "the part of its maps that a job must have done before its reduces start",
+    ),
+];
 
 /// What is in force under a configuration: what an allocations file says of users goes before.
 pub fn settings(config: &Config) -> Settings {

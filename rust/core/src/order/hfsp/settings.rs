@@ -1,6 +1,7 @@
 //! Section `hfsp` of `heddle.json`.
 
 use crate::config::{Config, ConfigError, Section, unknown};
+use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
 /// How phases that have ended virtually but not really are served (HF-10). Both before others.
@@ -57,6 +58,57 @@ const MILLIS_MAX: i64 = 1_000_000_000;
 
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "hfsp";
+
+/// What can be set.
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "samples",
+        "5",
+        "how many sample tasks a job's maps and its reduces have",
+    ),
+    Key::new(
+        "delta_ms",
+        "10000",
+        "when a sample reduce that still executes is extrapolated from its progress",
+    ),
+    Key::new(
+        "xi",
+        "1.0",
+        "how much larger than by its number of tasks an unknown job is taken for",
+    ),
+    Key::new(
+        "training_percent",
+        "100",
+        "on how many percent of the slots samples go before all else",
+    ),
+    Key::new(
+        "default_task_ms",
+        "60000",
+        "the length of a task before any has ended",
+    ),
+    Key::new(
+        "late",
+        "\"fifo\"",
+        "jobs that take longer than estimated: one after another (`fifo`) or side by side \
+         (`sharing`)",
+    ),
+    Key::new(
+        "weigh_priorities",
+        "false",
+        "whether each step of application priority doubles the speed at which a job ages",
+    ),
+    Key::new(
+        "slow_start_percent",
+        "",
+        "how many percent of the maps must have ended before reduces start",
+    ),
+    Key::new(
+        "kill",
+        "false",
+        "whether tasks of jobs that have been overtaken are killed, after \
+         `preemption.grace_ms`",
+    ),
+];
 
 /// What is in force under a configuration.
 pub fn settings(config: &Config) -> Settings {

@@ -3,6 +3,7 @@
 
 use super::capacity::Capacity;
 use crate::config::{Config, ConfigError, Section, unknown};
+use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
 /// Times above this are typing errors (about 31 years).
@@ -63,6 +64,48 @@ impl Default for Settings {
 
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "reverse_adaptive";
+
+/// What can be set.
+pub(super) const KEYS: &[Key] = &[
+    Key::new("control_period_ms", "10000", "how long a placement holds"),
+    Key::new(
+        "default_task_ms",
+        "30000",
+        "the length of a task of which nothing is known",
+    ),
+    Key::new(
+        "variant",
+        "\"reverse\"",
+        "`reverse`, or `adaptive`, which is blind to the load to come",
+    ),
+    Key::new(
+        "evict",
+        "false",
+        "whether the newest containers are stopped where the foreign load takes their \
+         slots",
+    ),
+    Key::new(
+        "goals_per_user",
+        "256",
+        "how many goals of one user are believed at once, the earliest",
+    ),
+    Key::new(
+        "goal_share_per_user",
+        "1.0",
+        "up to which part of the slots the goals of a user go before jobs without a goal",
+    ),
+    Key::new(
+        "foreign_load",
+        "",
+        "the part of the cluster that other workloads take, as a list of `[from_ms, \
+         part]`",
+    ),
+    Key::new(
+        "foreign_load_repeat_ms",
+        "",
+        "after how long the foreign load repeats (86400000 for a day)",
+    ),
+];
 
 /// What is in force under a configuration: times of day are those of its wall clock.
 pub(super) fn settings(config: &Config) -> Settings {

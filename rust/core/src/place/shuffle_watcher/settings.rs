@@ -3,6 +3,7 @@
 use super::netsat::Scope;
 use super::samp::Spread;
 use crate::config::{ConfigError, Section};
+use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
 /// Waits above this are typing errors (about 31 years).
@@ -58,6 +59,61 @@ impl Default for Settings {
 
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "shuffle_watcher";
+
+/// What can be set.
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "threshold",
+        "0.8",
+        "above which part of its bandwidth a rack's link counts as full, on average over \
+         the period",
+    ),
+    Key::new(
+        "period_ms",
+        "5000",
+        "the period over which links are averaged",
+    ),
+    Key::new(
+        "scope",
+        "\"rack\"",
+        "whose link decides: that of the node's own `rack`, `any`, or their `mean`",
+    ),
+    Key::new(
+        "completion_threshold",
+        "0.15",
+        "from which part of completed maps their output decides where the reduces go",
+    ),
+    Key::new(
+        "window_ms",
+        "600000",
+        "jobs of an earlier window of this width go before later ones; 0 for no windows",
+    ),
+    Key::new(
+        "relaxed_ms",
+        "0",
+        "how long a queue is passed over for a rack that its tasks want, and then again \
+         for its data",
+    ),
+    Key::new(
+        "default_ratio",
+        "1.0",
+        "bytes shuffled by bytes read of a job that says nothing and was never seen",
+    ),
+    Key::new(
+        "map_spread",
+        "\"uniform\"",
+        "how the place of map output is predicted: `uniform`, or by the blocks \
+         (`locality`)",
+    ),
+    Key::new(
+        "uplink_bytes_per_s",
+        "",
+        "what the link between a rack and the others carries; with it, links that are not \
+         measured are modelled",
+    ),
+    Key::new("samp", "true", "whether racks are preferred for maps"),
+    Key::new("sarp", "true", "whether racks are preferred for reduces"),
+];
 
 impl Settings {
     /// Reads the section; every key is optional.

@@ -3,6 +3,7 @@
 use super::policy::{ChargeCap, Policy, choice};
 use super::reclaim::Victims;
 use crate::config::{ConfigError, Section};
+use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
 /// A day: longer intervals are typing errors.
@@ -46,6 +47,62 @@ impl Settings {
 
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "dynamic_priority";
+
+/// What can be set.
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "preset",
+        "\"paper\"",
+        "the variant that the other keys start from: `paper`, or `contrib` as published",
+    ),
+    Key::new(
+        "allocation_interval_ms",
+        "20000",
+        "the time unit of rates, and how often prices and quotas are set",
+    ),
+    Key::new(
+        "reclaim_interval_ms",
+        "0",
+        "how often slots that are not paid for are taken back; 0 for never",
+    ),
+    Key::new(
+        "victims",
+        "\"progress\"",
+        "which tasks go first: those of the least `progress`, or the `latest`",
+    ),
+    Key::new(
+        "usage",
+        "\"averaged\"",
+        "whether use is `averaged` over an interval or `sampled` at its end",
+    ),
+    Key::new(
+        "charge_rate",
+        "\"granted\"",
+        "whose rate is charged: the one that bought the quota (`granted`) or the \
+         `current` one",
+    ),
+    Key::new(
+        "charge_cap",
+        "\"quota\"",
+        "which use is charged: up to the `quota`, or all of it (`none`)",
+    ),
+    Key::new(
+        "overdraft",
+        "\"clamp\"",
+        "a charge above the budget: the budget goes to 0 (`clamp`), or nothing is charged \
+         (`skip`)",
+    ),
+    Key::new(
+        "solvent",
+        "\"after_debit\"",
+        "which budget must pay for a slot: `after_debit` or `before_debit`",
+    ),
+    Key::new(
+        "rounding",
+        "\"largest_remainder\"",
+        "how quotas are rounded to whole slots",
+    ),
+];
 
 /// Reads the section; all of its keys are optional.
 pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {

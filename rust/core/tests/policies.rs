@@ -1,0 +1,69 @@
+//! The request `policies`: what hosts, demo and documents know of policies comes from its answer.
+
+mod common;
+
+use common::Host;
+use heddle_core::{Engine, Setup};
+use serde_json::{Value, json};
+
+fn answer() -> Value {
+    Host::new(json!({})).request(json!({"op": "policies"}))
+}
+
+fn rows<'a>(answer: &'a Value, list: &str) -> &'a [Value] {
+    answer[list].as_array().expect("a list")
+}
+
+fn named<'a>(answer: &'a Value, list: &str, name: &str) -> &'a Value {
+    let row = rows(answer, list).iter().find(|row| row["name"] == name);
+    row.unwrap_or_else(|| panic!("{list} lacks {name}"))
+}
+
+#[test]
+fn a_policy_says_what_it_wants_to_hear_and_what_can_be_set() {
+    let answer = answer();
+    let hfsp = named(&answer, "order", "hfsp");
+    assert_eq!(hfsp["wants"], json!(["totals", "progress"]));
+    assert_eq!(hfsp["section"], "hfsp");
+    let delay = named(&answer, "place", "delay");
+    assert_eq!(delay["wants"], json!([]));
+    let keys: Vec<_> = rows(delay, "settings")
+        .iter()
+        .map(|row| &row["key"])
+        .collect();
+    assert_eq!(keys, ["node_wait_ms", "rack_wait_ms"]);
+    let fifo = named(&answer, "order", "fifo");
+    assert_eq!(
+        (&fifo["section"], &fifo["settings"]),
+        (&json!(null), &json!([]))
+    );
+}
+
+#[test]
+fn whatever_it_names_can_be_configured() {
+    let answer = answer();
+    for preset in rows(&answer, "presets") {
+        let workload = preset["workload"].as_str().expect("a workload");
+        let known = ["users", "bids", "shuffles", "sizes", "goals"];
+        assert!(known.contains(&workload), "{preset}");
+        let [share, order, place] = [0, 1, 2].map(|stage| &preset["stages"][stage]);
+        let spelt = json!({"policy": {"share": share, "order": order, "place": place}});
+        let spelt = Setup::with_config(&spelt).expect("its stages compose");
+        let short = Setup::with_config(&json!({"policy": preset["name"]}));
+        assert_eq!(spelt.config, short.expect("it is a preset").config);
+    }
+    for stage in ["share", "order", "place"] {
+        for row in rows(&answer, stage) {
+            let mut config = json!({"policy": {stage: row["name"]}});
+            if let Some(section) = row["section"].as_str() {
+                config[section] = json!({});
+            }
+            assert!(Setup::with_config(&config).is_ok(), "{row}");
+        }
+    }
+}
+
+#[test]
+fn no_journal_needs_it() {
+    assert!(!Engine::is_mutating(&json!({"op": "policies"})));
+}

@@ -143,7 +143,7 @@ impl Engine {
         let mut engine = Engine {
             cluster: Cluster::new(Queues::new(&setup.config)),
             setup,
-            tree: ShareTree::default(),
+            tree: ShareTree::new(share.layout()),
             backlog: Backlog::default(),
             share,
             order,
@@ -240,7 +240,8 @@ impl Engine {
         let market = self.share.market_mut();
         let mut taken = market.map_or_else(Taken::default, |market| market.ledger().take());
         let spent = self.share.lessons().into_iter().map(learnt);
-        let lessons = self.place.lessons().into_iter().map(learnt);
+        let lessons = self.order.lessons().into_iter().chain(self.place.lessons());
+        let lessons = lessons.map(learnt);
         taken.entries = spent.chain(taken.entries).chain(lessons).collect();
         taken
     }

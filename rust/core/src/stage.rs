@@ -3,9 +3,9 @@
 
 pub(crate) mod behind;
 pub(crate) mod by_usage;
+pub mod common;
 pub mod entry;
 pub mod market;
-pub mod memory;
 pub mod order;
 pub mod place;
 pub mod share;

@@ -178,8 +178,9 @@ impl Engine {
         for lesson in lessons {
             let key = lesson[0].as_str().unwrap_or("");
             let value = &lesson[1];
-            let taken =
-                self.share.restore_lesson(key, value) || self.place.restore_lesson(key, value);
+            let taken = self.share.restore_lesson(key, value)
+                || self.order.restore_lesson(key, value)
+                || self.place.restore_lesson(key, value);
             known += u32::from(taken);
         }
         Ok(json!({ "learnt": known }))

@@ -36,7 +36,7 @@ impl Engine {
             let since_ms = since_ms(wait).map(|(since_ms, _)| since_ms);
             json::wait(wait, since_ms, &names)
         });
-        let by_arrival = self.share.by_arrival();
+        let by_arrival = self.tree.keeps_arrivals();
         let entries = ring.iter().flat_map(|ring| ring.entries());
         let queue = self.cluster.queues.get(job.facts.queue);
         Ok(json!({

@@ -144,7 +144,8 @@ impl Engine {
             config: &self.setup.config,
             evicting: &self.evicting,
         };
-        let unpaid = self.share.reclaim(&world);
+        let market = self.share.market_mut();
+        let unpaid = market.map_or_else(Vec::new, |market| market.reclaim(&world));
         let displaced = self.order.reclaim(&world);
         for (victims, reason, for_asks) in [
             (unpaid, EvictReason::Unpaid, true),

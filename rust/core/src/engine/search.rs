@@ -7,6 +7,7 @@ use crate::backlog::{Backlog, Entry, FitList};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::Standing;
 use crate::model::share_tree::ShareTree;
+use crate::stage::market::Market;
 use crate::stage::place::{Place, Ranking};
 use crate::stage::share::Share;
 use crate::words::ids::{AskId, JobId, Millis, PlaceId};
@@ -48,7 +49,8 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// The next ask for the node, over all passes.
     pub(super) fn run(&mut self) -> Option<Pick> {
-        for pass in self.share.passes() {
+        let market = self.share.market();
+        for pass in market.map_or(&[Pass::ALL][..], Market::passes) {
             self.pass = *pass;
             self.passed_over = None;
             let pick = self.find(ShareNodeId::ROOT);
@@ -232,7 +234,8 @@ impl Search<'_> {
         }
         let size = &self.backlog.shapes.get(id).size;
         let node = self.tree.node(leaf);
-        self.share.admits(leaf, node, size.pool, self.pass)
+        let market = self.share.market();
+        market.is_none_or(|market| market.admits(leaf, node, size.pool, self.pass))
             && self.tree.within_limits(leaf, &size.resource)
             && (!size.am || node.admits_am(&size.resource))
     }

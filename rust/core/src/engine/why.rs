@@ -217,7 +217,8 @@ impl Engine {
                 until_ms = until_ms.min(*until);
             } else if ask.may_run_on(facts.host, facts.rack) {
                 let nodes = survey.ready;
-                let passed = self.place.explain(asked, self.now);
+                let ranking = self.place.ranking();
+                let passed = ranking.and_then(|ranking| ranking.explain(asked, self.now));
                 return passed.unwrap_or(Reason::Soon { nodes });
             } else {
                 elsewhere += 1;

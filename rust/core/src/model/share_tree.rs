@@ -3,7 +3,7 @@
 
 use crate::config::QueueConfig;
 use crate::words::ids::{JobId, Millis, QueueId};
-use crate::words::keys::{POOLS, ShareKey, ShareNodeId};
+use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Keys {
     /// The key of a node among its siblings. `capacity` is all that the cluster has.
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
-
-    /// Whether leaves keep `ShareNode::first_arrival`.
-    fn by_arrival(&self) -> bool {
-        false
-    }
 }
 
 /// What one node of the tree has, wants and may have.
@@ -155,9 +150,24 @@ impl ShareNode {
 #[derive(Debug, Default)]
 pub struct ShareTree {
     nodes: Vec<ShareNode>,
+    /// Whether leaves keep `ShareNode::first_arrival`, for keys that look at it.
+    keeps_arrivals: bool,
 }
 
 impl ShareTree {
+    /// An empty tree for a layout.
+    pub(crate) fn new(layout: Layout) -> ShareTree {
+        ShareTree {
+            nodes: Vec::new(),
+            keeps_arrivals: layout == Layout::Flat,
+        }
+    }
+
+    /// Whether keys go by the first arrival in each leaf.
+    pub(crate) fn keeps_arrivals(&self) -> bool {
+        self.keeps_arrivals
+    }
+
     /// Adds a node below `parent` (none: the root). Parents are added before children.
     pub fn add(
         &mut self,
@@ -303,7 +313,7 @@ impl ShareTree {
         arrival: (Millis, JobId),
         added: bool,
     ) {
-        if keys.by_arrival() {
+        if self.keeps_arrivals {
             self.nodes[leaf.index()].count_arrival(arrival, added);
             self.rekey(keys, capacity, leaf);
         }

@@ -18,8 +18,8 @@ use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World, pool};
 use crate::model::job::Job;
 use crate::model::line::Line;
+use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset};
-use crate::stage::memory::Memory;
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{JobId, Millis, UserId};
 use crate::words::keys::{OrderKey, POOLS, ShareNodeId};
@@ -446,7 +446,28 @@ enum Count {
     Withdrawn,
 }
 
-impl Memory for Deficit {
+impl Stage for Deficit {
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        let (job, kind, am, how) = match *change {
+            Change::JobAdded(job) => return self.add(job, world, stale),
+            Change::JobRemoved(job) => return self.remove(job, world, stale),
+            Change::JobChanged(job) => return self.change(job, world, stale),
+            Change::Asked { job, kind } => return self.asked(job, kind, world, stale),
+            Change::Tick => return self.update(world, None, stale),
+            Change::Started { job, kind, am, .. } => (job, kind, am, Count::Started),
+            Change::Withdrawn { job, kind, am, .. } => (job, kind, am, Count::Withdrawn),
+            Change::Ended {
+                job,
+                kind,
+                container,
+                ..
+            } => (job, kind, container.am, Count::Ended),
+            _ => return,
+        };
+        self.count(job, kind, am, how, world.now);
+        self.recheck(job, stale);
+    }
+
     /// Per job and kind of slots: deficit in slot-milliseconds, share, guarantee, running tasks.
     /// A deficit has no bound while a job is held back by the places that it insists on; here
     /// it can be seen (FS-A7).
@@ -519,26 +540,5 @@ impl Order for Deficit {
         let account = ledger.account(job.facts.job)?;
         let master = self.place_of(job, kind).0 <= AM / 2;
         (!master).then_some(Measure::Owed(account.deficit as i64))
-    }
-
-    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
-        let (job, kind, am, how) = match *change {
-            Change::JobAdded(job) => return self.add(job, world, stale),
-            Change::JobRemoved(job) => return self.remove(job, world, stale),
-            Change::JobChanged(job) => return self.change(job, world, stale),
-            Change::Asked { job, kind } => return self.asked(job, kind, world, stale),
-            Change::Tick => return self.update(world, None, stale),
-            Change::Started { job, kind, am, .. } => (job, kind, am, Count::Started),
-            Change::Withdrawn { job, kind, am, .. } => (job, kind, am, Count::Withdrawn),
-            Change::Ended {
-                job,
-                kind,
-                container,
-                ..
-            } => (job, kind, container.am, Count::Ended),
-            _ => return,
-        };
-        self.count(job, kind, am, how, world.now);
-        self.recheck(job, stale);
     }
 }

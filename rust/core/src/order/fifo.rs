@@ -3,8 +3,8 @@
 //! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
 
 use crate::model::job::Job;
+use crate::stage::common::Stage;
 use crate::stage::entry::Preset;
-use crate::stage::memory::Memory;
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::keys::OrderKey;
 use crate::words::kind::Kind;
@@ -26,7 +26,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
 
 struct Fifo;
 
-impl Memory for Fifo {}
+impl Stage for Fifo {}
 
 impl Order for Fifo {
     fn key(&self, job: &Job, _kind: Kind) -> OrderKey {

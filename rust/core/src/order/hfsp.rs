@@ -19,8 +19,8 @@ use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
+use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset, Wants};
-use crate::stage::memory::Memory;
 use crate::stage::order::{Displaced, Order, OrderEntry};
 use crate::words::ids::{JobId, Millis};
 use crate::words::keys::{OrderKey, POOLS};
@@ -391,25 +391,7 @@ fn phase_id(job: &Job, kind: Kind) -> PhaseId {
     }
 }
 
-impl Memory for Hfsp {
-    fn save(&self) -> Value {
-        saved::save(self)
-    }
-
-    fn load(&mut self, saved: &Value) {
-        saved::load(self, saved);
-    }
-}
-
-impl Order for Hfsp {
-    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
-        match self.phases.get(phase_id(job, kind)) {
-            Some(phase) => phase.key,
-            // Its ApplicationMaster, whatever its size: that is not known.
-            None => OrderKey(MASTERS, job.facts.submitted_ms),
-        }
-    }
-
+impl Stage for Hfsp {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
         match *change {
             Change::JobAdded(job) | Change::JobChanged(job) => {
@@ -472,6 +454,24 @@ impl Order for Hfsp {
             for id in self.pools[pool].aging.take_moved() {
                 self.restate(id, stale);
             }
+        }
+    }
+
+    fn save(&self) -> Value {
+        saved::save(self)
+    }
+
+    fn load(&mut self, saved: &Value) {
+        saved::load(self, saved);
+    }
+}
+
+impl Order for Hfsp {
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
+        match self.phases.get(phase_id(job, kind)) {
+            Some(phase) => phase.key,
+            // Its ApplicationMaster, whatever its size: that is not known.
+            None => OrderKey(MASTERS, job.facts.submitted_ms),
         }
     }
 

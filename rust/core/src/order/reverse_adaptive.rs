@@ -23,8 +23,8 @@ use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
 use crate::model::lengths::Lengths;
+use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset, Wants};
-use crate::stage::memory::Memory;
 use crate::stage::order::{Displaced, Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use crate::words::keys::{OrderKey, POOLS, Victim};
@@ -191,26 +191,7 @@ impl ReverseAdaptive {
     }
 }
 
-impl Memory for ReverseAdaptive {
-    fn save(&self) -> Value {
-        self.lengths.save()
-    }
-
-    fn load(&mut self, saved: &Value) {
-        self.lengths.load(saved);
-    }
-}
-
-impl Order for ReverseAdaptive {
-    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
-        if !is_task(job, kind) {
-            return outlook::master_key(job);
-        }
-        let at = (job.facts.job, self.pool(kind));
-        let known = self.keys.get(&at).copied();
-        known.unwrap_or_else(|| outlook::first_key(job))
-    }
-
+impl Stage for ReverseAdaptive {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
         match *change {
             Change::Tick => self.tick(world, stale),
@@ -255,6 +236,25 @@ impl Order for ReverseAdaptive {
             // Nothing else is about slots, tasks or goals.
             _ => {}
         }
+    }
+
+    fn save(&self) -> Value {
+        self.lengths.save()
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.lengths.load(saved);
+    }
+}
+
+impl Order for ReverseAdaptive {
+    fn key(&self, job: &Job, kind: Kind) -> OrderKey {
+        if !is_task(job, kind) {
+            return outlook::master_key(job);
+        }
+        let at = (job.facts.job, self.pool(kind));
+        let known = self.keys.get(&at).copied();
+        known.unwrap_or_else(|| outlook::first_key(job))
     }
 
     fn nominate(&self, node: &Node, pool: usize, jobs: &mut Vec<JobId>) {

@@ -5,8 +5,8 @@
 //! cluster, where nobody could have been served, waiting must not cost locality.
 
 use crate::config::{ConfigError, Section};
+use crate::stage::common::Stage;
 use crate::stage::entry::{Key, Own};
-use crate::stage::memory::Memory;
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
 
@@ -56,7 +56,7 @@ struct Delay {
     rack_wait_ms: Millis,
 }
 
-impl Memory for Delay {}
+impl Stage for Delay {}
 
 impl Place for Delay {
     fn start(&self, floor: Locality) -> Locality {

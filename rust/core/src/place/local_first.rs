@@ -1,7 +1,7 @@
 //! Local first: a job whose turn it is runs on the node that reported, as near to its data as
 //! it can there. It never waits for a better node.
 
-use crate::stage::memory::Memory;
+use crate::stage::common::Stage;
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
 
@@ -17,7 +17,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
 
 struct LocalFirst;
 
-impl Memory for LocalFirst {}
+impl Stage for LocalFirst {}
 
 impl Place for LocalFirst {
     fn start(&self, _floor: Locality) -> Locality {

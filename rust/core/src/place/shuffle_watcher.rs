@@ -24,8 +24,8 @@ use crate::explain::{Asked, Reason};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Container, Job};
+use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset, Wants};
-use crate::stage::memory::Memory;
 use crate::stage::place::{Place, PlaceEntry, Ranking};
 use crate::words::event::JobCounters;
 use crate::words::ids::{JobId, Locality, Millis, NodeId, PlaceId};
@@ -412,76 +412,7 @@ fn held_by_rows(cluster: &Cluster, job: &Job, bytes: u64) -> PerRack {
     held
 }
 
-impl Memory for ShuffleWatcher {
-    fn lessons(&mut self) -> Vec<(String, String)> {
-        self.memory.lessons()
-    }
-
-    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
-        self.memory.restore(key, value)
-    }
-
-    fn save(&self) -> Value {
-        json!({
-            "start_ms": self.start_ms,
-            "ratios": self.memory.save(),
-            "saturated_racks": self.netsat.racks(),
-            "jobs": self.jobs,
-            "placed": self.placed,
-            "modelled_rates": self.uplinks.report(),
-            "sent_bytes": self.uplinks.sent_bytes(),
-        })
-    }
-
-    fn load(&mut self, saved: &Value) {
-        self.start_ms = saved["start_ms"].as_i64();
-        self.memory.load(&saved["ratios"]);
-        let jobs = saved["jobs"].clone();
-        self.saved = serde_json::from_value(jobs).unwrap_or_default();
-        self.placed = serde_json::from_value(saved["placed"].clone()).unwrap_or_default();
-    }
-}
-
-impl Ranking for ShuffleWatcher {
-    fn window(&self, job: &Job) -> u32 {
-        let start_ms = self.start_ms.unwrap_or(job.facts.submitted_ms) as f64;
-        let width_ms = self.settings.window_ms as f64;
-        nass::window(job.facts.submitted_ms as f64, start_ms, width_ms)
-    }
-
-    fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>) {
-        let Some(state) = self.jobs.get(&job.facts.job) else {
-            return nass::tags(kind, false, [], tags);
-        };
-        if kind == Kind::Map {
-            let racks = state.plan.iter().flatten().map(|preferred| preferred.rack);
-            nass::tags(kind, state.heavy, racks, tags);
-        } else {
-            nass::tags(kind, state.heavy, state.unmet.iter().copied(), tags);
-        }
-    }
-
-    fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step] {
-        let saturated = self.netsat.saturated(node.facts.rack);
-        let wait = self.patience.wait(leaf, now);
-        &self.steps[usize::from(saturated)][wait as usize]
-    }
-}
-
-impl Place for ShuffleWatcher {
-    fn start(&self, _floor: Locality) -> Locality {
-        // No ask waits for a place: one of the user's tasks is always given (SW-8).
-        Locality::OffSwitch
-    }
-
-    fn wait_ms(&self, _level: Locality) -> Millis {
-        0
-    }
-
-    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
-        level
-    }
-
+impl Stage for ShuffleWatcher {
     fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
         self.start_ms.get_or_insert(world.now);
         match *change {
@@ -539,8 +470,58 @@ impl Place for ShuffleWatcher {
         }
     }
 
-    fn ranking(&self) -> Option<&dyn Ranking> {
-        Some(self)
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.memory.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        self.memory.restore(key, value)
+    }
+
+    fn save(&self) -> Value {
+        json!({
+            "start_ms": self.start_ms,
+            "ratios": self.memory.save(),
+            "saturated_racks": self.netsat.racks(),
+            "jobs": self.jobs,
+            "placed": self.placed,
+            "modelled_rates": self.uplinks.report(),
+            "sent_bytes": self.uplinks.sent_bytes(),
+        })
+    }
+
+    fn load(&mut self, saved: &Value) {
+        self.start_ms = saved["start_ms"].as_i64();
+        self.memory.load(&saved["ratios"]);
+        let jobs = saved["jobs"].clone();
+        self.saved = serde_json::from_value(jobs).unwrap_or_default();
+        self.placed = serde_json::from_value(saved["placed"].clone()).unwrap_or_default();
+    }
+}
+
+impl Ranking for ShuffleWatcher {
+    fn window(&self, job: &Job) -> u32 {
+        let start_ms = self.start_ms.unwrap_or(job.facts.submitted_ms) as f64;
+        let width_ms = self.settings.window_ms as f64;
+        nass::window(job.facts.submitted_ms as f64, start_ms, width_ms)
+    }
+
+    fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>) {
+        let Some(state) = self.jobs.get(&job.facts.job) else {
+            return nass::tags(kind, false, [], tags);
+        };
+        if kind == Kind::Map {
+            let racks = state.plan.iter().flatten().map(|preferred| preferred.rack);
+            nass::tags(kind, state.heavy, racks, tags);
+        } else {
+            nass::tags(kind, state.heavy, state.unmet.iter().copied(), tags);
+        }
+    }
+
+    fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step] {
+        let saturated = self.netsat.saturated(node.facts.rack);
+        let wait = self.patience.wait(leaf, now);
+        &self.steps[usize::from(saturated)][wait as usize]
     }
 
     fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason> {
@@ -551,5 +532,24 @@ impl Place for ShuffleWatcher {
             data: self.patience.wait(leaf, now) == Wait::Data,
             until_ms,
         })
+    }
+}
+
+impl Place for ShuffleWatcher {
+    fn start(&self, _floor: Locality) -> Locality {
+        // No ask waits for a place: one of the user's tasks is always given (SW-8).
+        Locality::OffSwitch
+    }
+
+    fn wait_ms(&self, _level: Locality) -> Millis {
+        0
+    }
+
+    fn after_grant(&self, _floor: Locality, level: Locality, _granted: Locality) -> Locality {
+        level
+    }
+
+    fn ranking(&self) -> Option<&dyn Ranking> {
+        Some(self)
     }
 }

@@ -11,7 +11,7 @@ use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::waterfill::{Claim, waterfill_exact};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;
-use crate::stage::memory::Memory;
+use crate::stage::common::Stage;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey, ShareNodeId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
@@ -28,7 +28,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
 
 struct Drf;
 
-impl Memory for Drf {}
+impl Stage for Drf {}
 
 impl Keys for Drf {
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {

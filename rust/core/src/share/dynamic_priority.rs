@@ -30,13 +30,13 @@ use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::{Change, Stale, World};
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::waterfill::{Claim, waterfill};
+use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset};
 use crate::stage::market::Market;
-use crate::stage::memory::Memory;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
-use crate::words::keys::{Layout, POOLS, Pass, ShareKey, ShareNodeId, Victim};
+use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
 use crate::words::ledger::{Charged, Entry, Ledger};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use account::{Accounts, Interval, Outcome, Usage};
@@ -371,7 +371,48 @@ fn charged(
     rows.filter(Charged::says_something).collect()
 }
 
-impl Memory for DynamicPriority {
+impl Stage for DynamicPriority {
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
+        match change {
+            Change::Started { job, .. }
+            | Change::Ended { job, .. }
+            | Change::Withdrawn { job, .. } => {
+                let beyond = self.beyond();
+                if let Some(leaf) = self.leaves.get_mut(job.leaf.index()) {
+                    let running = world.tree.node(job.leaf).running;
+                    leaf.meter.read(world.now, running, beyond);
+                }
+                self.follow(job, world, stale);
+            }
+            // A job that moves takes its slots along.
+            Change::JobAdded(job) | Change::JobChanged(job) => {
+                self.read_meters(world);
+                self.follow(job, world, stale);
+            }
+            Change::JobRemoved(job) => {
+                self.read_meters(world);
+                self.forget(job, world.now, stale);
+            }
+            Change::Authorized(job) => {
+                self.read_meters(world);
+                self.follow(job, world, stale);
+                self.settle_payers(world.now, stale);
+            }
+            Change::Reloaded => {
+                self.read_meters(world);
+                self.take_over_quotas();
+                self.follow_slots(world, stale);
+            }
+            Change::Nodes => {
+                self.read_meters(world);
+                self.follow_slots(world, stale);
+                self.settle_payers(world.now, stale);
+            }
+            Change::Tick => self.on_tick(world, stale),
+            _ => {}
+        }
+    }
+
     fn save(&self) -> Value {
         let used = |leaf: &Leaf| (leaf.name.clone(), leaf.meter.slot_ms);
         let (jobs, owed) = self.keep_authorities();
@@ -417,29 +458,11 @@ impl Keys for DynamicPriority {
         let class = u8::from(!self.has_quota_left(node.queue.index(), node));
         ShareKey::by_arrival(class, node.first_arrival.unwrap_or_default())
     }
-
-    fn by_arrival(&self) -> bool {
-        true
-    }
 }
 
 impl Share for DynamicPriority {
     fn layout(&self) -> Layout {
         Layout::Flat
-    }
-
-    /// Those with quota left first, then in order of the first arrival (DP-21).
-    fn passes(&self) -> &'static [Pass] {
-        const QUOTA: Pass = Pass {
-            within_quota: true,
-            class_max: 0,
-            ..Pass::ALL
-        };
-        const ARRIVAL: Pass = Pass {
-            by_ratio: true,
-            ..Pass::ALL
-        };
-        &[QUOTA, ARRIVAL]
     }
 
     fn market(&self) -> Option<&dyn Market> {
@@ -448,19 +471,6 @@ impl Share for DynamicPriority {
 
     fn market_mut(&mut self) -> Option<&mut dyn Market> {
         Some(self)
-    }
-
-    /// In the first pass only within the quota of the pool. An ApplicationMaster takes no slot,
-    /// but its room: it needs a quota that is not used up.
-    fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: Pass) -> bool {
-        match (pass.within_quota, pool) {
-            (true, Some(pool)) => self
-                .leaves
-                .get(leaf.index())
-                .is_some_and(|leaf| leaf.meter.below_quota(pool, node.running[pool])),
-            (true, None) => self.has_quota_left(leaf.index(), node),
-            _ => true,
-        }
     }
 
     /// What its share of the cluster's room is, and of what the others leave an even part. For
@@ -492,71 +502,6 @@ impl Share for DynamicPriority {
                 node.active_share.0[i] = active[at];
             }
         }
-    }
-
-    fn note(&mut self, change: &Change<'_>, world: &World<'_>, stale: &mut Stale) {
-        match change {
-            Change::Started { job, .. }
-            | Change::Ended { job, .. }
-            | Change::Withdrawn { job, .. } => {
-                let beyond = self.beyond();
-                if let Some(leaf) = self.leaves.get_mut(job.leaf.index()) {
-                    let running = world.tree.node(job.leaf).running;
-                    leaf.meter.read(world.now, running, beyond);
-                }
-                self.follow(job, world, stale);
-            }
-            // A job that moves takes its slots along.
-            Change::JobAdded(job) | Change::JobChanged(job) => {
-                self.read_meters(world);
-                self.follow(job, world, stale);
-            }
-            Change::JobRemoved(job) => {
-                self.read_meters(world);
-                self.forget(job, world.now, stale);
-            }
-            Change::Authorized(job) => {
-                self.read_meters(world);
-                self.follow(job, world, stale);
-                self.settle_payers(world.now, stale);
-            }
-            Change::Reloaded => {
-                self.read_meters(world);
-                self.take_over_quotas();
-                self.follow_slots(world, stale);
-            }
-            Change::Nodes => {
-                self.read_meters(world);
-                self.follow_slots(world, stale);
-                self.settle_payers(world.now, stale);
-            }
-            Change::Tick => self.on_tick(world, stale),
-            _ => {}
-        }
-    }
-
-    /// Once per interval a round begins; it ends when nobody lacks what is not on its way.
-    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
-        let interval_ms = self.settings.reclaim_interval_ms;
-        if interval_ms == 0 {
-            return Vec::new();
-        }
-        if world.now >= self.reclaim_at {
-            self.reclaiming = true;
-            self.reclaim_at = world.now + interval_ms;
-        }
-        if !self.reclaiming {
-            return Vec::new();
-        }
-        let mut taken = Vec::new();
-        for pool in 0..POOLS {
-            let holdings = self.holdings(world, pool);
-            let idle = DynamicPriority::idle(world, self.slots, pool);
-            let victims = reclaim::victims(&holdings, idle, self.settings.victims);
-            taken.extend(victims.into_iter().map(|(job, key)| Victim { job, key }));
-        }
-        self.reclaiming = !taken.is_empty();
-        taken
     }
 
     fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {

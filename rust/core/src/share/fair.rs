@@ -10,8 +10,8 @@ use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;
+use crate::stage::common::Stage;
 use crate::stage::entry::Preset;
-use crate::stage::memory::Memory;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey, ShareNodeId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
@@ -38,7 +38,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
 
 struct Fair(ByUsage);
 
-impl Memory for Fair {}
+impl Stage for Fair {}
 
 impl Keys for Fair {
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {

@@ -4,7 +4,7 @@
 //! queues stand in one line. `max_running_jobs` holds for every queue.
 
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::stage::memory::Memory;
+use crate::stage::common::Stage;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey};
 use crate::words::resource::Resource;
@@ -21,7 +21,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
 
 struct Single;
 
-impl Memory for Single {}
+impl Stage for Single {}
 
 impl Keys for Single {
     fn key(&self, _node: &ShareNode, _capacity: &Resource) -> ShareKey {

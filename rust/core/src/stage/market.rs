@@ -1,16 +1,24 @@
-//! What a share that sells slots answers beside which queue is next: what queues and jobs pay.
+//! What a share that sells slots answers beside which queue is next: what queues and jobs pay,
+//! and what they may take for it.
 //! Queues of a market stay when they are empty, for the accounts that go with them.
 
 use crate::model::change::{Stale, World};
 use crate::model::job::Job;
+use crate::model::share_tree::ShareNode;
 use crate::words::credits::Spending;
 use crate::words::ids::Millis;
-use crate::words::keys::{Pass, ShareNodeId};
+use crate::words::keys::{Pass, ShareNodeId, Victim};
 use crate::words::ledger::Ledger;
 use serde_json::Value;
 
 /// A market of slots.
 pub trait Market {
+    /// The searches of the tree for a node, in turn, before it is left alone.
+    fn passes(&self) -> &'static [Pass];
+
+    /// Whether a leaf may take one more slot of a pool (none: an ApplicationMaster) in a pass.
+    fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: Pass) -> bool;
+
     /// Whether what a job may spend lets it take one more slot in a pass. Asked only of jobs that
     /// have an authority, when it is their turn.
     fn affords(&self, job: &Job, pass: Pass, now: Millis) -> bool;
@@ -20,6 +28,10 @@ pub trait Market {
 
     /// How many slots of a pool a leaf pays for.
     fn quota(&self, leaf: ShareNodeId, pool: usize) -> Option<u32>;
+
+    /// Containers to be taken back now; asked on every tick. The engine leaves out what it does
+    /// not know, ApplicationMasters, and what is going already.
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim>;
 
     /// Serves a request of the control plane, if it is one of the market's.
     fn control(

@@ -1,9 +1,9 @@
 //! The `order` stage: which job inside a leaf of the tree of shares is next.
 
+use super::common::Stage;
 use super::entry::Entry;
-use super::memory::Memory;
 use crate::explain::{Held, Measure};
-use crate::model::change::{Change, Stale, World};
+use crate::model::change::World;
 use crate::model::cluster::Node;
 use crate::model::job::Job;
 use crate::words::ids::JobId;
@@ -21,13 +21,10 @@ pub struct Displaced {
 }
 
 /// Which job is next.
-pub trait Order: Memory + Send {
+pub trait Order: Stage + Send {
     /// The place of the job's tasks of one kind. Asked when the job is added or changes, and
     /// whenever the stage calls it stale.
     fn key(&self, job: &Job, kind: Kind) -> OrderKey;
-
-    /// Takes note of what happened, and says whose answers changed.
-    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
 
     /// Whether one more task of this kind may start. While not, the job's asks of the kind are
     /// out of the backlog. Asked when `key` is.

@@ -3,10 +3,9 @@
 //! An implementation may also rank classes of tasks before the order stage's keys, by the rack
 //! that reports: it tags asks with classes and gives a list of steps that are tried in turn.
 
+use super::common::Stage;
 use super::entry::Entry;
-use super::memory::Memory;
 use crate::explain::{Asked, Reason};
-use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::Job;
 use crate::words::ids::{Locality, Millis};
@@ -14,7 +13,7 @@ use crate::words::keys::{ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 
 /// How far from its named places an ask may run.
-pub trait Place: Memory + Send {
+pub trait Place: Stage + Send {
     /// The level of an ask whose nearest named place is `floor`, before it has waited: at
     /// least `floor`.
     fn start(&self, floor: Locality) -> Locality;
@@ -25,16 +24,8 @@ pub trait Place: Memory + Send {
     /// The level after a grant at `granted` to an ask at `level`.
     fn after_grant(&self, floor: Locality, level: Locality, granted: Locality) -> Locality;
 
-    /// Takes note of what happened, and says whose answers changed.
-    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
-
     /// The classes that it ranks before the order stage's keys, if it does.
     fn ranking(&self) -> Option<&dyn Ranking> {
-        None
-    }
-
-    /// Why an ask waits though nodes have room and it may run there, because of its place.
-    fn explain(&self, _asked: &Asked<'_>, _now: Millis) -> Option<Reason> {
         None
     }
 }
@@ -50,6 +41,9 @@ pub trait Ranking {
     /// What is tried in turn for a node, among the maps and reduces of a leaf. ApplicationMasters
     /// and containers of other applications go before, in the plain order.
     fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step];
+
+    /// Why an ask waits though nodes have room and it may run there, because of its place.
+    fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason>;
 }
 
 /// One placement of the catalogue.

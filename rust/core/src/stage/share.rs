@@ -4,42 +4,23 @@
 //! keys and entitlements.
 
 use super::behind;
+use super::common::Stage;
 use super::entry::Entry;
 use super::market::Market;
-use super::memory::Memory;
 use crate::explain::{Asked, Reason, Remedy};
-use crate::model::change::{Change, Stale, World};
-use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::words::keys::{Layout, Pass, ShareNodeId, Victim};
+use crate::model::change::World;
+use crate::model::share_tree::{Keys, ShareTree};
+use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 
 /// Which queue is next.
-pub trait Share: Keys + Memory + Send {
+pub trait Share: Keys + Stage + Send {
     /// What the tree of shares looks like. Fixed while the engine lives.
     fn layout(&self) -> Layout;
 
     /// What every node is entitled to, given their demands: fills `fair_share`
     /// and `active_share`.
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource);
-
-    /// Takes note of what happened, and says whether keys changed.
-    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
-
-    /// The searches of the tree for a node, in turn, before it is left alone.
-    fn passes(&self) -> &'static [Pass] {
-        &[Pass::ALL]
-    }
-
-    /// Whether a leaf may take one more slot of a pool (none: an ApplicationMaster) in a pass.
-    fn admits(
-        &self,
-        _leaf: ShareNodeId,
-        _node: &ShareNode,
-        _pool: Option<usize>,
-        _pass: Pass,
-    ) -> bool {
-        true
-    }
 
     /// The market that divides the slots, if one does.
     fn market(&self) -> Option<&dyn Market> {
@@ -49,12 +30,6 @@ pub trait Share: Keys + Memory + Send {
     /// The same, to change.
     fn market_mut(&mut self) -> Option<&mut dyn Market> {
         None
-    }
-
-    /// Containers to be taken back now; asked on every tick. The engine leaves out what it does
-    /// not know, ApplicationMasters, and what is going already.
-    fn reclaim(&mut self, _world: &World<'_>) -> Vec<Victim> {
-        Vec::new()
     }
 
     /// Why an ask for which there is no room would not be the next to be served, because of its

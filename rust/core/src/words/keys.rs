@@ -52,7 +52,8 @@ pub enum Layout {
     Single,
     /// The tree of queues.
     Queues,
-    /// Every queue stands below the root, whatever its path.
+    /// Every queue stands below the root, whatever its path, and keeps the first arrival among
+    /// its asks for the keys.
     Flat,
 }
 

@@ -1,16 +1,44 @@
 //! What queues and jobs pay: the market's side of the stage. Works nothing out by itself.
 
-use super::DynamicPriority;
+use super::{DynamicPriority, reclaim};
 use crate::model::change::{Stale, World};
 use crate::model::job::Job;
+use crate::model::share_tree::ShareNode;
 use crate::stage::market::Market;
 use crate::words::credits::Spending;
 use crate::words::ids::Millis;
-use crate::words::keys::{Pass, ShareNodeId};
+use crate::words::keys::{POOLS, Pass, ShareNodeId, Victim};
 use crate::words::ledger::Ledger;
 use serde_json::Value;
 
 impl Market for DynamicPriority {
+    /// Those with quota left first, then in order of the first arrival (DP-21).
+    fn passes(&self) -> &'static [Pass] {
+        const QUOTA: Pass = Pass {
+            within_quota: true,
+            class_max: 0,
+            ..Pass::ALL
+        };
+        const ARRIVAL: Pass = Pass {
+            by_ratio: true,
+            ..Pass::ALL
+        };
+        &[QUOTA, ARRIVAL]
+    }
+
+    /// In the first pass only within the quota of the pool. An ApplicationMaster takes no slot,
+    /// but its room: it needs a quota that is not used up.
+    fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: Pass) -> bool {
+        match (pass.within_quota, pool) {
+            (true, Some(pool)) => self
+                .leaves
+                .get(leaf.index())
+                .is_some_and(|leaf| leaf.meter.below_quota(pool, node.running[pool])),
+            (true, None) => self.has_quota_left(leaf.index(), node),
+            _ => true,
+        }
+    }
+
     fn affords(&self, job: &Job, pass: Pass, now: Millis) -> bool {
         !pass.within_quota || self.can_pay(job, now)
     }
@@ -23,6 +51,30 @@ impl Market for DynamicPriority {
         self.leaves
             .get(leaf.index())
             .map(|leaf| leaf.meter.quota[pool])
+    }
+
+    /// Once per interval a round begins; it ends when nobody lacks what is not on its way.
+    fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
+        let interval_ms = self.settings.reclaim_interval_ms;
+        if interval_ms == 0 {
+            return Vec::new();
+        }
+        if world.now >= self.reclaim_at {
+            self.reclaiming = true;
+            self.reclaim_at = world.now + interval_ms;
+        }
+        if !self.reclaiming {
+            return Vec::new();
+        }
+        let mut taken = Vec::new();
+        for pool in 0..POOLS {
+            let holdings = self.holdings(world, pool);
+            let idle = DynamicPriority::idle(world, self.slots, pool);
+            let victims = reclaim::victims(&holdings, idle, self.settings.victims);
+            taken.extend(victims.into_iter().map(|(job, key)| Victim { job, key }));
+        }
+        self.reclaiming = !taken.is_empty();
+        taken
     }
 
     fn control(

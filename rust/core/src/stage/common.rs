@@ -1,9 +1,14 @@
-//! What a policy keeps beyond its own life: over a reload, and in books over a restart.
+//! What policies of every stage have in common: they hear of changes, and keep what they learn
+//! beyond their own life, over a reload, and in books over a restart.
 
+use crate::model::change::{Change, Stale, World};
 use serde_json::Value;
 
-/// What a policy has learnt or must not lose. A policy that learns nothing keeps the defaults.
-pub trait Memory {
+/// A policy of any stage. One that learns nothing keeps the defaults.
+pub trait Stage {
+    /// Takes note of what happened, and says whose answers changed.
+    fn note(&mut self, _change: &Change<'_>, _world: &World<'_>, _stale: &mut Stale) {}
+
     /// What it must not lose, for reports and for the policy that replaces it in a reload.
     fn save(&self) -> Value {
         Value::Null

@@ -62,6 +62,7 @@
 #![forbid(unsafe_code)]
 
 mod books;
+mod hints;
 mod lessons;
 mod marks;
 mod outbox;
@@ -70,6 +71,7 @@ mod service;
 mod settings;
 
 pub use books::{Books, Changed, WhileDown};
+pub use hints::{hint_variable, hints};
 pub use outbox::{Collected, Outbox, Posted};
 pub use service::Service;
 

@@ -4,6 +4,7 @@
 
 use crate::Engine;
 use crate::books::Books;
+use crate::hints::{self, Claims};
 use crate::marks;
 use crate::reader::Reader;
 use crate::settings::Settings;
@@ -73,6 +74,9 @@ struct Job {
     name: String,
     environment: BTreeMap<String, String>,
     recovering: bool,
+    /// None: its hints are not read.
+    #[serde(default)]
+    hints: Option<Claims>,
 }
 
 impl Service {
@@ -180,10 +184,12 @@ impl Service {
     }
 
     /// Whether a job is taken, and what it may spend. `submitted` is JSON: `user`, `queue` (its
-    /// full path), `name`, `environment` (variables of its ApplicationMaster) and `recovering`.
+    /// full path), `name`, `environment` (variables of its ApplicationMaster), `recovering`, and
+    /// `hints`, if they are wanted: `application`, `kind`, `submitted_ms` and `tags`.
     /// The answer is `{"refused": why}`, or `{"bounds": ..}`: null if the job spends what its queue
-    /// has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. For the thread that
-    /// schedules: no disk is waited for.
+    /// has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. Then `hints` has a number
+    /// or null for each, in the order of [`hints::hints`]. For the thread that schedules: no disk
+    /// is waited for.
     ///
     /// # Errors
     /// What is wrong with `submitted`: the host's fault, not the user's.
@@ -213,7 +219,13 @@ impl Service {
                         "until_ms": bounds.until_ms,
                     })
                 });
-                json!({ "bounds": bounds })
+                let mut answer = json!({ "bounds": bounds });
+                if let Some(mut claims) = job.hints {
+                    claims.user.clone_from(&job.user);
+                    claims.epoch_ms = now_ms - steady_ms;
+                    answer["hints"] = json!(hints::read(&claims, &job.name, &job.environment));
+                }
+                answer
             }
             Err(why) => json!({ "refused": why.to_string() }),
         })

@@ -12,21 +12,9 @@ const PROPERTIES: &[&str] = &[
     "yarn.app.mapreduce.am.admin.user.env",
 ];
 
-/// What the ResourceManager looks for (`HintKey.java`).
-const HINTS: &[&str] = &[
-    "HEDDLE_MAPS",
-    "HEDDLE_REDUCES",
-    "HEDDLE_INPUT_BYTES",
-    "HEDDLE_SHUFFLE_RATIO",
-    "HEDDLE_DEADLINE",
-    "HEDDLE_MAP_MS",
-    "HEDDLE_REDUCE_MS",
-    "HEDDLE_SIGNATURE",
-];
-
-/// What the ResourceManager reads: hints, and a job's signature (`Submissions.java`).
+/// What the ResourceManager reads: hints, and a job's signature.
 fn variables() -> Vec<String> {
-    let hints = HINTS.iter().map(|&hint| hint.to_owned());
+    let hints = heddle_service::hints().map(heddle_service::hint_variable);
     hints.chain(job::parameters().map(job::variable)).collect()
 }
 
@@ -176,8 +164,7 @@ fn check_name(own: &str, property: &Property, report: &mut Report) {
         .iter()
         .map(|&name| name.to_owned())
         .collect();
-    let hints = HINTS.iter().filter_map(|name| name.strip_prefix("HEDDLE_"));
-    known.extend(hints.map(|hint| format!("heddle.{}", hint.to_lowercase().replace('_', "-"))));
+    known.extend(heddle_service::hints().map(|hint| format!("heddle.{hint}")));
     known.extend(job::V2.map(str::to_owned));
     let name = format!("heddle.{own}");
     if !known.contains(&name) {
@@ -187,23 +174,5 @@ fn check_name(own: &str, property: &Property, report: &mut Report) {
             property.at,
             unknown(&name, &known)
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two lists of one thing, in two languages.
-    #[test]
-    fn the_hints_are_those_that_the_scheduler_reads() {
-        let java = include_str!("../../../../java/src/main/java/io/heddle/yarn/facts/HintKey.java");
-        let constant = |line: &str| {
-            let name = line.strip_prefix("  ")?.split_once("(\"")?.0;
-            let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-            is_name.then(|| format!("HEDDLE_{name}"))
-        };
-        let read: Vec<String> = java.lines().filter_map(constant).collect();
-        assert_eq!(read, HINTS);
     }
 }

@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.compat.Compat;
 import io.heddle.yarn.economy.SpendingBounds;
 import io.heddle.yarn.economy.Submissions;
@@ -8,7 +9,7 @@ import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.facts.FactFeed;
-import io.heddle.yarn.facts.HintReader;
+import io.heddle.yarn.facts.JobHints;
 import io.heddle.yarn.queues.HeddleQueue;
 import java.util.concurrent.ConcurrentMap;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -52,14 +53,13 @@ final class ApplicationEvents {
   private final Engine engine;
   private final Names names;
   private final DirtyAttempts dirty;
-  private final HintReader hints;
   private final Submissions submissions;
   private final FactFeed facts;
 
   ApplicationEvents(HeddleScheduler scheduler, RMContext rmContext,
       ConcurrentMap<ApplicationId, SchedulerApplication<HeddleAppAttempt>> applications,
-      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty, HintReader hints,
-      Submissions submissions, FactFeed facts) {
+      EngineBooks books, Engine engine, Names names, DirtyAttempts dirty, Submissions submissions,
+      FactFeed facts) {
     this.scheduler = scheduler;
     this.rmContext = rmContext;
     this.applications = applications;
@@ -67,7 +67,6 @@ final class ApplicationEvents {
     this.engine = engine;
     this.names = names;
     this.dirty = dirty;
-    this.hints = hints;
     this.submissions = submissions;
     this.facts = facts;
   }
@@ -118,11 +117,11 @@ final class ApplicationEvents {
       return;
     }
     RMApp rmApp = rmContext.getRMApps().get(id);
-    SpendingBounds bounds;
+    JsonNode terms;
     // One that comes back without an attempt comes as new; but before anybody can submit.
     boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
-      bounds = submissions.check(rmApp, user, queue.getQueueName(), takenBefore);
+      terms = submissions.check(id, rmApp, user, queue.getQueueName(), takenBefore);
     } catch (YarnException e) {
       reject(id, e.getMessage());
       return;
@@ -137,8 +136,8 @@ final class ApplicationEvents {
     applications.put(id, Compat.newApplication(queue, user, priority, unmanaged));
     HeddleJob job = new HeddleJob(id, queue, user, names.users().intern(user),
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
-        hints.read(rmApp, id));
-    job.setBounds(bounds);
+        new JobHints(terms.path("hints")));
+    job.setBounds(SpendingBounds.read(terms.path("bounds")));
     books.jobAdded(job, takenBefore && !recovering);
     facts.jobAdded(job);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);

@@ -12,7 +12,6 @@ import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.NativeLibrary;
 import io.heddle.yarn.engine.ResourceCodec;
 import io.heddle.yarn.facts.FactFeed;
-import io.heddle.yarn.facts.HintReader;
 import io.heddle.yarn.queues.QueueControl;
 import io.heddle.yarn.queues.QueueReports;
 import io.heddle.yarn.web.ApiHandler;
@@ -195,7 +194,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         this::getApplicationAttempt, rmContext, reports.table(), configuration);
     factBooks = new FactBooks(books, engine);
     applicationEvents = new ApplicationEvents(this, rmContext, applications, books, engine, names,
-        dirty, new HintReader(configuration, Submissions::isPart), new Submissions(economy), facts);
+        dirty, new Submissions(economy, configuration), facts);
     long auditMs = ConfigFile.milliseconds(configuration, AUDIT_PROPERTY, AUDIT_MS);
     audit = new EngineAudit(engine, books, dirty, resources, new YarnAudit(this, rmContext, books,
         nodeEvents, applicationEvents, failures, auditMs), quarantine, failures, auditMs);

@@ -2,8 +2,8 @@ package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.web.ApiHandler;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -119,16 +119,10 @@ final class JobNames implements ApiHandler.Names {
     RMApp app = rmContext.getRMApps().get(job.applicationId());
     String name = app == null || app.getName() == null ? "" : app.getName();
     ArrayNode row = names.addArray().add(entry.getKey()).add(job.applicationId().toString())
-        .add(whole(job.user())).add(whole(name));
+        .add(SetupJson.text(job.user(), NAME_CHARS_MAX)).add(SetupJson.text(name, NAME_CHARS_MAX));
     String aside = job.faults().aside();
     if (aside != null) {
       row.addArray().add(job.queue().getQueueName()).add(aside);
     }
-  }
-
-  /** A text that is short, and text: half a character would spoil the request that it is in. */
-  private static String whole(String text) {
-    String cut = text.substring(0, Math.min(text.length(), NAME_CHARS_MAX));
-    return new String(cut.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 }

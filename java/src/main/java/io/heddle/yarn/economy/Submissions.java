@@ -1,37 +1,39 @@
 package io.heddle.yarn.economy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.Map;
-import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether an application is taken, as far as signatures go (DP-39). Signatures are parameters of
- * a job's configuration, which the ResourceManager never sees: {@code conf/mapred-site.xml} hands
- * them over as variables of the ApplicationMaster's environment. What they are worth the library
- * says; this finds them.
+ * Asks the library whether an application is taken, as far as signatures go (DP-39), and what its
+ * submission says of it. Signatures and hints are parameters of a job's configuration, which the
+ * ResourceManager never sees: {@code conf/mapred-site.xml} hands them over as variables of the
+ * ApplicationMaster's environment. Hints may be tags as well.
  */
 public final class Submissions {
+  /** Whether hints are read at all. */
+  public static final String HINTS_PROPERTY = "heddle.hints.enable";
+
   private static final Logger LOG = LoggerFactory.getLogger(Submissions.class);
-  private static final String JOB = "HEDDLE_JOB_";
-  private static final String PUBLISHED = "HEDDLE_MAPRED_JOB_";
-  /** The library takes no value that is longer than 256; some are joined to others. */
-  private static final int VALUE_MAX = 1024;
-  private static final int VALUES_MAX = 32;
+  private static final String VARIABLE = "HEDDLE_";
+  /** The library takes no text that is longer than 256; some are joined to others. */
+  private static final int TEXT_MAX = 1024;
+  private static final int VARIABLES_MAX = 256;
 
   private final Economy economy;
+  private final boolean hints;
 
-  public Submissions(Economy economy) {
+  public Submissions(Economy economy, Configuration conf) {
     this.economy = economy;
-  }
-
-  /** Whether a variable belongs to a signature; then it is no hint. */
-  public static boolean isPart(String variable) {
-    return variable.startsWith(JOB) || variable.startsWith(PUBLISHED);
+    hints = conf.getBoolean(HINTS_PROPERTY, true);
   }
 
   /**
@@ -39,21 +41,30 @@ public final class Submissions {
    *
    * @param app null if the ResourceManager knows none
    * @param recovering whether it was taken before; then it is never refused
-   * @return what it may spend, or null if that is what its queue has
+   * @return its {@code bounds}, null if it may spend what its queue has, and {@code hints}
    * @throws YarnException saying why it is not taken
    */
-  public SpendingBounds check(RMApp app, String user, String queue, boolean recovering)
+  public JsonNode check(ApplicationId id, RMApp app, String user, String queue, boolean recovering)
       throws YarnException {
-    String name = app == null || app.getName() == null ? "" : app.getName();
-    String submitted = SetupJson.submitted(user, queue, name,
-        variables(app), recovering);
+    ObjectNode submitted = SetupJson.object().put("user", user).put("queue", queue)
+        .put("recovering", recovering)
+        .put("name", app == null || app.getName() == null ? "" : app.getName());
+    putVariables(submitted.putObject("environment"), app);
+    if (hints && app != null) {
+      ObjectNode claims = submitted.putObject("hints").put("application", id.toString())
+          .put("kind", app.getApplicationType()).put("submitted_ms", app.getSubmitTime());
+      putTags(claims.putArray("tags"), app);
+    }
     JsonNode answer;
     try {
-      answer = economy.submit(submitted);
+      answer = economy.submit(submitted.toString());
     } catch (RuntimeException e) {
       LOG.error("The signature of a job of user {} cannot be checked", user, e);
       if (recovering) {
-        return SpendingBounds.NOTHING;
+        ObjectNode nothing = SetupJson.object();
+        // Bounds without an amount: it may spend nothing.
+        nothing.putObject("bounds");
+        return nothing;
       }
       throw new YarnException("The signature of this job cannot be checked: " + e.getMessage(), e);
     }
@@ -62,21 +73,26 @@ public final class Submissions {
       throw new YarnException("The job's signature does not let it into queue "
           + queue + ": " + refused.asText() + ". `heddle sign` makes a new one");
     }
-    return SpendingBounds.read(answer.path("bounds"));
+    return answer;
   }
 
-  private static Map<String, String> variables(RMApp app) {
-    Map<String, String> found = new TreeMap<>();
+  private static void putVariables(ObjectNode variables, RMApp app) {
     if (app == null || app.getApplicationSchedulingEnvs() == null) {
-      return found;
+      return;
     }
     for (Map.Entry<String, String> variable : app.getApplicationSchedulingEnvs().entrySet()) {
-      String value = variable.getValue();
-      if (isPart(variable.getKey()) && value != null && found.size() < VALUES_MAX) {
-        // Too long a text is no signature: it is refused as such, not overlooked.
-        found.put(variable.getKey(), value.substring(0, Math.min(value.length(), VALUE_MAX)));
+      if (variable.getKey().startsWith(VARIABLE) && variable.getValue() != null
+          && variables.size() < VARIABLES_MAX) {
+        // Too long a text means nothing: it is refused as such, not overlooked.
+        variables.put(SetupJson.text(variable.getKey(), TEXT_MAX),
+            SetupJson.text(variable.getValue(), TEXT_MAX));
       }
     }
-    return found;
+  }
+
+  private static void putTags(ArrayNode tags, RMApp app) {
+    if (app.getApplicationTags() != null) {
+      app.getApplicationTags().forEach(tag -> tags.add(SetupJson.text(tag, TEXT_MAX)));
+    }
   }
 }

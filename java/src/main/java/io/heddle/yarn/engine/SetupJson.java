@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.Map;
+import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
@@ -105,7 +105,7 @@ public final class SetupJson {
   }
 
   /** An object without anything in it. */
-  static ObjectNode object() {
+  public static ObjectNode object() {
     return JSON.createObjectNode();
   }
 
@@ -128,21 +128,6 @@ public final class SetupJson {
     return request.toString();
   }
 
-  /**
-   * Asks whether a job is taken.
-   *
-   * @param queue its full path
-   * @param environment what its ApplicationMaster's environment says of its signature
-   */
-  public static String submitted(String user, String queue, String name,
-      Map<String, String> environment, boolean recovering) {
-    ObjectNode job = JSON.createObjectNode().put("user", user).put("queue", queue)
-        .put("name", name).put("recovering", recovering);
-    ObjectNode variables = job.putObject("environment");
-    environment.forEach(variables::put);
-    return job.toString();
-  }
-
   /** Tells what the job of this number may spend. */
   public static String authorize(
       int job, ApplicationId application, long creditsMicro, long rateMicro, long untilMs) {
@@ -158,6 +143,12 @@ public final class SetupJson {
     request.putArray("jobs").add(firstJob).add(endJob);
     request.putArray("nodes").add(firstNode).add(endNode);
     return request.toString();
+  }
+
+  /** The start of a text from outside. Half a character at its end would spoil a request. */
+  public static String text(String text, int most) {
+    String start = text.substring(0, Math.min(text.length(), most));
+    return new String(start.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
   /** Reads a reply. */

@@ -6,6 +6,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.heddle.yarn.facts.JobHints;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -68,7 +69,7 @@ public class FrameTest {
     writer.clear();
     writer.jobMoved(1, 2);
     writer.nack(3, 4, 5);
-    writer.jobHints(6, JobHints.NONE);
+    writer.jobHints(6, new JobHints(MissingNode.getInstance()));
     writer.nodeLoad(7, 250);
     writer.containerAdded(1, 2, 3, false, 4, 5, Resource.newInstance(6, 7));
     writer.finish(0, 0, 0);
@@ -76,7 +77,7 @@ public class FrameTest {
     FrameWriter fresh = new FrameWriter(resources, 4096);
     fresh.jobMoved(1, 2);
     fresh.nack(3, 4, 5);
-    fresh.jobHints(6, JobHints.NONE);
+    fresh.jobHints(6, new JobHints(MissingNode.getInstance()));
     fresh.nodeLoad(7, 250);
     fresh.containerAdded(1, 2, 3, false, 4, 5, Resource.newInstance(6, 7));
     fresh.finish(0, 0, 0);

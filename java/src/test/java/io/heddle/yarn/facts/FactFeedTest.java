@@ -154,8 +154,7 @@ public class FactFeedTest {
 
   @Test
   public void whatASubmissionSaysGoesBefore() {
-    JobHints said = new JobHints();
-    said.setMaps(7);
+    JobHints said = new JobHints(SetupJson.read("[7]"));
     JobHints more = said.withTotals(40, 3);
     assertEquals("the same object says that nothing is new", more, more.withTotals(50, 60));
     assertEquals(3, more.reduces());

@@ -9,6 +9,7 @@ import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.TestCluster;
+import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.SetupJson;
@@ -87,12 +88,12 @@ public class HintTest {
         hint.getValue().isNull() || Arrays.asList(exceptFor).contains(hint.getKey())));
   }
 
-  /** Collects the lines of {@link HintReader}. */
+  /** Collects the lines of the library when jobs are submitted. */
   private static final class Lines extends AppenderSkeleton implements AutoCloseable {
     private final List<String> lines = new ArrayList<>();
 
     Lines() {
-      Logger.getLogger(HintReader.class).addAppender(this);
+      Logger.getLogger(Economy.class).addAppender(this);
     }
 
     @Override
@@ -102,7 +103,7 @@ public class HintTest {
 
     @Override
     public void close() {
-      Logger.getLogger(HintReader.class).removeAppender(this);
+      Logger.getLogger(Economy.class).removeAppender(this);
     }
 
     @Override
@@ -147,12 +148,13 @@ public class HintTest {
     String prefix = "yarn.app.mapreduce.am.env.";
     try (TestCluster cluster = new TestCluster(); Lines log = new Lines()) {
       Map<String, String> unset = job.getPropsWithPrefix(prefix);
-      long hints = unset.keySet().stream().filter(name -> !Submissions.isPart(name)).count();
-      assertEquals("one for each hint", HintKey.values().length, hints);
       for (String value : unset.values()) {
         assertFalse("no ApplicationMaster would start: " + value, value.contains("${"));
       }
       submit(cluster, "alice", "N/A", unset);
+      long hints = unset.keySet().stream().filter(
+          name -> !name.startsWith("HEDDLE_JOB_") && !name.startsWith("HEDDLE_MAPRED_JOB_")).count();
+      assertEquals("one for each hint", known(cluster).size(), hints);
       assertEquals(40, known(cluster).get("maps").asInt());
       assertEquals(4, known(cluster).get("reduces").asInt());
       assertNothing(known(cluster), "maps", "reduces");
@@ -332,7 +334,7 @@ public class HintTest {
   @Test
   public void theyCanBeTurnedOff() throws Exception {
     Configuration conf = TestCluster.conf("{}");
-    conf.setBoolean(HintReader.ENABLE_PROPERTY, false);
+    conf.setBoolean(Submissions.HINTS_PROPERTY, false);
     try (TestCluster cluster = new TestCluster(conf); Lines log = new Lines()) {
       submit(cluster, "alice", "report", environment("HEDDLE_MAPS", "x"), "heddle:reduces=4");
       assertNothing(known(cluster));

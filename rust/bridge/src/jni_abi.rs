@@ -77,6 +77,10 @@ pub const NATIVE_METHODS: &[NativeMethod] = &[
     },
     native_method! {
         java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
+        static extern fn reply(path: JString, text: jbyte[]) -> JString
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn close_service(service: jlong, now_ms: jlong) -> JString
     },
 ];
@@ -205,6 +209,18 @@ fn submit<'l>(
     let submitted = text(env, &submitted, BridgeError::BadRequest)?;
     let answer = services::submit(service as u64, &submitted, now_ms, engine_ms)?;
     Ok(JString::from_str(env, answer)?)
+}
+
+fn reply<'l>(
+    env: &mut Env<'l>,
+    _: JClass<'l>,
+    path: JString<'l>,
+    answer: JByteArray<'l>,
+) -> Result<JString<'l>> {
+    let path = text(env, &path, BridgeError::BadRequest)?;
+    let answer = env.convert_byte_array(&answer)?;
+    let read = heddle_service::reply(&path, &answer).map_err(BridgeError::BadRequest)?;
+    Ok(JString::from_str(env, read.to_string())?)
 }
 
 fn close_service<'l>(

@@ -445,4 +445,32 @@ mod tests {
         assert_eq!(claimed("signature", "ETL-7"), Some(0x5c16_a460_3329_0258));
         assert_eq!(claimed("signature", "a b"), None);
     }
+
+    #[test]
+    fn any_text_is_read_or_left_out() {
+        let parts = "0 19 + - : . T z m = none 2026-11-21 T18:30 \u{e9} \u{1f600} heddle:";
+        let parts: Vec<&str> = parts.split(' ').collect();
+        let mut random = oorandom::Rand32::new(7);
+        for _ in 0..20_000 {
+            let count = random.rand_range(1..8);
+            let text: String = (0..count)
+                .map(|_| parts[random.rand_range(0..parts.len() as u32) as usize])
+                .collect();
+            for hint in hints() {
+                let read = claimed(hint, &text);
+                let least = if hint == "signature" { i64::MIN } else { 0 };
+                assert!(
+                    read.is_none_or(|read| read >= least),
+                    "{hint} {text}: {read:?}"
+                );
+            }
+            let tags = BTreeSet::from([text.clone(), format!("heddle:{text}")]);
+            let claims = Claims { tags, ..alices() };
+            read(
+                &claims,
+                &text,
+                &BTreeMap::from([(text.clone(), text.clone())]),
+            );
+        }
+    }
 }

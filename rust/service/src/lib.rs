@@ -1,6 +1,7 @@
 //! Runs beside an engine in a ResourceManager and outlives it. The books follow the engine's
 //! accounts into a store (`books`), fed by the engine's host (`outbox`). Answers over HTTP
-//! (`service`) come from the same accounts, older ones from the store (`reader`).
+//! (`service`) come from the same accounts, older ones from the store (`reader`). `hints` parses
+//! what submissions claim of their jobs, `replies` what MapReduce's web services answer.
 //!
 //! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
 //! thread, and knows neither Java nor sockets. In a ResourceManager the host is the bridge
@@ -67,12 +68,14 @@ mod lessons;
 mod marks;
 mod outbox;
 mod reader;
+mod replies;
 mod service;
 mod settings;
 
 pub use books::{Books, Changed, WhileDown};
 pub use hints::{hint_variable, hints};
 pub use outbox::{Collected, Outbox, Posted};
+pub use replies::reply;
 pub use service::Service;
 
 use serde_json::Value;

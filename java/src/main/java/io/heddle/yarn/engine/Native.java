@@ -82,6 +82,15 @@ public final class Native {
    */
   public static native String submit(long service, long engineMs, long nowMs, String submitted);
 
+  /**
+   * Reads what a MapReduce ApplicationMaster or a NodeManager answered; rust/service/src/replies.rs
+   * says what comes of which path.
+   *
+   * @param path that was asked
+   * @return JSON
+   */
+  public static native String reply(String path, byte[] text);
+
   /** Ends a service after a short wait for pending writes; returns the books' last state. */
   public static native String closeService(long service, long nowMs);
 }

@@ -1,11 +1,8 @@
 package io.heddle.yarn.facts;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.ByteArrayOutputStream;
+import io.heddle.yarn.engine.Native;
+import io.heddle.yarn.engine.SetupJson;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
@@ -13,6 +10,7 @@ import java.net.URI;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 import org.apache.http.HttpEntity;
 import org.apache.http.HttpStatus;
 import org.apache.http.client.config.CookieSpecs;
@@ -42,11 +40,6 @@ final class JsonFetcher implements Closeable {
 
   private static final int HEADERS_MAX = 64;
   private static final int HEADER_LINE_MAX = 8_192;
-  private static final int DEPTH_MAX = 32;
-  /** More digits are no count of anything, and take long to read. */
-  private static final int DIGITS_MAX = 40;
-
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final ScheduledExecutorService watchdog;
   private final CloseableHttpClient client;
@@ -75,7 +68,7 @@ final class JsonFetcher implements Closeable {
   }
 
   /**
-   * Gets one answer.
+   * Gets one answer, as the library reads it.
    *
    * @throws IOException if there is none within the bounds, or it is no JSON
    */
@@ -89,7 +82,7 @@ final class JsonFetcher implements Closeable {
         if (status != HttpStatus.SC_OK) {
           throw new IOException("status " + status);
         }
-        return parse(read(response.getEntity()));
+        return SetupJson.read(Native.reply(address.getPath(), read(response.getEntity())));
       } finally {
         // Closing in peace would read the rest, which may have no end.
         request.abort();
@@ -108,39 +101,14 @@ final class JsonFetcher implements Closeable {
     if (!type.startsWith("application/json")) {
       throw new IOException("no JSON but " + type);
     }
-    ByteArrayOutputStream text = new ByteArrayOutputStream();
-    byte[] piece = new byte[8_192];
+    byte[] text;
     try (InputStream in = entity.getContent()) {
-      for (int read = in.read(piece); read >= 0; read = in.read(piece)) {
-        if (text.size() + read > BYTES_MAX) {
-          throw new IOException("more than " + BYTES_MAX + " bytes");
-        }
-        text.write(piece, 0, read);
-      }
+      text = ByteStreams.toByteArray(ByteStreams.limit(in, BYTES_MAX + 1));
     }
-    return text.toByteArray();
-  }
-
-  /** Reads JSON whose depth and numbers are such that reading it is harmless. */
-  static JsonNode parse(byte[] text) throws IOException {
-    JsonFactory factory = JSON.getFactory();
-    try (JsonParser parser = factory.createParser(text)) {
-      int depth = 0;
-      for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
-        if (token.isStructStart() && ++depth > DEPTH_MAX) {
-          throw new IOException("JSON deeper than " + DEPTH_MAX);
-        } else if (token.isStructEnd()) {
-          depth--;
-        } else if (token.isNumeric() && parser.getTextLength() > DIGITS_MAX) {
-          throw new IOException("a number of more than " + DIGITS_MAX + " digits");
-        }
-      }
+    if (text.length > BYTES_MAX) {
+      throw new IOException("more than " + BYTES_MAX + " bytes");
     }
-    JsonNode root = JSON.readTree(text);
-    if (root == null || !root.isObject()) {
-      throw new IOException("no JSON object");
-    }
-    return root;
+    return text;
   }
 
   @Override

@@ -1,6 +1,5 @@
 package io.heddle.yarn.facts;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.config.ConfigFile;
 import java.net.URI;
 import java.net.URISyntaxException;
@@ -101,19 +100,14 @@ final class NodePoller {
       if (metrics == null || node.getState() != NodeState.RUNNING) {
         return true;
       }
-      for (JsonNode bean : fetcher.get(metrics).path("beans")) {
-        long sent = AmReplies.number(bean.path("ShuffleOutputBytes"));
-        if (sent != AmReplies.UNKNOWN) {
-          found.accept(to -> to.shuffled(node.getNodeID(), sent));
-          return true;
-        }
+      long sent = fetcher.get(metrics).asLong();
+      if (sent != AmReplies.UNKNOWN) {
+        found.accept(to -> to.shuffled(node.getNodeID(), sent));
       }
       return true;
     } catch (Throwable e) {
       // An uncaught error could end the ResourceManager.
-      if (LOG.isDebugEnabled()) {
-        LOG.debug("{} does not say what it sends: {}", node.getNodeID(), e.toString());
-      }
+      LOG.debug("{} does not say what it sends: {}", node.getNodeID(), e.toString());
       return false;
     }
   }

@@ -5,92 +5,18 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.SetupJson;
-import java.util.Arrays;
-import java.util.Collections;
 import org.junit.Test;
 
-/** What ApplicationMasters answer, the shapes of several versions and nonsense; and addresses. */
+/** Addresses of ApplicationMasters, and what follows from their answers. */
 public class AmRepliesTest {
-  private static JsonNode json(String text) {
-    return SetupJson.read(text.replace('\'', '"'));
-  }
-
   @Test
-  public void totalsAreNumbersOrTexts() {
-    AmReplies.Totals totals = new AmReplies.Totals(json(
-        "{'job': {'mapsTotal': 40, 'reducesTotal': '3', 'mapsCompleted': 7,"
-            + " 'reducesCompleted': 0}}"));
-    assertEquals(40, totals.maps);
-    assertEquals(3, totals.reduces);
-    assertEquals(7, totals.mapsDone);
-    assertEquals(0, totals.reducesDone);
-  }
-
-  @Test
-  public void nonsenseIsUnknown() {
-    for (String value : new String[] {"-1", "'x'", "null", "[]", "{}", "true", "1e400", "-1e400",
-        "'99999999999999999999'", "' '", "'NaN'"}) {
-      AmReplies.Totals totals = new AmReplies.Totals(json("{'job': {'mapsTotal': " + value + "}}"));
-      assertEquals(value, AmReplies.UNKNOWN, totals.maps);
-    }
-    assertEquals(AmReplies.UNKNOWN, new AmReplies.Totals(json("{'job': 7}")).maps);
-    assertEquals(AmReplies.UNKNOWN, new AmReplies.Totals(json("{'job': []}")).reduces);
-    assertEquals(-1, AmReplies.percent(json("{'p': 101}").path("p")), 0);
-    assertEquals(-1, AmReplies.percent(json("{'p': 'NaN'}").path("p")), 0);
-    assertEquals(0.5, AmReplies.percent(json("{'p': '50.0'}").path("p")), 0);
-  }
-
-  @Test
-  public void countersAreAddedOverFileSystemsButNotLocalOnes() {
-    AmReplies.Moved moved = new AmReplies.Moved(json("{'jobCounters': {'counterGroup': ["
-        + "{'counterGroupName': 'org.apache.hadoop.mapreduce.FileSystemCounter', 'counter': ["
-        + "{'name': 'FILE_BYTES_READ', 'mapCounterValue': 9, 'totalCounterValue': 9},"
-        + "{'name': 'HDFS_BYTES_READ', 'mapCounterValue': 100, 'totalCounterValue': 120},"
-        + "{'name': 'S3A_BYTES_READ', 'mapCounterValue': 20, 'totalCounterValue': 20},"
-        + "{'name': 'HDFS_BYTES_WRITTEN', 'mapCounterValue': 0, 'totalCounterValue': 30}]},"
-        + "{'counterGroupName': 'org.apache.hadoop.mapreduce.TaskCounter', 'counter': ["
-        + "{'name': 'REDUCE_SHUFFLE_BYTES', 'totalCounterValue': 40},"
-        + "{'name': 'MAP_OUTPUT_MATERIALIZED_BYTES', 'totalCounterValue': '50'}]},"
-        + "{'counterGroupName': 'mine', 'counter': {'name': 'REDUCE_SHUFFLE_BYTES',"
-        + " 'totalCounterValue': 1000}}]}}"));
-    assertEquals(120, moved.input);
-    assertEquals(30, moved.written);
-    assertEquals(40, moved.shuffled);
-    assertEquals(50, moved.mapOutput);
-    AmReplies.Moved none = new AmReplies.Moved(json("{'jobCounters': {'counterGroup': 'x'}}"));
-    assertEquals(0, none.input + none.written + none.shuffled + none.mapOutput);
-  }
-
-  @Test
-  public void theFirstRunningReducesAreSamples() {
-    JsonNode tasks = json("{'tasks': {'task': ["
-        + "{'id': 'task_1_0001_r_000003', 'state': 'RUNNING', 'startTime': 30},"
-        + "{'id': 'task_1_0001_r_000001', 'state': 'RUNNING', 'startTime': 10},"
-        + "{'id': 'task_1_0001_r_000002', 'state': 'SUCCEEDED', 'startTime': 5},"
-        + "{'id': 'task_1_0001_r_000004', 'state': 'RUNNING', 'startTime': 0},"
-        + "{'id': '../../conf', 'state': 'RUNNING', 'startTime': 1},"
-        + "{'id': 'task_1_0001_m_000000', 'state': 'RUNNING', 'startTime': 1}]}}");
-    assertEquals(Arrays.asList("task_1_0001_r_000001", "task_1_0001_r_000003"),
-        AmReplies.runningReduces(tasks, 5));
-    assertEquals(Collections.singletonList("task_1_0001_r_000001"),
-        AmReplies.runningReduces(tasks, 1));
-    assertTrue(AmReplies.runningReduces(json("{'tasks': {}}"), 5).isEmpty());
-  }
-
-  @Test
-  public void anAttemptTellsItsContainer() {
-    String container = "container_1_0001_01_000005";
-    AmReplies.ReduceAttempt reduce = AmReplies.runningAttempt(json("{'taskAttempts':"
-        + " {'taskAttempt': {'state': 'RUNNING', 'progress': 80.0, 'assignedContainerId': '"
-        + container + "', 'mergeFinishTime': 1234}}}"));
-    assertEquals(container, reduce.container.toString());
-    assertEquals(0.8, reduce.progress, 1e-9);
-    assertEquals(1234, reduce.reducingSinceMs);
-    assertNull(AmReplies.runningAttempt(json("{'taskAttempts': {'taskAttempt': [{'state':"
-        + " 'RUNNING', 'progress': 80.0, 'assignedContainerId': 'x'}]}}")));
-    assertNull(AmReplies.runningAttempt(json("{}")));
+  public void anAttemptWithoutAContainerIsNone() {
+    AmReplies.ReduceAttempt reduce =
+        AmReplies.runningAttempt(SetupJson.read("[\"container_1_0001_01_000005\", 0.8, 1234]"));
+    assertEquals("container_1_0001_01_000005", reduce.container.toString());
+    assertNull(AmReplies.runningAttempt(SetupJson.read("[\"x\", 0.8, -1]")));
+    assertNull(AmReplies.runningAttempt(SetupJson.read("null")));
   }
 
   @Test

@@ -152,8 +152,8 @@ public class HintTest {
         assertFalse("no ApplicationMaster would start: " + value, value.contains("${"));
       }
       submit(cluster, "alice", "N/A", unset);
-      long hints = unset.keySet().stream().filter(
-          name -> !name.startsWith("HEDDLE_JOB_") && !name.startsWith("HEDDLE_MAPRED_JOB_")).count();
+      long hints = unset.keySet().stream()
+          .filter(name -> !name.matches("HEDDLE_(MAPRED_)?JOB_.*")).count();
       assertEquals("one for each hint", known(cluster).size(), hints);
       assertEquals(40, known(cluster).get("maps").asInt());
       assertEquals(4, known(cluster).get("reduces").asInt());

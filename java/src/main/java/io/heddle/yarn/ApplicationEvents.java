@@ -141,9 +141,7 @@ final class ApplicationEvents {
     books.jobAdded(job, takenBefore && !recovering);
     facts.jobAdded(job);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);
-    if (LOG.isInfoEnabled()) {
-      LOG.info("Accepted {} of user {} in queue {}", id, user, queue);
-    }
+    LOG.info("Accepted {} of user {} in queue {}", id, user, queue);
     if (!recovering) {
       if (rmApp != null && rmApp.getApplicationSubmissionContext() != null) {
         // Stored, so that it finds the same queue after a restart.
@@ -248,9 +246,7 @@ final class ApplicationEvents {
     job.setAttempt(attempt);
     Compat.submitAppAttempt(
         job.queue().getMetrics(), application.getUser(), attempt.getUnmanagedAM());
-    if (LOG.isInfoEnabled()) {
-      LOG.info("Added attempt {} in queue {}", id, job.queue());
-    }
+    LOG.info("Added attempt {} in queue {}", id, job.queue());
     if (!event.getIsAttemptRecovering()) {
       send(new RMAppAttemptEvent(id, RMAppAttemptEventType.ATTEMPT_ADDED));
     }

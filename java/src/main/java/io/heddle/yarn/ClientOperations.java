@@ -213,10 +213,8 @@ abstract class ClientOperations
         engine.wake();
         engine.flushIfLong();
       }
-      if (LOG.isInfoEnabled()) {
-        LOG.info("{} has priority {} now, by {}", applicationId, priority.getPriority(),
-            user.getShortUserName());
-      }
+      LOG.info("{} has priority {} now, by {}", applicationId, priority.getPriority(),
+          user.getShortUserName());
       return priority;
     } finally {
       writeLock.unlock();
@@ -275,9 +273,7 @@ abstract class ClientOperations
       if (to == job.queue()) {
         return to.getQueueName();
       }
-      if (LOG.isInfoEnabled()) {
-        LOG.info("{} moves from {} to {}", applicationId, job.queue(), to);
-      }
+      LOG.info("{} moves from {} to {}", applicationId, job.queue(), to);
       enterQueue(job, to);
       engine.out().jobMoved(job.id(), to.id());
       if (job.bounds() != null) {
@@ -458,7 +454,8 @@ abstract class ClientOperations
     writeLock.lock();
     try {
       HeddleJob job = books.job(id);
-      String reply = job == null ? null : engine.request(SetupJson.explain(job.id()));
+      String reply = job == null
+          ? null : engine.request(SetupJson.request("explain", "job", job.id()));
       return reply == null ? null : explanations.named(reply);
     } finally {
       writeLock.unlock();

@@ -271,8 +271,6 @@ final class ContainerCommit {
     engine.out().nack(jobId, seq, reason);
     engine.wake();
     refused++;
-    if (LOG.isDebugEnabled()) {
-      LOG.debug("Refused grant {} of job {}: reason {}", seq, jobId, reason);
-    }
+    LOG.debug("Refused grant {} of job {}: reason {}", seq, jobId, reason);
   }
 }

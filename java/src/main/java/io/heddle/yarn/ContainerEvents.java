@@ -81,9 +81,7 @@ final class ContainerEvents {
         break;
       default:
         // MANAGE_QUEUE and AUTO_QUEUE_DELETION are between the Capacity Scheduler and itself.
-        if (LOG.isDebugEnabled()) {
-          LOG.debug("Event {} is not for this scheduler", event.getType());
-        }
+        LOG.debug("Event {} is not for this scheduler", event.getType());
         break;
     }
   }

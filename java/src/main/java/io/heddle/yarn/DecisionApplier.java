@@ -66,11 +66,9 @@ final class DecisionApplier implements Engine.Decisions {
       if (id == null || attempt.getRMContainer(id).isAMContainer()) {
         return;
       }
-      if (LOG.isInfoEnabled()) {
-        LOG.info("Taking back {} in {} ms: {}", id, graceMs,
-            reason == FrameLayout.EVICT_MIN_SHARE ? "a queue is below its minimum share"
-                : "a queue is far below its fair share");
-      }
+      LOG.info("Taking back {} in {} ms: {}", id, graceMs,
+          reason == FrameLayout.EVICT_MIN_SHARE ? "a queue is below its minimum share"
+              : "a queue is far below its fair share");
       evictions.add(attempt, id, Time.monotonicNow(), graceMs);
     } catch (RuntimeException e) {
       failures.count(Failures.Kind.EXCEPTION);

@@ -138,9 +138,7 @@ final class EngineAudit {
     }
     if (!found.isEmpty()) {
       // A container may be between two books; the next tick tells.
-      if (LOG.isDebugEnabled()) {
-        LOG.debug("The engine's books differ: {}", text(found));
-      }
+      LOG.debug("The engine's books differ: {}", text(found));
       doubtful = new ArrayList<>(found.subList(0, Math.min(found.size(), DIFFERENCES_MAX)));
     }
   }
@@ -275,7 +273,8 @@ final class EngineAudit {
   /** Compares the jobs and nodes of these numbers, the ends excluded. */
   private void compare(int firstJob, int endJob, int firstNode, int endNode) {
     dirty.writeTo(engine.out());
-    String reply = engine.request(SetupJson.audit(firstJob, endJob, firstNode, endNode));
+    String reply = engine.request(SetupJson.request("audit",
+        "jobs", new int[] {firstJob, endJob}, "nodes", new int[] {firstNode, endNode}));
     if (reply == null) {
       return;
     }
@@ -297,11 +296,8 @@ final class EngineAudit {
       }
     }
     for (int id = first; id < end; id++) {
-      HeddleJob job = books.job(id);
-      if (!seen[id - first] && job != null && job.faults().aside() == null
-          && id < FrameLayout.ID_MAX) {
-        differ("job", false, id, "unknown", "exists");
-      }
+      HeddleJob job = seen[id - first] ? null : books.job(id);
+      missing("job", false, id, job == null ? null : job.faults());
     }
   }
 
@@ -324,10 +320,7 @@ final class EngineAudit {
         attempt.getWriteLock().unlock();
       }
     }
-    if (containers != row.path(1).asInt()) {
-      differ("containers of job", false, job.id(), row.path(1), containers);
-    }
-    compareUsed("resources of job", false, job.id(), used, row.path(2));
+    compareUsed("job", false, job.id(), containers, used, row);
   }
 
   private void add(long[] used, RMContainer container) {
@@ -337,13 +330,15 @@ final class EngineAudit {
     }
   }
 
-  private void compareUsed(String what, boolean ofNode, int id, long[] used, JsonNode engineUsed) {
-    long[] other = new long[FrameLayout.RESOURCE_TYPES];
-    for (int type = 0; type < other.length; type++) {
-      other[type] = engineUsed.path(type).asLong();
+  private void compareUsed(
+      String what, boolean ofNode, int id, int containers, long[] used, JsonNode row) {
+    if (containers != row.path(1).asInt()) {
+      differ("containers of " + what, ofNode, id, row.path(1), containers);
     }
+    long[] other = new long[FrameLayout.RESOURCE_TYPES];
+    Arrays.setAll(other, type -> row.path(2).path(type).asLong());
     if (!Arrays.equals(used, other)) {
-      differ(what, ofNode, id, Arrays.toString(other), Arrays.toString(used));
+      differ("resources of " + what, ofNode, id, Arrays.toString(other), Arrays.toString(used));
     }
   }
 
@@ -396,11 +391,8 @@ final class EngineAudit {
       }
     }
     for (int id = first; id < end; id++) {
-      HeddleNode node = books.node(id);
-      if (!seen[id - first] && node != null && node.faults().aside() == null
-          && id < FrameLayout.ID_MAX) {
-        differ("node", true, id, "unknown", "exists");
-      }
+      HeddleNode node = seen[id - first] ? null : books.node(id);
+      missing("node", true, id, node == null ? null : node.faults());
     }
   }
 
@@ -410,11 +402,14 @@ final class EngineAudit {
     for (RMContainer container : known) {
       add(used, container);
     }
-    int containers = known.size();
-    if (containers != row.path(1).asInt()) {
-      differ("containers of node", true, node.id(), row.path(1), containers);
+    compareUsed("node", true, node.id(), known.size(), used, row);
+  }
+
+  /** Reports a job or node that the engine should know; greater numbers it ignores. */
+  private void missing(String what, boolean ofNode, int id, FaultRecord faults) {
+    if (faults != null && faults.aside() == null && id < FrameLayout.ID_MAX) {
+      differ(what, ofNode, id, "unknown", "exists");
     }
-    compareUsed("resources of node", true, node.id(), used, row.path(2));
   }
 
   private void differ(String what, boolean ofNode, int id, Object engineSays, Object java) {

@@ -14,6 +14,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
@@ -307,13 +308,15 @@ final class EngineBooks {
     for (int id = 0; id < nodes.end(); id++) {
       HeddleNode node = nodes.get(id);
       if (node != null) {
-        replay(out, quarantine, node);
+        replay(out, () -> tell(out, node), cause -> quarantine.putAside(node, cause));
       }
     }
     List<HeddleJob> order = inOrderOfReplay();
     quarantine.beginReplay(order.size());
     for (HeddleJob job : order) {
-      replay(out, quarantine, job);
+      if (replay(out, () -> tell(out, job), cause -> quarantine.putAside(job, cause))) {
+        quarantine.told(job);
+      }
       engine.flushIfLong();
     }
     quarantine.endReplay();
@@ -327,28 +330,18 @@ final class EngineBooks {
     }
   }
 
-  private void replay(FrameWriter out, Quarantine quarantine, HeddleNode node) {
+  /** Tells of one thing; when that fails takes back what was written of it. Whether it worked. */
+  private static boolean replay(FrameWriter out, Runnable tell, Consumer<String> putAside) {
     int length = out.length();
     int records = out.records();
     try {
-      tell(out, node);
+      tell.run();
+      return true;
     } catch (RuntimeException e) {
       out.cutTo(length, records);
-      quarantine.putAside(node, e.toString());
+      putAside.accept(e.toString());
+      return false;
     }
-  }
-
-  private void replay(FrameWriter out, Quarantine quarantine, HeddleJob job) {
-    int length = out.length();
-    int records = out.records();
-    try {
-      tell(out, job);
-    } catch (RuntimeException e) {
-      out.cutTo(length, records);
-      quarantine.putAside(job, e.toString());
-      return;
-    }
-    quarantine.told(job);
   }
 
   private void tell(FrameWriter out, HeddleNode node) {

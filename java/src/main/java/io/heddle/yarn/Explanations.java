@@ -89,7 +89,7 @@ final class Explanations {
     if (start < nextAskMs || books.jobsEnd() == 0) {
       return;
     }
-    String reply = engine.request(SetupJson.waits(from, most));
+    String reply = engine.request(SetupJson.request("waits", "from", from, "max", most));
     if (reply != null) {
       JsonNode answer = SetupJson.read(reply);
       from = answer.path("next").asInt();
@@ -142,9 +142,7 @@ final class Explanations {
       withdraw(id);
     } else if (!text.equals(shown.put(id, text))) {
       attempt.updateAMLaunchDiagnostics(text);
-      if (LOG.isDebugEnabled()) {
-        LOG.debug("{} {}", id.getApplicationId(), text);
-      }
+      LOG.debug("{} {}", id.getApplicationId(), text);
     }
   }
 
@@ -165,7 +163,7 @@ final class Explanations {
     if (attempt != null && text.equals(attempt.getDiagnostics())) {
       attempt.updateAMLaunchDiagnostics(null);
     }
-    if (text != null && LOG.isDebugEnabled()) {
+    if (text != null) {
       LOG.debug("{} waits no longer", id.getApplicationId());
     }
   }

@@ -34,9 +34,11 @@ final class FaultRecord {
     aside = reason;
   }
 
-  /** Starts without. */
-  void clear() {
+  /** Starts without; returns whether the engine was told nothing of this. */
+  boolean clear() {
+    boolean wasAside = aside != null;
     suspected = false;
     aside = null;
+    return wasAside;
   }
 }

@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
@@ -439,55 +440,42 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** YARN makes these swaps only for AMs that have an opportunistic context; else they wait. */
-  private void noteChangesOfType(Map<ContainerId, RMContainer> updates) {
-    if (getOpportunisticContainerContext() != null) {
-      noteUpdates(updates);
+  private List<Container> pulled(boolean swapped, Map<ContainerId, RMContainer> updates,
+      Supplier<List<Container>> pull) {
+    writeLock.lock();
+    try {
+      if (swapped) {
+        noteUpdates(updates);
+      }
+      return pull.get();
+    } finally {
+      writeLock.unlock();
     }
+  }
+
+  /** YARN makes these swaps only for AMs that have an opportunistic context; else they wait. */
+  private boolean swapsTypes() {
+    return getOpportunisticContainerContext() != null;
   }
 
   @Override
   public List<Container> pullNewlyPromotedContainers() {
-    writeLock.lock();
-    try {
-      noteChangesOfType(newlyPromotedContainers);
-      return super.pullNewlyPromotedContainers();
-    } finally {
-      writeLock.unlock();
-    }
+    return pulled(swapsTypes(), newlyPromotedContainers, super::pullNewlyPromotedContainers);
   }
 
   @Override
   public List<Container> pullNewlyDemotedContainers() {
-    writeLock.lock();
-    try {
-      noteChangesOfType(newlyDemotedContainers);
-      return super.pullNewlyDemotedContainers();
-    } finally {
-      writeLock.unlock();
-    }
+    return pulled(swapsTypes(), newlyDemotedContainers, super::pullNewlyDemotedContainers);
   }
 
   @Override
   public List<Container> pullNewlyIncreasedContainers() {
-    writeLock.lock();
-    try {
-      noteUpdates(newlyIncreasedContainers);
-      return super.pullNewlyIncreasedContainers();
-    } finally {
-      writeLock.unlock();
-    }
+    return pulled(true, newlyIncreasedContainers, super::pullNewlyIncreasedContainers);
   }
 
   @Override
   public List<Container> pullNewlyDecreasedContainers() {
-    writeLock.lock();
-    try {
-      noteUpdates(newlyDecreasedContainers);
-      return super.pullNewlyDecreasedContainers();
-    } finally {
-      writeLock.unlock();
-    }
+    return pulled(true, newlyDecreasedContainers, super::pullNewlyDecreasedContainers);
   }
 
   // ---- Preemption.

@@ -30,7 +30,6 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
-import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.RMStateStore.RMState;
@@ -105,7 +104,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private ApplicationEvents applicationEvents;
   private ContainerEvents containerEvents;
   private ContainerCommit commit;
-  private DecisionApplier applier;
+  DecisionApplier applier;
   private Evictions evictions;
   private EngineAudit audit;
   private Economy economy;
@@ -149,11 +148,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     Compat.check();
     NativeLibrary.load(configuration.get(
         NativeLibrary.PATH_PROPERTY, System.getProperty(NativeLibrary.PATH_PROPERTY)));
-    updateInterval = ConfigFile.milliseconds(configuration, TICK_PROPERTY, TICK_MS);
-    if (updateInterval <= 0) {
-      throw new YarnRuntimeException(TICK_PROPERTY + " in yarn-site.xml is " + updateInterval
-          + "; expected a number of milliseconds above 0");
-    }
+    updateInterval = ConfigFile.positiveMilliseconds(configuration, TICK_PROPERTY, TICK_MS);
     minimumAllocation = super.getMinimumAllocation();
     initMaximumResourceCapability(super.getMaximumAllocation());
     applications = new ConcurrentHashMap<>();

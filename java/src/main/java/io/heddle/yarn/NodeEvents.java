@@ -122,10 +122,8 @@ final class NodeEvents {
     }
     // MockNodes and freshly added nodes may not be RUNNING yet; the first heartbeat corrects it.
     books.nodeAdded(node, schedulable(rmNode));
-    if (LOG.isInfoEnabled()) {
-      LOG.info("Added node {} {}; the cluster has {}", rmNode.getNodeID(),
-          node.getTotalResource(), tracker.getClusterCapacity());
-    }
+    LOG.info("Added node {} {}; the cluster has {}", rmNode.getNodeID(),
+        node.getTotalResource(), tracker.getClusterCapacity());
   }
 
   /** A node left; its containers are lost. */
@@ -152,9 +150,7 @@ final class NodeEvents {
     }
     tracker.removeNode(id);
     books.nodeRemoved(node);
-    if (LOG.isInfoEnabled()) {
-      LOG.info("Removed node {}; the cluster has {}", id, tracker.getClusterCapacity());
-    }
+    LOG.info("Removed node {}; the cluster has {}", id, tracker.getClusterCapacity());
   }
 
   /** A node reported: what else runs there may have changed. Never throws. */

@@ -62,35 +62,23 @@ final class Quarantine {
     Matcher about = ABOUT.matcher(cause);
     if (about.lookingAt()) {
       int id = Integer.parseInt(about.group(2));
-      if (about.group(1).equals("job")) {
-        blame(books.job(id), cause, now);
+      HeddleJob job = books.job(id);
+      HeddleNode node = books.node(id);
+      if (about.group(1).equals("node")) {
+        blame(node == null ? null : node.faults(), now, () -> putAside(node, cause));
       } else {
-        blame(books.node(id), cause, now);
+        blame(job == null ? null : job.faults(), now, () -> putAside(job, cause));
       }
     } else if (PANIC.matcher(cause).lookingAt()) {
       unknown++;
     }
   }
 
-  private void blame(HeddleJob job, String cause, long now) {
-    if (job == null) {
-      return;
-    }
-    if (job.faults().suspected(now)) {
-      putAside(job, cause);
-    } else {
-      job.faults().suspect(now);
-    }
-  }
-
-  private void blame(HeddleNode node, String cause, long now) {
-    if (node == null) {
-      return;
-    }
-    if (node.faults().suspected(now)) {
-      putAside(node, cause);
-    } else {
-      node.faults().suspect(now);
+  private static void blame(FaultRecord faults, long now, Runnable putAside) {
+    if (faults != null && faults.suspected(now)) {
+      putAside.run();
+    } else if (faults != null) {
+      faults.suspect(now);
     }
   }
 
@@ -139,24 +127,16 @@ final class Quarantine {
     narrow.clear();
     for (int id = 0; id < books.nodesEnd(); id++) {
       HeddleNode node = books.node(id);
-      if (node != null) {
-        boolean aside = node.faults().aside() != null;
-        node.faults().clear();
-        if (aside) {
-          LOG.info("Node {} is no longer put aside", node.getNodeID());
-          books.readmit(node);
-        }
+      if (node != null && node.faults().clear()) {
+        LOG.info("Node {} is no longer put aside", node.getNodeID());
+        books.readmit(node);
       }
     }
     for (int id = 0; id < books.jobsEnd(); id++) {
       HeddleJob job = books.job(id);
-      if (job != null) {
-        boolean aside = job.faults().aside() != null;
-        job.faults().clear();
-        if (aside) {
-          LOG.info("{} is no longer put aside", job.applicationId());
-          books.readmit(job);
-        }
+      if (job != null && job.faults().clear()) {
+        LOG.info("{} is no longer put aside", job.applicationId());
+        books.readmit(job);
       }
     }
   }

@@ -52,7 +52,7 @@ public class ConcurrencyTest {
     private boolean done;
 
     Interrupted(TestCluster cluster) {
-      rest = cluster.scheduler.engine.decisions();
+      rest = cluster.scheduler.applier;
       cluster.scheduler.engine.setDecisions(this);
     }
 

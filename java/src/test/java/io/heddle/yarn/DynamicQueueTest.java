@@ -58,7 +58,7 @@ public class DynamicQueueTest {
       // If each creation cost as much as there are queues, it would be nine times as much.
       assertTrue("a hundred took " + first / 1_000 + " us at first, " + last / 1_000
           + " us at last", last < 4 * first);
-      cluster.scheduler.queues.refresh();
+      cluster.refreshQueues();
       assertEquals(10 * part, view(cluster, "root").children().size());
     }
   }
@@ -100,7 +100,7 @@ public class DynamicQueueTest {
       MockNM other = cluster.node("a2", 8 * GB);
       RMApp again = cluster.submit("carol", "root.a.b");
       cluster.launch(again, other);
-      cluster.scheduler.queues.refresh();
+      cluster.refreshQueues();
       assertEquals(1, view(cluster, "root.a.b").runningContainers);
       assertEquals(1, cluster.scheduler.reports.metrics("root.a.b").getAppsSubmitted());
     }

@@ -131,7 +131,7 @@ public class EvictionTest {
       List<Container> containers = fetch(am);
       cluster.running(node, containers);
       ContainerId id = containers.get(0).getId();
-      cluster.scheduler.engine.decisions().evict(cluster.attempt(am).job().id(),
+      cluster.scheduler.applier.evict(cluster.attempt(am).job().id(),
           ContainerKeys.of(id), FrameLayout.EVICT_FAIR_SHARE, 1);
       assertEquals(1, cluster.attempt(am).preemptionMarks().size());
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);

@@ -150,7 +150,7 @@ public class QueueTest {
       assertEquals(0, ads.getPendingContainers());
       assertEquals(4, search.getAllocatedContainers());
       assertEquals(2, search.getPendingContainers());
-      cluster.scheduler.queues.refresh();
+      cluster.refreshQueues();
       QueueView view = cluster.scheduler.reports.table().snapshot().get("root.web.search");
       assertEquals("the engine agrees", 4, view.runningContainers);
       assertEquals(2, view.pendingContainers);
@@ -219,7 +219,7 @@ public class QueueTest {
       RMApp app = cluster.submit("alice", "ads");
       cluster.launch(app, node);
       cluster.tick();
-      cluster.scheduler.queues.refresh();
+      cluster.refreshQueues();
       QueueInfo info = cluster.scheduler.getQueueInfo("ads", false, false);
       assertEquals("root.ads", info.getQueueName());
       assertTrue(info.getAccessibleNodeLabels().contains("*"));
@@ -311,7 +311,7 @@ public class QueueTest {
           assertFalse("root.open is for all", "root.open.not.yet".equals(queue));
         }
       }
-      cluster.scheduler.queues.refresh();
+      cluster.refreshQueues();
       QueueSnapshot after = cluster.scheduler.reports.table().snapshot();
       assertNull(after.get("root.typo"));
       assertNull(after.get("root.mallory"));

@@ -87,7 +87,7 @@ public class ResourceTypesTest {
       cluster.heartbeat();
       assertEquals(2, fetch(alice).size());
       assertEquals(5, fetch(bob).size());
-      cluster.scheduler.queues.refresh();
+      cluster.refreshQueues();
       assertEquals(2, cluster.scheduler.reports.table().snapshot().get("root.alice")
           .used.getResourceValue(DEVICE));
     }

@@ -273,6 +273,12 @@ public final class TestCluster implements AutoCloseable {
     return SetupJson.read(scheduler.engine.request(json));
   }
 
+  /** Lets readers of queues see what the engine says of them now. */
+  public void refreshQueues() {
+    request(SetupJson.request("queues"));
+    scheduler.queues.replay();
+  }
+
   public void assertBooksEqual() {
     rm.drainEvents();
     assertNull(scheduler.inspection().differences());

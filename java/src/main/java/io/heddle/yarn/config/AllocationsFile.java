@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Objects;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 
 /**
  * The allocations file of the original Fair Scheduler: where it is, and whether it has changed and
@@ -102,18 +103,12 @@ final class AllocationsFile {
 
   /** Bytes that are not UTF-8 become a character that the engine refuses, with its line. */
   private String text() throws IOException {
-    byte[] bytes = new byte[BYTES_MAX];
-    int length = 0;
     try (InputStream in = Files.newInputStream(path)) {
-      int n = 0;
-      while (n >= 0 && length < BYTES_MAX) {
-        length += n;
-        n = in.read(bytes, length, BYTES_MAX - length);
-      }
+      return new String(ByteStreams.toByteArray(ByteStreams.limit(in, BYTES_MAX)),
+          StandardCharsets.UTF_8);
     } catch (AccessDeniedException e) {
       throw new IOException("this user may not read it", e);
     }
-    return new String(bytes, 0, length, StandardCharsets.UTF_8);
   }
 
   /** Tells one content from the next, as far as the file system does. */

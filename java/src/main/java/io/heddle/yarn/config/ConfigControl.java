@@ -125,7 +125,7 @@ public final class ConfigControl {
   /** Has the engine read a text. */
   private Allocations read(AllocationsFile from, String text) throws IOException {
     try {
-      String reply = engine.demand(SetupJson.allocations(text));
+      String reply = engine.demand(SetupJson.request("allocations", "text", text));
       return new Allocations(text, SetupJson.read(reply), users);
     } catch (HeddleException e) {
       throw new IOException(from.path() + ": " + e.getMessage(), e);

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 
 /**
@@ -77,7 +78,7 @@ public final class ConfigFile {
       return new ConfigFile("defaults (no heddle.json)", JSON.createObjectNode(), workingFolder());
     }
     try (InputStream in = resource.openStream()) {
-      return parse(resource.toString(), readAll(in), folderOf(resource));
+      return parse(resource.toString(), ByteStreams.toByteArray(in), folderOf(resource));
     }
   }
 
@@ -109,15 +110,6 @@ public final class ConfigFile {
       throw new IOException(source + ": expected a JSON object, like {\"policy\": \"fair\"}");
     }
     return new ConfigFile(source, content, folder);
-  }
-
-  private static byte[] readAll(InputStream in) throws IOException {
-    java.io.ByteArrayOutputStream out = new java.io.ByteArrayOutputStream();
-    byte[] chunk = new byte[8192];
-    for (int n = in.read(chunk); n >= 0; n = in.read(chunk)) {
-      out.write(chunk, 0, n);
-    }
-    return out.toByteArray();
   }
 
   /**

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.Engine;
-import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.Native;
 import io.heddle.yarn.engine.SetupJson;
@@ -146,15 +145,10 @@ public final class Economy implements ApiHandler.Library {
   public void log(JsonNode told) {
     for (JsonNode line : told.path("log")) {
       String text = line.path(1).asText();
-      int level = line.path(0).asInt();
       if (text.startsWith(AUDIT)) {
         AUDIT_LOG.info(text.substring(AUDIT.length()));
-      } else if (level <= FrameLayout.LOG_ERROR) {
-        LOG.error(text);
-      } else if (level == FrameLayout.LOG_WARN) {
-        LOG.warn(text);
       } else {
-        LOG.info(text);
+        Engine.log(LOG, line.path(0).asInt(), text);
       }
     }
   }

@@ -45,6 +45,8 @@ public final class SpendingBounds {
 
   /** Returns the request that tells the engine of them. */
   public String request(int job, ApplicationId application) {
-    return SetupJson.authorize(job, application, creditsMicro, rateMicro, untilMs);
+    String name = application.getClusterTimestamp() + "_" + application.getId();
+    return SetupJson.request("authorize", "job", job, "application", name,
+        "credits_micro", creditsMicro, "rate_micro", rateMicro, "until_ms", untilMs);
   }
 }

@@ -19,7 +19,7 @@ public final class Allocations {
   /**
    * Takes what the engine said of a text.
    *
-   * @param reply to {@link SetupJson#allocations}
+   * @param reply to the request {@code allocations}
    * @param names gives every user that is named a number
    */
   public Allocations(String text, JsonNode reply, Interner names) {

@@ -82,11 +82,6 @@ public final class Engine {
     this.decisions = decisions;
   }
 
-  /** Returns who carries out decisions. */
-  public Decisions decisions() {
-    return decisions;
-  }
-
   /**
    * Makes the engine.
    *
@@ -210,19 +205,20 @@ public final class Engine {
     while (reader.next()) {
       switch (reader.kind()) {
         case FrameLayout.GRANT:
-          decisions.grant(reader.id(), reader.grantAsk(), reader.grantNode(),
-              reader.grantLocality(), reader.grantSeq());
+          decisions.grant(reader.id(), reader.intAt(FrameLayout.GRANT_ASK),
+              reader.intAt(FrameLayout.GRANT_NODE), reader.intAt(FrameLayout.GRANT_LOCALITY),
+              reader.longAt(FrameLayout.GRANT_SEQ));
           break;
         case FrameLayout.HEADROOM:
           decisions.headroom(reader.id(),
               resources.get(reader.buffer(), reader.headroomOffset()));
           break;
         case FrameLayout.EVICT:
-          decisions.evict(
-              reader.id(), reader.evictKey(), reader.evictReason(), reader.evictGraceMs());
+          decisions.evict(reader.id(), reader.longAt(FrameLayout.EVICT_KEY),
+              reader.intAt(FrameLayout.EVICT_REASON), reader.intAt(FrameLayout.EVICT_GRACE_MS));
           break;
         case FrameLayout.LOG:
-          log(reader.id(), reader);
+          log(ENGINE_LOG, reader.id(), reader.logText());
           break;
         default:
           throw new IllegalStateException("unknown decision " + reader.kind());
@@ -230,17 +226,16 @@ public final class Engine {
     }
   }
 
-  private static void log(int level, FrameReader reader) {
+  /** Logs a line of the library; {@code level} is one of {@link FrameLayout}. */
+  public static void log(Logger to, int level, String line) {
     if (level <= FrameLayout.LOG_ERROR) {
-      ENGINE_LOG.error(reader.logText());
+      to.error(line);
     } else if (level == FrameLayout.LOG_WARN) {
-      ENGINE_LOG.warn(reader.logText());
+      to.warn(line);
     } else if (level == FrameLayout.LOG_INFO) {
-      if (ENGINE_LOG.isInfoEnabled()) {
-        ENGINE_LOG.info(reader.logText());
-      }
-    } else if (ENGINE_LOG.isDebugEnabled()) {
-      ENGINE_LOG.debug(reader.logText());
+      to.info(line);
+    } else {
+      to.debug(line);
     }
   }
 
@@ -363,9 +358,7 @@ public final class Engine {
     try {
       Native.close(handle);
     } catch (HeddleException e) {
-      if (LOG.isDebugEnabled()) {
-        LOG.debug("Closing a lost engine: {}", e.toString());
-      }
+      LOG.debug("Closing a lost engine: {}", e.toString());
     }
     handle = 0;
   }

@@ -105,32 +105,14 @@ final class FrameReader {
     return buffer.getInt(at + FrameLayout.RECORD_ID);
   }
 
-  int grantAsk() {
-    return buffer.getInt(at + FrameLayout.GRANT_ASK);
+  /** Reads a field, by its offset in the record. */
+  int intAt(int field) {
+    return buffer.getInt(at + field);
   }
 
-  int grantNode() {
-    return buffer.getInt(at + FrameLayout.GRANT_NODE);
-  }
-
-  int grantLocality() {
-    return buffer.getInt(at + FrameLayout.GRANT_LOCALITY);
-  }
-
-  long grantSeq() {
-    return buffer.getLong(at + FrameLayout.GRANT_SEQ);
-  }
-
-  int evictReason() {
-    return buffer.getInt(at + FrameLayout.EVICT_REASON);
-  }
-
-  int evictGraceMs() {
-    return buffer.getInt(at + FrameLayout.EVICT_GRACE_MS);
-  }
-
-  long evictKey() {
-    return buffer.getLong(at + FrameLayout.EVICT_KEY);
+  /** As {@link #intAt}. */
+  long longAt(int field) {
+    return buffer.getLong(at + field);
   }
 
   /** Returns the offset of the headroom's vector, for {@link ResourceCodec#get}. */

@@ -52,9 +52,7 @@ public final class NativeLibrary {
               + ", or remove the property to use the library inside the jar", e);
     }
     loadedFrom = source;
-    if (LOG.isInfoEnabled()) {
-      LOG.info("Loaded {}, version {}", source, FrameLayout.BUILD_VERSION);
-    }
+    LOG.info("Loaded {}, version {}", source, FrameLayout.BUILD_VERSION);
   }
 
   /**

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
-import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
@@ -57,31 +56,18 @@ public final class SetupJson {
     return settings.toString();
   }
 
-  /** A request without arguments. */
-  public static String request(String op) {
-    return JSON.createObjectNode().put("op", op).toString();
-  }
-
-  /** Asks for a page of the queues. */
-  public static String queues(int from, int max) {
-    return JSON.createObjectNode().put("op", "queues").put("from", from).put("max", max)
-        .toString();
+  /** A request with its arguments: the name of each, then its value. */
+  public static String request(String op, Object... arguments) {
+    ObjectNode request = JSON.createObjectNode().put("op", op);
+    for (int i = 0; i < arguments.length; i += 2) {
+      request.set((String) arguments[i], JSON.<JsonNode>valueToTree(arguments[i + 1]));
+    }
+    return request.toString();
   }
 
   /** Asks what is known of the {@code job} or {@code node} of this number. */
   public static String about(String what, int number) {
-    return JSON.createObjectNode().put("op", what).put(what, number).toString();
-  }
-
-  /** Asks why the job of this number waits, and what was decided of it. */
-  public static String explain(int job) {
-    return JSON.createObjectNode().put("op", "explain").put("job", job).toString();
-  }
-
-  /** Asks why jobs wait: for up to {@code max} of them, from the job of this number on. */
-  public static String waits(int from, int max) {
-    return JSON.createObjectNode().put("op", "waits").put("from", from).put("max", max)
-        .toString();
+    return request(what, what, number);
   }
 
   /** Asks for another configuration; the allocations may be null. */
@@ -99,11 +85,6 @@ public final class SetupJson {
     }
   }
 
-  /** Asks what the text of an allocations file says, and whether it can be used. */
-  public static String allocations(String text) {
-    return JSON.createObjectNode().put("op", "allocations").put("text", text).toString();
-  }
-
   /** An object without anything in it. */
   public static ObjectNode object() {
     return JSON.createObjectNode();
@@ -112,37 +93,6 @@ public final class SetupJson {
   /** The engine's clock is the monotonic one; times of day in a configuration are not. */
   private static void putEpoch(ObjectNode request) {
     request.put("epoch_ms", -EngineClock.toMonotonic(0));
-  }
-
-  /**
-   * Asks for the queue of a new job.
-   *
-   * @param queue what the submission names, or null
-   * @param recovering whether the job ran before the ResourceManager started, so that it must
-   *     find a queue whatever the configuration now says
-   */
-  public static String place(String user, String queue, boolean recovering) {
-    ObjectNode request = JSON.createObjectNode().put("op", "place").put("user", user);
-    request.put("queue", queue);
-    request.put("recovering", recovering);
-    return request.toString();
-  }
-
-  /** Tells what the job of this number may spend. */
-  public static String authorize(
-      int job, ApplicationId application, long creditsMicro, long rateMicro, long untilMs) {
-    String name = application.getClusterTimestamp() + "_" + application.getId();
-    return JSON.createObjectNode().put("op", "authorize").put("job", job).put("application", name)
-        .put("credits_micro", creditsMicro).put("rate_micro", rateMicro)
-        .put("until_ms", untilMs).toString();
-  }
-
-  /** Asks for the books of the jobs and nodes of these numbers, the ends excluded. */
-  public static String audit(int firstJob, int endJob, int firstNode, int endNode) {
-    ObjectNode request = JSON.createObjectNode().put("op", "audit");
-    request.putArray("jobs").add(firstJob).add(endJob);
-    request.putArray("nodes").add(firstNode).add(endNode);
-    return request.toString();
   }
 
   /** The start of a text from outside. Half a character at its end would spoil a request. */

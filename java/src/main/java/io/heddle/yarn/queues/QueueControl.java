@@ -81,7 +81,8 @@ public final class QueueControl {
           begun = published;
           forgetChanges();
         }
-        reply = begun == published ? engine.request(SetupJson.queues(from, PAGE)) : null;
+        reply = begun == published ? engine.request(
+              SetupJson.request("queues", "from", from, "max", PAGE)) : null;
       } finally {
         lock.unlock();
       }
@@ -107,14 +108,6 @@ public final class QueueControl {
       }
     } finally {
       lock.unlock();
-    }
-  }
-
-  /** Publishes a new description of all queues, at once. */
-  public void refresh() {
-    String reply = engine.request(QUEUES);
-    if (reply != null) {
-      publish(QueueSnapshot.read(SetupJson.read(reply)));
     }
   }
 
@@ -184,7 +177,8 @@ public final class QueueControl {
     }
     String reply;
     try {
-      reply = engine.request(SetupJson.place(user, queue, recovering));
+      reply = engine.request(SetupJson.request(
+          "place", "user", user, "queue", queue, "recovering", recovering));
     } catch (HeddleException e) {
       throw new YarnException(e.getMessage());
     }
@@ -192,8 +186,7 @@ public final class QueueControl {
       return placeWithoutEngine(user, queue);
     }
     JsonNode answer = SetupJson.read(reply);
-    HeddleQueue placed = table.ensure(answer.path("path").asText());
-    placed.setId(answer.path("queue").asInt());
+    HeddleQueue placed = placed(answer);
     for (JsonNode element : answer.path("branch")) {
       QueueView view = new QueueView(element);
       if (view.id == placed.id() || table.snapshot().get(view.path) == null) {
@@ -201,6 +194,12 @@ public final class QueueControl {
         made.put(view.path, view);
       }
     }
+    return placed;
+  }
+
+  private HeddleQueue placed(JsonNode answer) {
+    HeddleQueue placed = table.ensure(answer.path("path").asText());
+    placed.setId(answer.path("queue").asInt());
     return placed;
   }
 
@@ -284,13 +283,11 @@ public final class QueueControl {
     if (known != null && known.leaf) {
       return table.get(path);
     }
-    String reply = engine.requestNow(SetupJson.place(user, path, true));
+    String reply = engine.requestNow(SetupJson.request(
+        "place", "user", user, "queue", path, "recovering", true));
     if (reply == null) {
       return before;
     }
-    JsonNode answer = SetupJson.read(reply);
-    HeddleQueue placed = table.ensure(answer.path("path").asText());
-    placed.setId(answer.path("queue").asInt());
-    return placed;
+    return placed(SetupJson.read(reply));
   }
 }

@@ -6,13 +6,12 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.Names;
-import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.util.Arrays;
 import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
+import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 
 /**
  * Hands requests to the library and its answers back: path and query as they were sent, since
@@ -97,7 +96,8 @@ public final class ApiHandler implements WebHandler {
       boolean signedOnly) throws IOException {
     byte[] body;
     try {
-      body = body(request);
+      body = ByteStreams.toByteArray(
+          ByteStreams.limit(request.getInputStream(), BODY_BYTES_READ));
     } catch (EOFException e) {
       throw e;
     } catch (IOException | RuntimeException e) {
@@ -148,19 +148,5 @@ public final class ApiHandler implements WebHandler {
       head.set("nodes", names.nodes());
     }
     return head.toString();
-  }
-
-  private static byte[] body(HttpServletRequest request) throws IOException {
-    ByteArrayOutputStream body = new ByteArrayOutputStream();
-    byte[] chunk = new byte[4096];
-    InputStream in = request.getInputStream();
-    while (body.size() < BODY_BYTES_READ) {
-      int n = in.read(chunk, 0, Math.min(chunk.length, BODY_BYTES_READ - body.size()));
-      if (n < 0) {
-        break;
-      }
-      body.write(chunk, 0, n);
-    }
-    return body.toByteArray();
   }
 }

@@ -355,7 +355,7 @@ public class AllocationsTest {
   // ---- Users.
 
   private static String why(TestCluster cluster, int job) {
-    return cluster.request(SetupJson.explain(job)).toString();
+    return cluster.request(SetupJson.request("explain", "job", job)).toString();
   }
 
   @Test

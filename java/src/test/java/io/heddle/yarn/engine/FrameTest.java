@@ -129,10 +129,10 @@ public class FrameTest {
     assertTrue(reader.next());
     assertEquals(FrameLayout.GRANT, reader.kind());
     assertEquals(1, reader.id());
-    assertEquals(2, reader.grantAsk());
-    assertEquals(3, reader.grantNode());
-    assertEquals(1, reader.grantLocality());
-    assertEquals(99, reader.grantSeq());
+    assertEquals(2, reader.intAt(FrameLayout.GRANT_ASK));
+    assertEquals(3, reader.intAt(FrameLayout.GRANT_NODE));
+    assertEquals(1, reader.intAt(FrameLayout.GRANT_LOCALITY));
+    assertEquals(99, reader.longAt(FrameLayout.GRANT_SEQ));
     assertTrue(reader.next());
     assertEquals("Hä?", reader.logText());
     assertFalse(reader.next());

@@ -123,7 +123,7 @@ public class LockTimeTest {
         }
         longest.add(meter.longestNs);
       }
-      long whole = median(ROUNDS, cluster.scheduler.queues::refresh);
+      long whole = median(ROUNDS, cluster.scheduler.queues::replay);
       compare("queues", median(longest), whole, calm);
     }
   }

@@ -11,9 +11,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -68,18 +68,14 @@ public class FairTest {
     ShellService light = slots.turning("lisa", "root.light", PLENTY, TURN_S);
     checkWeights("fair slots at weights 3:1", heavy, light);
 
-    // Its ApplicationMaster and four maps are its minimum; by weight it would get next to nothing.
-    GatedJob needy = new GatedJob(CLUSTER, "nora", "needy", 4, conf ->
-        conf.set(MRJobConfig.QUEUE_NAME, "root.needy"));
-    slots.await("the needy pool's master runs", () -> slots.held(needy.id()) >= 1, heavy);
-    slots.await("its first map is granted", () -> slots.held(needy.id()) >= 2, heavy);
-    int first = slots.held(needy.id());
-    int others = granted(heavy) + granted(light);
-    slots.await("it has its minimum", () -> slots.held(needy.id()) == 5, heavy);
-    others = granted(heavy) + granted(light) - others;
-    Slots.measured("fair: %d slots to a needy pool while others got %d", 5 - first, others);
+    // Five slots, asked for at once, are its minimum; by weight it would get next to nothing.
+    ShellService needy = slots.service("nora", "root.needy", 5);
+    slots.await("it has its minimum", () -> needy.grantTimesMs().size() == 5, heavy);
+    List<Long> times = needy.grantTimesMs();
+    long others = between(times, heavy) + between(times, light);
+    Slots.measured("fair: 4 slots to a needy pool while others got %d", others);
     assertTrue("others got " + others, others <= 2);
-    needy.finish();
+    needy.stop();
 
     CLUSTER.cluster().failOver();
     CLUSTER.cluster().awaitNodes(4);
@@ -132,8 +128,13 @@ public class FairTest {
     HeldBack.keepsItsReduce(CLUSTER, "fair");
   }
 
-  private static int granted(ShellService service) throws Exception {
-    return CLUSTER.applications().allocated(service.id());
+  /** How many slots a service was granted between the first and the last of another's grants. */
+  private long between(List<Long> times, ShellService service) throws Exception {
+    long last = Collections.max(times);
+    slots.await("it has heard of that time's grants",
+        () -> Collections.max(service.grantTimesMs()) > last, service);
+    return service.grantTimesMs().stream()
+        .filter(time -> time > Collections.min(times) && time < last).count();
   }
 
   private void checkWeights(String what, ShellService heavy, ShellService light)

@@ -35,6 +35,7 @@ import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
 import org.apache.hadoop.yarn.client.api.NMClient;
 import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.server.utils.BuilderUtils;
 
 /** Runs from {@link #start} until {@link #stop}, through changes of the ResourceManager. */
 public final class ShellService {
@@ -54,6 +55,7 @@ public final class ShellService {
   private final Queue<ContainerRequest> open = new ArrayDeque<>();
   private final Map<ContainerId, Container> running = new HashMap<>();
   private final List<ContainerStatus> ended = new ArrayList<>();
+  private final List<Long> grantTimesMs = new ArrayList<>();
   private volatile boolean stopping;
 
   private ShellService(
@@ -105,6 +107,14 @@ public final class ShellService {
   /** How the containers ended that it did not give back itself. */
   public synchronized List<ContainerStatus> ended() {
     return Collections.unmodifiableList(new ArrayList<>(ended));
+  }
+
+  /**
+   * When the ResourceManager granted each container that the master has heard of, in order. Its
+   * token says so: however late the master hears, on a busy machine, the time is that of the grant.
+   */
+  public synchronized List<Long> grantTimesMs() {
+    return new ArrayList<>(grantTimesMs);
   }
 
   /** How many of them YARN says were taken back. */
@@ -166,6 +176,11 @@ public final class ShellService {
   private void allocate(AMRMClient<ContainerRequest> master, NMClient nodes) throws Exception {
     AllocateResponse response = master.allocate(0);
     for (Container container : response.getAllocatedContainers()) {
+      long grantedMs =
+          BuilderUtils.newContainerTokenIdentifier(container.getContainerToken()).getCreationTime();
+      synchronized (this) {
+        grantTimesMs.add(grantedMs);
+      }
       if (open.isEmpty()) {
         // An ask that was sent twice, around a change of the ResourceManager.
         master.releaseAssignedContainer(container.getId());

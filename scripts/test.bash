@@ -13,7 +13,7 @@ TEST_ALL=
 LONG_PARTS=(soak)
 # How many steps run at a time, of those that may: a mini cluster waits for much of its time, for
 # heartbeats and expiries that no processor makes shorter.
-LANES=${HEDDLE_TEST_LANES:-3}
+LANES=${HEDDLE_TEST_LANES:-2}
 # The steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=

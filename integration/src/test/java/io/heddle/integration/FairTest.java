@@ -10,7 +10,6 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -143,22 +142,6 @@ public class FairTest {
     check(what, slots.ratio(heavy, light, SAMPLE_MS), 2, 4.5);
   }
 
-  /**
-   * First a new job is made up for what it missed while it started and the old one's tasks ran on,
-   * for long on a slow machine; then it has three times as much until it is new no more. Twice in
-   * a row, as on its way from all to half it would have as much for a moment without a boost.
-   */
-  private void checkBoost(ShellService young, ShellService old, long untilMs) throws Exception {
-    List<Double> ratios = new ArrayList<>();
-    for (int inARow = 0; inARow < 2; ) {
-      double ratio = slots.ratio(young, old, 4 * TURN_S * 1_000L);
-      ratios.add(ratio);
-      inARow = ratio >= 2 && ratio <= 5 ? inARow + 1 : 0;
-      assertTrue("until it was new no more: " + ratios, System.currentTimeMillis() < untilMs);
-    }
-    Slots.measured("fair: slots of a new job by an old one's, by 12 s: %s", ratios);
-  }
-
   private boolean near(double ratio, ShellService more, ShellService less) throws Exception {
     double is = (double) slots.held(more) / Math.max(1, slots.held(less));
     return slots.held(more) + slots.held(less) >= 12 && is > 0.75 * ratio && is < 1.4 * ratio;
@@ -192,12 +175,13 @@ public class FairTest {
     Thread.sleep(Math.max(0, startedMs + BOOST_MS - System.currentTimeMillis()));
     long youngMs = System.currentTimeMillis();
     ShellService young = slots.turning("yves", "root.light", PLENTY, TURN_S);
-    slots.await("the new job has slots", () -> slots.held(young) > 1, young, old);
-    checkBoost(young, old, youngMs + BOOST_MS);
-    Thread.sleep(Math.max(0, youngMs + BOOST_MS - System.currentTimeMillis()));
+    // Over all the time that it is new: a moment tells nothing, as deficits make up for what the
+    // start and a slow machine have delayed. Without a boost it would be as much as the old one's.
+    double ratio = slots.ratio(young, old, youngMs + BOOST_MS - System.currentTimeMillis());
+    check("fair: slots of a new job by an old one's", ratio, 2, 4.5);
     slots.await("then both have as much", () -> near(1, young, old), young, old);
     Thread.sleep(10_000);
-    check("fair slots when it is new no more", slots.ratio(young, old, SAMPLE_MS), 0.6, 1.7);
+    check("fair slots when it is new no more", slots.ratio(young, old, 2 * SAMPLE_MS), 0.6, 1.7);
     old.stop();
     young.stop();
   }

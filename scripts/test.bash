@@ -148,7 +148,7 @@ run_junit() {
     return $code
 }
 
-# queue_steps LINES
+# queue_steps LINES: adds steps to those that run_queued_steps runs.
 queue_steps() { [ ! "$1" ] || queued_steps+=$1$'\n'; }
 
 # Runs the queued steps, LANES at a time. A step in a lane is a subshell: what it counted comes back

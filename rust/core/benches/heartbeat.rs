@@ -248,8 +248,8 @@ fn fair_apart() {
     }
 }
 
-/// What it costs that limits and shares are those of now, at its most: a node registers or changes
-/// before every heartbeat. A cluster of 10,000 nodes that starts has that for some seconds.
+/// Measures the cost of current limits and shares in the worst case: a node registers or changes
+/// before every heartbeat. A cluster of 10,000 nodes does that for some seconds when it starts.
 fn entitlements_at_heartbeats() {
     let room = Resource::new(4096, 4);
     for jobs in [10, 100, 1_000, 5_000] {

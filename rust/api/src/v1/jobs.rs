@@ -90,7 +90,7 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&explained))
 }
 
-/// What is said of a job of which the engine is told nothing; the host knows why.
+/// Explains a job that is put aside: the engine does not know it, the host gives the reason.
 fn put_aside(id: &Value, queue: &str, reason: &str, now_ms: u64) -> Value {
     json!({
         "job": id, "queue": queue, "now_ms": now_ms, "sentence": reason, "waits": [], "noted": 0,

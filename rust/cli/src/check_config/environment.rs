@@ -12,7 +12,7 @@ const PROPERTIES: &[&str] = &[
     "yarn.app.mapreduce.am.admin.user.env",
 ];
 
-/// What the ResourceManager reads: hints, and a job's signature.
+/// Variables that the ResourceManager reads: hints, and a job's signature.
 fn variables() -> Vec<String> {
     let hints = heddle_service::hints().map(heddle_service::hint_variable);
     hints.chain(job::parameters().map(job::variable)).collect()

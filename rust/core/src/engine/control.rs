@@ -186,8 +186,8 @@ impl Engine {
         Ok(json!({ "learnt": known }))
     }
 
-    /// What a job that has an authority has spent of it. Where no market counts, what the host
-    /// told.
+    /// Returns the spending of a job that has an authority. Without a market it is the amount that
+    /// the host has reported.
     fn spending(&self, job: &Job) -> Option<Spending> {
         let spent = job.authority?.spent;
         match self.share.market() {

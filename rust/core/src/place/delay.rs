@@ -26,7 +26,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
 
 const SECTION: &str = "delay";
 
-/// What can be set.
+/// The settings of the section, as the request `policies` tells them.
 const KEYS: &[Key] = &[
     Key::new(
         "node_wait_ms",

@@ -23,7 +23,7 @@ pub trait Market {
     /// have an authority, when it is their turn.
     fn affords(&self, job: &Job, pass: Pass, now: Millis) -> bool;
 
-    /// What a job that has an authority has spent of it, and why it may spend no more.
+    /// Returns the spending of a job that has an authority, and why it may spend no more.
     fn spending(&self, job: &Job, now: Millis) -> Option<Spending>;
 
     /// How many slots of a pool a leaf pays for.

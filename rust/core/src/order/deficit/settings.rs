@@ -46,7 +46,7 @@ const COUNT_MAX: i64 = u32::MAX as i64;
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "deficit";
 
-/// What can be set.
+/// The settings of the section, as the request `policies` tells them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "cap_demand",

@@ -59,7 +59,7 @@ const MILLIS_MAX: i64 = 1_000_000_000;
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "hfsp";
 
-/// What can be set.
+/// The settings of the section, as the request `policies` tells them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "samples",

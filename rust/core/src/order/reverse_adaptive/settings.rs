@@ -65,7 +65,7 @@ impl Default for Settings {
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "reverse_adaptive";
 
-/// What can be set.
+/// The settings of the section, as the request `policies` tells them.
 pub(super) const KEYS: &[Key] = &[
     Key::new("control_period_ms", "10000", "how long a placement holds"),
     Key::new(

@@ -60,7 +60,7 @@ impl Default for Settings {
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "shuffle_watcher";
 
-/// What can be set.
+/// The settings of the section, as the request `policies` tells them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "threshold",

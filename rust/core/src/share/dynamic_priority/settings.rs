@@ -48,7 +48,7 @@ impl Settings {
 /// Its key in the configuration.
 pub(super) const SECTION: &str = "dynamic_priority";
 
-/// What can be set.
+/// The settings of the section, as the request `policies` tells them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "preset",

@@ -29,7 +29,7 @@ final class AmReplies {
     try {
       return attempt.isNull() ? null : new ReduceAttempt(attempt);
     } catch (IllegalArgumentException e) {
-      // What it calls its container is no container's id.
+      // Its container has no valid id.
       return null;
     }
   }

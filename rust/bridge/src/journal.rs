@@ -287,7 +287,14 @@ impl<R: Read> Reader<R> {
     /// When `source` cannot be read or does not start like a journal.
     pub fn new(mut source: R) -> Result<Self, JournalError> {
         let mut header = [0; FILE_HEADER_BYTES as usize];
-        source.read_exact(&mut header)?;
+        if let Err(error) = source.read_exact(&mut header) {
+            return Err(match error.kind() {
+                io::ErrorKind::UnexpectedEof => JournalError::Malformed(format!(
+                    "not a journal: shorter than its header of {FILE_HEADER_BYTES} bytes"
+                )),
+                _ => error.into(),
+            });
+        }
         if header[..8] != MAGIC {
             return Err(JournalError::Malformed(
                 "not a journal: it starts otherwise".to_owned(),

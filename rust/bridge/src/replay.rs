@@ -16,7 +16,7 @@ use serde_json::Value;
 const OUTPUT_BYTES_MAX: usize = 1 << 26;
 
 /// What a replay saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     /// Digest of all answers, in order.
     pub digest: Digest,
@@ -26,10 +26,26 @@ pub struct Replay {
     pub requests: u64,
     /// Answers that were errors.
     pub errors: u64,
+    /// The first of them, and where the input that caused it ends in the file.
+    pub first_error: Option<String>,
     /// The digest that was recorded when the journal was closed, if it was.
     pub recorded: Option<u64>,
     /// Whether the journal ends in the middle of an entry.
     pub torn: bool,
+}
+
+#[derive(Default)]
+struct Errors {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Errors {
+    fn add(&mut self, what: &str, offset: u64, error: &BridgeError) {
+        self.count += 1;
+        self.first
+            .get_or_insert_with(|| format!("the {what} that ends at offset {offset}: {error}"));
+    }
 }
 
 /// Replays a whole journal.
@@ -38,8 +54,9 @@ pub struct Replay {
 /// When the journal cannot be read, or does not begin with a setup that an engine opens with.
 pub fn replay<R: Read>(mut journal: Reader<R>) -> Result<Replay, JournalError> {
     let mut host = open(&mut journal)?;
-    let (mut frames, mut requests, mut errors, mut recorded) = (0, 0, 0, None);
+    let (mut frames, mut requests, mut recorded) = (0, 0, None);
     let mut digest = Digest::EMPTY;
+    let mut errors = Errors::default();
     let mut out = Vec::new();
     while let Some(entry) = journal.next_entry()? {
         let payload = journal.payload();
@@ -58,8 +75,8 @@ pub fn replay<R: Read>(mut journal: Reader<R>) -> Result<Replay, JournalError> {
                 match host.step(payload, &mut out[..room]) {
                     Ok(length) => digest.update(&out[..length]),
                     Err(error) => {
-                        errors += 1;
                         digest.update_error(error.code());
+                        errors.add("frame", journal.offset(), &error);
                     }
                 }
             }
@@ -68,8 +85,8 @@ pub fn replay<R: Read>(mut journal: Reader<R>) -> Result<Replay, JournalError> {
                 match request(&mut host, entry.now_ms, payload) {
                     Ok(reply) => digest.update(reply.as_bytes()),
                     Err(error) => {
-                        errors += 1;
                         digest.update_error(error.code());
+                        errors.add("request", journal.offset(), &error);
                     }
                 }
             }
@@ -86,7 +103,8 @@ pub fn replay<R: Read>(mut journal: Reader<R>) -> Result<Replay, JournalError> {
         digest,
         frames,
         requests,
-        errors,
+        errors: errors.count,
+        first_error: errors.first,
         recorded,
         torn: journal.torn(),
     })

@@ -11,7 +11,7 @@ mod top;
 
 use crate::failure::{self, Failure};
 use crate::remote::{Answer, Client, Holds, Server};
-use crate::terminal::{print, said, table, time};
+use crate::terminal::{pairs, print, said, table, time};
 use clap::{Args, Subcommand};
 use heddle_auth::amount;
 use heddle_auth::query::quoted;
@@ -215,12 +215,6 @@ fn account_lines(account: &Value) -> String {
 }
 
 /// Names and values in two columns.
-fn pairs(lines: &[(&str, String)]) -> String {
-    let line =
-        |(name, value): &(&str, String)| format!("{name:<16} {}\n", crate::terminal::clean(value));
-    lines.iter().map(line).collect()
-}
-
 fn info(of: &OfQueue) -> Result<(), Failure> {
     let answer = Client::new(&of.server)?.get(&at(&of.queue), "", Holds::Text("queue"))?;
     if of.server.json {

@@ -8,6 +8,7 @@ mod failure;
 mod manual;
 mod plots;
 mod remote;
+mod replay;
 mod report;
 mod simulate;
 mod store;
@@ -64,6 +65,11 @@ enum Command {
         #[command(flatten)]
         files: check_config::Files,
     },
+    /// Runs a journal, recorded with heddle.journal.path, through the engine again.
+    Replay {
+        #[command(flatten)]
+        journal: replay::Journal,
+    },
     /// Completions of this command for a shell, on standard output.
     Completions {
         /// Which shell.
@@ -75,6 +81,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Quiet unless HEDDLE_LOG asks for more: scripts read what is printed.
+    let quiet = env_logger::Env::new().filter_or("HEDDLE_LOG", "off");
+    env_logger::Builder::from_env(quiet).init();
     match Arguments::parse().command {
         Command::Economy(command) => economy::main(&command),
         Command::Store(command) => store::main(&command),
@@ -82,6 +91,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => manual::completions(shell, Arguments::command()),
         Command::Man => manual::man(Arguments::command()),
         Command::CheckConfig { files } => check_config::main(&files),
+        Command::Replay { journal } => replay::main(&journal),
         Command::Simulate { what, policy, out } => {
             simulate::simulate(&what, &policy, out.as_deref())
         }

@@ -38,7 +38,7 @@ pub(crate) const EXIT_CODES: [(&str, &str); 5] = [
 ];
 
 /// What the environment says to the commands.
-const VARIABLES: [(&str, &str); 4] = [
+const VARIABLES: [(&str, &str); 5] = [
     (
         "HEDDLE_URL",
         "the ResourceManager's web address, unless --url is given",
@@ -49,6 +49,10 @@ const VARIABLES: [(&str, &str); 4] = [
         "the file with the secret, unless --secret-file is given",
     ),
     ("HEDDLE_SECRET", "the secret itself, if no file is named"),
+    (
+        "HEDDLE_LOG",
+        "what is logged on standard error: off (the default), warn, info, debug",
+    ),
 ];
 
 /// The words after the list of commands in `heddle --help`.

@@ -261,6 +261,7 @@ impl Client {
         })?;
         let is_change = asked.method != "GET";
         let mut response = sent.map_err(|error| self.no_answer(&error, &at, is_change))?;
+        log::info!("{at}: {}", response.status());
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let body = body.read_to_vec();
         let body = body.map_err(|error| self.no_answer(&error, &at, is_change))?;

@@ -152,6 +152,11 @@ fn read_json(path: &Path) -> Result<Value, String> {
 /// Runs one policy, with a progress bar if somebody watches.
 fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String> {
     let mut options = what.options(policy)?;
+    log::info!(
+        "simulating {} under {policy}, seed {}",
+        what.workload,
+        what.seed
+    );
     let bar = progress_bar(policy);
     let watched = bar.clone();
     options.watcher = Some(Box::new(move |now, ended, known| {

@@ -16,6 +16,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Names and values, a line each.
+pub(crate) fn pairs(lines: &[(&str, String)]) -> String {
+    let line = |(name, value): &(&str, String)| format!("{name:<16} {}\n", clean(value));
+    lines.iter().map(line).collect()
+}
+
 /// Writes a JSON value of our own making, in lines.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&clean_json(&format!("{value:#}\n")))

@@ -2,8 +2,8 @@
 //! and tasks count no ApplicationMasters, in any column of any table: those are one number in the
 //! head of `heddle top`, and a word beside the containers of `heddle info`. Asks no server.
 
-use super::{by_pool, list, pairs, per_cent, so_long};
-use crate::terminal::{said, table};
+use super::{by_pool, list, per_cent, so_long};
+use crate::terminal::{pairs, said, table};
 use serde_json::Value;
 
 /// Whether the policy has accounts, by what it says of all queues.

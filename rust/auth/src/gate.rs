@@ -2,11 +2,10 @@
 //! order, and limits on those that fail. It says who somebody is; what they may do is `role`'s.
 //! Its state is the users, what was accepted, who failed how often, and its clock.
 //!
-//! A host calls, per request: `Gate::body_bytes_max`, reads the body and makes its `Body` while the
-//! gate is not locked; `Gate::identify`, unless the command needs nothing (`price`, and `time`,
-//! which answers `Gate::now_ms`); then `role::allow`. It stores `Accepted::added` together with the
-//! change that the request makes, or gives it to `Gate::undo` if the store refused that; and it
-//! writes an `audit::Record` whatever came of it.
+//! A host reads a request's body and makes its `Body` while the gate is not locked. Then it calls
+//! `Gate::identify`, unless the command needs nothing (`price`, and `time`, which answers
+//! `Gate::now_ms`), and `role::allow`. It stores `Accepted::added` together with the change that the
+//! request makes, and writes an `audit::Record` whatever came of it.
 
 use crate::acl::{Acl, User};
 use crate::canonical::Signed;
@@ -143,24 +142,9 @@ impl Gate {
         self.replay.export()
     }
 
-    /// Gives back what a request or submission added, when the store refused the change that it
-    /// came with: then the same may be sent again. Not when it is unknown whether it was stored.
-    pub fn undo(&mut self, added: &Watermarks) {
-        self.replay.undo(added);
-    }
-
     /// The time that clients' times are compared with, ms since 1970: what `time` answers (DP-33).
     pub fn now_ms(&mut self, now: Now) -> u64 {
         self.time.read(now).at_ms
-    }
-
-    /// How many bytes of a body are read from an address, before anything is known of its sender.
-    pub fn body_bytes_max(&mut self, address: Option<IpAddr>, now: Now) -> usize {
-        let now = self.time.read(now);
-        match self.limiter.check_address(address, now.passed_ms) {
-            Ok(()) => BODY_BYTES_MAX,
-            Err(_) => FAILING_BODY_BYTES_MAX,
-        }
     }
 
     /// Who sent a request.

@@ -8,8 +8,8 @@
 //!
 //! # Modules
 //!
-//! - `gate`: what a host calls: `identify` a request, `submit` a job, `recover` one, `undo`. Form,
-//!   signature, replay, in this order.
+//! - `gate`: what a host calls: `identify` a request, `submit` a job, `recover` one. Form, signature,
+//!   replay, in this order.
 //! - `v1`, `v2`, `job`: the published signatures (SHA-1, over the query); ours (SHA-256, over
 //!   everything); those of submissions.
 //! - `canonical`: what version 2 signs, byte for byte: the page for authors of clients.
@@ -48,8 +48,6 @@
 //!   cannot keep one without the other. YARN's store is another: an active ResourceManager calls
 //!   `recover` for each recovered job before it takes submissions. An authority that was not
 //!   stored either is proven again from the submission (`prove_again`), without times and replay.
-//! - *`undo` never revives a counted request*: a timestamp below a later one stays used. Do not
-//!   use it for a change that may have been stored.
 //! - *Version 1 is accepted by the published interface only, and with no body*: it covers neither
 //!   path nor body, and the published server took parameters from the body. Its timestamps are
 //!   bounded on both sides; as published, an undelivered request would be valid for ever.
@@ -85,7 +83,6 @@
 //!   both act for it.
 //! - In the core, `Queues::find` takes a full path that is not there for the end of another
 //!   (`root.alice` for `root.ads.root.alice`): the queue that it finds is refused to `alice`.
-//! - `body_bytes_max` and `undo` have no caller: what they spare is small.
 #![forbid(unsafe_code)]
 
 pub mod acl;

@@ -126,8 +126,6 @@ impl Watermarks {
 struct User {
     mark: Watermark,
     by_expiry: BTreeSet<(u64, String)>,
-    /// `mark.v1_ms` as it was before the last request, or any later one that counts.
-    v1_before_ms: u64,
 }
 
 impl User {
@@ -171,24 +169,6 @@ impl User {
     fn last_job_ms(&self) -> u64 {
         let last = self.mark.jobs.values().max();
         last.map_or(0, |last| *last).max(self.mark.jobs_expired_ms)
-    }
-
-    /// Gives back what a request added, unless a later one stands on it.
-    fn undo(&mut self, added: &Watermark) {
-        if added.v1_ms > 0 && self.mark.v1_ms == added.v1_ms {
-            self.mark.v1_ms = self.v1_before_ms;
-        }
-        for (nonce, expires_ms) in &added.nonces {
-            if self.mark.nonces.get(nonce) == Some(expires_ms) {
-                self.mark.nonces.remove(nonce);
-                self.by_expiry.remove(&(*expires_ms, nonce.clone()));
-            }
-        }
-        for (key, expires_ms) in &added.jobs {
-            if self.mark.jobs.get(key) == Some(expires_ms) {
-                self.mark.jobs.remove(key);
-            }
-        }
     }
 
     /// The time up to which everything of this user is refused once the user is forgotten.
@@ -239,7 +219,6 @@ impl Replay {
         for (name, mark) in &marks.users {
             let user = self.users.entry(name.clone()).or_default();
             user.mark.v1_ms = user.mark.v1_ms.max(mark.v1_ms);
-            user.v1_before_ms = user.v1_before_ms.max(mark.v1_ms);
             user.mark.jobs_expired_ms = user.mark.jobs_expired_ms.max(mark.jobs_expired_ms);
             user.mark.v2_expired_ms = user.mark.v2_expired_ms.max(mark.v2_expired_ms);
             for (nonce, expires_ms) in &mark.nonces {
@@ -287,7 +266,6 @@ impl Replay {
             return Err(Refusal::Replayed);
         }
         let known = self.users.entry(user.to_string()).or_default();
-        known.v1_before_ms = known.mark.v1_ms;
         known.mark.v1_ms = at_ms;
         let added = Watermark {
             v1_ms: at_ms,
@@ -371,15 +349,6 @@ impl Replay {
             return Watermarks::default();
         }
         self.add_job(user, key, expires_ms)
-    }
-
-    /// Gives back what an acceptance added, if the change that it came with was not made.
-    pub fn undo(&mut self, added: &Watermarks) {
-        for (name, added) in &added.users {
-            if let Some(user) = self.users.get_mut(name) {
-                user.undo(added);
-            }
-        }
     }
 
     fn is_job_known(&self, user: &str, key: &str, expires_ms: u64) -> bool {

@@ -86,13 +86,6 @@ pub enum Refusal {
     Empty,
 }
 
-impl StoreError {
-    /// Whether the same may succeed later by itself.
-    pub fn is_unavailable(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_))
-    }
-}
-
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -450,10 +450,22 @@ fn places_that_cannot_be_are_refused_with_what_was_expected() {
         .unwrap();
     assert!(!error.contains("geheim"), "{error}");
     let mut nowhere = store_at("sqlite:/proc/no/such/folder/store.db");
-    assert!(nowhere.load().is_err_and(|error| error.is_unavailable()));
+    assert!(
+        nowhere
+            .load()
+            .is_err_and(|error| matches!(error, StoreError::Unavailable(_)))
+    );
     let mut nowhere = store_at("file:/proc/no/such/folder");
-    assert!(nowhere.load().is_err_and(|error| error.is_unavailable()));
+    assert!(
+        nowhere
+            .load()
+            .is_err_and(|error| matches!(error, StoreError::Unavailable(_)))
+    );
     // Nobody listens there.
     let mut nowhere = store_at("postgres://heddle@127.0.0.1:1/x");
-    assert!(nowhere.load().is_err_and(|error| error.is_unavailable()));
+    assert!(
+        nowhere
+            .load()
+            .is_err_and(|error| matches!(error, StoreError::Unavailable(_)))
+    );
 }

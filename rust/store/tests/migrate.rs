@@ -134,7 +134,10 @@ fn a_target_that_cannot_be_written_to_is_found_before_the_source_is_fenced() {
         "postgres://heddle@127.0.0.1:1/x",
     ] {
         let result = migrate(from.as_mut(), store_at(place).as_mut(), "admin");
-        assert!(result.is_err_and(|error| error.is_unavailable()), "{place}");
+        assert!(
+            result.is_err_and(|error| matches!(error, StoreError::Unavailable(_))),
+            "{place}"
+        );
         assert_eq!(from.load().unwrap(), before, "{place}");
     }
 }

@@ -313,44 +313,12 @@ fn too_many_users_are_forgotten_and_still_refused() {
     }
 }
 
-/// A nonce that was given back may come again with another expiry.
-#[test]
-fn what_is_left_of_a_nonce_that_was_given_back_removes_no_other() {
-    let mut replay = fresh();
-    let now = START + 1;
-    let added = replay.accept_v2("a", &validity(now, now + 10, 1), now);
-    replay.undo(&added.expect("fresh"));
-    let longer = validity(now, now + 1_000, 1);
-    assert!(replay.accept_v2("a", &longer, now).is_ok());
-    let other = validity(now, now + 2_000, 2);
-    assert!(replay.accept_v2("a", &other, now + 500).is_ok());
-    let again = replay.accept_v2("a", &longer, now + 501);
-    assert_eq!(again, Err(Refusal::Replayed));
-}
-
-#[test]
-fn what_a_store_knows_is_not_given_back() {
-    let mut replay = fresh();
-    let now = START + 100;
-    let added = replay.accept_v1("a", now, now).expect("fresh");
-    let stored = [("a".to_string(), now - 10)];
-    replay.merge(&Watermarks::of(stored, []));
-    replay.undo(&added);
-    for at_ms in [now - 11, now - 10] {
-        let again = replay.accept_v1("a", at_ms, now);
-        assert_eq!(again, Err(Refusal::Replayed), "{at_ms}");
-    }
-    assert!(replay.accept_v1("a", now, now).is_ok());
-}
-
 /// Something that happens to a server.
 #[derive(Clone, Debug)]
 enum Happening {
-    /// A request of a user, and whether the store then refuses its change.
     Request {
         user: u8,
         what: Sent,
-        undone: bool,
     },
     Clock(i64),
     /// The state is written whole.
@@ -389,9 +357,9 @@ fn happening() -> impl Strategy<Value = Happening> {
         (1u64..3_000, 0u64..40).prop_map(|(good_for_ms, nonce)| Sent::V2 { good_for_ms, nonce }),
         (1u64..3_000, 0u64..40).prop_map(|(good_for_ms, nonce)| Sent::Job { good_for_ms, nonce }),
     ];
-    let request = (0u8..3, sent, prop::bool::weighted(0.2));
+    let request = (0u8..3, sent);
     prop_oneof![
-        9 => request.prop_map(|(user, what, undone)| Happening::Request { user, what, undone }),
+        9 => request.prop_map(|(user, what)| Happening::Request { user, what }),
         3 => (-500i64..1_000).prop_map(Happening::Clock),
         1 => Just(Happening::Saved),
         1 => Just(Happening::Restart),
@@ -399,9 +367,8 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
-    /// No request is accepted twice, in any history of clocks that jump, saves and restarts, and
-    /// changes that the store refuses. What is stored: now and then the whole state, and after
-    /// each request what it added.
+    /// No request is accepted twice, in any history of clocks that jump, saves and restarts. What
+    /// is stored: now and then the whole state, and after each request what it added.
     #[test]
     fn nothing_is_accepted_twice(
         history in prop::collection::vec(happening(), 1..200), as_rows: bool,
@@ -415,14 +382,10 @@ proptest! {
             match happening {
                 // Rows are only ever added.
                 Happening::Saved if as_rows => {}
-                Happening::Request { user, what, undone } => {
-                    match what.send(&mut replay, user, now) {
-                        Ok(added) if undone => replay.undo(&added),
-                        Ok(added) => {
-                            prop_assert!(accepted.insert((user, what)), "twice: {what:?}");
-                            store.push(stored(&added));
-                        }
-                        Err(_) => {}
+                Happening::Request { user, what } => {
+                    if let Ok(added) = what.send(&mut replay, user, now) {
+                        prop_assert!(accepted.insert((user, what)), "twice: {what:?}");
+                        store.push(stored(&added));
                     }
                 }
                 Happening::Clock(by) => now = now.saturating_add_signed(by).max(START + 1_000),
@@ -438,38 +401,6 @@ proptest! {
         }
         for (user, what) in accepted {
             prop_assert!(what.send(&mut replay, user, now).is_err(), "{what:?}");
-        }
-    }
-
-    /// What is undone at once was never there.
-    #[test]
-    fn what_is_undone_was_never_there(
-        before in prop::collection::vec(happening(), 0..20), user in 0u8..3,
-        at_ms in START + 10_000..START + 40_000, nonce in 0u64..40, good_for_ms in 1u64..3_000,
-    ) {
-        let mut replay = fresh();
-        replay.merge(&Watermarks::default());
-        let now = START + 20_000;
-        for happening in before {
-            if let Happening::Request { user, what, .. } = happening {
-                let _ = what.send(&mut replay, user, now);
-            }
-        }
-        let sent = [
-            Sent::V1 { at_ms },
-            Sent::V2 { good_for_ms, nonce },
-            Sent::Job { good_for_ms, nonce },
-        ];
-        for what in sent {
-            let known = replay.export();
-            if let Ok(added) = what.send(&mut replay, user, now) {
-                replay.undo(&added);
-                prop_assert_eq!(
-                    replay.export().users.get(&user.to_string()).cloned().unwrap_or_default(),
-                    known.users.get(&user.to_string()).cloned().unwrap_or_default()
-                );
-                prop_assert!(what.send(&mut replay, user, now).is_ok());
-            }
         }
     }
 

@@ -43,21 +43,6 @@ fn totals(pools: &[Pool]) -> Totals {
     Totals { demand, min }
 }
 
-/// Pools that guarantee less than the pools below them together: a mistake worth a warning,
-/// though the larger guarantee holds.
-pub fn overcommitted(pools: &[Pool]) -> Vec<usize> {
-    // By the configuration alone, whatever is wanted now.
-    let all_wanted = |pool: &Pool| Pool {
-        demand: f64::INFINITY,
-        max: f64::INFINITY,
-        ..*pool
-    };
-    let pools: Vec<Pool> = pools.iter().map(all_wanted).collect();
-    let min = totals(&pools).min;
-    let exceeds = |i: &usize| min[*i] > pools[*i].min && pools[*i].min > 0.0;
-    (0..pools.len()).filter(exceeds).collect()
-}
-
 /// How many slots each pool should have of `total`: weighted max-min among siblings, from the
 /// root down, each between its guarantee and its demand cut at its maximum.
 pub fn shares(total: f64, pools: &[Pool]) -> Vec<f64> {
@@ -165,7 +150,6 @@ mod tests {
             pool(1, 1.0, 4.0, 50.0),
         ]);
         assert_eq!(shares(10.0, &pools), [10.0, 7.0, 3.0, 3.0, 4.0]);
-        assert_eq!(overcommitted(&pools), [1]);
         assert_eq!(guarantees(&pools), [0, 7, 0, 3, 4]);
     }
 
@@ -179,7 +163,6 @@ mod tests {
             pool(0, 1.0, 4.0, 2.0),
         ]);
         assert_eq!(guarantees(&pools), [0, 9, 5, 4, 2]);
-        assert_eq!(overcommitted(&pools), [] as [usize; 0]);
         // A member that cannot use its guarantee leaves it to the group, not to strangers.
         let pools = tree(&[
             pool(0, 1.0, 9.0, 0.0),

@@ -1,7 +1,8 @@
-//! `heddle check-config`: configuration files, checked before they do harm. `heddle.json` and the
-//! allocations file are read by the readers of the engine and the service; of Hadoop's site files
-//! the part is checked that concerns Heddle. No check of what is right for a cluster, only of what
-//! cannot work.
+//! `heddle check-config`: checks configuration files before a cluster uses them.
+//!
+//! Parses `heddle.json` and the allocations file with the readers that the engine and the service
+//! use. Of Hadoop's site files it checks only the part that concerns Heddle. Reports what cannot
+//! work, and gives no advice on what suits a cluster.
 
 mod environment;
 mod site;
@@ -31,7 +32,7 @@ pub(crate) struct Files {
     json: bool,
 }
 
-/// Prints what is wrong, one line each, or what was found to be right.
+/// Prints one line per fault, or a summary if there is none.
 pub(crate) fn main(arguments: &Files) -> ExitCode {
     let mut faults = Vec::new();
     let mut site = Site::default();
@@ -90,13 +91,13 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
     }
 }
 
-/// Whether heddle.json believes the web server's user.
+/// Returns whether `heddle.json` trusts the user name that the web server reports.
 fn trusts_web_user(text: &str) -> bool {
     let config = serde_json::from_str::<Value>(text).unwrap_or_default();
     config["api"]["trust_web_user"] == true
 }
 
-/// What site files hold, if there were any.
+/// Summarizes the variables that the site files set; empty without site files.
 fn described(report: &environment::Report) -> String {
     let variables = match report.variables {
         0 => return String::new(),
@@ -116,7 +117,7 @@ fn count(files: usize) -> String {
     }
 }
 
-/// Reads a file. Bytes that are no UTF-8 are for its reader to find, which knows the line.
+/// Reads a file lossily. Invalid UTF-8 is left to the parser, which knows the line.
 fn read(file: &Path) -> Result<String, String> {
     let bytes = fs::read(file).map_err(|error| format!(": {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -127,15 +128,15 @@ fn ends_with(file: &Path, ending: &str) -> bool {
     name.to_string_lossy().ends_with(ending)
 }
 
-/// Whether a file is one of Hadoop's: by its name, else by what is in it. An allocations file may
-/// have any name.
+/// Returns whether a file is one of Hadoop's site files, by its name or else by its content. An
+/// allocations file may have any name.
 fn is_site(file: &Path, text: &str) -> bool {
     ends_with(file, "-site.xml")
         || ends_with(file, "-default.xml")
         || text.contains("<configuration")
 }
 
-/// What is left out of a file is said, and is no fault: files of later versions have more in them.
+/// Prints ignored elements as warnings, not as faults: files of later versions contain more.
 fn check_allocations(file: &Path, text: &str) -> Result<(), String> {
     let said = |fault: &Fault| match fault.line {
         0 => format!(": {}", fault.problem),

@@ -1,10 +1,10 @@
-//! Cleans foreign text for a terminal. A server's answer may hold any character; none that moves a
-//! cursor, changes colours or turns the direction of writing leaves this file.
+//! Escapes text from a server before it reaches a terminal. An answer may hold any character; no
+//! output of this file moves a cursor, changes colours or reverses the direction of writing.
 
 use std::fmt::Write as _;
 
-/// Characters that show nothing, but change how a terminal shows what follows, or hide that two
-/// texts differ: control characters, marks of direction, spaces without width, tags.
+/// Characters that are invisible but change how a terminal shows what follows, or hide that two
+/// texts differ: control characters, direction marks, zero-width spaces and tags.
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -13,7 +13,7 @@ fn is_harmful(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text in one line: every harmful character as its number, `\u{1b}`.
+/// Returns the text on one line, with every harmful character as its number, `\u{1b}`.
 pub(crate) fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     for c in text.chars() {
@@ -25,8 +25,8 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// Cleans a server's JSON and keeps its meaning: tabs and carriage returns, which JSON allows only
-/// between values, become blanks; other harmful characters become escapes.
+/// Cleans a server's JSON and keeps its meaning. Tabs and carriage returns, which JSON allows only
+/// between values, become blanks. Other harmful characters become escapes.
 pub(crate) fn clean_json(json: &str) -> String {
     let mut cleaned = String::with_capacity(json.len());
     for c in json.chars() {

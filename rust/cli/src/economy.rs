@@ -1,6 +1,6 @@
-//! The commands that ask a ResourceManager, under every policy and of its economy: which there are,
-//! and those that are one request and one table. Longer ones have files of their own. Decides
-//! nothing: what is allowed, and what an amount is, the server says.
+//! Lists the commands that query or change a ResourceManager, with or without an economy.
+//! Implements those that are one request and one table; longer ones have files of their own.
+//! Decides nothing: the server says what is allowed and what an amount is.
 
 mod advise;
 mod income;
@@ -19,7 +19,7 @@ use queues::market;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Of a list of prices, no more are shown than a screen or two hold.
+/// `price --history` asks for no more prices than this.
 const HISTORY_MAX: usize = 10_000;
 
 /// What concerns one queue.
@@ -109,7 +109,7 @@ pub(crate) enum QueueCommand {
     Remove(OfQueue),
 }
 
-/// Carries out a command.
+/// Runs a command.
 pub(crate) fn main(command: &Command) -> ExitCode {
     failure::exit(match command {
         Command::Price { history, server } => price(*history, server),
@@ -164,17 +164,17 @@ fn price(history: Option<usize>, server: &Server) -> Result<(), Failure> {
     print(&table(&["until", "price"], &rows))
 }
 
-/// The queue's place in a path.
+/// Returns the path of a queue's resource.
 fn at(queue: &str) -> String {
     format!("queues/{}", quoted(queue))
 }
 
-/// A list of an answer; none if it is something else.
+/// Returns a list of an answer; empty if the value is not a list.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Numbers of pools, as one: `3`, or `3+2` if both have some.
+/// Joins the numbers of the pools: `3`, or `3+2` if the second pool has some too.
 fn by_pool(pools: &Value) -> String {
     let numbers: Vec<String> = list(pools)
         .iter()
@@ -188,13 +188,13 @@ fn by_pool(pools: &Value) -> String {
     }
 }
 
-/// A part of the whole, in per cent with one decimal.
+/// Formats a fraction in per cent with one decimal.
 fn per_cent(share: &Value) -> String {
     let share = share.as_f64();
     share.map_or("-".to_string(), |share| format!("{:.1}", share * 100.0))
 }
 
-/// The account of a queue, line by line.
+/// Formats the account of a queue, line by line.
 fn account_lines(account: &Value) -> String {
     let lines = [
         ("budget", said(&account["budget"])),
@@ -214,7 +214,6 @@ fn account_lines(account: &Value) -> String {
     pairs(&lines)
 }
 
-/// Names and values in two columns.
 fn info(of: &OfQueue) -> Result<(), Failure> {
     let answer = Client::new(&of.server)?.get(&at(&of.queue), "", Holds::Text("queue"))?;
     if of.server.json {
@@ -241,7 +240,7 @@ fn infos(server: &Server) -> Result<(), Failure> {
     }
 }
 
-/// A time in the largest unit of which there are two or more.
+/// Formats a time in the largest unit of which there are two or more.
 fn so_long(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
@@ -252,7 +251,7 @@ fn so_long(ms: u64) -> String {
     }
 }
 
-/// When a budget ends by its projection: with the slots of now, unlike `lasts`.
+/// Returns when a budget ends by its projection: with the slots of now, unlike `lasts`.
 fn ends_in(projection: &Value) -> String {
     match projection["ends_in_ms"].as_u64() {
         Some(ms) => so_long(ms),
@@ -261,7 +260,7 @@ fn ends_in(projection: &Value) -> String {
     }
 }
 
-/// A number of credits as it may be sent: checked here first, so that a slip costs no request.
+/// Parses and normalizes an amount of credits before sending, so that a typo costs no request.
 fn credits(name: &str, text: &str) -> Result<String, Failure> {
     let credits = amount::credits(name, text).map_err(|refusal| {
         let expected = refusal.to_string();
@@ -274,7 +273,7 @@ fn credits(name: &str, text: &str) -> Result<String, Failure> {
     Ok(amount::credits_text(credits))
 }
 
-/// Changes something; the answer is the account as it is then.
+/// Sends a change; the answer is the account afterwards.
 fn changed(server: &Server, method: &str, path: &str, body: &Value) -> Result<Answer, Failure> {
     Client::new(server)?.change(method, path, Some(body), Holds::Text("queue"))
 }
@@ -323,7 +322,7 @@ fn remove(of: &OfQueue) -> Result<(), Failure> {
     let client = Client::new(&of.server)?;
     let before = client.get(&at(&of.queue), "", Holds::Text("queue"))?.json;
     let answer = client.change("DELETE", &at(&of.queue), None, Holds::Nothing)?;
-    // There is no body; what was in the account a moment before is worth a word.
+    // The response has no body, so show what was in the account a moment before.
     if of.server.json {
         crate::terminal::print_json(&json!({"removed": before}))?;
         return answer.written();
@@ -347,7 +346,7 @@ fn jobs(server: &Server) -> Result<(), Failure> {
         all.extend(page.iter().cloned());
         rows.extend(page.iter().map(job_row));
         match answer.json["next"].as_u64() {
-            // A page that leads back would be read for ever.
+            // A page that leads back would never end the loop.
             Some(next) if next > from => from = next,
             _ if server.json => {
                 return crate::terminal::print_json(&json!({
@@ -360,7 +359,7 @@ fn jobs(server: &Server) -> Result<(), Failure> {
     print(&job_table(&rows))
 }
 
-/// Jobs, a row of `job_row` for each.
+/// Formats jobs as a table, with the rows of `job_row`.
 fn job_table(rows: &[Vec<String>]) -> String {
     let heading = [
         "job",
@@ -395,7 +394,7 @@ fn job_row(job: &Value) -> Vec<String> {
     ]
 }
 
-/// A job in a path: only what needs no escape, and what the server can know.
+/// Parses a job for a path: an identifier that the server can know and that needs no escape.
 fn job(text: &str) -> Result<String, String> {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_job = match text.strip_prefix("application_") {

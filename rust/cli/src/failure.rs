@@ -1,24 +1,24 @@
-//! What goes wrong in commands that talk to a ResourceManager or a store: said in the same form
-//! by all of them, with the exit code that a script can go by. Catches nothing itself.
+//! The one form of failure for commands that talk to a ResourceManager or a store, with an exit
+//! code for scripts. Catches nothing itself.
 
 use crate::clean::clean;
 use std::fmt;
 use std::process::ExitCode;
 
-/// Of what kind it is. `docs/operating.md` and the manual have the numbers.
+/// The kind of a failure. `docs/operating.md` and the manual list the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Asked for, and not done: the answer is no.
+    /// The server or the store refused the request.
     Refused = 1,
     /// The command cannot be understood, or lacks something.
     Usage = 2,
-    /// Nobody who could answer is there; the same may succeed later.
+    /// No server or store that could answer is there; the same may succeed later.
     Unreachable = 3,
-    /// Done, and not yet written down: a kill of the ResourceManager would lose it.
+    /// In force, but not yet written down: a kill of the ResourceManager would lose it.
     Later = 4,
 }
 
-/// What is wrong, where, and what to do about it.
+/// Says what is wrong, where, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
@@ -50,14 +50,14 @@ impl Failure {
         Failure::new(Kind::Usage, what, at, remedy)
     }
 
-    /// Standard output does not take any more.
+    /// Reports that standard output takes no more.
     pub(crate) fn output(error: &std::io::Error) -> Failure {
         let what = error.to_string();
         Failure::new(Kind::Refused, what, "standard output", "room to write to")
     }
 }
 
-/// Parts may come from a server that is not to be trusted, so none reaches a terminal as it is.
+/// Parts may come from an untrusted server, so each is cleaned before it reaches a terminal.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "heddle: {}", clean(&self.what))?;
@@ -70,7 +70,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The exit code of a command; a failure is told on standard error.
+/// Returns the exit code of a command; prints a failure on standard error.
 pub(crate) fn exit(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

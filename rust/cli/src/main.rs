@@ -1,5 +1,5 @@
-//! `heddle`: the command line. Parses arguments and prints; what it answers is worked out by the
-//! core's functions and by the simulator, or by a ResourceManager that it asks.
+//! `heddle`: the command line. Parses arguments and prints answers, which come from the core, the
+//! simulator, or a ResourceManager.
 
 mod check_config;
 mod clean;

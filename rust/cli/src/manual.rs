@@ -1,5 +1,5 @@
-//! `heddle completions` and `heddle man`: written from the definition of the arguments, so that
-//! they cannot say anything else. Installs nothing.
+//! `heddle completions` and `heddle man`: generated from the definition of the arguments, so that
+//! they cannot drift from it. Installs nothing.
 
 use crate::failure::{Failure, exit};
 use crate::terminal::print;
@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::process::ExitCode;
 
-/// For whom completions are written.
+/// The shells that completions exist for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum For {
     Bash,
@@ -37,7 +37,7 @@ pub(crate) const EXIT_CODES: [(&str, &str); 5] = [
     ),
 ];
 
-/// What the environment says to the commands.
+/// The environment variables that the commands read.
 const VARIABLES: [(&str, &str); 5] = [
     (
         "HEDDLE_URL",
@@ -55,7 +55,7 @@ const VARIABLES: [(&str, &str); 5] = [
     ),
 ];
 
-/// The words after the list of commands in `heddle --help`.
+/// Returns the text after the list of commands in `heddle --help`.
 pub(crate) fn after_help() -> String {
     let lines = |title: &str, pairs: &[(&str, &str)]| {
         let line = |(name, text): &(&str, &str)| format!("  {name:<19} {text}\n");
@@ -68,7 +68,7 @@ pub(crate) fn after_help() -> String {
     )
 }
 
-/// Prints the completions of a shell.
+/// Prints the completions for a shell.
 pub(crate) fn completions(shell: For, mut command: Command) -> ExitCode {
     let shell = match shell {
         For::Bash => Shell::Bash,
@@ -80,7 +80,7 @@ pub(crate) fn completions(shell: For, mut command: Command) -> ExitCode {
     exit(printed(text))
 }
 
-/// Prints the manual: one page for all commands, as they share most of their arguments.
+/// Prints one manual page for all commands, because they share most of their arguments.
 pub(crate) fn man(mut command: Command) -> ExitCode {
     command.build();
     let mut text = Vec::new();
@@ -104,7 +104,7 @@ fn printed(text: Vec<u8>) -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&text))
 }
 
-/// A section with its options for every command that does something.
+/// Writes a section with its options for every command that does something.
 fn of_commands(command: &Command, path: &str, text: &mut Vec<u8>) -> std::io::Result<()> {
     for below in command
         .get_subcommands()
@@ -123,7 +123,7 @@ fn of_commands(command: &Command, path: &str, text: &mut Vec<u8>) -> std::io::Re
         let man = clap_mangen::Man::new(below.clone());
         let mut options = Vec::new();
         man.render_options_section(&mut options)?;
-        // Options of a command are a part of its section, and not one of their own.
+        // Options become a subsection of their command instead of a section of their own.
         let options = String::from_utf8_lossy(&options).replace(".SH OPTIONS", ".SS Options");
         text.extend(options.into_bytes());
     }

@@ -1,4 +1,4 @@
-//! Results as pictures: SVG files, one question each. Works nothing out beyond sorting.
+//! Draws results as SVG files, one question each. Computes nothing beyond sorting.
 
 use heddle_sim::cluster_sim::{Results, Sample};
 use plotters::prelude::*;
@@ -11,7 +11,7 @@ type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 /// More lines than this are a blur.
 const LINES_MAX: usize = 12;
 
-/// Writes the pictures for which there is something to show into a folder.
+/// Writes the pictures that have something to show into a folder.
 pub(crate) fn write(results: &Results, folder: &Path) -> Result<(), String> {
     let title = |what: &str| format!("{what}: {}, {}", results.workload, results.policy);
     let draw = |file: &str, what: &str, axes: (&str, &str), lines: &Lines| {
@@ -95,7 +95,7 @@ fn utilisation(results: &Results) -> Lines {
     ])
 }
 
-/// The distribution of sojourn times by class.
+/// Returns the distribution of sojourn times by class.
 fn sojourns(results: &Results) -> Lines {
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for job in results.finished() {

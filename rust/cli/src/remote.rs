@@ -1,6 +1,6 @@
-//! The way to a ResourceManager: where it is, who asks, requests signed with version 2, and what
-//! is made of answers, of which none is trusted. Plain HTTP only, and no proxy from the
-//! environment; knows no command.
+//! Talks to a ResourceManager: its address, the user, requests signed with version 2, and the
+//! checks of answers, none of which is trusted. Uses plain HTTP only, and no proxy from the
+//! environment. Knows no command.
 
 mod address;
 pub(crate) mod secret;
@@ -16,13 +16,13 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ureq::http;
 
-/// Under which everything is.
+/// The path that all of Heddle's resources share.
 const BASE: &str = "/heddle/v1/";
-/// An answer is no longer than this.
+/// Longer answers are rejected.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
-/// How long a signature is good for: longer than an answer takes.
+/// How long a signature is valid: longer than an answer takes.
 const VALID_MS: u64 = 60_000;
-/// What a usual answer holds of ours.
+/// The remedy for an answer that is not Heddle's.
 const NO_HEDDLE: &str = "a ResourceManager with Heddle, at the address of its web interface";
 
 /// Who asks.
@@ -38,12 +38,12 @@ pub(crate) struct Who {
 }
 
 impl Who {
-    /// Whether there is a name at least.
+    /// Returns whether a user name is given.
     fn is_said(&self) -> bool {
         self.user.as_ref().is_some_and(|user| !user.is_empty())
     }
 
-    /// The user and the secret.
+    /// Returns the user and the secret.
     pub(crate) fn known(&self) -> Result<(String, Secret), Failure> {
         let user = self.user.clone().filter(|user| !user.is_empty());
         let user = user.ok_or_else(|| {
@@ -73,7 +73,7 @@ pub(crate) struct Server {
     pub(crate) json: bool,
 }
 
-/// What an answer that says yes must have, so that no other is taken for one.
+/// What a successful answer must contain, so that another server's is rejected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holds {
     /// No body, after a removal.
@@ -85,7 +85,7 @@ pub(crate) enum Holds {
 }
 
 impl Holds {
-    /// What of it an answer lacks.
+    /// Says what the answer lacks.
     fn lacking(self, status: http::StatusCode, json: &Value) -> Option<String> {
         let has = match self {
             Holds::Nothing => status == http::StatusCode::NO_CONTENT || json.is_object(),
@@ -99,14 +99,14 @@ impl Holds {
     }
 }
 
-/// An answer that says yes.
+/// A successful answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// As it was sent, for printing.
+    /// The body as it was sent, for printing.
     pub(crate) text: String,
     /// Null if there is no body.
     pub(crate) json: Value,
-    /// Whether a change is in force and not yet written down.
+    /// Whether a change is in force but not yet written down.
     later: bool,
 }
 
@@ -122,7 +122,7 @@ impl Answer {
         Err(Failure::new(Kind::Later, what, "store", remedy))
     }
 
-    /// As it was sent, but for what a terminal would obey.
+    /// Returns the body as it was sent, without control characters for a terminal.
     pub(crate) fn shown(&self) -> String {
         let mut shown = clean_json(&self.text);
         if !shown.ends_with('\n') {
@@ -132,15 +132,15 @@ impl Answer {
     }
 }
 
-/// A ResourceManager.
+/// A connection to a ResourceManager.
 pub(crate) struct Client {
     agent: ureq::Agent,
     address: Address,
     timeout: Duration,
     who: Who,
-    /// Read when it is needed first.
+    /// Read on first use.
     known: std::cell::OnceCell<(String, Secret)>,
-    /// Whether Kerberos was found to guard the web server: then only what is signed passes.
+    /// Whether Kerberos guards the web server: then only signed requests pass.
     is_guarded: std::cell::Cell<bool>,
 }
 
@@ -182,8 +182,8 @@ impl Client {
         })
     }
 
-    /// Asks what anybody may know: unsigned, as that needs no secret, and once more, signed, if
-    /// Kerberos guards it.
+    /// Reads public data: unsigned, because that needs no secret; then again, signed, if Kerberos
+    /// guards the server.
     pub(crate) fn open(&self, path: &str, holds: Holds) -> Result<Answer, Failure> {
         let asked = |signed| {
             self.ask(&Asked {
@@ -197,14 +197,14 @@ impl Client {
         };
         let knew = self.is_guarded.get();
         let answer = asked(knew);
-        // Who gave no name cannot sign; then the first answer says what is lacking.
+        // Without a user name there is no signature; then the first answer says what is lacking.
         match !knew && self.is_guarded.get() && self.who.is_said() {
             true => asked(true),
             false => answer,
         }
     }
 
-    /// Asks, signed.
+    /// Sends a signed read.
     pub(crate) fn get(&self, path: &str, query: &str, holds: Holds) -> Result<Answer, Failure> {
         self.ask(&Asked {
             method: "GET",
@@ -216,7 +216,7 @@ impl Client {
         })
     }
 
-    /// Changes something, signed.
+    /// Sends a signed change.
     pub(crate) fn change(
         &self,
         method: &str,
@@ -301,7 +301,7 @@ impl Client {
         Ok(v2::header(secret, user, &signed, &validity(VALID_MS)?))
     }
 
-    /// The server is not there, or does not speak as one.
+    /// Reports that the server is not there, or does not speak HTTP.
     fn no_answer(&self, error: &ureq::Error, at: &str, is_change: bool) -> Failure {
         let (what, remedy) = match error {
             ureq::Error::Timeout(_) => (
@@ -327,7 +327,7 @@ impl Client {
     }
 }
 
-/// What went wrong with a request that may have been carried out.
+/// Adds to an error that a change may have been carried out nevertheless.
 fn unsure(what: String, is_change: bool) -> String {
     match is_change {
         true => format!("{what}; whether it was done is not known, so look before repeating it"),
@@ -335,7 +335,7 @@ fn unsure(what: String, is_change: bool) -> String {
     }
 }
 
-/// Whether it was not Heddle that answered, but what stands before the whole web server.
+/// Returns whether the web server's Kerberos filter answered instead of Heddle.
 fn wants_kerberos(response: &http::Response<ureq::Body>) -> bool {
     let asks = response.headers().get_all("WWW-Authenticate");
     let mut asks = asks.iter().filter_map(|asks| asks.to_str().ok());
@@ -346,7 +346,7 @@ fn wants_kerberos(response: &http::Response<ureq::Body>) -> bool {
     response.status().as_u16() == 401 && asks.any(is_negotiate)
 }
 
-/// No ticket is ever sent: the signature is the login.
+/// Explains a Kerberos challenge. No ticket is ever sent: the signature is the login.
 fn guarded(signed: bool, at: &str) -> Failure {
     let (kind, what, remedy) = match signed {
         true => (
@@ -364,7 +364,7 @@ fn guarded(signed: bool, at: &str) -> Failure {
     Failure::new(kind, what, at, remedy)
 }
 
-/// What an answer says: yes, no, or nothing that can be understood.
+/// Sorts an answer into success, refusal, or one that cannot be understood.
 fn judged(
     response: &http::Response<ureq::Body>,
     body: Vec<u8>,
@@ -402,7 +402,8 @@ fn judged(
         let what = format!("HTTP status {}, without a reason", status.as_u16());
         return Err(Failure::new(Kind::Unreachable, what, at, NO_HEDDLE));
     };
-    // 503: the engine is being made anew, or this is not the active one. Anything else is a no.
+    // 502 to 504: the engine is being rebuilt, or this is not the active ResourceManager. Every
+    // other error is a refusal.
     let kind = match status.as_u16() {
         502..=504 => Kind::Unreachable,
         _ => Kind::Refused,
@@ -412,7 +413,7 @@ fn judged(
     Err(Failure::new(kind, what, format!("{part}, {at}"), remedy))
 }
 
-/// A signature of now, with a nonce that nobody can guess.
+/// Returns the validity of a signature made now, with an unpredictable nonce.
 pub(crate) fn validity(valid_ms: u64) -> Result<Validity, Failure> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Results as tables: CSV and JSON files, and lines for a terminal. Draws nothing.
+//! Writes results as tables: CSV and JSON files, and lines for a terminal. Draws nothing.
 
 use heddle_sim::cluster_sim::metrics::{mean, percentile};
 use heddle_sim::cluster_sim::{JobRecord, Results, Sample};
@@ -147,7 +147,7 @@ fn user_rows(sample: &Sample) -> Vec<Vec<String>> {
     users.into_iter().map(row).collect()
 }
 
-/// The heading of the lines that `row` gives.
+/// Returns the heading for the lines of `row`.
 pub(crate) fn heading() -> String {
     format!(
         "{:24} {:>7} {:>9} {:>9} {:>9} {:>8} {:>9} {:>6} {:>6} {:>6} {:>9}",
@@ -165,7 +165,7 @@ pub(crate) fn heading() -> String {
     )
 }
 
-/// One policy's figures.
+/// Formats one policy's figures.
 pub(crate) fn row(results: &Results) -> String {
     let sojourns = results.sojourns_s(|_| true);
     let crossed: f64 = results.crossed().iter().sum();

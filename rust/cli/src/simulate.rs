@@ -1,5 +1,5 @@
-//! `heddle simulate` and `heddle compare`: workloads by name or from a file, one policy or
-//! several, tables and files. What happens in between is the simulator's.
+//! `heddle simulate` and `heddle compare`: workloads by name or from a file, one policy or several,
+//! tables and files. The simulator does the rest.
 
 use crate::{plots, report};
 use clap::Args;
@@ -149,7 +149,7 @@ fn read_json(path: &Path) -> Result<Value, String> {
     serde_json::from_str(&read(path)?).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Runs one policy, with a progress bar if somebody watches.
+/// Runs one policy, with a progress bar on a terminal.
 fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String> {
     let mut options = what.options(policy)?;
     log::info!(
@@ -201,11 +201,10 @@ fn write_all(results: &Results, folder: &Path) -> Result<(), String> {
     plots::write(results, folder).map_err(failed)
 }
 
-/// `heddle compare`.
-/// A line for each as it is done, or all as one list in JSON.
+/// `heddle compare`: prints one line per policy as it ends, or all in one JSON list.
 pub(crate) fn compare(what: &What, names: &[String], out: Option<&Path>, json: bool) -> ExitCode {
     let outcome = what.workload().and_then(|workload| {
-        // A wrong name is found before an hour has passed.
+        // Finds a wrong name before an hour has passed.
         for name in names {
             what.options(name)?;
         }

@@ -1,6 +1,6 @@
-//! `heddle store migrate` and `heddle import-budget`: the books at rest, with no ResourceManager
-//! between. Both take the store over, so that one that runs writes no more to it until it becomes
-//! active anew. What is moved and what a budget file means is `heddle_store`'s.
+//! `heddle store migrate` and `heddle import-budget`: work on the stored books without a
+//! ResourceManager. Both take the store over: a running ResourceManager is fenced off until it
+//! becomes active again. `heddle_store` decides what is moved and what a budget file means.
 
 use crate::failure::{Failure, Kind, exit};
 use crate::remote::{now_ms, secret};
@@ -12,9 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// In whose name it is done, in the books and in messages.
+/// The owner named in the books and in messages.
 const OWNER: &str = "heddle command line";
-/// A place, for help.
+/// The forms of a store's address, for help.
 const PLACES: &str = "sqlite:FILE, file:FOLDER or postgres://USER@HOST:PORT/NAME";
 
 #[derive(Subcommand)]
@@ -84,7 +84,7 @@ fn opened(
     open(place, password.as_deref()).map_err(|error| Failure::usage(error, shown(place), PLACES))
 }
 
-/// A place without what may be a password in it: what is wrong with a URL may be where it ends.
+/// Hides a possible password in a place: a malformed URL may end anywhere.
 fn shown(place: &str) -> String {
     let kind = place.split(':').next().unwrap_or("");
     match kind {
@@ -111,7 +111,7 @@ fn migrate(
     to: (&str, Option<&Path>),
     as_json: bool,
 ) -> Result<(), Failure> {
-    // A slip in FROM must not make a store there.
+    // Open FROM only if it exists, so that a typo creates no store there.
     let mut source = opened(heddle_store::open_existing, from)?;
     let mut target = opened(heddle_store::open, to)?;
     let at = format!("{} to {}", source.describe(), target.describe());

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write};
 
-/// Writes to standard output. A reader that has seen enough, such as `head`, is no fault.
+/// Writes to standard output. A reader that closes early, such as `head`, is no fault.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -16,28 +16,29 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Names and values, a line each.
+/// Formats names and values in two columns.
 pub(crate) fn pairs(lines: &[(&str, String)]) -> String {
     let line = |(name, value): &(&str, String)| format!("{name:<16} {}\n", clean(value));
     lines.iter().map(line).collect()
 }
 
-/// Writes a JSON value of our own making, in lines.
+/// Prints a JSON value of our own, indented.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&clean_json(&format!("{value:#}\n")))
 }
 
-/// Wider cells than this stand out of their column: a longer name would pad every row of a table
-/// with as many blanks.
+/// Cells wider than this overflow their column. A longer name would pad every row of a table with
+/// as many blanks.
 const WIDE_MAX: usize = 200;
 
-/// Rows under a heading, in columns as wide as they need; columns of numbers to the right.
+/// Formats rows under a heading. Columns are as wide as they need; numbers align right.
 pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()
         .map(|row| row.iter().map(|cell| clean(cell)).collect())
         .collect();
-    // Of each column once: a look at all rows for every row takes seconds with thousands of queues.
+    // Measure each column once: scanning all rows for every row takes seconds with thousands of
+    // queues.
     let column = |(column, title): (usize, &&str)| {
         let cells = || rows.iter().filter_map(move |row| row.get(column));
         let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
@@ -71,7 +72,7 @@ fn is_number(cell: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"+-./%".contains(&byte))
 }
 
-/// What a key of an answer says, as text: numbers and texts as they are, nothing as `-`.
+/// Formats a value of an answer: numbers and texts as they are, null as `-`.
 pub(crate) fn said(value: &Value) -> String {
     match value {
         Value::Null => "-".to_string(),
@@ -82,12 +83,12 @@ pub(crate) fn said(value: &Value) -> String {
     }
 }
 
-/// A time of day in UTC, from milliseconds since 1970.
+/// Formats milliseconds since 1970 as a time in UTC.
 pub(crate) fn time(value: &Value) -> String {
     let time = value
         .as_u64()
         .and_then(|ms| std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(ms)));
-    // Beyond the year 9999 there is no such text.
+    // RFC 3339 has no text for years beyond 9999.
     let in_range = time.filter(|_| value.as_u64().is_some_and(|ms| ms < 253_402_300_800_000));
     match in_range {
         Some(time) => humantime::format_rfc3339_seconds(time).to_string(),
@@ -107,8 +108,8 @@ mod tests {
         assert_eq!(table(&["queue", "n", "what"], &rows), expected);
     }
 
-    /// Eight times as many rows may take eight times as long, and three times that on a busy
-    /// machine; were each row to look at all others, it would be 64 times.
+    /// Eight times the rows may take eight times as long, and three times that on a busy machine. A
+    /// scan of all rows for every row would take 64 times as long.
     #[test]
     fn a_table_costs_what_its_rows_cost() {
         let time = |count: usize| {

@@ -1,15 +1,15 @@
-//! Hadoop's site files, and values as Hadoop's `Configuration` gives them out. Knows the form and
-//! the expansion of references; what a property means is not known here.
+//! Reads Hadoop's site files and expands values as Hadoop's `Configuration` does. Knows the file
+//! format and the expansion of references, but not what a property means.
 
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// As deep as Hadoop follows references; beyond, it throws.
+/// Hadoop's own limit on nested references; Hadoop throws beyond it.
 const EXPANSIONS_MAX: usize = 20;
 
-/// What MapReduce's client has set, or has a default for in the jar, when it fills in the
-/// environment of an ApplicationMaster: `JobSubmitter` has counted the splits by then.
+/// Properties that MapReduce's client has set, or that have a default in the jar, when it builds
+/// the environment of an ApplicationMaster. `JobSubmitter` has counted the splits by then.
 const OF_MAPREDUCE: &[&str] = &[
     "mapreduce.job.maps",
     "mapreduce.job.reduces",
@@ -17,7 +17,7 @@ const OF_MAPREDUCE: &[&str] = &[
     "mapreduce.framework.name",
 ];
 
-/// Properties of every Java process, which go before those of files.
+/// System properties of every Java process. They take precedence over those of files.
 const OF_JAVA: &[&str] = &[
     "user.name",
     "user.home",
@@ -31,7 +31,7 @@ const OF_JAVA: &[&str] = &[
     "path.separator",
 ];
 
-/// How Hadoop's web servers find out who asks.
+/// The property that selects how Hadoop's web servers authenticate users.
 pub(super) const AUTHENTICATION: &str = "hadoop.http.authentication.type";
 
 /// A property and where it was defined.
@@ -42,35 +42,35 @@ pub(super) struct Property {
     is_final: bool,
 }
 
-/// The properties of several files, the later ones over the earlier ones.
+/// The properties of several files; later files override earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Site {
     properties: BTreeMap<String, Property>,
 }
 
-/// What became of a value.
+/// The outcome of expanding a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Expanded {
-    /// All references were followed.
+    /// Every reference was resolved.
     Whole(String),
-    /// A reference leads nowhere: Hadoop stops there and leaves it, and what follows, as it is.
+    /// A reference cannot be resolved: Hadoop stops there and leaves the rest as it is.
     Stuck {
         /// The value as far as it was expanded.
         text: String,
         /// The reference, without its braces.
         variable: String,
-        /// Why it leads nowhere.
+        /// Why it cannot be resolved.
         why: String,
     },
-    /// References that go round in a circle, or too deep: Hadoop throws.
+    /// The references form a cycle or nest too deep: Hadoop throws.
     Endless,
 }
 
 impl Site {
-    /// Adds a file's properties.
+    /// Adds the properties of a file.
     ///
     /// # Errors
-    /// The line and what is wrong there, as `:LINE: TEXT`.
+    /// Returns the line and what is wrong there, as `:LINE: TEXT`.
     pub(super) fn add(&mut self, file: &Path, text: &str) -> Result<(), String> {
         let document = Document::parse(text.trim_start_matches('\u{feff}'))
             .map_err(|error| format!(":{}: {error}; expected XML", error.pos().row))?;
@@ -107,19 +107,19 @@ impl Site {
         Ok(())
     }
 
-    /// Whether web servers ask for more than a name.
+    /// Returns whether web servers ask for more than a user name.
     pub(super) fn authenticates(&self) -> bool {
         let kind = self.properties.get(AUTHENTICATION);
         kind.is_some_and(|kind| !matches!(kind.value.trim(), "" | "simple"))
     }
 
-    /// All properties by name.
+    /// Returns all properties by name.
     pub(super) fn properties(&self) -> impl Iterator<Item = (&str, &Property)> {
         let all = self.properties.iter();
         all.map(|(name, property)| (name.as_str(), property))
     }
 
-    /// A value with its references followed, as `Configuration.get` does it.
+    /// Expands the references in a value, as `Configuration.get` does.
     pub(super) fn expand(&self, value: &str) -> Expanded {
         let mut text = value.to_owned();
         for _ in 0..EXPANSIONS_MAX {
@@ -144,7 +144,8 @@ impl Site {
         Expanded::Endless
     }
 
-    /// What a reference stands for; a word in its place where only running Java knows it.
+    /// Resolves a reference. Returns a placeholder for values that only a running Java process
+    /// knows.
     fn look_up(&self, variable: &str) -> Result<String, String> {
         if let Some(name) = variable.strip_prefix("env.") {
             let default = name.find([':', '-']).map(|at| &name[at..]);
@@ -158,7 +159,7 @@ impl Site {
             return Ok("known".to_owned());
         }
         match self.properties.get(variable) {
-            // Hadoop takes what is empty for what is not there.
+            // Hadoop treats an empty value as a missing one.
             Some(Property { value, at, .. }) if value.is_empty() => Err(format!(
                 "is empty ({at}), which Hadoop takes for not there; give it the value `none`"
             )),
@@ -173,7 +174,7 @@ impl Site {
     }
 }
 
-/// The first `${NAME}` as Hadoop looks for it: a name has no brace, dollar or space.
+/// Finds the first `${NAME}` by Hadoop's rule: a name has no brace, dollar or space.
 fn first_variable(text: &str) -> Option<(usize, &str)> {
     text.match_indices("${").find_map(|(from, opening)| {
         let rest = &text[from + opening.len()..];
@@ -182,7 +183,7 @@ fn first_variable(text: &str) -> Option<(usize, &str)> {
     })
 }
 
-/// A part of a property: a child element's text, or an attribute of the short form.
+/// Returns a part of a property: a child element's text, or an attribute in the short form.
 fn part(property: Node<'_, '_>, name: &str) -> Option<String> {
     let child = property.children().find(|node| node.has_tag_name(name));
     let text = child.map(|element| {
@@ -209,7 +210,7 @@ mod tests {
         site
     }
 
-    /// Each line was tried with Hadoop 3.5.0's `Configuration`.
+    /// Each line was checked against the `Configuration` of Hadoop 3.5.0.
     #[test]
     fn values_are_expanded_as_hadoop_does_it() {
         let site = site(

@@ -1,5 +1,5 @@
-//! `heddle advise`: what a queue must bid to have so many slots, in sentences. The server works it
-//! out; nothing is bid here, and what is told holds for as long as the others bid as they do.
+//! `heddle advise`: tells in sentences what a queue must bid to get a number of slots. The server
+//! computes it. Places no bid; the advice holds only while the other bids stay the same.
 
 use super::{at, so_long};
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ impl Advise {
     }
 }
 
-/// One to a line.
+/// Formats the advice, one sentence per line.
 fn sentences(advice: &Value) -> String {
     let told = |key: &str| said(&advice[key]);
     let mut lines = vec![
@@ -67,7 +67,7 @@ fn sentences(advice: &Value) -> String {
     lines.into_iter().map(line).collect()
 }
 
-/// What to bid, and what follows from it.
+/// Says what to bid, and what follows from it.
 fn bid(advice: &Value, wanted: &str) -> Vec<String> {
     let told = |key: &str| said(&advice[key]);
     let more = match advice["slots_given"] == advice["slots"] {
@@ -109,7 +109,7 @@ fn slots(count: &Value) -> String {
     }
 }
 
-/// When `what` ends by the projection of that name.
+/// Says when `what` ends, by the projection of that name.
 fn end(what: &str, projection: &str, advice: &Value) -> String {
     let ends_in_ms = &advice[projection]["ends_in_ms"];
     let Some(ms) = ends_in_ms.as_u64() else {

@@ -1,6 +1,6 @@
-//! `heddle income`: what flows into the economy per hour, beside what there is to buy (DP-44,
-//! DP-45). A credit that is worth a server's hour stays so as long as the two are the same. Sets
-//! no income: that is done in `heddle.json`.
+//! `heddle income`: compares the credits that flow into the economy per hour with what there is to
+//! buy (DP-44, DP-45). A credit keeps its worth of one server's hour as long as the two are equal.
+//! Sets no income: `heddle.json` does that.
 
 use super::list;
 use crate::failure::{Failure, Kind};
@@ -73,7 +73,7 @@ fn micro(value: &Value) -> i128 {
     value.as_i64().map_or(0, i128::from)
 }
 
-/// How much of what there is to buy a queue's income pays, in per cent.
+/// Returns the part of the supply that a queue's income pays for, in per cent.
 fn part(micro: i128, worth: u64) -> String {
     match worth {
         0 => "-".to_string(),

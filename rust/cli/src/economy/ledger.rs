@@ -1,6 +1,6 @@
-//! `heddle ledger`: what queues had, used and paid, for chargeback. Follows the server from page
-//! to page, through what it remembers and what its store has of before; says so when there is no
-//! store to ask. Adds nothing up: that is for whoever reads the table.
+//! `heddle ledger`: prints what queues had, used and paid, for chargeback. Follows the server's
+//! pagination through the in-memory window and the store. Warns when there is no store to ask for
+//! older intervals. Adds nothing up.
 
 use super::list;
 use crate::failure::{Failure, Kind};
@@ -44,8 +44,8 @@ enum Format {
     Json,
 }
 
-/// The columns, and where their cells stand in a row: the same as in the server's own CSV, which
-/// does not say whether it is complete.
+/// The columns, and the position of their cells in a row. They equal those of the server's own CSV,
+/// which does not say whether it is complete.
 const COLUMNS: [(&str, &str, Option<usize>); 11] = [
     ("at_ms", "at_ms", None),
     ("queue", "queue", None),
@@ -60,7 +60,7 @@ const COLUMNS: [(&str, &str, Option<usize>); 11] = [
     ("balance", "balance", None),
 ];
 
-/// A time of day, or milliseconds since 1970.
+/// Parses a date, a time, or milliseconds since 1970.
 pub(super) fn moment(text: &str) -> Result<u64, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text
@@ -101,7 +101,7 @@ impl Ledger {
             is_first = false;
             let next_ms = page["next_from_ms"].as_u64();
             let next = page["next_from_interval"].as_u64();
-            // A server that gives a time and no number cannot be followed.
+            // A server that returns a time but no interval number does not support pagination.
             match next.or(next_ms.map(|_| 0)) {
                 None => break None,
                 Some(_) if self.page => break next_ms,
@@ -142,14 +142,15 @@ impl Ledger {
             query.push_str(&format!("&from_interval={from}"));
         }
         if let Some(to) = self.to {
-            // The server counts both ends; so months that follow each other share no interval.
+            // The server counts both ends. Excluding the last one keeps consecutive months
+            // disjoint.
             query.push_str(&format!("&to_ms={}", to.saturating_sub(1)));
         }
         query
     }
 }
 
-/// Rows as CSV, the first time with a heading.
+/// Formats rows as CSV, with a heading on the first page.
 fn csv(rows: &[Value], heading: bool) -> Result<String, Failure> {
     let mut csv = csv::Writer::from_writer(Vec::new());
     if heading {
@@ -167,7 +168,7 @@ fn csv(rows: &[Value], heading: bool) -> Result<String, Failure> {
 
 fn cell(value: &Value, pool: Option<usize>) -> String {
     let text = clean(&said(pool.map_or(value, |pool| &value[pool])));
-    // What a spreadsheet would take for a formula; no number begins so but a negative one.
+    // Quotes what a spreadsheet would take for a formula; only negative numbers begin like one.
     let begins = text.len() > 1 && text.starts_with(['=', '+', '-', '@']);
     match begins && text.parse::<f64>().is_err() {
         true => format!("'{text}"),

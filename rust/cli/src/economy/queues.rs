@@ -1,17 +1,19 @@
-//! Queues as a table: with bids and budgets where the policy has accounts, else with shares. Slots
-//! and tasks count no ApplicationMasters, in any column of any table: those are one number in the
-//! head of `heddle top`, and a word beside the containers of `heddle info`. Asks no server.
+//! Formats queues as a table: with bids and budgets where the policy has accounts, else with
+//! shares.
+//!
+//! No column of any table counts ApplicationMasters as slots or tasks. They are one number in the
+//! head of `heddle top`, and a remark beside the containers of `heddle info`. Asks no server.
 
 use super::{by_pool, list, per_cent, so_long};
 use crate::terminal::{pairs, said, table};
 use serde_json::Value;
 
-/// Whether the policy has accounts, by what it says of all queues.
+/// Returns whether the policy has accounts, judging by its answer about all queues.
 pub(super) fn has_accounts(queues: &Value) -> bool {
     !queues["allocation_interval_ms"].is_null()
 }
 
-/// Of a queue what runs (or is pending) in slots: what its account says, or else its containers
+/// Returns the slots that a queue uses (or waits for): from its account, or else its containers
 /// less the ApplicationMasters.
 fn tasks(queue: &Value, of: &str) -> Option<u64> {
     let in_slots = match of {
@@ -25,7 +27,7 @@ fn tasks(queue: &Value, of: &str) -> Option<u64> {
     told.or_else(|| Some(containers()?.saturating_sub(masters)))
 }
 
-/// The same as a cell; an answer that has no number there is shown as it is.
+/// Formats `tasks` as a cell; shows an answer without a number as it is.
 fn cell(queue: &Value, of: &str) -> String {
     match tasks(queue, of) {
         Some(tasks) => tasks.to_string(),
@@ -33,10 +35,10 @@ fn cell(queue: &Value, of: &str) -> String {
     }
 }
 
-/// What runs in all queues, what is pending there, and the ApplicationMasters beside that.
+/// Sums the running tasks, the pending tasks and the ApplicationMasters of all queues.
 pub(super) fn sums(queues: &Value) -> (u64, u64, u64) {
     let rows = list(&queues["queues"]).iter();
-    // What is above others has theirs once more.
+    // Inner queues count those below them once more.
     let each: Vec<&Value> = rows
         .filter(|queue| queue["scheduling"]["leaf"] != false)
         .collect();
@@ -47,7 +49,7 @@ pub(super) fn sums(queues: &Value) -> (u64, u64, u64) {
     (sum("running"), sum("pending"), masters.sum())
 }
 
-/// Queues with what they bid, have and use (DP-35), or what they are entitled to.
+/// Formats queues with what they bid, have and use (DP-35), or with their fair shares.
 pub(super) fn market(queues: &Value) -> String {
     if !has_accounts(queues) {
         return pools(queues);
@@ -104,7 +106,7 @@ fn weight(scheduling: &Value) -> String {
     weight.map_or(said(&scheduling["weight"]), |weight| weight.to_string())
 }
 
-/// An amount of each type of resource, such as `8192 MB, 8 vcores`.
+/// Formats an amount of each resource type, such as `8192 MB, 8 vcores`.
 fn amounts(resources: &Value) -> String {
     let amount = |(name, amount): (&String, &Value)| match name.as_str() {
         "memory-mb" => format!("{} MB", said(amount)),
@@ -118,7 +120,7 @@ fn amounts(resources: &Value) -> String {
     }
 }
 
-/// A queue's place in the scheduler, line by line.
+/// Formats a queue's place in the scheduler, line by line.
 pub(super) fn scheduling_lines(scheduling: &Value) -> String {
     let masters = match scheduling["running_masters"].as_u64() {
         None | Some(0) => String::new(),
@@ -137,7 +139,7 @@ pub(super) fn scheduling_lines(scheduling: &Value) -> String {
     ])
 }
 
-/// How long the budget lasts if every interval costs what the last one did.
+/// Returns how long the budget lasts if every interval costs as much as the last one.
 fn lasts(account: &Value, interval_ms: Option<u64>) -> String {
     let micro = |key: &str| account[key].as_u64();
     let (Some(budget), Some(debit)) = (micro("budget_micro"), micro("last_debit_micro")) else {
@@ -159,7 +161,7 @@ mod tests {
     fn a_budget_lasts_as_many_intervals_as_it_pays() {
         let account =
             |budget: u64, debit: u64| json!({"budget_micro": budget, "last_debit_micro": debit});
-        // 88 credits at 3 an interval of 20 s: 29 intervals, 580 s, nine minutes and more.
+        // 88 credits at 3 an interval of 20 s: 29 intervals, 580 s, more than nine minutes.
         assert_eq!(lasts(&account(88_000_000, 3_000_000), Some(20_000)), "9m");
         assert_eq!(lasts(&account(5_000_000, 1_000_000), Some(20_000)), "100s");
         // 6,000 intervals of 60 s are 100 hours; ten times as much is 41 days and 16 hours.

@@ -1,6 +1,6 @@
-//! `heddle sign`: what a job's configuration must hold so that the ResourceManager takes the job
-//! for its user's (DP-39), and, with version 2, so that it spends no more than it is given. What is
-//! signed is `heddle_auth::job`'s. Submits nothing and asks no server.
+//! `heddle sign`: prints the parameters that prove to the ResourceManager who submits a job
+//! (DP-39). Version 2 also bounds what the job may spend. `heddle_auth::job` does the signing.
+//! Submits nothing and asks no server.
 
 use super::credits;
 use super::ledger::moment;
@@ -65,7 +65,7 @@ impl Sign {
             true => job::sign_v1(&secret, &user, now_ms()),
             false => {
                 let text = |text: &Option<String>| text.clone().unwrap_or_default();
-                // The full path is signed: a name alone could mean another queue some day.
+                // Sign the full path: a name alone could mean another queue some day.
                 let (queue, name) = (queue_path(&text(&self.queue)), text(&self.name));
                 let submission = Submission {
                     user: &user,
@@ -81,7 +81,7 @@ impl Sign {
             _ if self.json => print_json(&object(parameters)),
             Format::Json => print_json(&object(parameters)),
             Format::Arguments => {
-                // Values are digits, letters and %: no shell takes them apart.
+                // Values are digits, letters and %: no shell splits or expands them.
                 let line = |(name, value): &(&str, String)| format!("-D{name}={value}\n");
                 print(&parameters.iter().map(line).collect::<String>())
             }
@@ -114,7 +114,7 @@ fn object(parameters: Vec<(&'static str, String)>) -> Value {
     Value::Object(pairs.collect::<Map<_, _>>())
 }
 
-/// A moment, or a span from now on.
+/// Parses a moment, or a span from now on.
 fn until(text: &str) -> Result<u64, Failure> {
     let read = match text.strip_prefix('+') {
         None => moment(text),

@@ -1,6 +1,5 @@
-//! `heddle top`: queues and jobs as they go on, and the market if the policy has one. In a terminal
-//! a screen that is drawn again and again, until a key ends it; elsewhere plain tables each time.
-//! Changes nothing.
+//! `heddle top`: shows queues and jobs live, and the market if the policy has one. In a terminal it
+//! redraws the screen until a key ends it; elsewhere it prints plain tables. Changes nothing.
 
 use super::queues::{has_accounts, market, sums};
 use super::{job_row, job_table, list};
@@ -15,10 +14,10 @@ use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stdout};
 use std::time::{Duration, Instant};
 
-/// More often, and the server would give the same report.
+/// A shorter period would fetch the same report again.
 const LEAST: Duration = Duration::from_millis(500);
 
-/// More than a screen holds.
+/// More jobs than a screen holds.
 const JOBS_MAX: usize = 100;
 
 #[derive(Args)]
@@ -34,7 +33,7 @@ pub(crate) struct Top {
     server: Server,
 }
 
-/// What is shown.
+/// One snapshot of what the screen shows.
 struct Seen {
     /// Null under a policy without accounts.
     price: Value,
@@ -125,7 +124,7 @@ impl Top {
         }
     }
 
-    /// Draws until a key ends it. A server that cannot be reached for a while is waited for.
+    /// Draws until a key ends it. Keeps trying while the server cannot be reached.
     fn live(&self, client: &Client, first: Seen) -> std::io::Result<()> {
         let screen = Screen::open()?;
         let mut seen = first;
@@ -153,7 +152,8 @@ impl Top {
     }
 }
 
-/// q, Escape, and, as keys no longer make signals, Control-C and Control-D.
+/// Returns whether a key ends the display: q, Escape, Control-C or Control-D. In raw mode keys no
+/// longer make signals.
 fn ends(key: &KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     key.kind == KeyEventKind::Press
@@ -165,7 +165,7 @@ fn ends(key: &KeyEvent) -> bool {
         }
 }
 
-/// A terminal that is ours for a while, and given back however that ends.
+/// Holds the terminal in raw mode and restores it on drop.
 struct Screen;
 
 impl Screen {
@@ -195,7 +195,7 @@ fn draw(seen: &Seen, trouble: Option<&Failure>) -> std::io::Result<()> {
     out.flush()
 }
 
-/// The lines of a screen of that size: no line too long, none too many, the last about keys.
+/// Lays out a screen of that size. No line is too long, the lines fit, and the last names the keys.
 fn frame(seen: &Seen, trouble: Option<&Failure>, columns: usize, rows: usize) -> Vec<String> {
     let foot = match trouble {
         None => "q ends".to_string(),
@@ -235,8 +235,8 @@ mod tests {
             assert!(lines.iter().all(|line| line.chars().count() <= columns));
             assert!(!lines.concat().contains('\u{1b}'));
         }
-        // Head, blank, heading and 50 queues are 53 lines; 22 of them and a word about the other
-        // 31 leave the 24th for the keys.
+        // Head, blank, heading and 50 queues are 53 lines. 22 of them and a line about the other 31
+        // leave the 24th for the keys.
         let lines = frame(&seen(50), None, 80, 24);
         assert_eq!(lines.len(), 24);
         assert!(lines[22].starts_with("... and 31 more"), "{}", lines[22]);

@@ -1,11 +1,12 @@
-//! Where a ResourceManager's web interface is. Resolves no name and opens no connection.
+//! Parses the address of a ResourceManager's web interface. Resolves no name and opens no
+//! connection.
 
 use crate::failure::Failure;
 use std::fmt;
 use ureq::http::Uri;
 
-/// `http://HOST:PORT`, and what a reverse proxy has put before the ResourceManager's own paths.
-/// That prefix is not signed: the proxy takes it off, and what the server sees is what counts.
+/// `http://HOST:PORT`, and the prefix of a reverse proxy. The prefix is not signed: the proxy
+/// strips it, and the signature covers the path that the server sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address(String);
 

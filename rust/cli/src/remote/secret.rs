@@ -1,5 +1,5 @@
-//! A user's secret, from a file or from the environment: never from the arguments, which every
-//! user of the machine can list. No message repeats any of it.
+//! Reads a user's secret from a file or from the environment. Never takes it from the arguments,
+//! which every user of the machine can list. No message repeats any of it.
 
 use crate::failure::Failure;
 use heddle_auth::{Secret, secret_file};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 const VARIABLE: &str = "HEDDLE_SECRET";
 
-/// The secret in `file`, or else in the environment.
+/// Reads the secret from `file`, or else from the environment.
 pub(crate) fn read(file: Option<&Path>) -> Result<Secret, Failure> {
     let (text, at) = match (file, std::env::var(VARIABLE)) {
         (Some(file), _) => (first_line(file)?, file.display().to_string()),
@@ -21,7 +21,7 @@ pub(crate) fn read(file: Option<&Path>) -> Result<Secret, Failure> {
             ));
         }
     };
-    // In the ACL file blanks end a secret, so one with blanks is something else.
+    // Blanks end a secret in the ACL file, so text with blanks is something else.
     if text.is_empty() || text.contains(char::is_whitespace) {
         let remedy = "the secret alone, as it stands in the third field of the ACL file";
         return Err(Failure::usage("that is no secret", at, remedy));
@@ -29,7 +29,7 @@ pub(crate) fn read(file: Option<&Path>) -> Result<Secret, Failure> {
     Ok(Secret::new(text.as_bytes()))
 }
 
-/// The first line of a file that nobody but its owner may read.
+/// Reads the first line of a file that only its owner may read.
 pub(crate) fn first_line(path: &Path) -> Result<String, Failure> {
     secret_file::first_line(path).map_err(|unusable| {
         let at = path.display().to_string();

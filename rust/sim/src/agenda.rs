@@ -1,40 +1,40 @@
-//! What is due when, in virtual time: by time, then in the order in which it was planned. No
-//! clock is read anywhere in the simulator.
+//! A queue of planned events in virtual time: by time, then in the order of planning. The simulator
+//! reads no clock.
 
 use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use std::collections::BTreeMap;
 
-/// A job of the simulation. Job ids are used again, serial numbers are not.
+/// A serial number of a simulated job. Job ids are reused, serial numbers are not.
 pub type Serial = u64;
 
-/// Something that is due.
+/// A planned event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// A job is submitted.
     Submission,
-    /// A node reports. The number tells reports of earlier lives of the node apart.
+    /// A node reports. The number distinguishes reports of the node's earlier lives.
     NodeHeartbeat(NodeId, u32),
     /// A lost node comes back.
     NodeBack(NodeId),
-    /// A draining node is taken up again.
+    /// A draining node returns to service.
     NodeUp(NodeId),
     /// The ApplicationMaster of a job reports.
     MasterHeartbeat(JobId, Serial),
     /// The next attempt of a job begins.
     NextAttempt(JobId, Serial),
-    /// A container ends by itself.
+    /// A container exits on its own.
     ContainerEnd(JobId, Serial, ContainerKey),
-    /// A container that was to go by now is killed.
+    /// A container whose grace period is over is killed.
     Eviction(JobId, Serial, ContainerKey),
     /// Time passes for the engine.
     Tick,
     /// Something goes wrong.
     Fault,
-    /// Time goes on after standing still.
+    /// Time resumes after standing still.
     Thaw,
 }
 
-/// Everything that is due; `T` says what can be.
+/// All planned events; `T` is the type of an event.
 #[derive(Debug)]
 pub struct Agenda<T = Due> {
     entries: BTreeMap<(Millis, u64), T>,
@@ -51,13 +51,13 @@ impl<T> Default for Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    /// Plans something.
+    /// Plans an event.
     pub fn plan(&mut self, at: Millis, due: T) {
         self.planned += 1;
         self.entries.insert((at, self.planned), due);
     }
 
-    /// Takes out what is due next.
+    /// Takes out the next event.
     pub fn pop(&mut self) -> Option<(Millis, T)> {
         let ((at, _), due) = self.entries.pop_first()?;
         Some((at, due))

@@ -1,5 +1,5 @@
-//! What must hold after every event, and at the end. One file per kind of check; each can be
-//! switched off, so that a test can prove that each alone finds what it is for.
+//! Checks what must hold after every event and at the end. One file per kind of check. Each can be
+//! switched off, so that a test can prove that each one alone finds its faults.
 
 mod books;
 mod decisions;
@@ -9,7 +9,7 @@ use crate::failure::{Check, Checked, Failure};
 use crate::world::World;
 use heddle_core::words::ids::Millis;
 
-/// The engine leaves a node out for a job for so long after a refusal.
+/// How long the engine skips a node for a job after a refusal.
 pub(crate) const REFUSED_MS: Millis = 1_000;
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
         } else if !engine.is_idle() && engine.held_nodes().next().is_none() {
             return left("asks are pending without a job".to_string());
         }
-        // What the host says is understood, but for noise and for answers that come too late.
+        // The engine must understand every event of the host, except for noise and late answers.
         let features = self.options.features;
         if engine.ignored() > 0 && !features.noise && !features.late_answers {
             return left(format!("{} events were ignored", engine.ignored()));

@@ -1,7 +1,7 @@
-//! Which checks of a simulation run. What they are is in `check`.
+//! Selects the checks of a simulation. The module `check` implements them.
 
-/// Which checks run. A panic of the engine is always a failure, as is a decision so wrong that
-/// the books cannot take it.
+/// The enabled checks. A panic of the engine is always a failure, and so is a decision that the
+/// books cannot record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
     /// The engine's own invariants.
@@ -12,11 +12,11 @@ pub struct Checks {
     pub decisions: bool,
     /// Which jobs may run.
     pub running_jobs: bool,
-    /// Room is used, and nobody is held back for longer than stated.
+    /// Nodes use their room, and no ask is held back for longer than stated.
     pub conservation: bool,
-    /// Who can be served is served in the end.
+    /// Every ask that can run does so in the end.
     pub starvation: bool,
-    /// Nothing is left at the end, and nothing was ignored on the way.
+    /// Nothing is left at the end, and no event was ignored on the way.
     pub left_over: bool,
 }
 
@@ -34,7 +34,7 @@ impl Checks {
         }
     }
 
-    /// No check: for speed.
+    /// No check, for speed.
     pub fn none() -> Checks {
         Checks {
             invariants: false,

@@ -1,11 +1,11 @@
-//! The full simulator: machines, a network, HDFS blocks, and MapReduce jobs with their masters,
-//! in virtual time around the production engine. It schedules nothing itself: every container
-//! is the engine's decision.
+//! The full simulator: machines, a network, HDFS blocks, and MapReduce jobs with their masters, in
+//! virtual time around the production engine. It schedules nothing itself: every container is the
+//! engine's decision.
 //!
-//! What is modelled and what is not is said where it is: `hardware` (nodes, racks, replicas),
+//! Each module says what it models and what it does not: `hardware` (nodes, racks, replicas),
 //! `network` (links of racks), `attempts` (what a task does), `shuffle`, `trouble` (failures,
-//! stragglers, speculation, load of others). ApplicationMasters run outside the cluster, as the
-//! job tracker of the papers' clusters did.
+//! stragglers, speculation, load of others). ApplicationMasters run outside the cluster, like the
+//! job tracker of the papers' clusters.
 
 mod attempts;
 mod exchange;
@@ -41,14 +41,14 @@ use network::Network;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Something that is due.
+/// A planned event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// The job of that number is submitted.
+    /// The planned job of that number is submitted.
     Submission(usize),
     /// The next job of a stream is submitted.
     Next(usize, u32),
-    /// An attempt ends what it does by itself; the number tells when that was planned anew.
+    /// An attempt ends its phase; the number distinguishes the latest plan from outdated ones.
     Attempt(usize, u32),
     /// A flow ends.
     Flow,
@@ -58,7 +58,7 @@ enum Due {
     Tick,
     /// Reduces of a job hear of new map output.
     Publish(JobId),
-    /// A container that the engine wants back is killed.
+    /// A container that the engine evicted is killed.
     Eviction(JobId, ContainerKey),
     /// The engine hears of traffic.
     Traffic,
@@ -81,15 +81,15 @@ enum Due {
 /// A node and what runs on it.
 #[derive(Debug, Default)]
 struct Machine {
-    /// Whether it is there.
+    /// Whether the node is part of the cluster.
     up: bool,
-    /// Its attempts, as numbers of the table.
+    /// Its attempts, as indexes into the table.
     attempts: Vec<usize>,
-    /// How many of them are maps, and reduces.
+    /// Its running maps and reduces.
     running: [u32; 2],
-    /// Slots that others take.
+    /// Slots that foreign load takes.
     foreign_slots: u32,
-    /// What others use, 0 to 1.
+    /// The foreign load, 0 to 1.
     foreign: f64,
 }
 
@@ -110,26 +110,26 @@ pub struct ClusterSim {
     /// When the first flow ends, as planned.
     flow_at: Option<Millis>,
     outbox: Vec<Event>,
-    /// Nodes on which something ended, to report at once.
+    /// Nodes that must report at once because something ended there.
     freed: Vec<u32>,
-    /// Whether reports of nodes with room are planned, and whose is next.
+    /// Whether reports of nodes with room are planned; `cursor` is the next node.
     reporting: bool,
     cursor: u32,
     ticking: bool,
     users: BTreeMap<String, (UserId, QueueId)>,
     results: Results,
     last_sample_crossed: f64,
-    /// Since when nothing runs though jobs wait.
+    /// Since when nothing runs although jobs wait.
     idle_since_ms: Millis,
     last_traffic: [Vec<f64>; 2],
-    /// Jobs with times of their own and streams of which none has been submitted.
+    /// Jobs with a planned time and streams that have not been submitted yet.
     submissions_left: usize,
     random: Random,
     stopped: bool,
 }
 
 impl ClusterSim {
-    /// A cluster to which nothing has been submitted.
+    /// Creates a cluster without jobs.
     ///
     /// # Errors
     /// If the engine does not accept the configuration.
@@ -204,10 +204,10 @@ impl ClusterSim {
         self.plan_node_loss();
     }
 
-    /// Runs to the end: of the last job, or of the workload's time.
+    /// Runs to the end of the last job, or to the end of the workload's time.
     ///
     /// # Errors
-    /// The first check that does not hold.
+    /// Returns the first check that does not hold.
     pub fn run(mut self) -> Checked<Results> {
         let result = self.run_to_end();
         result.map_err(|failure| self.link.explain(failure))?;
@@ -282,7 +282,7 @@ impl ClusterSim {
         }
     }
 
-    /// A request of the control plane; the workload's must be accepted.
+    /// Sends a request to the control plane. The engine must accept the workload's requests.
     fn request(&mut self, request: Value) -> Checked<Value> {
         self.flush()?;
         let refused = |why| Failure::new(Check::Decision, format!("{request}: {why}"));
@@ -296,8 +296,8 @@ impl ClusterSim {
         job.expect("callers name jobs that have not ended")
     }
 
-    /// Random numbers that depend on the seed and on what they are for, not on what happened
-    /// before: the same task has the same luck under every policy.
+    /// Returns random numbers that depend on the seed and on their purpose, not on earlier events.
+    /// The same task has the same luck under every policy.
     fn luck(&self, of: [u64; 4]) -> Random {
         let mix = |seed: u64, part: u64| {
             let mut mixed = (seed ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,5 +1,5 @@
-//! The engine's books against the host's: every node, job, ask, row and container, and what
-//! the control plane's `audit` tells of them.
+//! Compares the engine's books with the host's: every node, job, ask, row and container, and the
+//! answer to the control plane's `audit`.
 
 use crate::failure::{Check, Checked, Failure};
 use crate::host::{HostAsk, HostJob, HostRow};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 impl World {
-    /// Compares both. What is in flight must have been put into the host's books before.
+    /// Compares both books. The caller must have applied the grants in flight to the host's books.
     pub(crate) fn check_books(&mut self) -> Checked {
         if !self.options.checks.books {
             return Ok(());
@@ -75,7 +75,7 @@ impl World {
     }
 }
 
-/// Containers by what they are, not by key: those in flight have none in the engine.
+/// Matches containers by their properties, not by key: those in flight have no key in the engine.
 fn compare_containers(job: &Job, known: &HostJob) -> Checked {
     type Container = (u32, Resource, i32, bool);
     let mut running: BTreeMap<Container, i64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Every decision against YARN's rules and the configured limits, by the host's books.
+//! Checks every decision against YARN's rules and the configured limits, by the host's books.
 
 use crate::failure::{Check, Checked, Failure};
 use crate::host::Grant;
@@ -19,24 +19,25 @@ pub(crate) enum Hindrance {
     NotSchedulable,
     /// The node has another label.
     Label,
-    /// The node has no room.
+    /// The node has too little room.
     Room,
-    /// The job does not want the node's host or rack.
+    /// The job blacklists the node's host or rack.
     Blacklisted,
-    /// The ask insists on other places for good.
+    /// The ask insists on other places and never relaxes.
     Elsewhere,
-    /// The job waits for others to end.
+    /// The job waits because its queue runs as many jobs as it may.
     MaxRunningJobs,
     /// A queue would exceed its maximum share.
     MaxShare,
     /// ApplicationMasters would exceed their part of the queue's share.
     MaxAmShare,
-    /// The order stage lets no more tasks of the kind start now.
+    /// The order stage lets no more tasks of this kind start now.
     Order,
 }
 
 impl World {
-    /// Why an ask may not run on a node with so much free, if so; by rules, not by policy.
+    /// Returns why an ask may not run on a node with this much free room, by the rules and not by
+    /// the policy.
     pub(crate) fn hindrance(
         &self,
         job: &HostJob,
@@ -62,7 +63,7 @@ impl World {
         }
     }
 
-    /// The limit that holds an ask back from every node, if any.
+    /// Returns the limit that keeps an ask from every node, if any.
     fn limit(&self, job: &HostJob, ask: &HostAsk) -> Option<Hindrance> {
         let engine = &self.link.engine;
         let known = engine.cluster().job(job.facts.job);
@@ -90,8 +91,8 @@ impl World {
         None
     }
 
-    /// Whether ApplicationMasters stay within their part of the queue's share, as the engine
-    /// last worked it out; the first is always admitted.
+    /// Returns whether ApplicationMasters stay within their part of the queue's share, as the
+    /// engine last computed it. The first one is always admitted.
     fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
         let follows = self.layout != Layout::Single;
         let (queue, path) = match follows {
@@ -107,7 +108,7 @@ impl World {
         masters == 0 || (used + *resource).fits_in(&most)
     }
 
-    /// Checks one grant; grants before it are in the books already.
+    /// Checks one grant; the books already contain the grants before it.
     pub(crate) fn check_grant(&mut self, grant: &Grant, heartbeat: Option<NodeId>) -> Checked {
         let wrong = |what: String| {
             let what = format!("grant {grant:?}: {what}");
@@ -144,7 +145,7 @@ impl World {
         Ok(())
     }
 
-    /// An ask that names places is served elsewhere only after the stated waits.
+    /// Checks that an ask with named places runs elsewhere only after the stated waits.
     fn check_patience(&self, grant: &Grant, ask: &HostAsk) -> Checked {
         let floor = ask.floor(|place| self.racks_told.contains(&place));
         let mut level = self.place.start(match ask.named_racks_only {
@@ -183,7 +184,7 @@ impl World {
         if headroom.any_negative() {
             return wrong("it is below zero");
         }
-        // MapReduce is told more than there is when it would kill its reduces otherwise.
+        // MapReduce receives more headroom than exists when it would otherwise kill its reduces.
         let asks = owner.asks.values().map(|ask| ask.facts.partition);
         let mut labels: Vec<PartitionId> = asks.collect();
         labels.push(PartitionId::DEFAULT);
@@ -219,8 +220,8 @@ impl World {
         }
     }
 
-    /// What is taken back lets another job in: on the node of each container, once all that was
-    /// told to go has gone, an ask of another job may run.
+    /// Checks that preemption lets another job in. On the node of each evicted container, an ask of
+    /// another job must be able to run once all evicted containers have gone.
     pub(crate) fn check_evictions_serve(&self, evicted: &[(JobId, ContainerKey)]) -> Checked {
         if !self.options.checks.decisions {
             return Ok(());
@@ -237,7 +238,7 @@ impl World {
             }
             let serves = |owner: &HostJob| {
                 owner.asks.values().any(|ask| {
-                    // The limit may be reached by what is taken.
+                    // The evicted containers may be what fills the limit.
                     let hindrance = self.hindrance(owner, ask, node, &room);
                     hindrance.is_none_or(|hindrance| hindrance == Hindrance::MaxShare)
                 })
@@ -255,7 +256,7 @@ impl World {
         Ok(())
     }
 
-    /// No queue runs more jobs than it may, and none waits without need.
+    /// Checks that no queue runs more jobs than it may, and that none waits without need.
     pub(crate) fn check_running_jobs(&mut self) -> Checked {
         if !self.options.checks.running_jobs {
             return Ok(());
@@ -276,7 +277,7 @@ impl World {
         }
         let wrong = |what| Err(Failure::new(Check::RunningJobs, what));
         for (path, count) in &running {
-            // A lower limit, by a reload, stops nobody who runs.
+            // A reload that lowers the limit stops no running job.
             let before = self.outcome.runnable.get(path).copied().unwrap_or(0);
             let most = self.plan.limits(path).max_running_jobs.unwrap_or(u32::MAX);
             if *count > most.max(before) {

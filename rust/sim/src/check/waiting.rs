@@ -1,18 +1,18 @@
-//! Nobody waits without a reason that is stated and bounded.
+//! Checks that every wait has a stated and bounded reason.
 //!
-//! Work conservation: when a node has reported, no ask that may run in the room that is left is
-//! pending, except that
+//! Work conservation: after a node's report no ask is pending that may run in the remaining room,
+//! except that
 //! - the host accepted no more decisions (`Engine::more`);
 //! - the heartbeat has filled as much of the room as `heartbeat_fill` allows;
-//! - the node is held for an ask that fits nowhere, each time for `reservation.hold_max_ms` at
-//!   most since room was gained;
+//! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
+//!   since it gained room;
 //! - the host refused this node for this job within the last second;
-//! - the ask names nearer places and waits for them: at each level no longer than the place
-//!   stage's wait, from the first time that it was held back so (and that was noticed: the
-//!   engine notes such moments no finer than a sixteenth of the longest wait).
+//! - the ask names nearer places and waits for them. At each level it waits no longer than the
+//!   place stage's wait, from the first time that the engine noticed it being held back. The engine
+//!   notices such moments no finer than a sixteenth of the longest wait.
 //!
 //! Starvation: once the load is over and nothing has happened for longer than all these bounds
-//! together, nothing that is pending could be served.
+//! together, no pending ask could run.
 
 use crate::failure::{Check, Checked, Failure};
 use crate::host::Grant;
@@ -57,8 +57,8 @@ impl World {
         Ok(())
     }
 
-    /// The asks that may run on a node in the room that it has now. A refusal a moment ago
-    /// counts as a hindrance if `refusals` do.
+    /// Returns the asks that may run on a node in its present room. A recent refusal counts as a
+    /// hindrance if `refusals` is set.
     fn could_run(&self, node: NodeId, refusals: bool) -> Vec<(JobId, AskId)> {
         let Some(known) = self.host.nodes.get(&node) else {
             return Vec::new();
@@ -71,7 +71,7 @@ impl World {
                 continue;
             }
             for (id, ask) in &owner.asks {
-                // Cheap tests first: the limits are worked out from all containers.
+                // Cheap tests first: the limits are computed from all containers.
                 if self.hindrance(owner, ask, known, &free).is_none() {
                     found.push((*job, *id));
                 }
@@ -80,7 +80,7 @@ impl World {
         found
     }
 
-    /// Whether the grants of a heartbeat have used as much as one heartbeat may.
+    /// Returns whether the grants of a heartbeat have used as much as one heartbeat may.
     fn filled_enough(&self, room: &Resource, node: NodeId, grants: &[Grant]) -> bool {
         let fill = self.plan.heartbeat_fill;
         let enough = room.scaled(fill);
@@ -93,7 +93,7 @@ impl World {
         fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i])
     }
 
-    /// Whether the node is held; that must end in time.
+    /// Returns whether the node is held, and checks that the hold ends in time.
     fn check_hold(&mut self, node: NodeId) -> Checked<bool> {
         let mut holds = self.link.engine.held_nodes();
         let Some((_, job, resource)) = holds.find(|(held, _, _)| *held == node) else {
@@ -125,7 +125,7 @@ impl World {
         Ok(true)
     }
 
-    /// An ask was held back from a node with room for it: for how long by now?
+    /// Checks how long an ask has been held back from nodes with room for it.
     fn check_wait(&mut self, job: JobId, ask: AskId, level: Locality, node: NodeId) -> Checked {
         let now = self.engine_now;
         let wait_ms = self.place.wait_ms(level);
@@ -161,7 +161,7 @@ impl World {
         Ok(())
     }
 
-    /// Nothing has happened for long: then nothing can be served.
+    /// Checks, after a long quiet time, that no pending ask could run.
     pub(crate) fn check_nobody_starves(&self) -> Checked {
         if !self.options.checks.starvation {
             return Ok(());

@@ -1,10 +1,11 @@
-//! Attempts of tasks, phase by phase. A map: start, then its block (streamed over the network if
-//! no replica is in its rack), then its output to HDFS if the job has no reduces. A reduce: start,
-//! copy (`shuffle`), sort and reduce function, output to HDFS. Writing to HDFS takes as long as
-//! its second replica takes to another rack; disks and links inside racks are not modelled
-//! beyond the rates of `hardware`.
+//! Attempts of tasks, phase by phase.
 //!
-//! Phases that compute go as fast as the node: slower when others take slots that tasks hold.
+//! A map: start, then its block (streamed over the network if no replica is in its rack), then its
+//! output to HDFS if the job has no reduces. A reduce: start, copy (`shuffle`), sort and reduce
+//! function, output to HDFS. Writing to HDFS takes as long as its second replica takes to another
+//! rack. Disks and links inside racks are not modelled beyond the rates of `hardware`.
+//!
+//! Computing phases run at the node's speed: slower when foreign load takes slots that tasks hold.
 
 use super::job::{MAP, REDUCE};
 use super::network::{Cause, Flow, FlowId};
@@ -13,7 +14,7 @@ use crate::failure::Checked;
 use heddle_core::words::event::{Event, TaskFacts};
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, Millis};
 
-/// What an attempt does.
+/// The phase of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It starts; a map with its block in the rack also computes.
@@ -24,11 +25,11 @@ pub(super) enum Phase {
     Copy,
     /// A reduce computes.
     Execute,
-    /// Output goes to another rack.
+    /// Writes output to another rack.
     Write(FlowId),
-    /// Output is written where there is no other rack.
+    /// Writes output in a cluster of one rack.
     WriteHere,
-    /// Its flow has ended, and what follows has not begun.
+    /// Its flow has ended, and the next phase has not begun.
     Between,
     /// It has ended.
     Gone,
@@ -37,13 +38,13 @@ pub(super) enum Phase {
 /// Why an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The scheduler took its container back.
+    /// The scheduler evicted its container.
     Evicted = 0,
     /// It failed.
     Failed = 1,
     /// Its node was lost.
     Lost = 2,
-    /// Another attempt of the task was first.
+    /// Another attempt of the task finished first.
     Second = 3,
     /// It succeeded.
     Succeeded,
@@ -73,26 +74,26 @@ pub(super) struct Attempt {
     pub(super) rack: usize,
     pub(super) started_ms: Millis,
     pub(super) phase: Phase,
-    /// Whether it fails at the end of the computing phase in hand.
+    /// Whether it fails: a map at the end of `Prepare`, a reduce at the end of `Execute`.
     doomed: bool,
     /// How many times longer than the mean it computes.
     factor: f64,
-    /// Work of the computing phase, in ms at full speed: in all, left at `since_ms`.
+    /// The computing phase's work, in ms at full speed: the total, and the rest at `since_ms`.
     work: f64,
     left: f64,
     since_ms: Millis,
     speed: f64,
-    /// Tells the planned end from those planned before.
+    /// Distinguishes the planned end from outdated plans.
     plan: u32,
-    /// By rack, bytes fetched.
+    /// Bytes fetched, by rack.
     pub(super) got: Vec<f64>,
-    /// By rack, what is being fetched.
+    /// Running fetches, by rack.
     pub(super) fetching: Vec<Option<FlowId>>,
     executing_since_ms: Option<Millis>,
 }
 
 impl ClusterSim {
-    /// A granted container starts its task.
+    /// Starts the task of a granted container.
     pub(super) fn start_attempt(
         &mut self,
         id: JobId,
@@ -142,7 +143,7 @@ impl ClusterSim {
         self.retime(node);
     }
 
-    /// The work of the first phase, which ends a little early for those that fail in it.
+    /// Returns the work of the first phase: the overhead, and a map's computing unless it streams.
     fn preparation(&mut self, at: usize) -> f64 {
         let attempt = &self.attempts[at];
         let (id, index, node) = (attempt.job, attempt.index, attempt.node);
@@ -163,7 +164,7 @@ impl ClusterSim {
         overhead + if streams { 0.0 } else { computing }
     }
 
-    /// How long a map of a job computes at full speed.
+    /// Returns how long a map of a job computes at full speed.
     fn map_ms(&mut self, id: JobId) -> f64 {
         let rate = self.workload.hardware.map_bytes_per_s as f64 / 1e3;
         let plan = &self.job(id).plan;
@@ -192,7 +193,7 @@ impl ClusterSim {
         self.agenda.plan(self.now + wait_ms as Millis, due);
     }
 
-    /// Attempts on a node whose speed may have changed go on at the new one.
+    /// Applies a node's new speed to its computing attempts.
     pub(super) fn retime(&mut self, node: u32) {
         let machine = &self.machines[node as usize];
         let speed = speed(machine, &self.workload.hardware);
@@ -234,7 +235,7 @@ impl ClusterSim {
         attempt.doomed && (attempt.kind == MAP || attempt.phase == Phase::Execute)
     }
 
-    /// A map has started, and computed if its data is near.
+    /// Continues a map after its start, and after its computing if its data is near.
     fn read_or_write(&mut self, at: usize) -> Checked {
         let attempt = &self.attempts[at];
         let (id, index, rack, factor) = (attempt.job, attempt.index, attempt.rack, attempt.factor);
@@ -249,7 +250,7 @@ impl ClusterSim {
         if racks.contains(&rack) || bytes == 0.0 {
             return self.write(at);
         }
-        // One of the racks with a replica, by turns.
+        // Spread the reads over the racks with a replica.
         let from = racks[index as usize % racks.len()];
         let flow = self.start_flow(at, from, rack, bytes, bytes / map_ms, Cause::MapRead);
         self.attempts[at].phase = Phase::Read(flow);
@@ -275,7 +276,7 @@ impl ClusterSim {
         })
     }
 
-    /// A reduce has all of its input.
+    /// Starts the reduce function once all input is there.
     pub(super) fn execute(&mut self, at: usize) {
         let now = self.now;
         let attempt = &mut self.attempts[at];
@@ -290,7 +291,7 @@ impl ClusterSim {
         self.compute(at, work * factor);
     }
 
-    /// A task has computed: its part of the job's output goes to HDFS, if it has any.
+    /// Writes the task's part of the job's output to HDFS, if it has any.
     fn write(&mut self, at: usize) -> Checked {
         let hardware = self.workload.hardware;
         let (id, kind, rack) = {
@@ -320,16 +321,16 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Flows have ended.
+    /// Handles the flows that have ended.
     pub(super) fn flow_due(&mut self) -> Checked {
         if self.flow_at != Some(self.now) {
-            // Planned before something else was.
+            // An outdated plan.
             return Ok(());
         }
         self.flow_at = None;
         let mut finished = Vec::new();
         self.network.take_finished(&mut finished);
-        // All first: what one of them leads to may end the attempt of another.
+        // Record all of them first: what follows from one may end the attempt of another.
         for flow in &finished {
             self.count_crossed(flow, flow.bytes);
             let attempt = &mut self.attempts[flow.owner];
@@ -363,7 +364,7 @@ impl ClusterSim {
         }
     }
 
-    /// An attempt ends: its slot is free, and its task is done or wants another.
+    /// Ends an attempt: frees its slot, and marks its task as done or in need of another attempt.
     pub(super) fn end_attempt(&mut self, at: usize, end: End) -> Checked {
         if end == End::Succeeded {
             self.tell_task(at, true);
@@ -436,7 +437,7 @@ impl ClusterSim {
         });
     }
 
-    /// The part of a map, or of a reduce's execution, that is done.
+    /// Returns the part of a map, or of a reduce's execution, that is done.
     pub(super) fn progress(&self, at: usize) -> f64 {
         let attempt = &self.attempts[at];
         match (attempt.phase, attempt.kind) {
@@ -452,11 +453,11 @@ impl ClusterSim {
     }
 }
 
-/// How fast tasks compute on a node: others' use comes first, the tasks share what is left.
+/// Returns how fast tasks compute on a node. Foreign load comes first; tasks share the rest.
 fn speed(machine: &super::Machine, hardware: &super::Hardware) -> f64 {
     let slots = f64::from(hardware.slots_per_node());
     let left = slots * (1.0 - machine.foreign);
     let running = machine.attempts.len() as f64;
-    // Others never take all: a task goes on, if slowly.
+    // Foreign load never takes all: a task goes on, if slowly.
     (left / running.max(1.0)).clamp(0.05, 1.0)
 }

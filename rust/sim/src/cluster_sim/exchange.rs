@@ -1,6 +1,5 @@
-//! The exchange with the engine: events out, decisions in. The rules of the host's side: room is
-//! reported as it is, grants are answered in order, what ends is told before the room that it
-//! leaves is offered.
+//! Exchanges events and decisions with the engine, by the rules of the host's side: it reports room
+//! as it is, answers grants in order, and tells what ended before it offers the freed room.
 
 use super::job::slot;
 use super::{ClusterSim, Due, sources};
@@ -13,12 +12,12 @@ use heddle_core::words::resource::Resource;
 const DECISIONS_MAX: usize = 100_000;
 
 impl ClusterSim {
-    /// What is free on a node.
+    /// Returns the free room of a node.
     pub(super) fn free(&self, node: u32) -> Resource {
         let machine = &self.machines[node as usize];
         let slots = self.workload.hardware.slots_per_node();
         let taken = machine.attempts.len() as i64 + i64::from(machine.foreign_slots);
-        // Below zero while tasks still run on slots that others have taken.
+        // Negative while tasks still run on slots that foreign load has taken.
         slot().times(i64::from(slots) - taken)
     }
 
@@ -26,7 +25,7 @@ impl ClusterSim {
         self.machines[node as usize].up && slot().fits_in(&self.free(node))
     }
 
-    /// A node joins the cluster.
+    /// Adds a node to the cluster.
     pub(super) fn join_node(&mut self, node: u32) {
         let hardware = &self.workload.hardware;
         let id = NodeId(node);
@@ -44,7 +43,7 @@ impl ClusterSim {
         self.plan_reports();
     }
 
-    /// Tells the engine what it has not heard.
+    /// Sends the pending events to the engine.
     pub(super) fn flush(&mut self) -> Checked {
         self.step(None)
     }
@@ -107,7 +106,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Writes down what the engine does not know of a job's asks; somebody may serve them.
+    /// Queues the changes of a job's asks for the engine, and plans reports that may serve them.
     pub(super) fn tell_asks(&mut self, job: JobId) {
         let job = self.jobs[job.index()].as_deref_mut();
         let job = job.expect("callers name jobs that have not ended");
@@ -118,7 +117,7 @@ impl ClusterSim {
         }
     }
 
-    /// Nodes on which something ended report at once.
+    /// Lets nodes report at once on which something ended.
     pub(super) fn report_freed(&mut self) -> Checked {
         while !self.freed.is_empty() {
             let mut freed = std::mem::take(&mut self.freed);
@@ -143,7 +142,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Nodes report in turn while something is pending and some have room.
+    /// Starts the reports: nodes report in turn while asks are pending and some nodes have room.
     pub(super) fn plan_reports(&mut self) {
         if !std::mem::replace(&mut self.reporting, true) {
             self.agenda.plan(self.now, Due::Report);
@@ -159,7 +158,7 @@ impl ClusterSim {
             self.reporting = false;
             return Ok(());
         }
-        // Reports are spread evenly over a heartbeat; more than one at a time in large clusters.
+        // Spread the reports evenly over a heartbeat; large clusters need several at a time.
         let at_once = u64::from(nodes).div_ceil(heartbeat_ms as u64);
         for _ in 0..at_once {
             let node = self.cursor;
@@ -177,7 +176,7 @@ impl ClusterSim {
         self.ticking = false;
         self.step(Some(Event::Tick))?;
         self.foresee()?;
-        // The engine may have changed its mind about what is pending.
+        // The tick may have changed what is pending.
         if !self.link.engine.is_idle() {
             self.plan_reports();
         }
@@ -185,7 +184,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Time passes for the engine while there are jobs.
+    /// Plans the next tick while there are jobs.
     pub(super) fn plan_tick(&mut self, wait_ms: i64) {
         if !self.ticking && !self.active.is_empty() {
             self.ticking = true;

@@ -1,5 +1,5 @@
-//! What the engine predicts of each job at its submission, beside what comes of it. Asks from
-//! outside, as people would; what the engine itself keeps to learn from is its own affair.
+//! Records the engine's predictions for each job at its submission, beside the outcome. Asks
+//! through the public request, as users would; the engine's own lessons are not used.
 
 use super::metrics::{JobRecord, Predicted, percentile};
 use super::{ClusterSim, Results};
@@ -7,14 +7,14 @@ use crate::failure::{Check, Checked, Failure};
 use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 
-/// Where a time lies.
+/// Counts of outcomes against their predicted bands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// How many came before their band.
+    /// Outcomes before their band.
     pub sooner: usize,
-    /// In it.
+    /// Outcomes in their band.
     pub inside: usize,
-    /// After it.
+    /// Outcomes after their band.
     pub later: usize,
 }
 
@@ -31,14 +31,14 @@ impl Judged {
         judged
     }
 
-    /// The part that lies in its band, 0 to 1.
+    /// Returns the part of the outcomes in their band, 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.inside as f64 / (self.sooner + self.inside + self.later).max(1) as f64
     }
 }
 
 impl ClusterSim {
-    /// Asks for predictions of the jobs that are new.
+    /// Requests predictions for new jobs.
     pub(super) fn foresee(&mut self) -> Checked {
         let active = self
             .active
@@ -81,7 +81,7 @@ fn predicted(now: &Value, row: &Value) -> Option<Predicted> {
 }
 
 impl Results {
-    /// How well ends were predicted, of all jobs that ended well.
+    /// Judges the predicted ends of all jobs that succeeded.
     pub fn ends_foreseen(&self) -> Judged {
         Judged::count(self.finished().filter_map(|job| {
             let end_ms = job.predicted?.end_ms;
@@ -89,7 +89,7 @@ impl Results {
         }))
     }
 
-    /// How well starts were predicted, of those jobs that had not started at once.
+    /// Judges the predicted starts of those jobs that had not started at once.
     pub fn starts_foreseen(&self) -> Judged {
         Judged::count(self.finished().filter_map(|job| {
             let start_ms = job.predicted?.start_ms?;
@@ -97,8 +97,9 @@ impl Results {
         }))
     }
 
-    /// For the summary: coverage, and how wide the bands of the ends are: latest over earliest, in
-    /// time from the prediction on, with a second added to both; the median and one in ten.
+    /// Returns the summary's figures: coverage, and the width of the bands of the ends as the
+    /// median and the 90th percentile. The width is latest over earliest, in time from the
+    /// prediction on, with a second added to both.
     pub(super) fn foresight(&self) -> Value {
         let width = |job: &JobRecord| {
             let predicted = job.predicted?;

@@ -1,45 +1,47 @@
-//! The simulated machines: nodes on racks, slots, and how fast things are. Where the replicas of
-//! a file's blocks lie. Holds no state that changes.
+//! The simulated machines: nodes on racks, slots, speeds, and the placement of block replicas.
+//! Holds no mutable state.
 
 use crate::random::Random;
 use heddle_core::words::ids::{Millis, NodeId, PlaceId};
 
-/// The machines and their speeds. Rates are of one task; bytes per second.
+/// The machines and their speeds. Rates are per task, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hardware {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many racks; nodes are spread evenly.
+    /// Number of racks; nodes are spread evenly.
     pub racks: u32,
-    /// Map and reduce slots of a node.
+    /// Map and reduce slots per node.
     pub slots: [u32; 2],
-    /// Slots of a node in all, if any of them may be of either kind, up to `slots` of each: else
-    /// those of maps and those of reduces are apart.
+    /// Total slots of a node whose slots take either kind, up to `slots` of each. Without it, map
+    /// and reduce slots are separate.
     pub slots_together: Option<u32>,
-    /// What the link of a rack carries in each direction.
+    /// Bandwidth of a rack's link in each direction.
     pub rack_bytes_per_s: u64,
-    /// Length of a block of HDFS.
+    /// Length of an HDFS block.
     pub block_bytes: u64,
-    /// How many consecutive blocks of a file one writer wrote: they share their first replica.
+    /// Number of consecutive blocks of a file that one writer wrote: they share their first
+    /// replica.
     pub blocks_per_writer: u32,
-    /// What a map reads and processes.
+    /// Rate at which a map reads and processes.
     pub map_bytes_per_s: u64,
-    /// What a reduce fetches at the most, over all sources.
+    /// Highest rate at which a reduce fetches, over all sources.
     pub copy_bytes_per_s: u64,
-    /// What a reduce sorts and processes.
+    /// Rate at which a reduce sorts and processes.
     pub reduce_bytes_per_s: u64,
-    /// What a task writes to HDFS.
+    /// Rate at which a task writes to HDFS.
     pub write_bytes_per_s: u64,
-    /// What every task takes besides: start of the JVM, set-up, commit.
+    /// Overhead of every task: start of the JVM, set-up, commit.
     pub overhead_ms: Millis,
-    /// Time between two reports of a node with room. A slot that falls free reports at once.
+    /// Time between two reports of a node with room. A node with a newly freed slot reports at
+    /// once.
     pub heartbeat_ms: Millis,
 }
 
 impl Default for Hardware {
-    /// A hundred nodes of the time of the papers: 10 racks of 10, 500 Mb/s per rack (SW-30), 2
-    /// map slots and 1 reduce slot (HF-33). A block of 128 MB takes a map 28 s; HDFS writes at
-    /// half the rate of a disk of that time.
+    /// A hundred nodes of the papers' time: 10 racks of 10, 500 Mb/s per rack (SW-30), 2 map slots
+    /// and 1 reduce slot (HF-33). A map processes a block of 128 MB in 28 s. HDFS writes at half
+    /// the rate of a disk of that time.
     fn default() -> Hardware {
         Hardware {
             nodes: 100,
@@ -60,40 +62,41 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// The rack of a node, from 0. The first racks are the larger ones if it does not come out.
+    /// Returns the rack of a node, from 0. The first racks are larger if nodes do not divide
+    /// evenly.
     pub fn rack_of(&self, node: u32) -> usize {
         (u64::from(node) * u64::from(self.racks) / u64::from(self.nodes.max(1))) as usize
     }
 
-    /// The nodes of a rack.
+    /// Returns the nodes of a rack.
     pub fn nodes_of(&self, rack: usize) -> std::ops::Range<u32> {
         let first = |rack: u64| (rack * u64::from(self.nodes)).div_ceil(u64::from(self.racks));
         first(rack as u64) as u32..first(rack as u64 + 1) as u32
     }
 
-    /// The name of a rack.
+    /// Returns the name of a rack.
     pub fn rack_place(&self, rack: usize) -> PlaceId {
         PlaceId(1 + rack as u32)
     }
 
-    /// The name of a node's host.
+    /// Returns the name of a node's host.
     pub fn host_place(&self, node: NodeId) -> PlaceId {
         PlaceId(1 + self.racks + node.0)
     }
 
-    /// Slots of a node, of whatever kind.
+    /// Returns the slots of a node, of whatever kind.
     pub fn slots_per_node(&self) -> u32 {
         self.slots_together.unwrap_or(self.slots.iter().sum())
     }
 
-    /// Slots of all nodes.
+    /// Returns the slots of all nodes, by kind.
     pub fn slots_in_all(&self) -> [u32; 2] {
         self.slots.map(|slots| slots * self.nodes)
     }
 
-    /// Where the replicas of one block lie, as HDFS places them by default: on the writer's node
-    /// and on two nodes of one other rack; fewer if there are fewer nodes. With one rack, on
-    /// three nodes of it.
+    /// Places the replicas of one block as HDFS does by default: on the writer's node and on two
+    /// nodes of one other rack, or fewer if there are fewer nodes. With one rack, on three nodes of
+    /// it.
     pub fn place_block(&self, writer: u32, random: &mut Random) -> Block {
         let mut block = Block::default();
         block.add(writer);
@@ -115,7 +118,7 @@ impl Hardware {
         block
     }
 
-    /// Where the blocks of a file lie that writers all over the cluster wrote.
+    /// Places the blocks of a file whose writers are spread over the cluster.
     pub fn place_file(&self, blocks: u32, random: &mut Random) -> Vec<Block> {
         let mut writer = 0;
         let place = |i: u32| {
@@ -141,17 +144,17 @@ impl Block {
         self.replicas += 1;
     }
 
-    /// The nodes, the writer's first.
+    /// Returns the nodes, the writer's first.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes[..usize::from(self.replicas)]
     }
 
-    /// Whether the node has a replica.
+    /// Returns whether the node has a replica.
     pub fn holds(&self, node: u32) -> bool {
         self.nodes().contains(&node)
     }
 
-    /// The racks, each once, the writer's first.
+    /// Returns the racks, each once, the writer's first.
     pub fn racks(&self, hardware: &Hardware) -> impl Iterator<Item = usize> {
         let racks = self.nodes().iter().map(|node| hardware.rack_of(*node));
         let racks: Vec<usize> = racks.collect();
@@ -199,7 +202,7 @@ mod tests {
             assert_eq!(block.racks(&hardware).collect::<Vec<_>>(), racks[..2]);
             away[racks[1]] += 1;
         }
-        // 2,000 blocks on 10 racks: 200 each but for chance (5 standard deviations are 67).
+        // 2,000 blocks on 10 racks: 200 each on average (5 standard deviations are 67).
         assert!(
             away.iter().all(|count| (133..267).contains(count)),
             "{away:?}"

@@ -1,5 +1,5 @@
-//! A running job as its ApplicationMaster sees it: which tasks want an attempt, where their data
-//! is, what it asks the scheduler for, and where map output lies. Knows no time and no network.
+//! A running job as its ApplicationMaster sees it: tasks that want an attempt, the places of their
+//! data, the asks to the scheduler, and the places of map output. Knows no time and no network.
 
 use super::hardware::{Block, Hardware};
 use super::metrics::JobRecord;
@@ -9,7 +9,7 @@ use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, Part
 use heddle_core::words::resource::Resource;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Asks of a job, by the number that the engine knows them by.
+/// The asks of a job, by the number that the engine uses.
 pub(super) const ASK_MAPS: usize = 0;
 /// See `ASK_MAPS`.
 pub(super) const ASK_REDUCES: usize = 1;
@@ -24,10 +24,10 @@ pub(super) const MAP: usize = 0;
 /// See `MAP`.
 pub(super) const REDUCE: usize = 1;
 
-/// A task that fails this often ends its job (`mapreduce.map.maxattempts`).
+/// Failures of one task that fail its job (`mapreduce.map.maxattempts`).
 pub(super) const ATTEMPTS_MAX: u8 = 4;
 
-/// What one slot is, as a resource.
+/// Returns the resource of one slot.
 pub(super) fn slot() -> Resource {
     Resource::new(1_024, 1)
 }
@@ -37,9 +37,9 @@ pub(super) fn slot() -> Resource {
 pub(super) struct Task {
     /// Whether it wants an attempt, the first or another.
     pub(super) wanted: bool,
-    /// Attempts that run.
+    /// Running attempts.
     pub(super) running: u8,
-    /// Attempts that failed.
+    /// Failed attempts.
     pub(super) failures: u8,
     /// The node whose attempt succeeded.
     pub(super) done_on: Option<NodeId>,
@@ -50,45 +50,45 @@ pub(super) struct Task {
 pub(super) struct RunningJob {
     /// Its id.
     pub(super) id: JobId,
-    /// What it is.
+    /// The job's workload entry.
     pub(super) plan: JobPlan,
-    /// The stream that it is of, if any, and its number there.
+    /// The job's stream, if any, and its number there.
     pub(super) stream: Option<(usize, u32)>,
-    /// What is known of it at its end.
+    /// What is reported of the job at its end.
     pub(super) record: JobRecord,
-    /// Where its input is; empty if it has none.
+    /// Its input blocks; empty if it has no input.
     pub(super) blocks: Vec<Block>,
     /// Its maps and reduces.
     pub(super) tasks: [Vec<Task>; 2],
-    /// How many of each have succeeded.
+    /// Succeeded maps and reduces.
     pub(super) done: [u32; 2],
-    /// Its attempts by container, as numbers of the table of attempts.
+    /// Its attempts by container, as indexes into the table of attempts.
     pub(super) attempts: BTreeMap<ContainerKey, usize>,
-    /// Map output that lies on each rack, in bytes.
+    /// Map output on each rack, in bytes.
     pub(super) produced: Vec<f64>,
-    /// The part of it that reduces have heard of.
+    /// The part of `produced` that reduces have heard of.
     pub(super) published: Vec<f64>,
-    /// Whether reduces will be told soon.
+    /// Whether a publication is planned.
     pub(super) publishing: bool,
     /// Sum and count of the lengths of its successful attempts, by kind.
     pub(super) lengths: [(i64, i64); 2],
-    /// Whether its reduces have been asked for.
+    /// Whether the master has asked for reduces.
     pub(super) reduces_asked: bool,
     next_key: ContainerKey,
-    /// Maps by place that want an attempt; entries may be out of date.
+    /// Maps by place that want an attempt; entries may be stale.
     near: Vec<Vec<u32>>,
     rest: Vec<u32>,
     failed: VecDeque<u32>,
     reduces: VecDeque<u32>,
-    /// By place, how many maps want an attempt there, and what the engine thinks.
+    /// By place, the number of maps that want an attempt there, and what the engine was told.
     rows: Vec<(u32, u32)>,
     dirty: Vec<u32>,
-    /// By ask, how many containers are wanted, and what the engine thinks.
+    /// By ask, the number of wanted containers, and what the engine was told.
     counts: [(u32, u32); 3],
 }
 
 impl RunningJob {
-    /// A job at its submission, which wants all its maps.
+    /// Creates a job at its submission, which wants all its maps.
     pub(super) fn new(
         id: JobId,
         plan: JobPlan,
@@ -127,7 +127,7 @@ impl RunningJob {
             blocks,
             plan,
         };
-        // The last first, as lists are used up from their ends.
+        // The last first, because lists are used up from their ends.
         for map in (0..job.plan.tasks[MAP]).rev() {
             job.want_map(map, hardware);
         }
@@ -155,7 +155,7 @@ impl RunningJob {
         }
     }
 
-    /// Wants an attempt of a map, near its data.
+    /// Asks for an attempt of a map, near its data.
     pub(super) fn want_map(&mut self, map: u32, hardware: &Hardware) {
         let task = &mut self.tasks[MAP][map as usize];
         if std::mem::replace(&mut task.wanted, true) {
@@ -166,14 +166,14 @@ impl RunningJob {
         self.counts[ASK_MAPS].0 += 1;
     }
 
-    /// Wants another attempt of a map that failed: anywhere, soon.
+    /// Asks for another attempt of a failed map: anywhere, soon.
     pub(super) fn want_failed_map(&mut self, map: u32) {
         self.tasks[MAP][map as usize].wanted = true;
         self.failed.push_back(map);
         self.counts[ASK_FAILED_MAPS].0 += 1;
     }
 
-    /// Wants an attempt of a reduce.
+    /// Asks for an attempt of a reduce.
     pub(super) fn want_reduce(&mut self, reduce: u32) {
         if !std::mem::replace(&mut self.tasks[REDUCE][reduce as usize].wanted, true) {
             self.reduces.push_back(reduce);
@@ -181,7 +181,7 @@ impl RunningJob {
         }
     }
 
-    /// Wants no further attempt of a task.
+    /// Asks for no further attempt of a task.
     pub(super) fn unwant(&mut self, kind: usize, index: u32, hardware: &Hardware) {
         if !std::mem::take(&mut self.tasks[kind][index as usize].wanted) {
             return;
@@ -197,14 +197,14 @@ impl RunningJob {
         }
     }
 
-    /// How many tasks want an attempt, by kind.
+    /// Returns the number of tasks that want an attempt, by kind.
     pub(super) fn wanted(&self) -> [u32; 2] {
         let count = |ask: usize| self.counts[ask].0;
         [count(ASK_MAPS) + count(ASK_FAILED_MAPS), count(ASK_REDUCES)]
     }
 
-    /// Takes the task that a granted container of `ask` on `node` runs: the nearest map to its
-    /// data that wants an attempt.
+    /// Takes the task for a granted container of `ask` on `node`: the map nearest to its data among
+    /// those that want an attempt.
     pub(super) fn take(
         &mut self,
         ask: usize,
@@ -212,7 +212,7 @@ impl RunningJob {
         granted: Locality,
         hardware: &Hardware,
     ) -> Option<(usize, u32)> {
-        // The engine has counted the grant already.
+        // The engine has already counted the grant.
         self.counts[ask].1 -= 1;
         let (host, rack) = (
             hardware.host_place(node),
@@ -263,7 +263,7 @@ impl RunningJob {
         std::iter::from_fn(|| self.rest.pop()).find(wanted)
     }
 
-    /// How near a map on `node` is to its data.
+    /// Returns how near a map on `node` is to its data.
     pub(super) fn locality(&self, map: u32, node: NodeId, hardware: &Hardware) -> Locality {
         match self.blocks.get(map as usize) {
             Some(block) if block.holds(node.0) => Locality::NodeLocal,
@@ -280,13 +280,13 @@ impl RunningJob {
         }
     }
 
-    /// A key for a new container.
+    /// Returns a key for a new container.
     pub(super) fn next_key(&mut self) -> ContainerKey {
         self.next_key += 1;
         self.next_key - 1
     }
 
-    /// Writes down for the engine what it does not know of the asks.
+    /// Writes the changes of the asks that the engine has not heard of.
     pub(super) fn tell_asks(&mut self, out: &mut Vec<Event>, hardware: &Hardware) {
         for ask in [ASK_MAPS, ASK_REDUCES, ASK_FAILED_MAPS] {
             let (wanted, told) = self.counts[ask];
@@ -296,7 +296,8 @@ impl RunningJob {
             }
         }
         if self.counts[ASK_MAPS].0 == 0 {
-            // Nobody looks at the rows of an ask for nothing; they stay to be told.
+            // The engine ignores the rows of an ask with count 0; they stay dirty until it has a
+            // count.
             return;
         }
         for place in std::mem::take(&mut self.dirty) {
@@ -329,12 +330,12 @@ impl RunningJob {
         }
     }
 
-    /// Whether every map has succeeded.
+    /// Returns whether every map has succeeded.
     pub(super) fn maps_are_done(&self) -> bool {
         self.done[MAP] == self.plan.tasks[MAP]
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether every task has succeeded.
     pub(super) fn is_done(&self) -> bool {
         self.done == self.plan.tasks
     }

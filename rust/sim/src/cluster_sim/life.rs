@@ -1,5 +1,5 @@
-//! The life of jobs: submission, tasks that succeed or try again, the end; and streams, in which
-//! the end of one is the submission of the next.
+//! The life of jobs: submission, tasks that succeed or retry, and the end. In a stream, the end of
+//! one job is the submission of the next.
 
 use super::ClusterSim;
 use super::attempts::End;
@@ -13,12 +13,13 @@ use heddle_core::words::ids::{JobId, Millis, NodeId, PlaceId, QueueId, UserId};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What tells runs of one program apart from others: a hash of its name.
+/// Returns a program's signature, a hash of its name, which tells its runs from others.
 fn signature(program: &str) -> u64 {
     fnv(FNV_EMPTY, program.bytes())
 }
 
-/// The part that crosses if what lies on each rack goes to all in proportion to what they hold.
+/// Returns the part that crosses racks if each rack's output goes to all racks in proportion to
+/// what they hold.
 fn spread(on_racks: &[f64]) -> f64 {
     let all: f64 = on_racks.iter().sum();
     let stays = |bytes: &f64| (bytes / all.max(1.0)).powi(2);
@@ -32,7 +33,7 @@ impl ClusterSim {
         self.submit(plan, None, i as u64)
     }
 
-    /// The next job of a stream, with the requests that go before it.
+    /// Submits the next job of a stream, after its requests.
     pub(super) fn submit_next(&mut self, at: usize, number: u32) -> Checked {
         let stream = &self.workload.streams[at];
         if stream.count.is_some_and(|count| number >= count) {
@@ -81,7 +82,7 @@ impl ClusterSim {
         self.end_if_done(id)
     }
 
-    /// A user's number and queue; the engine is asked the first time.
+    /// Returns a user's number and queue; asks the engine the first time.
     fn place(&mut self, user: &str) -> Checked<(UserId, QueueId)> {
         if let Some(known) = self.users.get(user) {
             return Ok(*known);
@@ -125,7 +126,7 @@ impl ClusterSim {
         }
     }
 
-    /// Tells the engine where a job's input is, one event per set of racks.
+    /// Tells the engine where a job's input is, with one event per set of racks.
     fn tell_blocks(&mut self, job: &RunningJob) {
         let hardware = &self.workload.hardware;
         let mut sets: BTreeMap<[PlaceId; 3], u32> = BTreeMap::new();
@@ -160,7 +161,7 @@ impl ClusterSim {
         }
     }
 
-    /// A task is done.
+    /// Marks a task as done.
     pub(super) fn succeed(
         &mut self,
         id: JobId,
@@ -198,7 +199,7 @@ impl ClusterSim {
         self.end_if_done(id)
     }
 
-    /// Other attempts of a task that is done are in vain.
+    /// Stops the other attempts of a finished task.
     fn stop_others(&mut self, id: JobId, kind: usize, index: u32) -> Checked {
         let attempts = &self.attempts;
         let job = self.jobs[id.index()].as_deref().expect("its task is done");
@@ -210,7 +211,8 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// An attempt ended in vain: its task wants another unless it has one or is done.
+    /// Handles an attempt that did not succeed: its task wants another unless one runs or it is
+    /// done.
     pub(super) fn try_again(&mut self, id: JobId, kind: usize, index: u32, end: End) -> Checked {
         let hardware = self.workload.hardware;
         let job = self.job(id);
@@ -236,7 +238,7 @@ impl ClusterSim {
     fn fail(&mut self, id: JobId) -> Checked {
         let job = self.job(id);
         job.record.failed = true;
-        // Nothing is to be tried again: as if all were done.
+        // Prevent further attempts by marking every task as done.
         for task in job.tasks.iter_mut().flatten() {
             task.done_on.get_or_insert(NodeId(0));
         }
@@ -264,7 +266,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Keeps the record of a job and forgets the rest. The stream that it was of.
+    /// Keeps the record of a job and drops the rest. Returns the job's stream.
     pub(super) fn record_end(&mut self, id: JobId, at: Option<Millis>) -> Option<(usize, u32)> {
         let now = self.now;
         let mut job = self.jobs[id.index()].take().expect("a job ends once");

@@ -1,4 +1,4 @@
-//! What a simulation measures: a record per job, samples over time, totals. Computes summaries;
+//! The results of a simulation: a record per job, samples over time, totals. Computes summaries;
 //! writes no file.
 
 use super::network::CAUSES;
@@ -6,31 +6,31 @@ use heddle_core::words::ids::{JobId, Millis};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A prediction: sooner in one case of ten, as often sooner as later, later in one case of ten.
+/// A prediction: the 10th, 50th and 90th percentile of each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Predicted {
     /// When it was made.
     pub made_ms: Millis,
-    /// When the first task starts, if none had yet.
+    /// When the first task starts, if none had started yet.
     pub start_ms: Option<[Millis; 3]>,
     /// When the job ends.
     pub end_ms: [Millis; 3],
 }
 
-/// What became of a job. Times in ms of virtual time.
+/// The outcome of a job. Times in ms of virtual time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobRecord {
     /// Its id.
     pub id: JobId,
     /// Its user.
     pub user: String,
-    /// What sort of job it was.
+    /// Its class in the workload.
     pub class: String,
     /// Maps and reduces.
     pub tasks: [u32; 2],
     /// Bytes read, shuffled, written.
     pub bytes: [u64; 3],
-    /// Its number in its stream, if it was of one.
+    /// Its number in its stream, if it belongs to one.
     pub number: Option<u32>,
     /// When it was submitted.
     pub submitted_ms: Millis,
@@ -42,28 +42,28 @@ pub struct JobRecord {
     pub finished_ms: Option<Millis>,
     /// Whether it failed: a task failed too often.
     pub failed: bool,
-    /// When it should have ended.
+    /// The deadline.
     pub goal_ms: Option<Millis>,
-    /// Maps on a node, in a rack with their data, elsewhere.
+    /// Maps on a node with their data, on a rack with it, elsewhere.
     pub locality: [u32; 3],
     /// Bytes that crossed racks for it, by cause.
     pub crossed: [f64; CAUSES],
     /// Time that its attempts held slots, by kind, in slot-ms.
     pub slot_ms: [i64; 2],
-    /// The part of its map output that crosses racks if its reduces lie in proportion to it: what
-    /// SARP comes to at its best.
+    /// The part of its map output that crosses racks if its reduces lie in proportion to it: the
+    /// best that SARP can reach.
     pub spread: f64,
-    /// What was expected of it at its submission, if anybody asked.
+    /// The prediction at its submission, if one was requested.
     pub predicted: Option<Predicted>,
 }
 
 impl JobRecord {
-    /// From submission to end.
+    /// Returns the time from submission to end.
     pub fn sojourn_ms(&self) -> Option<Millis> {
         Some(self.finished_ms? - self.submitted_ms)
     }
 
-    /// Whether it met its goal, if it had one.
+    /// Returns whether it met its goal, if it had one.
     pub fn met_goal(&self) -> Option<bool> {
         let goal_ms = self.goal_ms?;
         Some(self.finished_ms.is_some_and(|at| at <= goal_ms))
@@ -73,9 +73,9 @@ impl JobRecord {
 /// The state at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// The time of the sample.
     pub at_ms: Millis,
-    /// Attempts that run, by kind.
+    /// Running attempts, by kind.
     pub running: [u32; 2],
     /// Tasks that want an attempt, by kind.
     pub wanted: [u32; 2],
@@ -83,15 +83,15 @@ pub struct Sample {
     pub jobs: u32,
     /// Bytes that crossed racks since the last sample.
     pub crossed: f64,
-    /// What others use of the nodes, 0 to 1,000.
+    /// Foreign load of the nodes, 0 to 1,000.
     pub foreign_per_mille: u32,
-    /// Attempts that run, by user.
+    /// Running attempts, by user.
     pub by_user: BTreeMap<String, u32>,
     /// Credits by user, where the policy keeps accounts.
     pub credits: BTreeMap<String, f64>,
 }
 
-/// What a simulation gives.
+/// The results of a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// The workload's name.
@@ -104,40 +104,40 @@ pub struct Results {
     pub samples: Vec<Sample>,
     /// Map and reduce slots of the cluster.
     pub slots: [u32; 2],
-    /// When the last thing happened.
+    /// The time of the last event.
     pub ended_ms: Millis,
     /// Attempts that ran, by kind.
     pub attempts: [u64; 2],
-    /// Attempts that were taken back, failed, lost with their node; copies that came second.
+    /// Attempts that were evicted, failed, lost with their node, or beaten by another attempt.
     pub wasted: [u64; 4],
     /// Digest of all decisions.
     pub digest: u64,
-    /// Events that the engine was given.
+    /// Events that the engine received.
     pub events: u64,
-    /// What the stages keep at the end, as the engine's `stages` request answers.
+    /// The stages' state at the end, as the engine's `stages` request answers.
     pub stages: Value,
 }
 
 impl Results {
-    /// The jobs that ended well.
+    /// Returns the jobs that succeeded.
     pub fn finished(&self) -> impl Iterator<Item = &JobRecord> {
         let well = |job: &&JobRecord| job.finished_ms.is_some() && !job.failed;
         self.jobs.iter().filter(well)
     }
 
-    /// Sojourn times of the jobs that ended well and that `chosen` admits, in s.
+    /// Returns the sojourn times in s of the successful jobs that `chosen` admits.
     pub fn sojourns_s(&self, chosen: impl Fn(&JobRecord) -> bool) -> Vec<f64> {
         let chosen = self.finished().filter(|job| chosen(job));
         let times = chosen.filter_map(JobRecord::sojourn_ms);
         times.map(|time_ms| time_ms as f64 / 1e3).collect()
     }
 
-    /// Mean sojourn time in s.
+    /// Returns the mean sojourn time in s.
     pub fn mean_sojourn_s(&self) -> f64 {
         mean(&self.sojourns_s(|_| true))
     }
 
-    /// Bytes that crossed racks, by cause.
+    /// Returns the bytes that crossed racks, by cause.
     pub fn crossed(&self) -> [f64; CAUSES] {
         let mut sum = [0.0; CAUSES];
         for job in &self.jobs {
@@ -148,7 +148,7 @@ impl Results {
         sum
     }
 
-    /// Jobs that ended well per hour, between the first submission and the last end.
+    /// Returns the successful jobs per hour, between the first submission and the last end.
     pub fn jobs_per_hour(&self) -> f64 {
         let first = self.jobs.iter().map(|job| job.submitted_ms).min();
         let last = self.finished().filter_map(|job| job.finished_ms).max();
@@ -160,7 +160,7 @@ impl Results {
         }
     }
 
-    /// Goals met of all goals.
+    /// Returns the number of goals met, and of all goals.
     pub fn goals(&self) -> (u32, u32) {
         let goals = self.jobs.iter().filter_map(JobRecord::met_goal);
         goals.fold((0, 0), |(met, all), was_met| {
@@ -168,13 +168,13 @@ impl Results {
         })
     }
 
-    /// The part of the slot-time of a kind that attempts held, until the last end.
+    /// Returns the part of the slot-time of a kind that attempts held, until the last end.
     pub fn utilisation(&self, kind: usize) -> f64 {
         let held: i64 = self.jobs.iter().map(|job| job.slot_ms[kind]).sum();
         held as f64 / (f64::from(self.slots[kind]) * self.ended_ms as f64).max(1.0)
     }
 
-    /// Maps by nearness to their data: node, rack, elsewhere.
+    /// Returns the number of maps by distance to their data: node, rack, elsewhere.
     pub fn locality(&self) -> [u64; 3] {
         let mut sum = [0; 3];
         for job in &self.jobs {
@@ -185,7 +185,7 @@ impl Results {
         sum
     }
 
-    /// The figures of a comparison.
+    /// Returns the figures of a comparison.
     pub fn summary(&self) -> Value {
         let sojourns = self.sojourns_s(|_| true);
         let (met, goals) = self.goals();
@@ -221,12 +221,12 @@ impl Results {
     }
 }
 
-/// Of nothing: 0.
+/// Returns the mean; 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// By nearest rank; of nothing: 0.
+/// Returns the percentile by nearest rank; 0 for no values.
 pub fn percentile(values: &[f64], percent: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -234,7 +234,7 @@ pub fn percentile(values: &[f64], percent: usize) -> f64 {
     sorted.get(rank - 1).copied().unwrap_or(0.0)
 }
 
-/// Jain's index of fairness: 1 if all are equal, 1/n if one has all. Of nothing: 1.
+/// Returns Jain's index of fairness: 1 if all are equal, 1/n if one has all; 1 for no values.
 pub fn jain(values: &[f64]) -> f64 {
     let squares: f64 = values.iter().map(|value| value * value).sum();
     if squares == 0.0 {

@@ -1,9 +1,9 @@
-//! The racks' uplinks, shared max-min fairly by what crosses them. Within a rack a flow has the
-//! rate that its ends can bear. Switches, latencies and losses are not modelled.
+//! The racks' uplinks, shared max-min fairly by the flows that cross them. Within a rack a flow has
+//! the rate that its ends can bear. Switches, latencies and losses are not modelled.
 //!
-//! Flows of one pair of racks with one highest rate form a bundle: they always have the same
-//! rate, so that the bundle keeps one count of the bytes served to each, and a flow ends when
-//! that count reaches its target. Work per change is linear in bundles, not in flows.
+//! Flows between one pair of racks with the same highest rate form a bundle. They always have the
+//! same rate, so the bundle keeps one count of the bytes served to each. A flow ends when that
+//! count reaches its target. Work per change is linear in bundles, not in flows.
 
 mod max_min;
 
@@ -12,7 +12,7 @@ pub use max_min::{Demand, max_min};
 use heddle_core::words::ids::Millis;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a flow carries, for the account of traffic.
+/// The purpose of a flow, for traffic accounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// A map reads its block from another rack.
@@ -23,27 +23,27 @@ pub enum Cause {
     Write = 2,
 }
 
-/// How many causes there are.
+/// Number of causes.
 pub const CAUSES: usize = 3;
 
-/// Bytes on their way.
+/// Bytes in transit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow<T> {
     /// Rack of origin.
     pub from: usize,
     /// Rack of destination; may be the same.
     pub to: usize,
-    /// How many bytes.
+    /// Bytes to move.
     pub bytes: f64,
     /// The highest rate, in bytes per ms.
     pub cap: f64,
-    /// What it carries.
+    /// Its purpose.
     pub cause: Cause,
-    /// Whose it is.
+    /// Its owner.
     pub owner: T,
 }
 
-/// A flow that is under way.
+/// A running flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId(usize);
 
@@ -56,7 +56,7 @@ struct Bundle {
     rate: f64,
     /// Bytes served to each flow since the bundle began.
     served: f64,
-    /// The flows by the count at which they end; counts are not negative, so bits order them.
+    /// The flows by the count at which they end. Counts are not negative, so their bits order them.
     ends: BTreeSet<(u64, FlowId)>,
 }
 
@@ -70,7 +70,7 @@ impl Bundle {
     }
 }
 
-/// A flow is at its end when less than this is left: less than any rounding error matters.
+/// A flow ends when fewer bytes than this are left, which absorbs rounding errors.
 const BYTES_MIN: f64 = 0.5;
 
 /// The network.
@@ -83,16 +83,16 @@ pub struct Network<T> {
     flows: Vec<Option<(Flow<T>, f64)>>,
     holes: Vec<usize>,
     now: Millis,
-    /// Whether rates must be worked out anew.
+    /// Whether rates must be recomputed.
     stale: bool,
-    /// Bytes that left each rack, and that came into it, so far.
+    /// Bytes that left each rack, and that entered it, so far.
     carried: [Vec<f64>; 2],
     demands: Vec<Demand>,
     rates: Vec<f64>,
 }
 
 impl<T: Copy> Network<T> {
-    /// A network between `racks` racks whose links carry `bandwidth` bytes per ms each way.
+    /// Creates a network of `racks` racks whose links carry `bandwidth` bytes per ms each way.
     pub fn new(racks: usize, bandwidth: f64) -> Network<T> {
         Network {
             bandwidth,
@@ -108,17 +108,17 @@ impl<T: Copy> Network<T> {
         }
     }
 
-    /// Bytes that left (0) and entered (1) each rack so far.
+    /// Returns the bytes that left (0) and entered (1) each rack so far.
     pub fn carried(&self) -> &[Vec<f64>; 2] {
         &self.carried
     }
 
-    /// How many flows are under way.
+    /// Returns the number of running flows.
     pub fn flows(&self) -> usize {
         self.flows.len() - self.holes.len()
     }
 
-    /// Starts a flow. The network has been brought to the present before.
+    /// Starts a flow. The caller must have advanced the network to the present.
     pub fn start(&mut self, flow: Flow<T>) -> FlowId {
         let key = (flow.from, flow.to, flow.cap.to_bits());
         let at = *self.index.entry(key).or_insert_with(|| {
@@ -145,13 +145,13 @@ impl<T: Copy> Network<T> {
         FlowId(id)
     }
 
-    /// Stops a flow before its end. Gives the flow and the bytes that it moved.
+    /// Stops a flow before its end. Returns the flow and the bytes that it moved.
     pub fn stop(&mut self, id: FlowId) -> (Flow<T>, f64) {
         let (flow, target, served) = self.remove(id);
         (flow, (flow.bytes - (target - served).max(0.0)).max(0.0))
     }
 
-    /// The part of a flow that has moved, 0 to 1.
+    /// Returns the part of a flow that has moved, 0 to 1.
     pub fn progress(&self, id: FlowId) -> f64 {
         let Some((flow, target)) = self.flows.get(id.0).and_then(Option::as_ref) else {
             return 1.0;
@@ -198,7 +198,7 @@ impl<T: Copy> Network<T> {
         }
     }
 
-    /// Takes out the flows that are at their end, in the order of their ids.
+    /// Takes out the flows that have ended, in the order of their ids.
     pub fn take_finished(&mut self, finished: &mut Vec<Flow<T>>) {
         let mut ended: Vec<FlowId> = Vec::new();
         for bundle in &self.bundles {
@@ -211,7 +211,7 @@ impl<T: Copy> Network<T> {
         for id in ended {
             let (flow, target, served) = self.remove(id);
             if flow.from != flow.to {
-                // Time is in whole ms: what was counted beyond the end did not flow.
+                // Time is in whole ms: bytes counted beyond the end did not flow.
                 self.carried[0][flow.from] -= served - target;
                 self.carried[1][flow.to] -= served - target;
             }
@@ -219,7 +219,7 @@ impl<T: Copy> Network<T> {
         }
     }
 
-    /// Works out the rates anew if flows have come or gone. When the first flow ends, if any.
+    /// Recomputes the rates if flows have come or gone. Returns when the first flow ends, if any.
     pub fn settle(&mut self) -> Option<Millis> {
         if std::mem::take(&mut self.stale) {
             self.share_links();
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// When each flow ends, in order.
+    /// Returns when each flow ends, in order.
     fn run(network: &mut Network<u32>) -> Vec<Millis> {
         let mut ends = Vec::new();
         while let Some(at) = network.settle() {
@@ -341,7 +341,7 @@ mod tests {
                     ids.push(network.start(flow(a, b, bytes, random.range(1, 90) as f64)));
                     sent += bytes;
                     if step % 7 == 0 {
-                        // Begun just now, so it has not ended: all of it is left.
+                        // Just started, so it has not ended: all of it is left.
                         let (flow, moved) = network.stop(ids.pop().expect("one has begun"));
                         assert_eq!(moved, 0.0);
                         stopped += flow.bytes;

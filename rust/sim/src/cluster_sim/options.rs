@@ -1,20 +1,20 @@
-//! How a workload is simulated: the policy's configuration, what goes wrong, what is measured.
+//! How to simulate a workload: the policy's configuration, the faults, the measurements.
 
 use super::sources::Source;
 use super::workload::Workload;
 use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 
-/// What goes wrong. Nothing by default.
+/// Faults. None by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trouble {
-    /// How much the length of a task varies around its mean: evenly by up to this, in per mille.
+    /// Variation of a task's length around its mean: uniform up to this, in per mille.
     pub jitter_per_mille: u32,
-    /// How many attempts are slow, and how many times slower they are.
+    /// Part of the attempts that are slow. `straggler_factor` says how many times slower they are.
     pub straggler_per_mille: u32,
     /// See `straggler_per_mille`.
     pub straggler_factor: u32,
-    /// How many attempts fail.
+    /// Part of the attempts that fail.
     pub failure_per_mille: u32,
     /// Mean time between two losses of a node, in the whole cluster.
     pub node_loss_ms: Option<Millis>,
@@ -24,15 +24,15 @@ pub struct Trouble {
     pub speculation: bool,
 }
 
-/// How to simulate.
+/// How to simulate a workload.
 pub struct Options {
-    /// Every random number follows from it.
+    /// The seed of every random number.
     pub seed: u64,
     /// The policy's name in reports.
     pub policy: String,
     /// `heddle.json`.
     pub config: Value,
-    /// What goes wrong.
+    /// The faults.
     pub trouble: Trouble,
     /// The part of the maps that must be done before a master asks for reduces, in per mille
     /// (`mapreduce.job.reduce.slowstart.completedmaps`).
@@ -47,11 +47,11 @@ pub struct Options {
     pub traffic_ms: Millis,
     /// Time between two reports of progress.
     pub progress_ms: Millis,
-    /// Whether the engine is asked what it expects of each job at its submission.
+    /// Whether to request a prediction for each job at its submission.
     pub predict: bool,
     /// Sources of facts that the engine lacks.
     pub withheld: Vec<Source>,
-    /// Told now and then: virtual time, jobs ended, jobs in all as far as known.
+    /// Called at every sample with the virtual time, the jobs ended, and the jobs known in all.
     pub watcher: Option<Watcher>,
 }
 
@@ -59,7 +59,7 @@ pub struct Options {
 pub type Watcher = Box<dyn FnMut(Millis, usize, usize)>;
 
 impl Options {
-    /// A policy by its configuration, nothing going wrong.
+    /// Creates options for a policy by its configuration, without faults.
     pub fn new(policy: &str, config: Value) -> Options {
         Options {
             seed: 1,
@@ -78,8 +78,8 @@ impl Options {
         }
     }
 
-    /// `heddle.json` as the engine gets it: the policy's, with what the simulated machines are
-    /// and what the workload asks for. What the policy says itself comes first.
+    /// Returns the `heddle.json` for the engine: the policy's, completed by the simulated machines
+    /// and the workload's needs. The policy's own keys take precedence.
     pub fn engine_config(&self, workload: &Workload) -> Value {
         let slots = workload.hardware.slots;
         let mut config = json!({
@@ -93,7 +93,7 @@ impl Options {
     }
 }
 
-/// Puts `over` over `under`: objects key by key, anything else whole.
+/// Merges `over` into `under`: objects key by key, anything else whole.
 pub fn merge(under: &mut Value, over: &Value) {
     match (under, over) {
         (Value::Object(under), Value::Object(over)) => {

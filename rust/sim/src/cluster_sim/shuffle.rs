@@ -1,6 +1,6 @@
-//! The shuffle: map output becomes known to reduces every few seconds, as their masters ask for
-//! it, and each reduce fetches its part from every rack by a flow. Flows of one job between one
-//! pair of racks have one highest rate and so share a bundle of the network.
+//! The shuffle. Reduces hear of map output every few seconds, when their masters ask for it. Each
+//! reduce fetches its part from every rack by a flow. Flows of one job between one pair of racks
+//! have one highest rate and so share a bundle of the network.
 
 use super::attempts::Phase;
 use super::job::{MAP, REDUCE};
@@ -12,12 +12,12 @@ use heddle_core::words::ids::{JobId, Millis};
 /// How often reduces hear of new map output.
 const PUBLISH_MS: Millis = 3_000;
 
-/// While maps still run, a reduce goes for what has come when it is at least this part of all
-/// that it will fetch: as in life, where it waits for a few outputs of a host to pile up.
+/// While maps still run, a reduce fetches only pieces of at least this part of its input. A real
+/// reduce likewise waits for a few outputs of a host to pile up.
 const PIECES: f64 = 16.0;
 
 impl ClusterSim {
-    /// A reduce begins to fetch.
+    /// Begins the copy phase of a reduce.
     pub(super) fn begin_copy(&mut self, at: usize) -> Checked {
         let racks = self.workload.hardware.racks as usize;
         let attempt = &mut self.attempts[at];
@@ -29,7 +29,7 @@ impl ClusterSim {
         self.fetch(at)
     }
 
-    /// Map output has come: reduces will hear of it, at once if it was the last.
+    /// Plans to publish new map output to the reduces of a job.
     pub(super) fn plan_publication(&mut self, id: JobId) {
         let at = self.now + PUBLISH_MS;
         let job = self.job(id);
@@ -39,7 +39,7 @@ impl ClusterSim {
         }
     }
 
-    /// Reduces of a job hear of the map output that there is.
+    /// Publishes the present map output to the reduces of a job.
     pub(super) fn publish(&mut self, id: JobId) -> Checked {
         let Some(job) = self.jobs[id.index()].as_deref_mut() else {
             return Ok(());
@@ -55,7 +55,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Goes for what a reduce has not got, and on to the next phase if that is nothing.
+    /// Starts to fetch what a reduce lacks. Moves it to the next phase if it lacks nothing.
     pub(super) fn fetch(&mut self, at: usize) -> Checked {
         let copy_rate = self.workload.hardware.copy_bytes_per_s as f64 / 1e3;
         let attempt = &self.attempts[at];
@@ -99,7 +99,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// A map's output lies on its node's rack, or is lost with the node.
+    /// Adds a map's output to its node's rack, or removes it when the node is lost.
     pub(super) fn count_output(&mut self, id: JobId, rack: usize, added: bool) {
         let job = self.job(id);
         let bytes = job.plan.shuffle_bytes as f64 / f64::from(job.plan.tasks[MAP].max(1));

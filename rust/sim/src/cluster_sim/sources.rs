@@ -1,22 +1,22 @@
-//! What an engine hears beyond YARN's own books, by source, so that each can be taken away: on a
-//! real cluster any of them may be missing. Takes away only; what is told is made elsewhere.
+//! Filters the facts that the engine hears beyond YARN's own books, by source. On a real cluster
+//! any of them may be missing. Only removes facts; other files produce them.
 
 use heddle_core::words::event::{Event, JobHints};
 
-/// Where facts come from that YARN's books do not hold.
+/// A source of facts that YARN's books do not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// How many tasks a job has: its environment's word, or its ApplicationMaster's.
+    /// The number of a job's tasks: from its environment or its ApplicationMaster.
     Totals,
-    /// What its submission claims besides: goal, lengths, ratio, signature, input.
+    /// Other claims at submission: goal, lengths, ratio, signature, input.
     Claims,
-    /// Which racks hold its input, block by block.
+    /// The racks that hold its input, block by block.
     Blocks,
-    /// How far its tasks are and what they have moved.
+    /// The progress of its tasks and the bytes that they moved.
     Progress,
     /// Measurements of the links between racks.
     Traffic,
-    /// What else runs on the nodes.
+    /// Foreign load on the nodes.
     NodeLoad,
 }
 
@@ -32,7 +32,7 @@ impl Source {
     ];
 }
 
-/// The event as an engine hears it that lacks these sources; none if nothing is left of it.
+/// Returns the event without the facts of these sources; none if nothing is left of it.
 pub(super) fn heard(mut event: Event, withheld: &[Source]) -> Option<Event> {
     let lacks = |source| withheld.contains(&source);
     match &mut event {

@@ -1,5 +1,5 @@
-//! What goes wrong, and what masters do about it: tasks that vary, fail or lag, nodes that are
-//! lost, second attempts of slow tasks, and load of others that takes slots.
+//! Injects faults and models the masters' reaction: tasks that vary, fail or lag, lost nodes,
+//! second attempts of slow tasks, and foreign load that takes slots.
 
 use super::attempts::{End, Phase};
 use super::job::{MAP, REDUCE};
@@ -11,12 +11,12 @@ use heddle_core::words::ids::{JobId, Millis, NodeId};
 /// How often masters look for slow tasks (`yarn.app.mapreduce.am.job.speculator`: 15 s).
 pub(super) const SLOW_MS: Millis = 15_000;
 
-/// A task is slow that takes this many times the mean of those that are done.
+/// A task is slow when it takes this many times the mean of the finished ones.
 const SLOW_FACTOR: f64 = 1.5;
 
 impl ClusterSim {
-    /// How many times longer than the mean an attempt computes, and whether it fails. The same
-    /// for the same attempt of the same task under every policy.
+    /// Returns how many times longer than the mean an attempt computes, and whether it fails. Both
+    /// are the same for the same attempt of the same task under every policy.
     pub(super) fn fortune(&mut self, id: JobId, kind: usize, index: u32) -> (f64, bool) {
         let task = self.job(id).tasks[kind][index as usize];
         let attempt = u64::from(task.failures) * 8 + u64::from(task.running);
@@ -32,8 +32,8 @@ impl ClusterSim {
         (factor.max(0.01), doomed)
     }
 
-    /// Masters start a second attempt of a task that has all others behind it: one per task, as
-    /// many as a tenth of a job's running tasks, and one at least.
+    /// Starts second attempts of slow tasks once no other task of their kind waits. A task gets at
+    /// most one, and a job at most a tenth of its running attempts, rounded up.
     pub(super) fn look_for_slow(&mut self) -> Checked {
         for id in self.active.clone() {
             for kind in [MAP, REDUCE] {
@@ -82,7 +82,7 @@ impl ClusterSim {
         }
     }
 
-    /// The engine wants a container back.
+    /// Kills a container that the engine has evicted.
     pub(super) fn evict(&mut self, id: JobId, key: u64) -> Checked {
         let job = self.jobs.get(id.index()).and_then(Option::as_deref);
         match job.and_then(|job| job.attempts.get(&key)).copied() {
@@ -93,14 +93,14 @@ impl ClusterSim {
 
     pub(super) fn plan_node_loss(&mut self) {
         if let Some(mean_ms) = self.options.trouble.node_loss_ms {
-            // Evenly between nothing and twice the mean.
+            // Uniform between 0 and twice the mean.
             let wait_ms = self.random.range(1, 2 * mean_ms.max(1));
             self.agenda.plan(self.now + wait_ms, Due::NodeLost);
         }
     }
 
-    /// A node is lost: its attempts end, and maps that had succeeded there run again if reduces
-    /// may still want their output. Its replicas are not made up for.
+    /// Loses a node. Its attempts end, and maps that had succeeded there run again if reduces may
+    /// still want their output. HDFS does not replace its replicas.
     pub(super) fn lose_node(&mut self) -> Checked {
         self.plan_node_loss();
         let up = |node: &u32| self.machines[*node as usize].up;
@@ -110,7 +110,7 @@ impl ClusterSim {
         }
         let node = nodes[self.random.below(nodes.len())];
         for at in self.machines[node as usize].attempts.clone() {
-            // The end of one may have been the end of another: its job failed.
+            // The end of one attempt may have ended another: their job failed.
             if self.attempts[at].phase != Phase::Gone {
                 self.end_attempt(at, End::Lost)?;
             }
@@ -128,7 +128,7 @@ impl ClusterSim {
     fn lose_output(&mut self, id: JobId, node: u32) {
         let hardware = self.workload.hardware;
         let attempts = &self.attempts;
-        // Reduces beyond the copy have all that they need.
+        // Reduces past the copy have all their input.
         let satisfied = |at: &&usize| {
             let phase = attempts[**at].phase;
             attempts[**at].kind == REDUCE && !matches!(phase, Phase::Prepare | Phase::Copy)
@@ -158,15 +158,15 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// Others take another part of every node: whole slots, so that together they come as near
-    /// as possible to the part; tasks that run on more than is left slow down.
+    /// Sets the foreign load of every node. It takes whole slots, spread so that they approximate
+    /// the part of the cluster. Tasks that run on more than the rest slow down.
     pub(super) fn change_foreign(&mut self, i: usize) -> Checked {
         let (_, per_mille) = self.workload.foreign.steps[i];
         let nodes = self.workload.hardware.nodes;
         let slots = self.workload.hardware.slots_per_node();
         let taken = |nodes: u64| nodes * u64::from(per_mille) * u64::from(slots) / 1_000;
         for node in 0..nodes {
-            // The slots that the first nodes lose, less those that the nodes before lose.
+            // The slots that nodes 0 to `node` lose, less those that the nodes before it lose.
             let share = taken(u64::from(node) + 1) - taken(u64::from(node));
             let machine = &mut self.machines[node as usize];
             machine.foreign = f64::from(per_mille) / 1_000.0;

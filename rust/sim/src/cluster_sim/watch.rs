@@ -1,5 +1,5 @@
-//! What is looked at now and then: samples for the results, and the side channel to the engine
-//! (traffic of racks, progress of tasks) that agents on the nodes would be in life.
+//! Periodic work: samples for the results, and the side channel to the engine (traffic of racks,
+//! progress of tasks) that agents on the nodes provide in a real cluster.
 
 use super::job::{MAP, REDUCE};
 use super::metrics::Sample;
@@ -10,7 +10,7 @@ use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// When nothing runs for so long though jobs wait, they wait for good.
+/// If nothing runs for this long although jobs wait, they wait for ever.
 const IDLE_MS_MAX: Millis = 6 * 3_600_000;
 
 impl ClusterSim {
@@ -64,7 +64,7 @@ impl ClusterSim {
         self.results.samples.push(sample);
     }
 
-    /// What users have left, where the share stage keeps accounts.
+    /// Returns the users' credits, where the share stage keeps accounts.
     fn credits(&mut self) -> BTreeMap<String, f64> {
         let reply = self.link.request(self.now, json!({"op": "accounts"}));
         let Ok(Ok(reply)) = reply else {
@@ -78,7 +78,7 @@ impl ClusterSim {
         accounts.iter().filter_map(credit).collect()
     }
 
-    /// The mean traffic of every rack's link since the last report (SW-13, SW-16).
+    /// Reports the mean traffic of every rack's link since the last report (SW-13, SW-16).
     pub(super) fn tell_traffic(&mut self) -> Checked {
         let hardware = self.workload.hardware;
         let carried = self.network.carried();
@@ -103,7 +103,7 @@ impl ClusterSim {
         Ok(())
     }
 
-    /// How far every attempt is that has run for a report's time.
+    /// Reports the progress of every attempt that has run for a report's period.
     pub(super) fn tell_progress(&mut self) -> Checked {
         let period_ms = self.options.progress_ms;
         for node in 0..self.machines.len() {

@@ -1,5 +1,5 @@
-//! What runs on the simulated cluster: jobs with their sizes and times, streams of jobs, requests
-//! to the engine. The generators of the papers' mixes are below; none of them knows a policy.
+//! The load of the simulated cluster: jobs with their sizes and times, streams of jobs, requests to
+//! the engine. The submodules generate the papers' mixes; none of them knows a policy.
 
 mod goals;
 mod json;
@@ -25,37 +25,37 @@ use std::collections::BTreeMap;
 /// A job before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobPlan {
-    /// When it is submitted, unless it is of a stream.
+    /// When it is submitted; streams set the time of later jobs themselves.
     pub submit_ms: Millis,
-    /// Who submits it; the queue is the user's.
+    /// Its user; the queue is the user's.
     pub user: String,
-    /// What sort of job it is, for reports; the engine takes jobs of one class for runs of one
-    /// program, if it is not empty.
+    /// Its class, for reports. If it is not empty, the engine treats jobs of one class as runs of
+    /// one program.
     pub class: String,
     /// YARN's application priority.
     pub priority: i32,
-    /// How many maps and reduces.
+    /// Number of maps and reduces.
     pub tasks: [u32; 2],
-    /// Bytes that the maps read, shared out evenly. None: the maps have no input and no locality.
+    /// Bytes that the maps read, evenly divided. 0: the maps have no input and no locality.
     pub input_bytes: u64,
     /// Bytes that the maps write for the reduces.
     pub shuffle_bytes: u64,
-    /// Bytes that are written to HDFS, by the reduces, or by the maps if there are none.
+    /// Bytes written to HDFS, by the reduces, or by the maps if there are no reduces.
     pub output_bytes: u64,
-    /// How long a map computes, instead of what follows from its bytes.
+    /// How long a map computes, overriding its bytes.
     pub map_ms: Option<Millis>,
-    /// How long a reduce computes after the copy, instead of what follows from its bytes.
+    /// How long a reduce computes after the copy, overriding its bytes.
     pub reduce_ms: Option<Millis>,
-    /// When it should have ended, counted from its submission.
+    /// The deadline, counted from its submission.
     pub goal_ms: Option<Millis>,
-    /// Whether the engine is told its shuffle ratio and task lengths at submission, as a job
-    /// that runs regularly would.
+    /// Whether the engine learns its shuffle ratio and task lengths at submission, like those of a
+    /// job that runs regularly.
     pub profiled: bool,
 }
 
 impl JobPlan {
-    /// How long a map and a reduce of the job take alone in the cluster, without what every
-    /// task takes (`Hardware::overhead_ms`): a map by its data, a reduce with all maps done.
+    /// Returns how long a map and a reduce of the job take alone in the cluster, without
+    /// `Hardware::overhead_ms`: a map by its data, a reduce with all maps done.
     pub fn lengths_ms(&self, hardware: &Hardware) -> [Millis; 2] {
         let ms = |bytes: u64, tasks: u32, rate: u64| {
             bytes as f64 * 1e3 / f64::from(tasks.max(1)) / rate as f64
@@ -75,18 +75,18 @@ impl JobPlan {
     }
 }
 
-/// Jobs of one user, each submitted when the one before has ended.
+/// Jobs of one user, each submitted at the end of the one before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stream {
-    /// Each of the jobs; the first is submitted at its `submit_ms`.
+    /// The template of the jobs; the first is submitted at its `submit_ms`.
     pub job: JobPlan,
-    /// How many jobs; endless if none.
+    /// Number of jobs; endless if none.
     pub count: Option<u32>,
-    /// Requests to the engine just before the job of that number (from 0) is submitted.
+    /// Requests to the engine just before the submission of the job of that number (from 0).
     pub requests: BTreeMap<u32, Vec<Value>>,
 }
 
-/// Load of others on the nodes: a part of each node's slots, the same on all nodes.
+/// Foreign load on the nodes: a part of each node's slots, the same on all nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Foreign {
     /// The part, 0 to 1,000, from that time on; in order of time.
@@ -94,8 +94,8 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// A sine between 0 and `most` per mille with that period, sampled every `step_ms`; with
-    /// bursts, it is on and off by turns within each `burst_ms`, its mean kept.
+    /// Creates a sine between 0 and `most` per mille with that period, sampled every `step_ms`.
+    /// With bursts, the load is alternately on and off within each `burst_ms`, and keeps its mean.
     pub fn daily(
         most: u32,
         period_ms: Millis,
@@ -123,30 +123,30 @@ impl Foreign {
     }
 }
 
-/// Everything that is submitted.
+/// A complete workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// Its name in reports.
     pub name: String,
     /// The machines that it is meant for.
     pub hardware: Hardware,
-    /// Jobs with times of their own.
+    /// Jobs with a planned time.
     pub jobs: Vec<JobPlan>,
     /// Jobs that follow one another.
     pub streams: Vec<Stream>,
     /// Requests to the engine, by time.
     pub requests: Vec<(Millis, Value)>,
-    /// Load of others.
+    /// Foreign load.
     pub foreign: Foreign,
-    /// When the simulation ends whatever still runs.
+    /// When the simulation ends, even if jobs still run.
     pub until_ms: Option<Millis>,
-    /// What the configuration must hold for it whatever the policy, such as pools, budgets and
-    /// thresholds: sections of `heddle.json`.
+    /// Sections of `heddle.json` that the workload needs under every policy, such as pools, budgets
+    /// and thresholds.
     pub config: Value,
 }
 
 impl Workload {
-    /// Maps and reduces of the jobs that have times of their own.
+    /// Returns the number of maps and reduces of the jobs with a planned time.
     pub fn tasks(&self) -> [u64; 2] {
         let sum = |kind: usize| self.jobs.iter().map(|job| u64::from(job.tasks[kind])).sum();
         [sum(0), sum(1)]

@@ -1,19 +1,19 @@
 //! Max-min fair rates of flows over shared links, by progressive filling. Pure arithmetic; knows
 //! neither time nor bytes.
 
-/// Flows of one kind: they use the same links and may have the same rate at most.
+/// Flows of one kind: they use the same links and have the same highest rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// The links that each of them uses, by number.
     pub links: [usize; 2],
-    /// How many they are.
+    /// Number of flows.
     pub count: f64,
-    /// The rate that one of them can use at most.
+    /// The highest rate that one of them can use.
     pub cap: f64,
 }
 
-/// Fills `rates` with the rate of one flow of each demand: no flow can have more without another
-/// that has as much or less having less.
+/// Fills `rates` with the rate of one flow of each demand. A flow can gain only if another with as
+/// much or less loses.
 pub fn max_min(demands: &[Demand], capacity: &[f64], rates: &mut Vec<f64>) {
     let mut filling = Filling::new(demands, capacity);
     rates.clear();
@@ -25,7 +25,7 @@ pub fn max_min(demands: &[Demand], capacity: &[f64], rates: &mut Vec<f64>) {
     }
 }
 
-/// What is left to hand out.
+/// The capacity that is left to hand out.
 struct Filling {
     /// Demands without a rate yet.
     active: Vec<usize>,
@@ -48,7 +48,7 @@ impl Filling {
         }
     }
 
-    /// What each flow on a link would get if all that are left on it got the same. The true
+    /// Returns what each flow on a link would get if all its remaining flows got the same. The true
     /// level is never lower: flows that stop below it elsewhere leave more.
     fn level(&self, link: usize) -> f64 {
         (self.left[link] / self.flows[link].max(1.0)).max(0.0)
@@ -58,7 +58,7 @@ impl Filling {
         self.level(demand.links[0]).min(self.level(demand.links[1]))
     }
 
-    /// Gives those their cap that both their links can give it. Whether there were any.
+    /// Gives demands their cap if both their links can bear it. Returns whether there were any.
     fn freeze_capped(&mut self, demands: &[Demand], rates: &mut [f64]) -> bool {
         let reaches =
             |filling: &Filling, i: &usize| demands[*i].cap <= filling.level_of(&demands[*i]);
@@ -103,8 +103,8 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Water-filling in small steps: all rates rise together; a flow stops at its cap or when
-    /// one of its links is full. Slow, and another calculation than the one under test.
+    /// Water-filling in small steps: all rates rise together, and a flow stops at its cap or when
+    /// one of its links is full. Slow, and independent of the algorithm under test.
     fn by_small_steps(demands: &[Demand], capacity: &[f64], step: f64) -> Vec<f64> {
         let mut rates = vec![0.0; demands.len()];
         let mut stopped = vec![false; demands.len()];
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_link_that_two_share_with_one_that_is_slow_elsewhere() {
-        // Flow 0 is held to 10 by link 2, so flow 1 has 90 of link 0's 100.
+        // Link 2 limits flow 0 to 10, so flow 1 has 90 of link 0's 100.
         let flow = |links| Demand {
             links,
             count: 1.0,

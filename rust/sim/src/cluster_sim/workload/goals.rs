@@ -1,22 +1,24 @@
-//! The workload of the Reverse-Adaptive experiments (RA-37): jobs of SWIM-like sizes with goals
-//! of 1.5 to 10 times their lone length, beside a transactional load with a known course.
+//! The workload of the Reverse-Adaptive experiments (RA-37): jobs of SWIM-like sizes with goals of
+//! 1.5 to 10 times their lone length, beside a transactional load with a known course.
 
 use super::{Foreign, Hardware, JobPlan, Workload};
 use crate::random::Random;
 use heddle_core::words::ids::Millis;
 
-/// The course of the load of others.
+/// The course of the foreign load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Burst {
     /// None: MapReduce only.
     None,
     /// A daily sine of 0 to 80 %.
     Sine,
-    /// The same, on and off by turns; when on, this many times the mean, as far as there is room.
+    /// The same, alternately on and off; when on, this many times the mean, as far as there is
+    /// room.
     OnOff(f64),
 }
 
-/// The machines: 64 nodes of 2 map slots. A reduce slot each; the seed speaks of maps only.
+/// Returns the machines: 64 nodes of 2 map slots. The paper speaks of maps only; each node also
+/// gets one reduce slot.
 fn hardware() -> Hardware {
     Hardware {
         nodes: 64,
@@ -28,7 +30,7 @@ fn hardware() -> Hardware {
 
 const HOUR_MS: Millis = 3_600_000;
 
-/// `count` jobs over 12 hours of rising and falling load.
+/// Generates `count` jobs over 12 hours of rising and falling load.
 pub fn goals(count: u32, burst: Burst, seed: u64) -> Workload {
     let mut random = Random::new(seed ^ 0x60a1_5000);
     let hardware = hardware();
@@ -46,7 +48,7 @@ pub fn goals(count: u32, burst: Burst, seed: u64) -> Workload {
         let reduce_ms = 1_000 * random.range(20, 60);
         let waves = Millis::from(maps.div_ceil(slots));
         let lone_ms = waves * (map_ms + hardware.overhead_ms) + reduce_ms + hardware.overhead_ms;
-        // Tight and relaxed ones by turns.
+        // Alternates tight and relaxed goals.
         let factor = match i % 2 {
             0 => random.range(1_500, 3_000),
             _ => random.range(3_000, 10_000),

@@ -1,20 +1,20 @@
-//! Workloads of one's own, as JSON; the format is in `docs/develop/workloads.md`. Every error names
-//! the key that it is about.
+//! Parses a user's own workload from JSON; `docs/develop/workloads.md` describes the format. Every
+//! error names its key.
 
 use super::{Foreign, Hardware, JobPlan, Stream, Workload};
 use heddle_core::config::{ConfigError, Section};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// No more than this of anything: beyond it is a typing error.
+/// The upper limit of every number: a larger one is a typing error.
 const MOST: i64 = 1_000_000_000;
 
 const MB: f64 = 1e6;
 
-/// Reads a workload; `name` is for reports.
+/// Parses a workload; `name` is for reports.
 ///
 /// # Errors
-/// The key that is wrong, and what was expected of it.
+/// Returns the wrong key and the expected value.
 pub fn read(name: &str, value: &Value) -> Result<Workload, ConfigError> {
     let mut root = Section::new("", value)?;
     let mut workload = Workload {
@@ -199,7 +199,7 @@ fn checked_request(path: &str, request: Value) -> Result<Value, ConfigError> {
     }
 }
 
-/// A list of steps, or the parameters of a daily course.
+/// Parses a list of steps, or the parameters of a daily course.
 fn read_foreign(root: &mut Section<'_>) -> Result<Foreign, ConfigError> {
     let Some(mut section) = root.section("foreign")? else {
         return Ok(Foreign::default());

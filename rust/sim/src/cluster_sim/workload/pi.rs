@@ -5,26 +5,26 @@ use super::{Hardware, JobPlan, Stream, Workload};
 use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 
-/// How many reduces a job has (DP-50).
+/// Number of reduces of a job (DP-50).
 const REDUCES: u32 = 10;
 
 /// One user of the economy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PiUser {
-    /// The name; the queue is the user's own.
+    /// The name; each user has a queue of that name.
     pub name: String,
     /// Credits at the start.
     pub budget: f64,
     /// Credits per slot and allocation interval.
     pub rate: f64,
-    /// How many jobs, one after the other; endless if none.
+    /// Number of jobs, one after the other; endless if none.
     pub jobs: Option<u32>,
-    /// The number (from 0) of a job for which the rate is `factor` times as high, and `factor`.
+    /// The number (from 0) of a job with a boosted rate, and the factor of the boost.
     pub boost: Option<(u32, f64)>,
 }
 
-/// Streams of Pi estimators with maps of `map_ms`. The papers do not give the length of a map:
-/// it follows from the precision and the processor.
+/// Generates streams of Pi estimators with maps of `map_ms`. The papers do not give the length of a
+/// map, which follows from the precision and the processor.
 pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workload {
     let stream = |user: &PiUser| {
         let queue = format!("root.{}", user.name);
@@ -39,7 +39,7 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
                 class: "pi".to_string(),
                 tasks: [hardware.slots_in_all()[0], REDUCES],
                 map_ms: Some(map_ms),
-                // Adds up a few numbers.
+                // A reduce adds up a few numbers.
                 reduce_ms: Some(1_000),
                 ..JobPlan::default()
             },
@@ -47,9 +47,9 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
             requests: boost.collect(),
         }
     };
-    // The next job of an endless stream waits before the last one has ended. With one at a time,
-    // each of the cluster's size and all tasks of one length, users would take turns with whole
-    // waves whatever their shares: who has two thirds still needs two waves.
+    // The next job of an endless stream is submitted before the last one has ended. With one job at
+    // a time, each of the cluster's size and with tasks of one length, users would alternate in
+    // whole waves whatever their shares. A user with two thirds would still need two waves.
     let streams = |user: &PiUser| {
         let first = stream(user);
         let next = user.jobs.is_none().then(|| Stream {
@@ -76,7 +76,7 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
 }
 
 impl PiUser {
-    /// The same users without boosts.
+    /// Returns the same users without boosts.
     pub fn unboosted(users: &[PiUser]) -> Vec<PiUser> {
         let plain = |user: &PiUser| PiUser {
             boost: None,

@@ -1,15 +1,14 @@
 //! The workloads of HFSP's evaluation (HF-33, HF-34): 100 PigMix queries on data sets of four
 //! sizes, with Poisson arrivals.
 //!
-//! Lengths of tasks and numbers of reduces are ours, chosen so that most tasks take tens of
-//! seconds and one reduce in ten much longer (HF-37), and so that the load under fair sharing is
-//! near the paper's.
+//! Lengths of tasks and numbers of reduces are ours. Most tasks take tens of seconds and one reduce
+//! in ten much longer (HF-37). The load under fair sharing is near the paper's.
 
 use super::{Hardware, JobPlan, Workload};
 use crate::random::Random;
 use heddle_core::words::ids::Millis;
 
-/// Which of the two workloads.
+/// Selects one of the two workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataSets {
     /// Mostly 1 GB, a job every 30 s.
@@ -21,11 +20,11 @@ pub enum DataSets {
 /// A data set of Table I.
 struct Set {
     class: &'static str,
-    /// Maps from, to.
+    /// Least and greatest number of maps.
     maps: (i64, i64),
-    /// The parts of SMALL and LARGE, in per cent.
+    /// Its part of the jobs in SMALL and LARGE, in per cent.
     parts: [u32; 2],
-    /// Lengths of maps and reduces against those of the query, in per cent: ours.
+    /// Lengths of maps and reduces relative to those of the query, in per cent: ours.
     lengths: [i64; 2],
 }
 
@@ -66,7 +65,7 @@ const QUERIES: [(i64, i64); 17] = [
     (45, 300),
 ];
 
-/// The machines of HF-33. One rack: nothing is said of others.
+/// Returns the machines of HF-33, in one rack: the paper mentions no others.
 fn hardware() -> Hardware {
     Hardware {
         nodes: 36,
@@ -76,7 +75,7 @@ fn hardware() -> Hardware {
     }
 }
 
-/// 100 jobs.
+/// Generates 100 jobs.
 pub fn pigmix(sets: DataSets, seed: u64) -> Workload {
     let mut random = Random::new(seed ^ 0x9193_a11c);
     let hardware = hardware();

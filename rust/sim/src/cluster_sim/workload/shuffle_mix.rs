@@ -1,19 +1,18 @@
-//! The workload of ShuffleWatcher's evaluation (SW-30 to SW-33): users who draw benchmarks of
-//! three classes on inputs of widely differing sizes.
+//! The workload of ShuffleWatcher's evaluation (SW-30 to SW-33): users who draw benchmarks of three
+//! classes on inputs of widely differing sizes.
 //!
-//! What the paper leaves open is chosen so that its own figures can hold:
+//! The paper leaves some parameters open. They are chosen so that its own figures can hold:
 //!
-//! - 39 % more throughput from the same arrivals needs a cluster that falls behind without
-//!   ShuffleWatcher; so users have several jobs at a time, though they submit in turns. Its table
-//!   of input sizes with an arrival every 40 s would need many times the bandwidth of its links:
-//!   hence `scale`.
-//! - NASS gives a free slot to a map or to a reduce, as the network is loaded (Figure 3); so slots
-//!   are for either. One of a node's four is kept from reduces, or those could wait in all of them
-//!   for maps that have none.
+//! - 39 % more throughput from the same arrivals requires a cluster that falls behind without
+//!   ShuffleWatcher. So users have several jobs at a time, though they submit in turns. The paper's
+//!   table of input sizes with an arrival every 40 s would need many times the bandwidth of its
+//!   links: hence `scale`.
+//! - NASS gives a free slot to a map or to a reduce, depending on the network's load (Figure 3). So
+//!   slots take either kind. One of a node's four is closed to reduces, or reduces could wait in
+//!   all of them for maps without a slot.
 //! - Reading 3 % more remotely while the shuffle of heavy jobs falls by 38 % (SW-37) is possible
-//!   only if a rack holds all of a job's input: so each file was written by one node, as a copy
-//!   into HDFS does. With blocks spread evenly 80 % of a job that runs on one rack is read
-//!   remotely.
+//!   only if a rack holds all of a job's input. So one node wrote each file, like a copy into HDFS.
+//!   With blocks spread evenly, a job that runs on one rack reads 80 % remotely.
 //!
 //! The ratios of shuffle and output to input are ours: the paper gives only the classes (heavy:
 //! above 1).
@@ -57,18 +56,18 @@ const SIZES: &[(i64, i64, u32)] = &[
     (1_000_000, 1_500_000, 5),
 ];
 
-/// What is varied.
+/// The parameters of the mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
     /// Per cent of light, medium and heavy jobs; mix2 of SW-38 is the paper's Table 1.
     pub classes: [u32; 3],
-    /// How many users.
+    /// Number of users.
     pub users: u32,
-    /// How many jobs of each.
+    /// Number of jobs per user.
     pub jobs_per_user: u32,
     /// Mean time between two submissions.
     pub gap_ms: Millis,
-    /// Input sizes are those of the table times this.
+    /// The factor on the table's input sizes.
     pub scale: f64,
 }
 
@@ -84,7 +83,7 @@ impl Default for Mix {
     }
 }
 
-/// The machines of SW-30: blocks of 64 MB, 4 cores.
+/// Returns the machines of SW-30: blocks of 64 MB, 4 cores.
 fn hardware() -> Hardware {
     Hardware {
         slots: [4, 3],
@@ -98,7 +97,7 @@ fn hardware() -> Hardware {
     }
 }
 
-/// Jobs of the mix.
+/// Generates the jobs of the mix.
 pub fn shuffle_mix(mix: &Mix, seed: u64) -> Workload {
     let mut random = Random::new(seed ^ 0x5f0f_f1e5);
     let hardware = hardware();
@@ -115,7 +114,7 @@ pub fn shuffle_mix(mix: &Mix, seed: u64) -> Workload {
         let input = (random.range(from, to) as f64 * mix.scale * 1e6).max(1e6) as u64;
         let bytes = |per_mille: u64| input / 1_000 * per_mille;
         let maps = input.div_ceil(hardware.block_bytes) as u32;
-        // A reduce per 512 MB of shuffle, and not more than there are slots.
+        // One reduce per 512 MB of shuffle, at most one per node.
         let reduces = (bytes(shuffle).div_ceil(512 << 20) as u32).clamp(1, hardware.nodes);
         JobPlan {
             submit_ms: at,
@@ -155,7 +154,7 @@ mod tests {
         }
         assert_eq!((of_user.len(), workload.jobs.len()), (30, 360));
         assert!(of_user.values().all(|count| *count == 12));
-        // 144 of 360 expected, 9.3 the standard deviation: 40 is more than four of them.
+        // 144 of 360 expected, with a standard deviation of 9.3: 40 is more than four of them.
         for class in ["light", "heavy"] {
             assert!((104..=184).contains(&of_class[class]), "{of_class:?}");
         }

@@ -1,7 +1,8 @@
-//! SWIM traces as MapReduce jobs. A trace knows bytes only; tasks are made up by SWIM's own rule
-//! (`GenerateReplayScript.java`): bytes scaled by the size of the cluster, input of at least 64
-//! MB, shuffle and output of at least 1 KB, a map per block, a reduce per GB of shuffle and
-//! output, at least 1, and a fifth of the nodes where that would be more than there are nodes.
+//! Converts SWIM traces to MapReduce jobs. A trace has bytes only; tasks follow from SWIM's own
+//! rule (`GenerateReplayScript.java`). Bytes are scaled by the size of the cluster. Input is at
+//! least 64 MB, shuffle and output at least 1 KB. A job has one map per block and one reduce per GB
+//! of shuffle and output, at least 1. If that exceeds the nodes, it has a fifth as many reduces as
+//! nodes.
 
 use super::{Hardware, JobPlan, Workload};
 use crate::swim::SwimJob;
@@ -12,10 +13,10 @@ const RECORDED_NODES: u64 = 3_000;
 /// Bytes per reduce.
 const REDUCE_BYTES: u64 = 1 << 30;
 
-/// Users that the jobs are spread over by turns; the trace knows none.
+/// Number of users who submit the jobs in turn; the trace has no users.
 const USERS: usize = 20;
 
-/// The jobs of a trace for a cluster.
+/// Converts the jobs of a trace for a cluster.
 pub fn convert(name: &str, trace: &[SwimJob], hardware: Hardware) -> Workload {
     let nodes = u64::from(hardware.nodes);
     let scaled = |bytes: u64, least: u64| {
@@ -69,8 +70,8 @@ mod tests {
 
     const FB_2010: &str = include_str!("../../../traces/FB-2010_samples_24_times_1hr_0.tsv");
 
-    /// Totals that were counted once with another program: nodes, maps, reduces, each to the
-    /// last digit given there.
+    /// Totals counted once with an independent program: nodes, maps and reduces, exact to the last
+    /// digit.
     #[test]
     fn the_conversion_gives_the_known_totals() {
         let trace = swim::parse(FB_2010).expect("it is a trace");

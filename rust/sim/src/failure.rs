@@ -1,8 +1,8 @@
-//! What a check found wrong. No check lives here.
+//! A failed check and its report. No check lives here.
 
 use std::fmt;
 
-/// Which check.
+/// Identifies a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
     /// The engine panicked.
@@ -13,31 +13,31 @@ pub enum Check {
     Books,
     /// A decision that YARN would have to refuse, or that breaks a limit.
     Decision,
-    /// A job that may not run runs, or one that may does not.
+    /// A job runs that may not, or one waits that may run.
     RunningJobs,
-    /// Room was left that a pending ask may use.
+    /// A node kept room that a pending ask may use.
     Conservation,
     /// An ask was held back for longer than stated.
     Delay,
-    /// Nothing is served though something could be.
+    /// A pending ask could run but never does.
     Starvation,
-    /// Something is left over at the end, or the engine ignored what it must know.
+    /// Something is left over at the end, or the engine ignored an event that it must understand.
     LeftOver,
 }
 
 /// A check that did not hold.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Which.
+    /// The check.
     pub check: Check,
-    /// What was found, in words, with the figures.
+    /// The finding in words, with figures.
     pub what: String,
     /// The last events and decisions before it, oldest first.
     pub recent: Vec<String>,
 }
 
 impl Failure {
-    /// A failure; what happened before is added where it is known.
+    /// Creates a failure; `Link::explain` adds the recent events.
     pub fn new(check: Check, what: impl Into<String>) -> Failure {
         Failure {
             check,
@@ -56,5 +56,5 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The result of something that was checked.
+/// The result of a check.
 pub type Checked<T = ()> = Result<T, Failure>;

@@ -1,5 +1,5 @@
-//! What can go on in a simulation besides plain jobs. Each seed switches on a random subset
-//! (swarm testing: Groce et al., ISSTA 2012), as some faults hide others.
+//! What happens in a simulation besides plain jobs. Each seed switches on a random subset (swarm
+//! testing: Groce et al., ISSTA 2012), because some faults hide others.
 
 use crate::random::Random;
 
@@ -8,7 +8,7 @@ macro_rules! features {
         usual { $($(#[$doc:meta])* $name:ident,)* }
         hostile { $($(#[$what:meta])* $hostile:ident,)* }
     ) => {
-        /// Which of them are on.
+        /// The enabled features.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Features {
             $($(#[$doc])* pub $name: bool,)*
@@ -16,23 +16,23 @@ macro_rules! features {
         }
 
         impl Features {
-            /// A random half of those that are not hostile.
+            /// Enables a random half of the features that are not hostile.
             pub fn random(random: &mut Random) -> Features {
                 Features { $($name: random.percent(50),)* ..Features::default() }
             }
 
-            /// A random half of them, the hostile ones too.
+            /// Enables a random half of all features.
             pub fn hostile(random: &mut Random) -> Features {
                 let usual = Features::random(random);
                 Features { $($hostile: random.percent(50),)* ..usual }
             }
 
-            /// All that are not hostile.
+            /// Enables all features that are not hostile.
             pub fn all() -> Features {
                 Features { $($name: true,)* ..Features::default() }
             }
 
-            /// Their names, for messages.
+            /// Returns the names of the enabled features, for messages.
             pub fn names(&self) -> Vec<&'static str> {
                 let all = [
                     $((stringify!($name), self.$name),)* $((stringify!($hostile), self.$hostile),)*
@@ -45,11 +45,12 @@ macro_rules! features {
 
 features! {
     usual {
-        /// Events are collected until a node reports, as the Java shim does; else one per step.
+        /// The host batches events until a node reports, like the Java shim; otherwise each event
+        /// is a step.
         batching,
         /// The host accepts few decisions per step.
         few_decisions,
-        /// Nodes are lost and come back, perhaps with another size, label or rack.
+        /// Nodes are lost and return, perhaps with another size, label or rack.
         node_loss,
         /// Nodes change size, label or rack while they run; a smaller one may be overcommitted.
         node_changes,
@@ -57,17 +58,17 @@ features! {
         draining,
         /// The host refuses grants for reasons that the engine cannot know.
         refusals,
-        /// Things change between a decision and its answer.
+        /// The host's state changes between a decision and its answer.
         races,
-        /// Answers come after the events of such a race instead of before.
+        /// Answers follow the events of such a race instead of preceding them.
         late_answers,
         /// Asks change size, or are withdrawn for a while.
         ask_changes,
         /// Asks that fit no node.
         impossible_asks,
-        /// Asks that insist on hosts or racks for good.
+        /// Asks that insist on hosts or racks and never relax.
         strict_asks,
-        /// Asks that keep off racks but for named hosts.
+        /// Asks that exclude racks except for named hosts.
         rack_vetoes,
         /// Labelled nodes, and asks for them.
         labels,
@@ -77,7 +78,7 @@ features! {
         kills,
         /// ApplicationMasters die; the next attempt starts without containers.
         restarts,
-        /// As `restarts`, with the containers kept.
+        /// Like `restarts`, but the containers survive.
         kept_containers,
         /// ApplicationMasters that run outside the cluster.
         unmanaged,
@@ -93,9 +94,9 @@ features! {
         reloads,
         /// Jobs blacklist hosts and racks.
         blacklists,
-        /// The engine is made anew from the host's state.
+        /// The engine is rebuilt from the host's state.
         rebuilds,
-        /// Duplicates, and events that name nothing known.
+        /// Duplicate events, and events with unknown ids.
         noise,
         /// Time jumps ahead.
         jumps,
@@ -103,31 +104,31 @@ features! {
         freezes,
         /// The host corrects counts that the ApplicationMaster sent before it knew of its grants.
         corrected_asks,
-        /// A stopped container's room comes free only when its node reports next.
+        /// The room of a stopped container becomes free only at the node's next report.
         lingering,
         /// Preemption is on.
         preemption,
         /// Queues have limits.
         limits,
-        /// Ids of ended jobs and asks are used again.
+        /// Ids of ended jobs and asks are reused.
         reused_ids,
     }
     hostile {
-        /// Asks for no, one, a million and 2^31 - 1 containers, tiny ones among them.
+        /// Asks for 0, 1, a million and 2^31 - 1 containers, tiny ones among them.
         extreme_counts,
         /// Asks larger than any node, up to the largest number.
         giant_asks,
-        /// Asks that name hosts that nobody knows.
+        /// Asks that name unknown hosts.
         unknown_hosts,
-        /// Hundreds of queues are made, left and removed again; jobs move through them.
+        /// Hundreds of queues are created, abandoned and removed; jobs move through them.
         many_queues,
         /// All nodes get a label at once, or lose theirs.
         label_storms,
-        /// ApplicationMasters that start and never register, until they are taken for dead.
+        /// ApplicationMasters that start and never register, until the host gives them up.
         silent_masters,
         /// Attempts beyond the 255th.
         many_attempts,
-        /// Priorities from one end of their range to the other.
+        /// Priorities over their whole range.
         extreme_priorities,
     }
 }

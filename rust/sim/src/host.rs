@@ -1,5 +1,5 @@
-//! The simulated host's own books: nodes, jobs, asks and containers, kept as YARN's
-//! ResourceManager keeps them and without looking at the engine's. Decides nothing.
+//! The simulated host's own books: nodes, jobs, asks and containers, kept like those of YARN's
+//! ResourceManager and independently of the engine's. Decides nothing.
 
 use crate::agenda::Serial;
 use heddle_core::words::event::{AskFacts, ContainerFacts, JobFacts, NodeFacts};
@@ -7,7 +7,7 @@ use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, Node
 use heddle_core::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A grant with the life of the job that it is for.
+/// A grant, with the serial number of its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
     pub(crate) job: JobId,
@@ -16,32 +16,32 @@ pub(crate) struct Grant {
     pub(crate) node: NodeId,
     pub(crate) locality: Locality,
     pub(crate) seq: u64,
-    /// The node's host and rack when it was granted.
+    /// The node's host and rack at the time of the grant.
     pub(crate) places: [PlaceId; 2],
-    /// The ask as it was granted, but for its count.
+    /// The ask at the time of the grant, without its count.
     pub(crate) asked: Option<AskFacts>,
 }
 
-/// A node that is there.
+/// A node of the cluster.
 #[derive(Clone, Debug)]
 pub struct HostNode {
-    /// What the engine was told of it; `free` is worked out when it is told.
+    /// The facts that the engine was told; `free` is computed for each event.
     pub facts: NodeFacts,
     /// Room of stopped containers that the node has not confirmed yet.
     pub lingering: Resource,
-    /// What runs on it.
+    /// Its containers.
     pub containers: BTreeSet<(JobId, ContainerKey)>,
-    /// What those hold.
+    /// The resources of those.
     pub used: Resource,
 }
 
 impl HostNode {
-    /// What is free on it; below zero when it is overcommitted.
+    /// Returns its free room; negative when it is overcommitted.
     pub fn free(&self) -> Resource {
         self.facts.capacity - self.used - self.lingering
     }
 
-    /// All that the engine is told of it.
+    /// Returns the facts for the engine.
     pub fn told(&self) -> NodeFacts {
         NodeFacts {
             free: self.free(),
@@ -53,34 +53,34 @@ impl HostNode {
 /// One host or rack row of an ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRow {
-    /// How many of the containers would be local there.
+    /// Number of containers that would be local there.
     pub count: u32,
-    /// For a rack: whether hosts that were not named may serve it.
+    /// For a rack: whether its hosts that were not named may serve it.
     pub relax: bool,
 }
 
-/// How long an ask has been held back at one level, for the check that waits are bounded.
+/// How long an ask has been held back at one level. Checks that waits are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldBack {
-    /// At which level.
+    /// The level.
     pub level: Locality,
     /// The first time that a node had room and the ask was held back from it.
     pub first_ms: Millis,
-    /// The first such time that the engine is bound to have noticed.
+    /// The first such time that the engine must have noticed.
     pub noticed_ms: Option<Millis>,
 }
 
 /// An ask with its rows.
 #[derive(Clone, Debug)]
 pub struct HostAsk {
-    /// What was asked for; `count` is what is still pending.
+    /// The facts of the ask; `count` is what is still pending.
     pub facts: AskFacts,
     /// Hosts and racks with a count.
     pub rows: BTreeMap<PlaceId, HostRow>,
-    /// Since when the ask could have been waiting: a lower bound of when it was listed.
+    /// A lower bound of when the engine listed the ask.
     pub since_ms: Millis,
-    /// Whether racks were the nearest that it named at some time since: what it has waited for
-    /// then, it need not wait for again when hosts are named.
+    /// Whether racks were the nearest places that it named at some time since then. It need not
+    /// repeat that wait when it names hosts later.
     pub named_racks_only: bool,
     /// See `HeldBack`.
     pub held_back: Option<HeldBack>,
@@ -91,7 +91,7 @@ impl HostAsk {
         self.rows.get(&place).filter(|row| row.count > 0)
     }
 
-    /// How near a node is to what was named.
+    /// Returns how near a node is to the named places.
     pub fn locality(&self, node: &NodeFacts) -> Locality {
         if self.named(node.host).is_some() {
             Locality::NodeLocal
@@ -102,16 +102,17 @@ impl HostAsk {
         }
     }
 
-    /// Whether YARN's rules on `relaxLocality` allow the node: a host that was named always; any
-    /// host of a rack that was named and relaxes; others only if the ask relaxes and their rack
-    /// was not named without relaxing (`ResourceRequest.setRelaxLocality`).
+    /// Returns whether YARN's rules on `relaxLocality` allow the node
+    /// (`ResourceRequest.setRelaxLocality`). A named host is always allowed, and any host of a
+    /// named rack that relaxes. Others are allowed only if the ask relaxes and their rack was not
+    /// named without relaxing.
     pub fn allows(&self, node: &NodeFacts) -> bool {
         let rack = self.named(node.rack);
         self.named(node.host).is_some()
             || (self.facts.relax || rack.is_some()) && rack.is_none_or(|row| row.relax)
     }
 
-    /// The nearest kind of place that is named, given what are racks.
+    /// Returns the nearest kind of place that is named; `is_rack` tells racks from hosts.
     pub fn floor(&self, is_rack: impl Fn(PlaceId) -> bool) -> Locality {
         let named = self.rows.iter().filter(|(_, row)| row.count > 0);
         named
@@ -123,7 +124,7 @@ impl HostAsk {
             .unwrap_or(Locality::OffSwitch)
     }
 
-    /// The rows that a container on a node counts on.
+    /// Returns the rows that a container on a node counts against.
     fn counted(&self, node: &NodeFacts, locality: Locality) -> Vec<PlaceId> {
         match locality {
             Locality::NodeLocal => vec![node.host, node.rack],
@@ -133,47 +134,47 @@ impl HostAsk {
     }
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostContainer {
-    /// Where.
+    /// Its node.
     pub node: NodeId,
-    /// What it holds.
+    /// Its size.
     pub resource: Resource,
     /// Its request priority.
     pub priority: i32,
     /// Whether it is the ApplicationMaster.
     pub am: bool,
-    /// Since when.
+    /// Its start.
     pub started_ms: Millis,
 }
 
 /// A job that has not ended.
 #[derive(Clone, Debug)]
 pub struct HostJob {
-    /// What was submitted; queue and priority follow changes.
+    /// The facts of the submission; queue and priority follow changes.
     pub facts: JobFacts,
-    /// Unlike the job's id, never used again.
+    /// Its serial number, which is never reused, unlike the job's id.
     pub serial: Serial,
     /// The path of its queue.
     pub queue: String,
     /// Its user's name.
     pub user: String,
-    /// Its asks, also those with nothing pending.
+    /// Its asks, including those with nothing pending.
     pub asks: BTreeMap<AskId, HostAsk>,
     /// Its containers.
     pub containers: BTreeMap<ContainerKey, HostContainer>,
-    /// What those hold.
+    /// The resources of those.
     pub used: Resource,
-    /// Places that it does not want.
+    /// Blacklisted places.
     pub blacklist: BTreeSet<PlaceId>,
-    /// Nodes that were refused a moment ago, and until when they are left out.
+    /// Nodes that a recent refusal excludes, and until when.
     pub refused: BTreeMap<NodeId, Millis>,
     /// The key of its next container.
     pub next_key: ContainerKey,
 }
 
-/// What a grant changed, to take it back.
+/// The changes of a grant, for undoing it.
 #[derive(Clone, Debug)]
 pub struct Granted {
     job: JobId,
@@ -181,27 +182,26 @@ pub struct Granted {
     ask: HostAsk,
 }
 
-/// The books.
+/// The books of the host.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
-    /// Nodes that are there.
+    /// Nodes of the cluster.
     pub nodes: BTreeMap<NodeId, HostNode>,
     /// Jobs that have not ended.
     pub jobs: BTreeMap<JobId, HostJob>,
 }
 
 impl Host {
-    /// Counts an ask down for a container on a node and starts that, as YARN's
-    /// `LocalityAppPlacementAllocator` does for the locality that was decided: a grant before
-    /// this one may have been refused, so that a nearer row is there again. The job, ask and
-    /// node are there.
+    /// Counts an ask down for a container on a node and starts the container. Follows YARN's
+    /// `LocalityAppPlacementAllocator` for the decided locality: after a refusal of an earlier
+    /// grant a nearer row may exist again. The job, ask and node must exist.
     pub(crate) fn grant(&mut self, grant: &Grant, now: Millis) -> Granted {
         let (job, ask, node) = (grant.job, grant.ask, grant.node);
         let there = "the caller checked the decision";
         let facts = self.nodes.get(&node).expect(there).facts;
         let owner = self.jobs.get_mut(&job).expect(there);
         let asked = owner.asks.get_mut(&ask).expect(there);
-        // A launch makes an ask insist anew, with a new clock.
+        // A launch resets the ask's patience and its clock.
         asked.held_back = None;
         let before = asked.clone();
         for place in asked.counted(&facts, grant.locality) {
@@ -228,7 +228,7 @@ impl Host {
         }
     }
 
-    /// Takes a grant back: as if it had never been. The latest first.
+    /// Undoes a grant without a trace. The caller undoes the latest grant first.
     pub fn take_back(&mut self, granted: Granted) {
         self.take(granted.job, granted.key);
         if let Some(job) = self.jobs.get_mut(&granted.job) {
@@ -261,13 +261,13 @@ impl Host {
         Some(container)
     }
 
-    /// A node's host and rack.
+    /// Returns a node's host and rack.
     pub fn places_of(&self, node: NodeId) -> [PlaceId; 2] {
         let node = self.nodes.get(&node).map(|node| node.facts);
         node.map_or([PlaceId::ANY; 2], |node| [node.host, node.rack])
     }
 
-    /// An ask, but for its count.
+    /// Returns an ask without its count.
     pub fn asked(&self, job: JobId, ask: AskId) -> Option<AskFacts> {
         let ask = self.jobs.get(&job)?.asks.get(&ask)?;
         Some(AskFacts {
@@ -276,7 +276,7 @@ impl Host {
         })
     }
 
-    /// All that the engine is told of a container that it did not grant.
+    /// Returns the facts of a container that the engine did not grant.
     pub fn container_facts(job: JobId, key: ContainerKey, c: &HostContainer) -> ContainerFacts {
         ContainerFacts {
             job,
@@ -289,7 +289,7 @@ impl Host {
         }
     }
 
-    /// What the jobs at or below a queue hold.
+    /// Returns the resources of the jobs at or below a queue.
     pub fn used_below(&self, path: &str) -> Resource {
         let below = |job: &&HostJob| {
             let rest = job.queue.strip_prefix(path);
@@ -299,7 +299,8 @@ impl Host {
         jobs.fold(Resource::ZERO, |sum, job| sum + job.used)
     }
 
-    /// What ApplicationMasters hold, and how many they are, among the jobs that `within` admits.
+    /// Returns the resources and the number of ApplicationMasters among the jobs that `within`
+    /// admits.
     pub fn masters(&self, within: impl Fn(&HostJob) -> bool) -> (Resource, u32) {
         let jobs = self.jobs.values().filter(|job| within(job));
         let masters = jobs.flat_map(|job| job.containers.values().filter(|c| c.am));

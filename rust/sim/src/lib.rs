@@ -1,9 +1,9 @@
 //! A simulated cluster that drives the production engine in virtual time.
 //!
-//! `World` is the host: nodes that report, jobs with ApplicationMasters, and whatever goes
-//! wrong, all drawn from one seed. It keeps books of its own, as the Java shim does, and checks
-//! the engine's decisions against them. Nothing here is part of a ResourceManager, and nothing
-//! is modelled of networks, disks or the contents of jobs.
+//! `World` is the host: nodes that report, jobs with ApplicationMasters, and faults, all drawn from
+//! one seed. It keeps its own books, like the Java shim, and checks the engine's decisions against
+//! them. It is not part of a ResourceManager, and it models no networks, disks or contents of jobs;
+//! `cluster_sim` does.
 #![forbid(unsafe_code)]
 
 pub mod agenda;

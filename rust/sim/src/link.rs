@@ -1,5 +1,5 @@
-//! The line between the simulated host and the engine: steps, requests, the record of what
-//! went over it, and the place where a test may tamper with it.
+//! The line between the simulated host and the engine: steps, requests, the recording of both, and
+//! the hook through which a test tampers with them.
 
 use crate::failure::{Check, Checked, Failure};
 use heddle_core::words::event::{Decision, Event};
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How many of the last events and decisions a failure shows.
+/// Number of recent events and decisions that a failure shows.
 const RECENT_MAX: usize = 60;
 
-/// Changes what goes over the line: proof that the checks can fail. Does nothing by default.
+/// Changes the traffic on the line, to prove that the checks can fail. Does nothing by default.
 pub trait Tamper {
     /// Changes the configuration that the engine is opened with.
     fn setup(&mut self, _setup: &mut Value) {}
@@ -22,12 +22,12 @@ pub trait Tamper {
     fn decisions(&mut self, _now: Millis, _decisions: &mut Vec<Decision>) {}
 }
 
-/// Something that went over the line.
+/// A message on the line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Passage {
     /// A new engine.
     Open(Value),
-    /// A step at a time, with its events and the bound of its decisions.
+    /// A step: its time, its events and the limit on its decisions.
     Step(Millis, Vec<Event>, usize),
     /// A request of the control plane.
     Request(Millis, Value),
@@ -39,15 +39,15 @@ enum Recent {
     Decision(Decision),
 }
 
-/// The line.
+/// The line to the engine.
 pub struct Link {
     /// The engine at its other end.
     pub engine: Engine,
-    /// A digest of all decisions since the start, engines made anew included.
+    /// A digest of all decisions since the start, across rebuilt engines.
     pub digest: u64,
-    /// How many events the engine was given.
+    /// Number of events that the engine received.
     pub events: u64,
-    /// Everything that went over the line, if it is recorded.
+    /// All messages on the line, if they are recorded.
     pub record: Option<Vec<Passage>>,
     tamper: Option<Box<dyn Tamper>>,
     recent: VecDeque<Recent>,
@@ -76,7 +76,7 @@ impl Link {
         Ok(())
     }
 
-    /// One step. A panic of the engine is a failure.
+    /// Runs one step. A panic of the engine is a failure.
     pub fn step(&mut self, now: Millis, mut events: Vec<Event>, most: usize) -> Checked<Decisions> {
         if let Some(tamper) = &mut self.tamper {
             tamper.events(now, &mut events);
@@ -111,7 +111,7 @@ impl Link {
         Ok(decisions)
     }
 
-    /// One request; the inner error is the engine's refusal.
+    /// Sends one request; the inner error is the engine's refusal.
     pub fn request(&mut self, now: Millis, request: Value) -> Checked<Result<Value, String>> {
         let engine = &mut self.engine;
         let run = || engine.request(now, &request);
@@ -127,7 +127,7 @@ impl Link {
         }
     }
 
-    /// Adds to a failure what went over the line before it.
+    /// Adds the recent traffic on the line to a failure.
     pub fn explain(&self, mut failure: Failure) -> Failure {
         if failure.recent.is_empty() {
             let line = |recent: &Recent| match recent {
@@ -147,7 +147,7 @@ impl Link {
     }
 }
 
-/// What one step decided.
+/// The decisions of one step.
 pub type Decisions = Vec<Decision>;
 
 fn engine(mut setup: Value, tamper: &mut Option<Box<dyn Tamper>>) -> Checked<Engine> {
@@ -165,7 +165,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or("a panic without a text").to_string()
 }
 
-/// FNV-1a over the fields of a decision: the same on every platform.
+/// Hashes the fields of a decision with FNV-1a: the same on every platform.
 pub fn digest(before: u64, decision: &Decision) -> u64 {
     let fields: Vec<u64> = match decision {
         Decision::Grant {
@@ -203,10 +203,10 @@ pub fn digest(before: u64, decision: &Decision) -> u64 {
     fnv(before, fields.into_iter().flat_map(u64::to_le_bytes))
 }
 
-/// The hash of nothing (FNV-1a).
+/// The FNV-1a hash of no bytes.
 pub const FNV_EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The hash of what `before` is the hash of and then `bytes`: the same in every run.
+/// Extends the hash `before` by `bytes`: the same in every run.
 pub fn fnv(before: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.into_iter().fold(before, mix)

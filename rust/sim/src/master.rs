@@ -1,20 +1,21 @@
-//! A simulated ApplicationMaster: its tasks, what it asks for, and how it uses what it gets.
+//! A simulated ApplicationMaster: its tasks, its asks, and its use of containers.
 //!
-//! Modelled on MapReduce's (`RMContainerAllocator`, `RMContainerRequestor`): asks are absolute
-//! counts per host, rack and in all, sent only when they changed, and worked out before the
-//! grants since the last heartbeat are known. Other frameworks differ in the kinds of asks only.
+//! Modelled on MapReduce's (`RMContainerAllocator`, `RMContainerRequestor`). Asks are absolute
+//! counts per host, per rack and in all. They are sent only when they changed, and computed before
+//! the grants since the last heartbeat are known. Other frameworks differ only in the kinds of
+//! asks.
 
 use crate::host::HostRow;
 use heddle_core::words::ids::{AskId, ContainerKey, Millis, NodeId, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
 use std::collections::BTreeMap;
 
-/// Which rows an ask has beside the total.
+/// The rows of an ask beside the total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// None: anywhere.
     None,
-    /// Hosts and their racks, as MapReduce asks for maps.
+    /// Hosts and their racks, like MapReduce's asks for maps.
     HostsAndRacks,
     /// Hosts alone.
     Hosts,
@@ -22,7 +23,7 @@ pub enum Rows {
     StrictHosts,
     /// Racks alone.
     Racks,
-    /// Hosts, and all racks without relaxing: others may serve only where no rack is known.
+    /// Hosts, and all racks without relaxing: other hosts may serve only where no rack is known.
     RackVeto,
 }
 
@@ -31,19 +32,19 @@ pub enum Rows {
 pub struct Kind {
     /// The request priority.
     pub priority: i32,
-    /// What one container needs.
+    /// The size of one container.
     pub resource: Resource,
     /// The node label.
     pub partition: PartitionId,
     /// Whether places that were not named may serve it.
     pub relax: bool,
-    /// Its rows.
+    /// Its style of rows.
     pub rows: Rows,
     /// Whether it is marked as the update of a container.
     pub update: bool,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     /// Not asked for yet.
@@ -63,23 +64,23 @@ pub struct Task {
     pub kind: usize,
     /// The hosts that it prefers, each with its rack.
     pub places: Vec<(PlaceId, PlaceId)>,
-    /// How long it runs.
+    /// Its run time.
     pub duration_ms: Millis,
-    /// How far it is.
+    /// Its progress.
     pub state: TaskState,
 }
 
-/// What is sent of one kind: the total and the rows.
+/// The total and the rows of one kind, as sent.
 pub type Table = (u32, BTreeMap<PlaceId, HostRow>);
 
-/// A container that was granted and not fetched yet.
+/// A granted container that the master has not fetched yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocated {
     /// Its key.
     pub key: ContainerKey,
-    /// What it was granted for.
+    /// The ask that it was granted for.
     pub ask: AskId,
-    /// Where.
+    /// Its node.
     pub node: NodeId,
     /// The node's host.
     pub host: PlaceId,
@@ -94,11 +95,12 @@ pub struct Master {
     pub kinds: Vec<Kind>,
     /// Its tasks.
     pub tasks: Vec<Task>,
-    /// The kind that a failed task is asked for again as, if not its own: MapReduce's priority 5.
+    /// The kind under which a failed task is asked for again, if not its own: MapReduce's priority
+    /// 5.
     pub failed_kind: Option<usize>,
-    /// Tasks of this kind wait until so many percent of kind 0 are done: reduces.
+    /// A kind (reduces) whose tasks wait until this percentage of kind 0 is done.
     pub slow_start: Option<(usize, usize)>,
-    /// What its own container needs; none if it runs outside the cluster.
+    /// Its own container; none if it runs outside the cluster.
     pub container: Option<Kind>,
     /// Whether it has registered and reports.
     pub registered: bool,
@@ -106,27 +108,27 @@ pub struct Master {
     pub attempt: u32,
     /// Whether containers outlive an attempt.
     pub keeps_containers: bool,
-    /// Granted, not fetched.
+    /// Granted containers, not fetched yet.
     pub allocated: Vec<Allocated>,
-    /// Ended, not fetched: key and exit status.
+    /// Ended containers, not fetched yet: key and exit status.
     pub finished: Vec<(ContainerKey, i32)>,
-    /// What was sent last, by kind.
+    /// The last sent table of each kind.
     pub sent: Vec<Table>,
-    /// Whether ids of asks change from attempt to attempt.
+    /// Whether the ids of asks change from attempt to attempt.
     pub shuffles_ids: bool,
 }
 
-/// What to do with fetched containers.
+/// What became of fetched containers.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {
-    /// Started: key and how long the task will run.
+    /// Started: key and run time of the task.
     pub started: Vec<(ContainerKey, Millis)>,
-    /// Given back, as no task needs them.
+    /// Released because no task needs them.
     pub released: Vec<ContainerKey>,
 }
 
 impl Master {
-    /// The id of the ask for a kind in this attempt; none is the master's own container.
+    /// Returns the id of the ask for a kind in this attempt; `None` is the master's own container.
     pub fn ask_id(&self, kind: Option<usize>) -> AskId {
         let index = kind.map_or(0, |kind| kind + 1) as u32;
         let shift = if self.shuffles_ids { self.attempt } else { 0 };
@@ -137,7 +139,7 @@ impl Master {
         (0..self.kinds.len()).find(|kind| self.ask_id(Some(*kind)) == ask)
     }
 
-    /// Lets tasks be asked for whose time has come.
+    /// Marks the tasks that may now be asked for.
     pub fn advance(&mut self) {
         let count = |done: bool| {
             let first = self.tasks.iter().filter(|task| task.kind == 0);
@@ -156,7 +158,7 @@ impl Master {
         }
     }
 
-    /// What should be asked for of a kind.
+    /// Returns the table to ask for of a kind.
     pub fn wanted(&self, kind: usize) -> Table {
         let (mut count, mut rows) = (0, BTreeMap::new());
         let style = self.kinds[kind].rows;
@@ -180,7 +182,7 @@ impl Master {
         (count, rows)
     }
 
-    /// Uses the containers that were granted: the nearest task first, as MapReduce does.
+    /// Uses the granted containers: the nearest task first, like MapReduce.
     pub fn fetch(&mut self) -> Fetched {
         let mut fetched = Fetched::default();
         for granted in std::mem::take(&mut self.allocated) {
@@ -205,7 +207,7 @@ impl Master {
         fetched
     }
 
-    /// Takes note of containers that ended.
+    /// Handles containers that ended.
     pub fn settle(&mut self) {
         for (key, exit) in std::mem::take(&mut self.finished) {
             self.allocated.retain(|granted| granted.key != key);
@@ -225,7 +227,7 @@ impl Master {
         }
     }
 
-    /// The next attempt begins: what ran is lost unless it is kept.
+    /// Begins the next attempt: running containers are lost unless they are kept.
     pub fn restart(&mut self) {
         self.attempt += 1;
         self.registered = false;
@@ -244,7 +246,7 @@ impl Master {
         }
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether nothing is left to do.
     pub fn is_done(&self) -> bool {
         self.tasks.iter().all(|task| task.state == TaskState::Done)
     }

@@ -1,4 +1,4 @@
-//! What a simulation leads to: figures per job and in all, kept while it runs.
+//! The outcome of a simulation: figures per job and in all, kept while it runs.
 
 use crate::host::Grant;
 use crate::host::{HostContainer, HostJob};
@@ -18,16 +18,16 @@ pub struct JobOutcome {
     pub started_ms: Option<Millis>,
     /// When it was done; none if it was killed or could not end.
     pub finished_ms: Option<Millis>,
-    /// How many containers it got.
+    /// Number of containers that it got.
     pub containers: u32,
 }
 
-/// The figures.
+/// The outcome of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// A digest of all decisions.
     pub digest: u64,
-    /// How many events the engine was given.
+    /// Number of events that the engine received.
     pub events: u64,
     /// When the simulation ended, in virtual time.
     pub ended_ms: Millis,
@@ -35,11 +35,11 @@ pub struct Outcome {
     pub clock_ms: Millis,
     /// Jobs by serial number.
     pub jobs: BTreeMap<u64, JobOutcome>,
-    /// How many submissions there were, those turned away included.
+    /// Number of submissions, including the rejected ones.
     pub submitted: u32,
-    /// How many of them found no queue.
+    /// Number of submissions that found no queue.
     pub turned_away: u32,
-    /// Jobs that nothing could be done for: they ask for what there is not.
+    /// Jobs that can never end because they ask for what does not exist.
     pub stuck_jobs: u32,
     /// Grants to asks that name places: on the host, on the rack, elsewhere.
     pub locality: [u32; 3],
@@ -47,15 +47,15 @@ pub struct Outcome {
     pub refused: u32,
     /// Queues that expired.
     pub queues_expired: usize,
-    /// Containers that the engine took back.
+    /// Containers that the engine evicted.
     pub evicted: u32,
-    /// How often each finding of the work-conservation check was made: see `check::waiting`.
+    /// Number of heartbeats for which the work-conservation check held; see `check::waiting`.
     pub conserved: u64,
-    /// Capacity of all nodes as they joined.
+    /// Capacity of all nodes when they joined.
     pub capacity: Resource,
-    /// Memory times time that ended containers have held.
+    /// Memory times duration of all ended containers.
     pub memory_mb_ms: i128,
-    /// Everything that went over the line, if it was recorded.
+    /// All messages on the line, if they were recorded.
     pub record: Vec<Passage>,
     pub(crate) refused_grants: BTreeMap<u64, (NodeId, AskId)>,
     pub(crate) runnable: BTreeMap<String, u32>,
@@ -94,18 +94,18 @@ impl Outcome {
         self.memory_mb_ms += i128::from(memory_mb) * i128::from(held_ms);
     }
 
-    /// How much of the nodes' memory was in use on average, 0 to 1.
+    /// Returns the average use of the nodes' memory, 0 to 1.
     pub fn utilisation(&self) -> f64 {
         let all = self.capacity.memory_mb() as f64 * self.clock_ms.max(1) as f64;
         self.memory_mb_ms as f64 / all
     }
 
-    /// How many grants there were to asks that name places, by locality.
+    /// Returns the number of grants to asks that name places, by locality.
     pub fn named_grants(&self, locality: Locality) -> u32 {
         self.locality[locality as usize]
     }
 
-    /// Jobs that are done: how long each waited and how long it took in all.
+    /// Returns for each finished job how long it waited and how long it took in all.
     pub fn turnarounds(&self) -> Vec<(Millis, Millis)> {
         let done = |job: &JobOutcome| {
             let waited = job.started_ms? - job.submitted_ms;

@@ -1,6 +1,6 @@
 //! Policies by name, for the full simulator: the core's presets, compositions of its stages, and
-//! the baselines of the papers' experiments. Every one is a configuration of the engine;
-//! none implements anything.
+//! the baselines of the papers' experiments. Each is a configuration of the engine; none
+//! implements anything.
 
 use crate::policy::Policy;
 use heddle_core::catalogue::PRESETS;
@@ -74,7 +74,7 @@ fn stages(share: &str, order: &str, place: &str) -> Value {
     json!({"policy": {"share": share, "order": order, "place": place}})
 }
 
-/// What is known by name, one per line with its summary.
+/// Lists the known names, one per line with its summary.
 pub fn help() -> String {
     let presets = PRESETS.iter().map(|preset| (preset.name, preset.summary));
     let baselines = BASELINES
@@ -84,10 +84,10 @@ pub fn help() -> String {
     presets.chain(baselines).map(line).collect()
 }
 
-/// The configuration of a policy: a preset, a baseline, or `share/order/place`.
+/// Returns the configuration of a policy: a preset, a baseline, or `share/order/place`.
 ///
 /// # Errors
-/// What is known, if the name is not.
+/// Lists the known names if the name is unknown.
 pub fn by_name(name: &str) -> Result<Value, String> {
     if PRESETS.iter().any(|preset| preset.name == name) {
         return Ok(json!({ "policy": name }));

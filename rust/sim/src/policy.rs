@@ -1,5 +1,5 @@
-//! The policy compositions, from the engine's own lists: a policy that is added there is
-//! simulated without a change here.
+//! The policy compositions, from the engine's own lists: the simulator picks up a new policy
+//! without a change here.
 
 use heddle_core::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
 use heddle_core::config::Config;
@@ -12,18 +12,18 @@ use std::str::FromStr;
 /// One composition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Which queue is next.
+    /// The share stage, which chooses the queue.
     pub share: &'static str,
-    /// Which job inside it.
+    /// The order stage, which chooses the job in a queue.
     pub order: &'static str,
-    /// Which place for its tasks.
+    /// The place stage, which chooses the place of a task.
     pub place: &'static str,
     /// Whether queues compare by dominant resource.
     pub dominant: bool,
 }
 
 impl Policy {
-    /// Every composition; those by dominant resource only where queues are compared.
+    /// Returns every composition; by dominant resource only where the policy compares queues.
     pub fn all() -> Vec<Policy> {
         let mut all = Vec::new();
         for share in SHARES {
@@ -46,7 +46,7 @@ impl Policy {
         all
     }
 
-    /// The value of `policy` in the configuration.
+    /// Returns the value of `policy` in the configuration.
     pub fn to_json(&self) -> Value {
         json!({"share": self.share, "order": self.order, "place": self.place})
     }
@@ -68,7 +68,7 @@ impl fmt::Display for Policy {
 impl FromStr for Policy {
     type Err = String;
 
-    /// A preset's name, or what `Display` writes.
+    /// Parses a preset's name, or the output of `Display`.
     fn from_str(text: &str) -> Result<Policy, String> {
         let (stages, dominant) = match text.strip_suffix("/dominant") {
             Some(stages) => (stages, true),

@@ -1,5 +1,5 @@
-//! The simulated host's own idea of the queues' limits, and random queue trees. Works out no
-//! share: what a queue is entitled to is the engine's to say.
+//! The simulated host's own view of the queues' limits, and random queue trees. Computes no fair
+//! share: the engine does.
 
 use crate::features::Features;
 use crate::policy::Policy;
@@ -15,19 +15,19 @@ use std::collections::BTreeMap;
 /// Names of the resource types, in the order of the vectors.
 pub const RESOURCE_TYPES: [&str; 3] = ["memory-mb", "vcores", "example.com/gpu"];
 
-/// How long before a container that is taken back is killed.
+/// Grace period before an evicted container is killed.
 const GRACE_MS: i64 = 500;
 
-/// What is configured of one queue.
+/// The configuration of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Against its siblings.
+    /// Its weight against its siblings.
     pub weight: f64,
-    /// What it gets first.
+    /// The share that it gets first.
     pub min_share: Resource,
-    /// What it never exceeds.
+    /// The share that it never exceeds.
     pub max_share: Resource,
-    /// How many jobs may run at once.
+    /// Number of jobs that may run at once.
     pub max_running_jobs: Option<u32>,
     /// The part of its fair share that ApplicationMasters may take.
     pub max_am_share: f64,
@@ -54,16 +54,16 @@ pub struct Plan {
     pub queues: BTreeMap<String, Limits>,
     /// Delay: how long an ask insists on hosts, then on racks.
     pub wait_ms: (i64, i64),
-    /// How much of a node's room one heartbeat may fill.
+    /// The part of a node's room that one heartbeat may fill.
     pub heartbeat_fill: f64,
-    /// When a node is held for an ask that fits nowhere, and for how long.
+    /// How long an ask must wait before a node is held for it, and how long a hold lasts.
     pub reservation_ms: (i64, i64),
     /// Whether preemption is on.
     pub preemption: bool,
 }
 
 impl Plan {
-    /// A plain configuration: no queues, no limits, whole heartbeats.
+    /// Creates a plain configuration: no queues, no limits, whole heartbeats.
     pub fn plain(policy: Policy) -> Plan {
         Plan {
             policy,
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// A random configuration for a cluster of that size.
+    /// Creates a random configuration for a cluster of that capacity.
     pub fn random(
         policy: Policy,
         capacity: &Resource,
@@ -101,7 +101,7 @@ impl Plan {
         }
     }
 
-    /// `heddle.json`.
+    /// Returns the configuration as `heddle.json`.
     pub fn to_json(&self) -> Value {
         let queue = |(path, limits): (&String, &Limits)| {
             let mut queue = json!({
@@ -109,7 +109,7 @@ impl Plan {
                 "weight": limits.weight,
                 "min_share": amounts(&limits.min_share),
                 "max_am_share": limits.max_am_share,
-                // Only some shares look at bids; budgets are short, so that they run out.
+                // Only some share stages look at bids; budgets are small, so that they run out.
                 "budget": 40.0 * limits.weight,
                 "spending_rate": limits.weight,
                 "income": 600.0,
@@ -146,7 +146,7 @@ impl Plan {
         })
     }
 
-    /// What the engine is opened with.
+    /// Returns the setup for opening the engine.
     pub fn setup_json(&self) -> Value {
         json!({
             "resource_types": RESOURCE_TYPES,
@@ -155,25 +155,25 @@ impl Plan {
         })
     }
 
-    /// How long a node is held at the most that gains no room: twice after a hold in vain, and
-    /// for the grace of what is taken back there.
+    /// Returns the longest hold of a node that gains no room: two periods, because a vain hold may
+    /// follow another, and the grace period of containers evicted there.
     pub fn hold_ms_max(&self) -> i64 {
         2 * self.reservation_ms.1 + if self.preemption { GRACE_MS } else { 0 }
     }
 
-    /// The limits of a queue; those of one that is not configured are the defaults.
+    /// Returns the limits of a queue; the defaults if it is not configured.
     pub fn limits(&self, path: &str) -> Limits {
         self.queues.get(path).cloned().unwrap_or_default()
     }
 
-    /// Whether queues have shares of their own, and limits of those above them.
+    /// Returns whether queues have their own shares and the limits of their ancestors.
     pub fn layout(&self) -> Layout {
         let entry = SHARES.iter().find(|entry| entry.name == self.policy.share);
         let entry = entry.expect("policies are made from the list");
         (entry.build)(&self.config()).layout()
     }
 
-    /// The place stage, to ask how long it may hold an ask back.
+    /// Builds the place stage, to query how long it may hold an ask back.
     pub fn place(&self) -> Box<dyn Place> {
         let entry = PLACES.iter().find(|entry| entry.name == self.policy.place);
         (entry.expect("policies are made from the list").build)(&self.config())
@@ -185,12 +185,12 @@ impl Plan {
     }
 }
 
-/// The paths from a queue up to the root.
+/// Returns the paths from a queue up to the root.
 pub fn path_up(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |at| at.rsplit_once('.').map(|(above, _)| above))
 }
 
-/// A vector as the configuration writes it.
+/// Writes a vector in the configuration's form.
 pub fn amounts(resource: &Resource) -> Value {
     let named = RESOURCE_TYPES.iter().enumerate();
     Value::Object(

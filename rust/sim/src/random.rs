@@ -1,22 +1,22 @@
-//! Seeded random numbers: the same on every platform, as no floating-point function is involved
-//! that libraries may round differently (but for `exponential`, which says so). Not for
-//! cryptography.
+//! Seeded random numbers, not for cryptography. They are the same on every platform: no
+//! floating-point function is involved that libraries may round differently. The one exception is
+//! `exponential`, which says so.
 
 /// A stream of random numbers.
 pub struct Random(oorandom::Rand64);
 
 impl Random {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Random {
         Random(oorandom::Rand64::new(u128::from(seed)))
     }
 
-    /// An independent stream, so that using more of one does not shift the other.
+    /// Creates an independent stream, so that using more of one does not shift the other.
     pub fn fork(&mut self) -> Random {
         Random::new(self.0.rand_u64())
     }
 
-    /// From 0 to `end - 1`; 0 if `end` is 0.
+    /// Draws from 0 to `end - 1`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         match end {
             0 => 0,
@@ -24,17 +24,17 @@ impl Random {
         }
     }
 
-    /// From `least` to `most`, both included.
+    /// Draws from `least` to `most`, both included.
     pub fn range(&mut self, least: i64, most: i64) -> i64 {
         least + self.below((most - least + 1).max(1) as usize) as i64
     }
 
-    /// True with probability `percent` of 100.
+    /// Draws true with probability `percent` of 100.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// The index of a weight, drawn in proportion to the weights; 0 if they add up to 0.
+    /// Draws an index in proportion to the weights; 0 if they add up to 0.
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let mut drawn = self.below(weights.iter().sum::<u32>() as usize) as u32;
         let hit = |weight: &u32| match drawn.checked_sub(*weight) {
@@ -47,14 +47,14 @@ impl Random {
         weights.iter().position(hit).unwrap_or(0)
     }
 
-    /// A time until the next of events that come at random, `mean_ms` apart on average. In whole
-    /// ms, in which libraries that round logarithms differently hardly ever differ.
+    /// Draws the time until the next of random events that are `mean_ms` apart on average. In whole
+    /// ms, differently rounded logarithms hardly ever differ.
     pub fn exponential(&mut self, mean_ms: i64) -> i64 {
         let drawn = (self.below(1 << 30) as f64 + 0.5) / f64::from(1 << 30);
         (-drawn.ln() * mean_ms as f64).round() as i64
     }
 
-    /// One of `items`, which are not empty.
+    /// Draws one of `items`, which must not be empty.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
     }
@@ -82,7 +82,7 @@ mod tests {
     fn draws_have_their_means() {
         let mut random = Random::new(4);
         let sum: i64 = (0..20_000).map(|_| random.exponential(1_000)).sum();
-        // The mean of 20,000 has a standard deviation of 7.
+        // The mean of 20,000 draws has a standard deviation of 7.
         assert!((sum / 20_000 - 1_000).abs() < 35, "{sum}");
         let mut hits = [0; 3];
         for _ in 0..4_000 {

@@ -1,6 +1,6 @@
-//! SWIM traces (Statistical Workload Injector for MapReduce): reading the tab-separated files,
-//! and the one-number size by which the HFSP paper's simulator knows a job. How tasks are made
-//! of the bytes is the workload's affair, not this file's.
+//! Reads SWIM traces (Statistical Workload Injector for MapReduce) from tab-separated files.
+//! Computes the one-number size by which the HFSP paper's simulator knows a job. The workload turns
+//! bytes into tasks.
 
 use std::fmt;
 
@@ -21,12 +21,12 @@ pub struct SwimJob {
     pub input_path: Option<String>,
 }
 
-/// A line that is none of a trace.
+/// A malformed line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwimError {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What was expected and what was found.
+    /// The expected and the found text.
     pub problem: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for SwimError {
 
 impl std::error::Error for SwimError {}
 
-/// The jobs of a trace in the order of their submission; empty lines are passed over.
+/// Parses the jobs of a trace in the order of their submission; skips empty lines.
 pub fn parse(text: &str) -> Result<Vec<SwimJob>, SwimError> {
     let mut jobs = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -67,7 +67,7 @@ fn parse_line(line: &str) -> Result<SwimJob, String> {
         text.parse::<u64>()
             .map_err(|_| format!("expected {what} as a whole number, found `{text}`"))
     };
-    // The gap to the job before says nothing that the submissions do not; it must be a number.
+    // The gap repeats what the submissions say, but it must be a number.
     number(2, "the gap")?;
     Ok(SwimJob {
         name: fields[0].to_string(),

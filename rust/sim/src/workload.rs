@@ -1,4 +1,4 @@
-//! Random clusters and jobs. Plans only: nothing runs here.
+//! Generates random clusters and jobs. Plans only: nothing runs here.
 
 use crate::features::Features;
 use crate::master::{Kind, Master, Rows, Table, Task, TaskState};
@@ -7,28 +7,29 @@ use heddle_core::words::event::NodeFacts;
 use heddle_core::words::ids::{Millis, NodeId, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
 
-/// The size of a cluster and of what runs on it.
+/// The size of a cluster and of its load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Size {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// On how many racks.
+    /// Number of racks.
     pub racks: u32,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u32,
-    /// The most tasks of one job.
+    /// The highest number of tasks of one job.
     pub tasks_max: i64,
-    /// The longest task.
+    /// The longest run time of a task.
     pub task_ms_max: Millis,
-    /// Jobs are submitted and things go wrong for so long.
+    /// How long jobs are submitted and faults happen.
     pub load_ms: Millis,
     /// The time between two reports of a node.
     pub heartbeat_ms: Millis,
-    /// Capacity of a node: so many GB and half as many cores at the most, a quarter at the least.
+    /// Memory of the largest nodes in GB; the smallest have a quarter. A node has half a core to
+    /// one core per GB.
     pub node_gb: i64,
 }
 
-/// Where the places of a cluster are among the place ids: racks first, then hosts.
+/// The layout of a cluster's place ids: racks first, then hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     racks: u32,
@@ -36,7 +37,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places of a cluster. One rack and one host more can be named than ever exist.
+    /// Creates the places of a cluster. Asks can name one rack and one host more than exist.
     pub fn new(size: &Size) -> Places {
         Places {
             racks: size.racks + 1,
@@ -44,28 +45,28 @@ impl Places {
         }
     }
 
-    /// A rack.
+    /// Returns a rack.
     pub fn rack(&self, index: u32) -> PlaceId {
         PlaceId(1 + index % self.racks)
     }
 
-    /// A host.
+    /// Returns a host.
     pub fn host(&self, index: u32) -> PlaceId {
         PlaceId(1 + self.racks + index % self.hosts)
     }
 
-    /// Where a node's host is at first.
+    /// Returns the host and rack of a node when it first joins.
     pub fn home(&self, node: u32) -> (PlaceId, PlaceId) {
         (self.host(node), self.rack(node % (self.racks - 1)))
     }
 
-    /// Any place.
+    /// Draws any place.
     pub fn any(&self, random: &mut Random) -> PlaceId {
         PlaceId(1 + random.below((self.racks + self.hosts) as usize) as u32)
     }
 }
 
-/// A node as it joins.
+/// Creates a node that joins.
 pub fn node(
     id: NodeId,
     size: &Size,
@@ -91,20 +92,20 @@ pub fn node(
     }
 }
 
-/// Makes jobs.
+/// Generates jobs.
 pub struct Jobs<'a> {
     /// The size of the cluster.
     pub size: &'a Size,
     /// Its places.
     pub places: &'a Places,
-    /// What may go on.
+    /// The enabled features.
     pub features: &'a Features,
     /// The random numbers.
     pub random: &'a mut Random,
 }
 
 impl Jobs<'_> {
-    /// A job: whether it is MapReduce, and its master.
+    /// Generates a job: whether it is MapReduce, and its master.
     pub fn make(&mut self) -> (bool, Master) {
         let mapreduce = self.random.percent(60);
         let mut master = if mapreduce {
@@ -211,7 +212,7 @@ impl Jobs<'_> {
         }
     }
 
-    /// What one container needs.
+    /// Draws the size of a container.
     pub fn container_size(&mut self) -> Resource {
         let mut resource = Resource::new(512 * self.random.range(1, 8), self.random.range(1, 2));
         if self.features.third_type && self.random.percent(15) {

@@ -1,6 +1,6 @@
-//! The simulation: a cluster and its jobs in virtual time around the production engine. The
-//! host's side of the contract is in `world::events`, what goes wrong in `world::faults`, and
-//! what must hold in `check`.
+//! The simulation: a cluster and its jobs in virtual time around the production engine.
+//! `world::events` implements the host's side of the contract, `world::faults` injects faults, and
+//! `check` verifies the invariants.
 
 mod answers;
 mod events;
@@ -31,30 +31,30 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The time between two reports of an ApplicationMaster.
 const MASTER_HEARTBEAT_MS: Millis = 1_000;
 
-/// A simulation that does not end within this time after its load has is stuck.
+/// A simulation that lasts longer than this after the end of its load is stuck.
 const DRAIN_MS_MAX: Millis = 3_600_000;
 
-/// What to simulate.
+/// How to run a simulation.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Every random number follows from it.
+    /// The seed of every random number.
     pub seed: u64,
     /// The composition.
     pub policy: Policy,
-    /// What goes on besides plain jobs.
+    /// What happens besides plain jobs.
     pub features: Features,
-    /// How much.
+    /// The size of the cluster and of its load.
     pub size: Size,
     /// The configuration; random if none.
     pub plan: Option<Plan>,
-    /// What is checked.
+    /// The enabled checks.
     pub checks: Checks,
-    /// Whether everything that goes over the line is kept.
+    /// Whether to record all messages on the line.
     pub record: bool,
 }
 
 impl Options {
-    /// A small random cluster with a random half of the features: what the swarm runs.
+    /// A small random cluster with a random half of the features, for the swarm.
     pub fn swarm(seed: u64, policy: Policy) -> Options {
         Options::small(seed, policy, Features::random)
     }
@@ -89,7 +89,7 @@ impl Options {
     }
 }
 
-/// A node that is held: for whom, and since when no more room came.
+/// A held node: its job, and since when it has gained no room.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldNode {
     pub(crate) job: JobId,
@@ -108,13 +108,13 @@ pub struct World {
     pub(crate) host: Host,
     pub(crate) masters: BTreeMap<JobId, Master>,
     pub(crate) outcome: Outcome,
-    /// Racks that a node has told the engine of.
+    /// Racks of which a node has told the engine.
     pub(crate) racks_told: BTreeSet<PlaceId>,
-    /// Since when nodes have been held, and what for.
+    /// The nodes that are held, since when and for what.
     pub(crate) held_since: BTreeMap<NodeId, HeldNode>,
-    /// Containers that were told to go; those that have gone stay here.
+    /// Evicted containers, including those that have ended.
     pub(crate) going: BTreeSet<(JobId, Serial, ContainerKey)>,
-    /// The longest hold of the configurations since the engine was made.
+    /// The longest hold of the configurations since the engine was built.
     pub(crate) hold_ms_max: Millis,
     pub(crate) places: Places,
     random: Random,
@@ -128,11 +128,11 @@ pub struct World {
     pub(crate) engine_now: Millis,
     outbox: Vec<Event>,
     dirty: BTreeMap<(JobId, AskId), BTreeSet<PlaceId>>,
-    /// Whether events wait for the answers of the grants in hand.
+    /// Whether events wait for the answers of the present grants.
     deferring: bool,
-    /// Whether the load is over: nothing new is submitted, nothing goes wrong any more.
+    /// Whether the load is over: no more submissions and no more faults.
     draining: bool,
-    /// How many queues hostile users have made.
+    /// Number of queues that hostile users have created.
     strange_queues: u32,
     next_serial: u64,
     lost_nodes: BTreeMap<NodeId, NodeFacts>,
@@ -142,9 +142,9 @@ pub struct World {
 }
 
 impl World {
-    /// A cluster without jobs.
+    /// Creates a cluster without jobs.
     pub fn new(options: Options, tamper: Option<Box<dyn Tamper>>) -> Checked<World> {
-        // The stream of the options must not be drawn from again.
+        // Do not draw from the stream of the options again.
         let mut random = Random::new(options.seed ^ 0x5eed_0f0e_d1e5);
         let capacity = Resource::new(
             options.size.node_gb * 1024 * i64::from(options.size.nodes),
@@ -192,7 +192,7 @@ impl World {
     /// Runs to the end.
     ///
     /// # Errors
-    /// The first check that does not hold, with what happened just before.
+    /// Returns the first check that does not hold, with the events just before.
     pub fn run(mut self) -> Checked<Outcome> {
         let result = self.run_to_end();
         let explain = |failure| self.link.explain(failure);
@@ -210,7 +210,7 @@ impl World {
             self.join_node(NodeId(id))?;
         }
         for _ in 0..self.options.size.jobs {
-            // Half come at once, as a backlog is where policies differ.
+            // Half come at once: policies differ in a backlog.
             let at = match self.random.percent(50) {
                 true => 0,
                 false => self.random.range(0, self.options.size.load_ms),
@@ -268,7 +268,7 @@ impl World {
         if self.host.jobs.is_empty() && self.outcome.submitted == self.options.size.jobs {
             self.stopped = true;
         } else if self.now - self.last_activity > self.quiet_ms() {
-            // Whoever waits now waits for good: it had better be impossible to serve.
+            // A job that waits now waits for ever, so nothing must be able to serve it.
             self.check_nobody_starves()?;
             self.stopped = true;
         } else if self.now > self.options.size.load_ms + DRAIN_MS_MAX {
@@ -278,8 +278,8 @@ impl World {
         Ok(())
     }
 
-    /// How long nothing may happen at the most while something can be served: every bound that
-    /// holds an ask or a node back, one after the other, and a few reports of every node.
+    /// Returns the longest possible quiet time while some ask can run. It adds up every bound that
+    /// holds back an ask or a node, and a few reports of every node.
     fn quiet_ms(&self) -> Millis {
         let plan = &self.plan;
         let waits = plan.wait_ms.0 + plan.wait_ms.1;
@@ -287,7 +287,7 @@ impl World {
         2 * waits + 2 * holds + 5 * self.options.size.heartbeat_ms + 5_000
     }
 
-    /// Ends what is left, and checks that the engine has nothing left either.
+    /// Ends the remaining jobs, and checks that the engine has nothing left either.
     fn end(&mut self) -> Checked {
         let jobs: Vec<JobId> = self.host.jobs.keys().copied().collect();
         self.outcome.stuck_jobs = jobs.len() as u32;
@@ -298,12 +298,12 @@ impl World {
         self.check_nothing_is_left()
     }
 
-    /// The time on the engine's clock.
+    /// Returns the time on the engine's clock.
     pub(crate) fn clock(&self) -> Millis {
         self.frozen.unwrap_or(self.now + self.skew_ms)
     }
 
-    /// Everything that went over the line so far.
+    /// Returns all recorded messages so far.
     pub fn record(&self) -> &[Passage] {
         self.link.record.as_deref().unwrap_or_default()
     }

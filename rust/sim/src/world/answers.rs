@@ -1,6 +1,5 @@
-//! From decisions to answers: every decision is checked against the books as the engine was
-//! told them; then things may change, as they do in a real host; then grants are committed or
-//! refused.
+//! Turns decisions into answers. Checks every decision against the books that the engine was told.
+//! Then the host's state may change, as on a real host, and then grants are committed or refused.
 
 use super::{MASTER_HEARTBEAT_MS, World};
 use crate::agenda::Due;
@@ -11,8 +10,8 @@ use heddle_core::words::event::{Decision, Event, Refusal};
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId};
 
 impl World {
-    /// Checks the decisions of a frame and everything that must hold after it, then carries
-    /// the decisions out. `heartbeat` is the node that reported at the frame's end, if any.
+    /// Checks the decisions of a frame and the invariants after it, then executes the decisions.
+    /// `heartbeat` is the node that reported at the frame's end, if any.
     pub(super) fn judge(&mut self, decisions: Vec<Decision>, heartbeat: Option<NodeId>) -> Checked {
         let mut grants = Vec::new();
         let mut undo = Vec::new();
@@ -75,7 +74,7 @@ impl World {
         }
         let mut answers = Vec::new();
         for grant in &grants {
-            // The engine counted on rows that the ask may not have any more: say them again.
+            // The engine counted on rows that the ask may no longer have: send them again.
             if let Some(rows) = self.dirty.get_mut(&(grant.job, grant.ask)) {
                 rows.extend(grant.places);
             }
@@ -140,7 +139,7 @@ impl World {
         Event::Ack { job, seq, key }
     }
 
-    /// Why a grant that was right when it was made cannot be committed any more.
+    /// Returns why a grant that was valid when made can no longer be committed.
     fn refusal(&mut self, grant: &Grant) -> Option<Refusal> {
         let job = self.host.jobs.get(&grant.job);
         let Some(job) = job.filter(|job| job.serial == grant.serial) else {
@@ -178,7 +177,7 @@ impl World {
         };
         self.going.insert((job, owner.serial, key));
         self.outcome.evicted += 1;
-        // While draining nothing is killed, or two queues could go on for ever.
+        // Kill nothing while draining, or two queues could go on for ever.
         if !self.draining {
             let at = self.now + i64::from(grace_ms);
             self.agenda.plan(at, Due::Eviction(job, owner.serial, key));

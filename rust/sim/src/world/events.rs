@@ -1,5 +1,4 @@
-//! The host's side of the contract: what becomes an event, when frames go out, and what is
-//! done with the decisions that come back.
+//! The host's side of the contract: creates events, sends frames, and acts on the decisions.
 
 use super::World;
 use crate::failure::{Check, Checked, Failure};
@@ -9,20 +8,20 @@ use heddle_core::words::event::{AskFacts, Decision, Event};
 use heddle_core::words::ids::{AskId, JobId, Locality, NodeId, PlaceId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decisions accepted per step if nothing else is wanted.
+/// Decisions accepted per step by default.
 const DECISIONS_MAX: usize = 10_000;
 
-/// A frame longer than this goes out without waiting for a node.
+/// A longer frame is sent without waiting for a node.
 const FRAME_EVENTS_MAX: usize = 200;
 
 impl World {
-    /// Tells the engine something: at once, with the next frame, or after the answers in hand.
+    /// Sends an event to the engine: at once, with the next frame, or after the present answers.
     pub(super) fn send(&mut self, event: Event) -> Checked {
         self.outbox.push(event);
         self.flush()
     }
 
-    /// Hands over what was collected, unless it is better collected further.
+    /// Delivers the outbox unless batching or deferring holds it.
     pub(super) fn flush(&mut self) -> Checked {
         let waits = self.options.features.batching && self.outbox.len() < FRAME_EVENTS_MAX;
         if self.deferring || waits {
@@ -31,7 +30,7 @@ impl World {
         self.deliver(None)
     }
 
-    /// Hands over everything that was collected, `last` at the end, and acts on the decisions.
+    /// Delivers the outbox, `last` at the end, and acts on the decisions.
     pub(super) fn deliver(&mut self, last: Option<Event>) -> Checked {
         let mut frame = std::mem::take(&mut self.outbox);
         self.write_dirty_asks(&mut frame);
@@ -66,7 +65,7 @@ impl World {
             true => self.random.pick(&[0, 0, 1, 700]),
             false => 0,
         };
-        // The engine's clock never goes back, whatever it is given.
+        // The engine's clock never goes back, whatever time it is given.
         let given = self.clock() - back_ms;
         self.engine_now = self.engine_now.max(given);
         let decisions = self.link.step(given, events, most)?;
@@ -77,7 +76,7 @@ impl World {
         Ok(decisions)
     }
 
-    /// A node that was refused is left out for the job from the moment the engine knows.
+    /// Excludes a refused node for the job from the moment that the engine learns of the refusal.
     fn note_answer(&mut self, event: &Event) {
         let Event::Nack { job, seq, .. } = event else {
             return;
@@ -118,8 +117,8 @@ impl World {
         }
     }
 
-    /// The ApplicationMaster of a job replaces one of its asks; the engine is told with the
-    /// next frame what is true then.
+    /// Replaces one of the asks of a job. The next frame tells the engine the values of that
+    /// moment.
     pub(super) fn set_ask(&mut self, job: JobId, id: AskId, kind: &Kind, am: bool, table: Table) {
         let now = self.engine_now;
         let racks = &self.racks_told;
@@ -169,7 +168,7 @@ impl World {
         );
     }
 
-    /// Marks every pending ask to be told with all its rows: the engine is new.
+    /// Marks every pending ask for sending with all its rows, for a new engine.
     pub(super) fn mark_all_asks(&mut self) {
         for (job, owner) in &self.host.jobs {
             for (id, ask) in &owner.asks {
@@ -181,7 +180,7 @@ impl World {
         }
     }
 
-    /// All asks insist anew: the engine has listed them anew.
+    /// Resets the waits of all asks, because the engine has listed them again.
     pub(super) fn forget_waits(&mut self, of: Option<JobId>) {
         for (job, owner) in &mut self.host.jobs {
             if of.is_none_or(|of| of == *job) {
@@ -192,7 +191,8 @@ impl World {
         }
     }
 
-    /// Tells the engine of a node; a rack that it did not know makes it list all asks anew.
+    /// Tells the engine of a node. The first mention of a rack makes the engine list all asks
+    /// again.
     pub(super) fn tell_node(&mut self, node: NodeId, added: bool) -> Checked {
         let Some(known) = self.host.nodes.get(&node) else {
             return Ok(());
@@ -208,7 +208,7 @@ impl World {
     }
 }
 
-/// A count as the ApplicationMaster said it, before it was bounded.
+/// Returns a count as the ApplicationMaster sent it, before it was bounded.
 fn told(count: u32) -> u32 {
     match count == super::hostile::COUNT_MAX {
         true => i32::MAX as u32,

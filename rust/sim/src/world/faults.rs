@@ -1,5 +1,5 @@
-//! What goes wrong, and what users and operators do meanwhile. One fault at a time, of those
-//! that are switched on; all stop when the load does.
+//! Injects faults, and the actions of users and operators. One enabled fault at a time; all stop
+//! when the load does.
 
 use super::World;
 use super::life::life;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 type Fault = fn(&mut World) -> Checked;
 
-/// An id that the engine must take for garbage: it may not even make room for it.
+/// An id that the engine must reject as garbage, without even allocating room for it.
 const GARBAGE: u32 = u32::MAX - 7;
 
 impl World {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Something changes between decisions and their answers; mostly what they are about.
+    /// Changes something between decisions and their answers; mostly what they are about.
     pub(super) fn race(&mut self, grants: &[Grant]) -> Checked {
         let grant = self.random.pick(grants);
         let on = self.options.features;
@@ -138,7 +138,7 @@ impl World {
         self.tell_node(id, false)
     }
 
-    /// A job asks for another size from now on.
+    /// Changes the size of the containers that a job asks for.
     fn fault_ask_size(&mut self) -> Checked {
         let size = self.jobs().container_size();
         let index = self.random.below(3);
@@ -156,7 +156,7 @@ impl World {
         self.flush()
     }
 
-    /// A job withdraws an ask; it comes back with a later heartbeat.
+    /// Withdraws an ask of a job; it returns with a later heartbeat.
     fn fault_withdraw(&mut self) -> Checked {
         if let Some(job) = self.any_job() {
             self.withdraw(job);
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// An ApplicationMaster stops one of its tasks and asks for another container.
+    /// Makes an ApplicationMaster stop one of its tasks and ask for another container.
     fn fault_release(&mut self) -> Checked {
         let Some((job, key)) = self.any_container() else {
             return Ok(());
@@ -306,7 +306,7 @@ impl World {
         let reply = self.link.request(self.engine_now, request)?;
         if reply.is_ok() {
             self.place = plan.place();
-            // Holds that began before go on until their time.
+            // Earlier holds last until their time.
             self.hold_ms_max = self.hold_ms_max.max(plan.hold_ms_max());
             self.plan = plan;
             self.forget_waits(None);
@@ -335,7 +335,7 @@ impl World {
         self.send(Event::Blacklist { job, place, added })
     }
 
-    /// The engine is lost and made anew from the host's books, as the Java shim does it.
+    /// Rebuilds the engine from the host's books, like the Java shim.
     fn rebuild(&mut self) -> Checked {
         self.outbox.clear();
         self.dirty.clear();
@@ -395,7 +395,7 @@ impl World {
         Ok(())
     }
 
-    /// Events that must change nothing: what the engine knows already, and what nobody knows.
+    /// Sends events that must change nothing: known facts and unknown ids.
     fn fault_noise(&mut self) -> Checked {
         self.deliver(None)?;
         let mut noise = self.garbage();
@@ -464,7 +464,7 @@ impl World {
     }
 }
 
-/// Asks that make no sense: of nobody, out of range, negative, rows of nothing.
+/// Returns meaningless asks: without a job, out of range, negative, rows of no ask.
 fn garbage_asks(known: JobId) -> Vec<Event> {
     let facts = AskFacts {
         job: JobId(GARBAGE),

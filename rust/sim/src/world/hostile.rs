@@ -1,5 +1,5 @@
-//! What users do who mean harm, or whose programs are broken: extreme asks, queues without end,
-//! ApplicationMasters that never say a word. One at a time, like all faults.
+//! Simulates malicious users and broken programs: extreme asks, endless queues, ApplicationMasters
+//! that stay silent. One at a time, like all faults.
 
 use super::World;
 use crate::agenda::Due;
@@ -12,22 +12,22 @@ use heddle_core::words::resource::Resource;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// As many containers of one ask as the engine counts; the events say 2^31 - 1 instead.
+/// The engine counts at most this many containers per ask; the events say 2^31 - 1 instead.
 pub(super) const COUNT_MAX: u32 = 1 << 20;
 
-/// The first attempt of jobs that have had many.
+/// The first attempt number of jobs with many earlier attempts.
 const ATTEMPTS_HAD: u32 = 253;
 
-/// Queues that are made at once, by one user, and in one run: one user may have 100 at a time.
+/// Queues created per fault, by one user, and in one run. One user may have 100 at a time.
 const QUEUES_STEP: u32 = 50;
 const QUEUES_OF_USER: u32 = 150;
 const QUEUES_MAX: u32 = 2_000;
 
-/// Places that nobody has told the engine of.
+/// Places that the engine has not been told of.
 const UNKNOWN: u32 = 5_000;
 
 impl World {
-    /// The number of a job's first attempt.
+    /// Returns the number of a job's first attempt.
     pub(super) fn first_attempt(&self) -> u32 {
         match self.options.features.many_attempts {
             true => ATTEMPTS_HAD,
@@ -35,8 +35,8 @@ impl World {
         }
     }
 
-    /// Whether an ApplicationMaster that should register now never does; it is taken for dead
-    /// some seconds later, and the next attempt begins.
+    /// Returns whether an ApplicationMaster that should register now never does. The host gives it
+    /// up some seconds later, and the next attempt begins.
     pub(super) fn stays_silent(&mut self, job: JobId) -> Checked<bool> {
         let registered = self
             .masters
@@ -62,7 +62,7 @@ impl World {
         Ok(true)
     }
 
-    /// Replaces one ask of a job by another until its ApplicationMaster reports next.
+    /// Replaces one ask of a job until its ApplicationMaster's next report.
     fn ask_for(&mut self, change: fn(&mut World, Kind) -> (Kind, Table)) -> Checked {
         let index = self.random.below(3);
         let Some(job) = self.any_job() else {
@@ -76,7 +76,7 @@ impl World {
         let (kind, table) = change(self, kind);
         self.set_ask(job, id, &kind, false, table);
         if let Some(master) = self.masters.get_mut(&job) {
-            // Unlike anything that it wants, so that it says that again.
+            // Differs from everything that it wants, so that it sends its own ask again.
             master.sent[index] = (u32::MAX, BTreeMap::new());
         }
         self.flush()
@@ -117,7 +117,7 @@ impl World {
         })
     }
 
-    /// Some queues are made and left, and one job is moved to one of all that were.
+    /// Creates some queues and abandons them, and moves one job to any queue so created.
     pub(super) fn fault_queues(&mut self) -> Checked {
         for _ in 0..QUEUES_STEP {
             if self.strange_queues < QUEUES_MAX {
@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// The host takes queues away that have been empty for long. It holds the id of none of them:
-    /// every job is known to its queue first.
+    /// Expires queues that have long been empty. The host holds none of their ids: the engine
+    /// learns of every job first.
     pub(super) fn fault_queues_expire(&mut self) -> Checked {
         self.deliver(None)?;
         let request = json!({"op": "expireQueues"});

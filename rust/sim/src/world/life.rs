@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const ABORTED: i32 = -100;
 const PREEMPTED: i32 = -102;
 
-/// How many attempts a job has.
+/// Number of attempts of a job.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// One attempt of one job, for what is due only in that attempt.
+/// Identifies one attempt of one job, for events that concern only that attempt.
 pub(super) fn life(serial: Serial, attempt: u32) -> Serial {
     serial << 16 | u64::from(attempt)
 }
@@ -75,7 +75,7 @@ impl World {
         self.begin_attempt(job)
     }
 
-    /// Asks the engine for a queue; none if the submission is turned away.
+    /// Asks the engine for a queue; returns none if it rejects the submission.
     pub(super) fn place(
         &mut self,
         user: &str,
@@ -162,7 +162,7 @@ impl World {
         self.flush()
     }
 
-    /// Sends what changed since it was sent last, knowing nothing of the grants since.
+    /// Sends the asks that changed since they were sent last, ignoring the grants since then.
     pub(super) fn send_asks(&mut self, job: JobId) {
         let Some(master) = self.masters.get_mut(&job) else {
             return;
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// A container ends by itself: its task is done, or it failed.
+    /// Ends a container on its own: its task is done, or it failed.
     pub(super) fn container_end(
         &mut self,
         job: JobId,
@@ -223,7 +223,7 @@ impl World {
         owner.is_some_and(|owner| owner.serial == serial)
     }
 
-    /// Ends a container, whatever the reason; nothing if it is not there any more.
+    /// Ends a container for any reason; does nothing if it no longer exists.
     pub(super) fn complete(&mut self, job: JobId, key: ContainerKey, exit: i32) -> Checked {
         let Some(container) = self.host.take(job, key) else {
             return Ok(());
@@ -274,13 +274,13 @@ impl World {
         self.begin_attempt(job)
     }
 
-    /// A job ends or is killed, with all that it has.
+    /// Ends or kills a job with all its containers.
     pub(super) fn remove_job(&mut self, job: JobId) -> Checked {
         self.masters.remove(&job);
         let owner = self.host.jobs.get(&job);
         let keys: Vec<ContainerKey> =
             owner.map_or(Vec::new(), |job| job.containers.keys().copied().collect());
-        // Some hosts complete the containers first, some leave that to the removal.
+        // Some hosts complete the containers first, others leave that to the removal.
         let one_by_one = self.random.percent(50);
         for key in keys {
             if one_by_one {

@@ -1,4 +1,4 @@
-//! The lives of nodes: they join, report, leave and come back.
+//! The lives of nodes: they join, report, leave and return.
 
 use super::World;
 use crate::agenda::Due;
@@ -44,7 +44,7 @@ impl World {
         self.deliver(Some(Event::Heartbeat { node: id, free }))
     }
 
-    /// The room of a stopped container comes free at once, or when its node reports.
+    /// Frees the room of a stopped container at once, or keeps it until its node reports.
     pub(super) fn linger(&mut self, node: NodeId, resource: &Resource) {
         if self.options.features.lingering
             && self.random.percent(50)
@@ -89,7 +89,7 @@ impl World {
         self.tell_node(id, true)
     }
 
-    /// Another size, label, rack or host: what a node that comes back may have.
+    /// Changes the size, label, rack or host of a node.
     pub(super) fn alter_node(&mut self, id: NodeId) {
         let gb = self.random.range(1, self.options.size.node_gb);
         let place = self.random.below(8) as u32;

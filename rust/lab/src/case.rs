@@ -1,5 +1,5 @@
-//! `heddle-lab case`: the pure calculations, open to checking from outside. Reads JSON, calls the
-//! functions that the policies call, writes JSON. The format is in `docs/develop/cases.md`.
+//! `heddle-lab case`: opens the pure calculations to independent checks. Reads JSON, calls the
+//! functions that the policies call, and writes JSON. `docs/develop/cases.md` describes the format.
 
 mod dp;
 mod fair;
@@ -30,17 +30,17 @@ pub(crate) enum System {
     Reverse,
 }
 
-/// A case that cannot be answered: where in the input, and what was expected there.
+/// A malformed case: the place in the input, and what was expected there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CaseError {
     /// The JSON path, such as `$.users[0].rate`.
     pub(crate) path: String,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub(crate) problem: String,
 }
 
 impl CaseError {
-    /// An error at `path`.
+    /// Creates an error at `path`.
     pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>) -> CaseError {
         CaseError {
             path: path.into(),
@@ -78,7 +78,7 @@ fn answer_one(system: System, case: &Value, path: &str) -> Result<Value, CaseErr
     }
 }
 
-/// Exit code 0 with the answer, 2 with a message for input that cannot be answered.
+/// Answers standard input. Exits with 0, or with 2 and a message if the input is malformed.
 pub(crate) fn main(system: System) -> ExitCode {
     let mut text = String::new();
     if let Err(error) = std::io::stdin().read_to_string(&mut text) {

@@ -1,5 +1,5 @@
-//! `heddle-lab papers`: the experiments of the papers, printed as tables. What they are and what
-//! counts as agreement is `papers`'.
+//! `heddle-lab papers`: prints the experiments of the papers as tables. `papers` defines them and
+//! what counts as agreement.
 
 use heddle_lab::papers::{EXPERIMENTS, Experiment};
 use std::process::ExitCode;
@@ -9,8 +9,8 @@ fn wanted(name: &String) -> Result<&'static Experiment, &String> {
     EXPERIMENTS.iter().find(same).ok_or(name)
 }
 
-/// Runs the experiments named, or all. Fails only if one cannot be run: a result that differs
-/// from the paper's is a result.
+/// Runs the named experiments, or all. Fails only if one cannot run: a result that differs from the
+/// paper's is a result.
 pub(crate) fn main(names: &[String]) -> ExitCode {
     let chosen: Result<Vec<&Experiment>, &String> = match names {
         [] => Ok(EXPERIMENTS.iter().collect()),

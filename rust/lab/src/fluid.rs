@@ -1,9 +1,9 @@
-//! Fluid mode: one server of rate 1 that any job may use as a whole, preemption at no cost, a
-//! job being no more than an arrival and a size (HF-4). It shows what an order of service is
-//! worth, apart from tasks, slots and data. The task-level simulator is not here.
+//! The fluid model: one server of rate 1 that any job may use as a whole, with free preemption. A
+//! job is only an arrival and a size (HF-4). The model shows the value of an order of service apart
+//! from tasks, slots and data.
 //!
-//! Each discipline is O(n log n). All are exact but for the rounding of floating point: events
-//! are worked out, time does not go in steps.
+//! Each discipline is O(n log n). All are exact except for floating-point rounding, because they
+//! compute events instead of stepping through time.
 
 pub mod errors;
 pub mod multislot;
@@ -18,14 +18,14 @@ use std::collections::binary_heap::PeekMut;
 pub struct Job {
     /// When it is submitted.
     pub arrival: f64,
-    /// How long the server works for it.
+    /// The work, in seconds of service.
     pub size: f64,
-    /// What the scheduler takes its size for.
+    /// The scheduler's estimate of the size.
     pub estimate: f64,
 }
 
 impl Job {
-    /// A job whose size is known.
+    /// Creates a job whose size is known.
     pub fn exact(arrival: f64, size: f64) -> Job {
         Job {
             arrival,
@@ -35,9 +35,9 @@ impl Job {
     }
 }
 
-/// The jobs as the one server sees them (HF-7): work = map input + (1 + `d_over_n`) * shuffle +
-/// reduce output, scaled so that all work together is `load` times the last submission.
-/// `d_over_n` is disk bandwidth over network bandwidth. Estimates are the sizes.
+/// Converts a trace to jobs for one server (HF-7). Work = map input + (1 + `d_over_n`) * shuffle +
+/// reduce output, scaled so that all work together is `load` times the last submission. `d_over_n`
+/// is disk bandwidth over network bandwidth. Estimates equal the sizes.
 pub fn of_trace(jobs: &[SwimJob], d_over_n: f64, load: f64) -> Vec<Job> {
     let work = |job: &SwimJob| {
         job.map_input_bytes as f64
@@ -46,7 +46,7 @@ pub fn of_trace(jobs: &[SwimJob], d_over_n: f64, load: f64) -> Vec<Job> {
     };
     let total: f64 = jobs.iter().map(work).sum();
     let last = jobs.last().map_or(0.0, |job| job.submit_s as f64);
-    // A trace without work has jobs of size 0, whatever the scale.
+    // A trace without work has jobs of size 0 at any scale.
     let scale = if total > 0.0 {
         load * last / total
     } else {
@@ -66,10 +66,10 @@ pub enum Discipline {
     Ps,
     /// Shortest remaining processing time, by the estimate.
     Srpt,
-    /// HFSP's order (the paper's SRVT): by the end in a virtual processor sharing of the
-    /// estimates. Late jobs, ended virtually but not really, go first, by their virtual ends.
+    /// HFSP's order (the paper's SRVT): by the end in a virtual processor sharing of the estimates.
+    /// Late jobs, which ended virtually but not really, go first, by their virtual ends.
     FspFifo,
-    /// The same, but late jobs share the server.
+    /// Like `FspFifo`, but late jobs share the server.
     FspPs,
 }
 
@@ -84,7 +84,7 @@ impl Discipline {
     ];
 }
 
-/// When each job ends, in the order of `jobs`, which are sorted by arrival.
+/// Returns when each job ends, in the order of `jobs`, which must be sorted by arrival.
 pub fn completions(discipline: Discipline, jobs: &[Job]) -> Vec<f64> {
     debug_assert!(jobs.is_sorted_by_key(|job| job.arrival), "sort by arrival");
     match discipline {
@@ -92,8 +92,8 @@ pub fn completions(discipline: Discipline, jobs: &[Job]) -> Vec<f64> {
         Discipline::Ps => processor_sharing(jobs, |job| job.size),
         Discipline::Srpt => by_priority(jobs, |i| jobs[i].estimate, true),
         Discipline::FspFifo => {
-            // Late jobs first, in order of lateness, then the others by virtual end: that is the
-            // order of virtual ends altogether, which no later arrival changes.
+            // Late jobs come first, in order of lateness, then the others by virtual end. That is
+            // the order of virtual ends altogether, which no later arrival changes.
             let ends = processor_sharing(jobs, |job| job.estimate);
             by_priority(jobs, |i| ends[i], false)
         }
@@ -101,7 +101,7 @@ pub fn completions(discipline: Discipline, jobs: &[Job]) -> Vec<f64> {
     }
 }
 
-/// Mean time from arrival to end; 0 without jobs.
+/// Returns the mean time from arrival to end; 0 without jobs.
 pub fn mean_sojourn(jobs: &[Job], completions: &[f64]) -> f64 {
     mean_sojourn_of(jobs.iter().map(|job| job.arrival), completions)
 }
@@ -113,7 +113,7 @@ fn mean_sojourn_of(arrivals: impl Iterator<Item = f64>, completions: &[f64]) -> 
     sojourns.sum::<f64>() / completions.len().max(1) as f64
 }
 
-/// A job in a heap from which the smallest key comes first, ties by arrival.
+/// An entry of a min-heap by key; arrival breaks ties.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tag {
     key: f64,
@@ -135,8 +135,8 @@ impl PartialOrd for Tag {
     }
 }
 
-/// Jobs that share the server evenly. A job is over when what each has been served since the
-/// group was last empty reaches its tag.
+/// Jobs that share the server evenly. A job ends when the service per job since the group was last
+/// empty reaches its tag.
 #[derive(Default)]
 struct Sharing {
     heap: BinaryHeap<Tag>,
@@ -146,14 +146,14 @@ struct Sharing {
 impl Sharing {
     fn add(&mut self, job: usize, left: f64) {
         if self.heap.is_empty() {
-            // Small numbers stay exact for longer.
+            // Resetting keeps the numbers small, and small numbers stay exact for longer.
             self.served = 0.0;
         }
         let key = self.served + left;
         self.heap.push(Tag { key, job });
     }
 
-    /// Serves from `now` until the first of `until` and a job's end: the time then, and the job.
+    /// Serves from `now` until `until` or a job's end. Returns the time then, and the ended job.
     fn run(&mut self, now: f64, until: f64) -> (f64, Option<usize>) {
         let jobs = self.heap.len() as f64;
         match self.heap.peek().copied() {
@@ -192,12 +192,12 @@ fn processor_sharing(jobs: &[Job], size: impl Fn(&Job) -> f64) -> Vec<f64> {
     ends
 }
 
-/// Jobs that are served one at a time, the smallest key first, at once when one arrives.
+/// Jobs served one at a time, the smallest key first; a new arrival preempts at once.
 struct Line {
     heap: BinaryHeap<Tag>,
-    /// What each job still needs.
+    /// The remaining work of each job.
     left: Vec<f64>,
-    /// Whether the key of the job in service falls with the work done for it.
+    /// Whether the key of the job in service falls with its service.
     falling: bool,
 }
 
@@ -210,7 +210,7 @@ impl Line {
         }
     }
 
-    /// As `Sharing::run`.
+    /// Serves like `Sharing::run`.
     fn run(&mut self, now: f64, until: f64) -> (f64, Option<usize>) {
         let Some(mut first) = self.heap.peek_mut() else {
             return (until, None);
@@ -224,8 +224,8 @@ impl Line {
         }
         self.left[job] -= until - now;
         if self.falling {
-            // Below 0 once an estimate that was too small is used up: it stays first, as in the
-            // authors' simulator.
+            // The key falls below 0 once a low estimate is used up. The job stays first, like in
+            // the authors' simulator.
             first.key -= until - now;
         }
         (until, None)
@@ -257,7 +257,7 @@ fn late_jobs_share(jobs: &[Job]) -> Vec<f64> {
     let virtual_ends = processor_sharing(jobs, |job| job.estimate);
     let mut ends = vec![f64::NAN; jobs.len()];
     let (mut line, mut late, mut now) = (Line::new(jobs, false), Sharing::default(), 0.0);
-    // Arrivals and virtual ends in the order of time; of one job the arrival comes first.
+    // Arrivals and virtual ends in the order of time; a job's arrival precedes its end.
     let arrivals = jobs.iter().map(|job| job.arrival).enumerate();
     let mut events: Vec<(f64, bool, usize)> = arrivals
         .map(|(job, at)| (at, false, job))
@@ -286,7 +286,7 @@ fn late_jobs_share(jobs: &[Job]) -> Vec<f64> {
         }
         now = until;
         if is_end && ends[job].is_nan() {
-            // The line is in the order of virtual ends, so the one that is late now heads it.
+            // The line is in the order of virtual ends, so the newly late job is its head.
             let first = line.heap.pop().expect("an unfinished job stands in line");
             late.add(first.job, line.left[first.job]);
         } else if !is_end && job < jobs.len() {

@@ -1,4 +1,4 @@
-//! The papers' models and experiments: what a researcher compares with, and no cluster needs.
+//! The papers' models and experiments, for research; no cluster needs them.
 //!
 //! `fluid` is the one-server model of the size-based paper, `papers` runs the published experiments
 //! in the simulator. The binary `heddle-lab` adds the pure calculations as cases in JSON.

@@ -1,6 +1,6 @@
-//! The papers' experiments in the simulator: one function each, whose result is a table with the
-//! paper's number beside ours and a verdict on sign or order. Ours are shapes, not times: the
-//! papers' machines and data are not known well enough for more.
+//! The papers' experiments in the simulator. Each is one function that returns a table with the
+//! paper's number beside ours and a verdict on sign or order. Our numbers show shapes, not times:
+//! too little is known of the papers' machines and data.
 
 mod fair;
 mod goals;
@@ -16,22 +16,22 @@ use std::fmt;
 /// One comparison with a paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What is compared.
+    /// The compared quantity.
     pub what: String,
-    /// What the paper says.
+    /// The paper's figure.
     pub paper: String,
-    /// What came out here.
+    /// Our figure.
     pub ours: String,
-    /// Whether sign or order agree; none where the paper gives nothing to agree with.
+    /// Whether sign or order agree; none where the paper gives no figure to compare.
     pub agrees: Option<bool>,
 }
 
-/// What an experiment gives.
+/// The result of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Its rows.
     pub rows: Vec<Row>,
-    /// What a reader must know to judge them.
+    /// Remarks that a reader needs to judge them.
     pub notes: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Table {
         self.notes.push(note.to_string());
     }
 
-    /// Whether no row disagrees.
+    /// Returns whether no row disagrees.
     pub fn agrees(&self) -> bool {
         self.rows.iter().all(|row| row.agrees != Some(false))
     }
@@ -79,9 +79,9 @@ impl fmt::Display for Table {
 
 /// One of the papers' experiments.
 pub struct Experiment {
-    /// The requirement that asks for it.
+    /// The requirement that it fulfils.
     pub id: &'static str,
-    /// What it is.
+    /// Its title in reports.
     pub title: &'static str,
     /// Runs it.
     pub run: fn() -> Checked<Table>,
@@ -150,7 +150,7 @@ fn simulate_with(workload: &Workload, options: Options) -> Checked<Results> {
     ClusterSim::new(workload.clone(), options)?.run()
 }
 
-/// How much larger `new` is than `old`, in per cent.
+/// Returns how much larger `new` is than `old`, in per cent.
 fn change(new: f64, old: f64) -> f64 {
     100.0 * (new / old - 1.0)
 }

@@ -1,5 +1,5 @@
-//! Cases of Dynamic Priority.
-//! JSON only; every number comes from `heddle_core::share::dynamic_priority`.
+//! Cases of Dynamic Priority. Parses and writes JSON; every number comes from
+//! `heddle_core::share::dynamic_priority`.
 
 mod market;
 mod sign;
@@ -11,7 +11,7 @@ use heddle_core::share::dynamic_priority::reclaim::{Holding, Task, Victims, need
 use heddle_core::words::credits::Credits;
 use serde_json::{Map, Value, json};
 
-/// The pools, as cases name them.
+/// The names of the pools in cases.
 const KINDS: [&str; 2] = ["map", "reduce"];
 
 /// Answers one case at `path` of the input.
@@ -26,8 +26,8 @@ pub(super) fn answer(case: &Value, path: &str) -> Result<Value, CaseError> {
     }
 }
 
-/// Slots by pool, and which of them the case names: `{"map": 15, "reduce": 5}`, or a number of
-/// map slots.
+/// Parses slots by pool: `{"map": 15, "reduce": 5}`, or a number of map slots. Returns them with
+/// the named pools.
 fn capacity(input: &Input<'_>) -> Result<([u32; 2], Vec<usize>), CaseError> {
     if input.value().is_number() {
         return Ok(([input.whole()?, 0], vec![0]));
@@ -109,7 +109,7 @@ fn preempt(case: &Input<'_>) -> Result<Value, CaseError> {
             running,
         });
     }
-    // Ties are broken by id, so the tasks are numbered in the order of their ids.
+    // The core breaks ties by id, so number the tasks in the order of their ids.
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by(|a, b| compare_ids(ids[*a], ids[*b]));
     let mut rank = vec![0; ids.len()];
@@ -130,7 +130,7 @@ fn preempt(case: &Input<'_>) -> Result<Value, CaseError> {
 }
 
 fn task(queue: &Input<'_>, input: &Input<'_>, id: usize) -> Result<Task<usize>, CaseError> {
-    // Times and progress may be real; only their order counts.
+    // Times and progress may be fractions; only their order counts.
     let thousandths = |input: &Input<'_>| input.number().map(|time| (time * 1e3).round() as i64);
     let millionths = |input: &Input<'_>| input.amount().map(|part| (part * 1e6).round() as u64);
     let job_started = match input.maybe("job_start", thousandths)? {
@@ -147,7 +147,7 @@ fn task(queue: &Input<'_>, input: &Input<'_>, id: usize) -> Result<Task<usize>, 
     })
 }
 
-/// Numbers by value, then texts by their letters.
+/// Orders numbers by value, before texts in alphabetical order.
 fn compare_ids(a: &Value, b: &Value) -> std::cmp::Ordering {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a.total_cmp(&b),

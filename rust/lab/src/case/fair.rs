@@ -1,5 +1,5 @@
-//! Cases of the original Fair Scheduler.
-//! JSON only; every number comes from `heddle_core::order::deficit` and the water-filling.
+//! Cases of the original Fair Scheduler. Parses and writes JSON; every number comes from
+//! `heddle_core::order::deficit` and the water-filling.
 
 #[cfg(test)]
 mod published;
@@ -22,7 +22,7 @@ pub(super) fn answer(case: &Value, path: &str) -> Result<Value, CaseError> {
     }
 }
 
-/// What an item or pool leaves out: it weighs 1, is guaranteed nothing and wants everything.
+/// The demands of an item or pool. By default it has weight 1, no guarantee and endless demand.
 struct Wants {
     weight: f64,
     min: f64,
@@ -63,7 +63,7 @@ fn tree(case: &Input<'_>) -> Result<Value, CaseError> {
     let name = root.maybe("name", Input::name)?;
     let mut paths = vec![name.unwrap_or_else(|| "root".to_string())];
     let mut pools = vec![pool(&root, None)?];
-    // The pools that were listed and whose children were not yet, in order.
+    // Pools that are listed and whose children are not yet, in order.
     let mut open = std::collections::VecDeque::from([(0, root)]);
     while let Some((parent, at)) = open.pop_front() {
         let Some(children) = at.get("children")? else {
@@ -95,7 +95,7 @@ fn pool(at: &Input<'_>, parent: Option<usize>) -> Result<Pool, CaseError> {
         None => false,
     };
     let demand = match (has_children, wants.demand) {
-        // Those below it say what it wants.
+        // Its children determine its demand.
         (true, _) => 0.0,
         (false, Some(demand)) => demand,
         (false, None) => return Err(at.error("a pool with `demand` or `children`")),
@@ -138,7 +138,7 @@ mod tests {
             ]},
             {"name": "b", "weight": 3, "demand": 4},
         ]});
-        // b wants only 4 of its 9; a stops at its maximum of 7, of which x wants 1.
+        // b demands only 4 of its 9; a stops at its maximum of 7, of which x demands 1.
         assert_eq!(
             ask(json!({"op": "tree", "total": 12, "root": root})),
             json!({"shares": {

@@ -1,6 +1,5 @@
-//! Cases of HFSP.
-//! JSON only; every number comes from `heddle_core::order::hfsp` and, for the fluid model, from
-//! `heddle_lab::fluid`.
+//! Cases of HFSP. Parses and writes JSON; every number comes from `heddle_core::order::hfsp` and,
+//! for the fluid model, from `heddle_lab::fluid`.
 
 use super::CaseError;
 use super::input::Input;
@@ -33,7 +32,7 @@ pub(super) fn answer(case: &Value, path: &str) -> Result<Value, CaseError> {
     }
 }
 
-/// The policies of the case, all of `known` if it names none.
+/// Returns the policies of the case; all of `known` if it names none.
 fn policies<T: Copy>(
     case: &Input<'_>,
     known: &[(&'static str, T)],
@@ -52,7 +51,7 @@ fn policies<T: Copy>(
     })
 }
 
-/// The estimates of `jobs` jobs, if there are any.
+/// Parses the estimates of `jobs` jobs, if there are any.
 fn estimates(case: &Input<'_>, jobs: usize) -> Result<Option<Vec<f64>>, CaseError> {
     let Some(list) = case.get("estimates")? else {
         return Ok(None);
@@ -162,7 +161,7 @@ fn map_size(case: &Input<'_>) -> Result<Value, CaseError> {
 fn reduce_size(case: &Input<'_>) -> Result<Value, CaseError> {
     let tasks = case.need("tasks")?.whole()?;
     let timeout = case.maybe("timeout", Input::amount)?.unwrap_or(10.0);
-    // A sample without progress is not known yet, and with it the execution.
+    // A sample without progress is not known yet, and neither is the execution time.
     let samples = case.each("samples", |sample| {
         let time = match sample.get("time")? {
             Some(time) => Some(time.amount()?),
@@ -205,7 +204,7 @@ fn deal(case: &Input<'_>) -> Result<Value, CaseError> {
     Ok(json!({"slots": parts}))
 }
 
-/// The names of the jobs of a case as the core's numbers, in the order of their first mention.
+/// Numbers the names of a case for the core, in the order of their first mention.
 #[derive(Default)]
 struct Names(Vec<String>);
 
@@ -223,7 +222,7 @@ impl Names {
     }
 }
 
-/// One or several, as an object or a list of objects.
+/// Parses an object or a list of objects.
 fn one_or_more<'a>(event: &Input<'a>, key: &str) -> Result<Vec<Input<'a>>, CaseError> {
     match event.get(key)? {
         None => Ok(Vec::new()),
@@ -301,7 +300,7 @@ mod tests {
         value.as_f64().expect("a number")
     }
 
-    /// HF-3 with an error: j1 of 30 is taken for 5, so it is late from 5 on and ends first.
+    /// HF-3 with an error: j1 of 30 is estimated at 5, so it is late from 5 on and ends first.
     #[test]
     fn a_server_with_and_without_estimates() {
         let jobs = json!([{"arrival": 0, "size": 30}, {"arrival": 10, "size": 10},
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(number(&found["size"]), 2_400.0);
         let found = ask(json!({"op": "map_size", "tasks": 100, "samples": [10, 20, 30]}));
         assert_eq!(number(&found["size"]), 2_000.0);
-        // The numbers of the core's own test, worked out there.
+        // The numbers of the core's own test, which derives them.
         let samples = json!([{"shuffle": 10, "input": 300, "time": 8},
                              {"shuffle": 20, "input": 100, "progress": 0.25}]);
         let found = ask(json!({"op": "reduce_size", "tasks": 4, "samples": samples}));
@@ -366,9 +365,10 @@ mod tests {
         assert_eq!(found, json!({"slots": {"a": 4, "b": 2, "c": 5}}));
     }
 
-    /// By hand, 10 slots: job 1 of 300 alone to 10: 200 left. Then 2 slots to job 2 and 8 to job 1:
-    /// 160 and 10 at 15, where job 1 is found to be of 250 (140 done): 110. Job 2 keeps one slot
-    /// of 6 now, and at 20 has 5 left, job 1 has 110 - 5 * 5 = 85.
+    /// By hand, 10 slots: job 1 of 300 runs alone to 10 and has 200 left. Then job 2 gets 2 slots
+    /// and job 1 gets 8: 160 and 10 are left at 15. There the estimate of job 1 falls to 250 (140
+    /// done), so 110 are left. Job 2 now keeps one of 6 slots. At 20 it has 5 left, and job 1 has
+    /// 110 - 5 * 5 = 85.
     #[test]
     fn ageing_at_events() {
         let events = json!([
@@ -386,7 +386,8 @@ mod tests {
             log[3],
             json!({"t": 20.0, "left": {"two": 5.0}, "order": ["two"]})
         );
-        // Held to 20 a job of one task of 5 keeps its slot to 20; dealt out anew at 5, it does not.
+        // With `events`, a job of one task of 5 keeps its slot until 20. With `virtual_ends`, the
+        // slot is redistributed at 5.
         let events = json!([
             {"t": 0, "add": [{"job": "a", "tasks": 9, "size": 900},
                              {"job": "b", "tasks": 1, "size": 5}]},

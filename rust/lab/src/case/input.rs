@@ -1,10 +1,10 @@
 //! A value of a case with its JSON path, read key by key. Every reader says where the input is
-//! wrong and what was expected there. Knows nothing of what the keys mean.
+//! wrong and what was expected. Knows nothing of what the keys mean.
 
 use super::CaseError;
 use serde_json::{Map, Value};
 
-/// One value of the input and where it stands.
+/// One value of the input and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Input<'a> {
     path: String,
@@ -12,7 +12,7 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The value that stands at `path`.
+    /// Wraps the value at `path`.
     pub(super) fn new(path: &str, value: &'a Value) -> Input<'a> {
         Input {
             path: path.to_string(),
@@ -20,17 +20,17 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The JSON path, such as `$.users[0]`.
+    /// Returns the JSON path, such as `$.users[0]`.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The JSON value itself.
+    /// Returns the JSON value itself.
     pub(super) fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// An error here.
+    /// Creates an error at this value.
     pub(super) fn error(&self, expected: &str) -> CaseError {
         let text = self.value.to_string();
         let found: String = text.chars().take(60).collect();
@@ -51,13 +51,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The value of `key`, if present; a JSON null counts as absent.
+    /// Returns the value of `key`, if present; a JSON null counts as absent.
     pub(super) fn get(&self, key: &str) -> Result<Option<Input<'a>>, CaseError> {
         let value = self.object()?.get(key).filter(|value| !value.is_null());
         Ok(value.map(|value| self.below(key, value)))
     }
 
-    /// The value of `key`, which must be there.
+    /// Returns the value of `key`, which is required.
     pub(super) fn need(&self, key: &str) -> Result<Input<'a>, CaseError> {
         let missing = || {
             CaseError::new(
@@ -68,7 +68,7 @@ impl<'a> Input<'a> {
         self.get(key)?.ok_or_else(missing)
     }
 
-    /// Reads the value of `key` if it is there.
+    /// Parses the value of `key` if it is present.
     pub(super) fn maybe<T>(
         &self,
         key: &str,
@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
         self.get(key)?.as_ref().map(read).transpose()
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     pub(super) fn list(&self) -> Result<Vec<Input<'a>>, CaseError> {
         let items = self.value.as_array().ok_or_else(|| self.error("a list"))?;
         let item = |(i, value)| Input {
@@ -87,7 +87,7 @@ impl<'a> Input<'a> {
         Ok(items.iter().enumerate().map(item).collect())
     }
 
-    /// The list at `key`, each element read; empty if there is none.
+    /// Parses each element of the list at `key`; empty if there is no list.
     pub(super) fn each<T>(
         &self,
         key: &str,
@@ -99,7 +99,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The members of an object, in order of their names.
+    /// Returns the members of an object, in order of their names.
     pub(super) fn members(&self) -> Result<Vec<(&'a str, Input<'a>)>, CaseError> {
         let member = |(key, value): (&'a String, &'a Value)| (key.as_str(), self.below(key, value));
         let mut members: Vec<_> = self.object()?.iter().map(member).collect();
@@ -107,12 +107,12 @@ impl<'a> Input<'a> {
         Ok(members)
     }
 
-    /// A number.
+    /// Parses a number.
     pub(super) fn number(&self) -> Result<f64, CaseError> {
         self.value.as_f64().ok_or_else(|| self.error("a number"))
     }
 
-    /// A number of at least 0.
+    /// Parses a number of at least 0.
     pub(super) fn amount(&self) -> Result<f64, CaseError> {
         let number = self.number()?;
         if number >= 0.0 {
@@ -122,7 +122,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A whole number of at least 0; `5.0` is one.
+    /// Parses a whole number of at least 0, such as `5` or `5.0`.
     pub(super) fn whole(&self) -> Result<u32, CaseError> {
         let number = self.number()?;
         if number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0 {
@@ -132,12 +132,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A text.
+    /// Parses a text.
     pub(super) fn text(&self) -> Result<&'a str, CaseError> {
         self.value.as_str().ok_or_else(|| self.error("a text"))
     }
 
-    /// A name: a text, or a number, which is taken as its digits.
+    /// Parses a name: a text, or a number, of which the digits are the name.
     pub(super) fn name(&self) -> Result<String, CaseError> {
         match self.value {
             Value::String(name) => Ok(name.clone()),
@@ -146,7 +146,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// `true` or `false`.
+    /// Parses `true` or `false`.
     pub(super) fn flag(&self) -> Result<bool, CaseError> {
         self.value
             .as_bool()

@@ -1,5 +1,5 @@
-//! Cases of the Reverse-Adaptive scheduler.
-//! JSON only; every number comes from `heddle_core::order::reverse_adaptive`.
+//! Cases of the Reverse-Adaptive scheduler. Parses and writes JSON; every number comes from
+//! `heddle_core::order::reverse_adaptive`.
 
 use super::CaseError;
 use heddle_core::config::{ConfigError, Section, unknown};
@@ -10,7 +10,7 @@ use heddle_core::order::reverse_adaptive::utility::utility;
 use heddle_core::words::resource::Resource;
 use serde_json::{Map, Value, json};
 
-/// Numbers beyond this are typing errors; below it, sums of work keep their whole digits.
+/// Larger numbers are typing errors; below it, sums of work keep all their digits.
 const MOST: f64 = 1e15;
 
 const OPS: &[&str] = &["reverse", "utility", "placement"];
@@ -40,7 +40,7 @@ fn answer_section(case: &Value, path: &str) -> Result<Value, ConfigError> {
     }
 }
 
-/// A number that has to be there.
+/// Parses a required number.
 fn needed(section: &mut Section<'_>, key: &'static str, least: f64) -> Result<f64, ConfigError> {
     section
         .number(key, least, MOST)?
@@ -107,7 +107,7 @@ fn answer_placement(case: &mut Section<'_>) -> Result<Value, ConfigError> {
     Ok(by_id(&ids, &place(&bids, &[room]).alloc))
 }
 
-/// `slots`: a number, or steps as `[[from, slots], …]`.
+/// Parses `slots`: a number, or steps as `[[from, slots], …]`.
 fn read_slots(case: &mut Section<'_>) -> Result<Capacity, ConfigError> {
     let path = case.key("slots");
     let wrong = |found: &dyn std::fmt::Display| {
@@ -137,7 +137,7 @@ fn read_slots(case: &mut Section<'_>) -> Result<Capacity, ConfigError> {
     }
 }
 
-/// The `jobs`: their ids, each once, and what `read` makes of each.
+/// Parses the `jobs`: their distinct ids, and the result of `read` for each.
 fn read_jobs<T>(
     case: &mut Section<'_>,
     read: impl Fn(&mut Section<'_>) -> Result<T, ConfigError>,
@@ -185,8 +185,8 @@ fn by_index(ids: &[String], values: &[(usize, f64)]) -> Value {
 mod tests {
     use super::*;
 
-    /// RA-19, with numbers worked out by hand: after 15 s 20 of J3's 24, between 7 and 15 the
-    /// rest of J3 and 28 of J2's 40, then J1 and the rest of J2.
+    /// RA-19, with numbers computed by hand: after 15 s 20 of J3's 24, between 7 and 15 the rest of
+    /// J3 and 28 of J2's 40, then J1 and the rest of J2.
     #[test]
     fn the_example_of_the_seed() {
         let case = json!({"now": 0, "slots": 4, "jobs": [

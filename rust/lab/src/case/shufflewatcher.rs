@@ -1,5 +1,5 @@
-//! Cases of ShuffleWatcher.
-//! JSON only; every number comes from `heddle_core::place::shuffle_watcher`.
+//! Cases of ShuffleWatcher. Parses and writes JSON; every number comes from
+//! `heddle_core::place::shuffle_watcher`.
 
 use super::CaseError;
 use super::input::Input;
@@ -27,7 +27,7 @@ pub(super) fn answer(case: &Value, path: &str) -> Result<Value, CaseError> {
     }
 }
 
-/// The names of a case as the core's numbers, in the order of the names.
+/// Numbers the names of a case for the core, in the order of the names.
 struct Names(Vec<String>);
 
 impl Names {
@@ -107,7 +107,7 @@ fn samp(case: &Input<'_>) -> Result<Value, CaseError> {
             racks: names.ids(racks),
         })
         .collect();
-    // A job that says that it has no reduces shuffles nothing.
+    // A job that declares no reduces shuffles nothing.
     let ratio = match reduces {
         Some(0) => 0.0,
         _ => case.maybe("ratio", Input::amount)?.unwrap_or(1.0),
@@ -248,7 +248,7 @@ fn traffic(case: &Input<'_>) -> Result<Value, CaseError> {
     }))
 }
 
-/// A rate is a number, or the rates `up` and `down`, the larger of which counts.
+/// Parses a rate: a number, or the rates `up` and `down`, the larger of which counts.
 fn rate(value: &Input<'_>) -> Result<f64, CaseError> {
     if value.value().is_object() {
         Ok(value
@@ -282,7 +282,7 @@ fn netsat(case: &Input<'_>) -> Result<Value, CaseError> {
     }))
 }
 
-/// One job of a case of NASS, and what its tasks are called.
+/// One job of a case of NASS, with the names of its tasks.
 struct Job<'a> {
     arrival: f64,
     id: &'a Value,
@@ -291,8 +291,7 @@ struct Job<'a> {
     candidate: nass::Candidate,
 }
 
-/// The racks and hosts that a case of NASS names, each made a number of one space: hosts may be
-/// called as racks are.
+/// Numbers the racks and hosts of a case of NASS in one space: hosts may have the names of racks.
 fn places(case: &Input<'_>) -> Result<Names, CaseError> {
     let mut places = vec![rack(&case.need("rack")?)?, host(&case.need("node")?)?];
     for job in case.need("jobs")?.list()? {
@@ -367,7 +366,7 @@ fn nass(case: &Input<'_>) -> Result<Value, CaseError> {
     let places = places(case)?;
     let width = case.maybe("window", Input::amount)?.unwrap_or(0.0);
     let mut jobs = case.each("jobs", |value| job(value, &places, width))?;
-    // Stable: jobs that arrived together stay as they are listed.
+    // A stable sort keeps jobs that arrived together in the listed order.
     jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
     let candidates: Vec<_> = jobs.iter().map(|job| job.candidate.clone()).collect();
     let saturated = case.maybe("saturated", Input::flag)?.unwrap_or(false);
@@ -440,7 +439,7 @@ mod tests {
                 ],
             })
         };
-        // The late job's map is on the node, but its window has not come.
+        // The late job's map is local to the node, but its window has not come.
         let expected = json!({"category": "local map", "job": 7, "task": "m2"});
         assert_eq!(answered(case(true)), expected);
         let expected = json!({"category": "preferred heavy reduce", "job": 7, "task": "r1"});

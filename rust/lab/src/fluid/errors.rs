@@ -1,10 +1,11 @@
-//! Estimates that are wrong: size times a log-normal factor (HF-5).
+//! Wrong estimates: the size times a log-normal factor (HF-5).
 
 use super::Job;
 use heddle_sim::random::Random;
 
-/// The jobs with estimates `size * X`, X log-normal with median 1: half is as likely as double.
-/// `sigma` is the standard deviation of ln X. Independent per job, the same for the same seed.
+/// Gives the jobs estimates `size * X`, X log-normal with median 1: half is as likely as double.
+/// `sigma` is the standard deviation of ln X. The errors are independent per job and reproducible
+/// by seed.
 pub fn with_errors(jobs: &[Job], sigma: f64, seed: u64) -> Vec<Job> {
     let mut normal = Normal::new(seed);
     let wrong = |job: &Job| Job {
@@ -14,14 +15,14 @@ pub fn with_errors(jobs: &[Job], sigma: f64, seed: u64) -> Vec<Job> {
     jobs.iter().map(wrong).collect()
 }
 
-/// Standard normal numbers by Marsaglia's polar method, which makes two at a time.
+/// Standard normal numbers by Marsaglia's polar method, which yields two at a time.
 pub struct Normal {
     random: Random,
     spare: Option<f64>,
 }
 
 impl Normal {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Normal {
         Normal {
             random: Random::new(seed),
@@ -29,7 +30,7 @@ impl Normal {
         }
     }
 
-    /// The next one.
+    /// Draws the next number.
     pub fn draw(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -37,7 +38,7 @@ impl Normal {
         loop {
             let (x, y) = (self.coordinate(), self.coordinate());
             let square = x * x + y * y;
-            // Three in four points lie in the circle: the loop ends.
+            // Three in four points lie in the circle, so the loop ends.
             if square > 0.0 && square < 1.0 {
                 let factor = (-2.0 * square.ln() / square).sqrt();
                 self.spare = Some(y * factor);
@@ -46,7 +47,7 @@ impl Normal {
         }
     }
 
-    /// Uniform between -1 and 1.
+    /// Draws uniformly between -1 and 1.
     fn coordinate(&mut self) -> f64 {
         const STEPS: usize = 1 << 53;
         self.random.below(STEPS) as f64 / STEPS as f64 * 2.0 - 1.0
@@ -57,8 +58,8 @@ impl Normal {
 mod tests {
     use super::*;
 
-    /// Mean, variance and the part beyond one and two standard deviations (31.7 and 4.6 %), each
-    /// within four standard errors of 100,000 draws.
+    /// Checks mean, variance and the part beyond one and two standard deviations (31.7 and 4.6 %),
+    /// each within four standard errors of 100,000 draws.
     #[test]
     fn the_numbers_are_normal() {
         let mut normal = Normal::new(1);

@@ -1,6 +1,6 @@
-//! The fluid model with slots: a job may use up to `width` of them, in any fraction, and gives
-//! them up or takes them at once. Between the one server and the cluster of tasks: it shows what
-//! narrow jobs do to an order of service. O(n) per event.
+//! The fluid model with slots: a job may use up to `width` of them, in any fraction, and gains or
+//! loses them at once. Between the one server and the cluster of tasks, it shows how narrow jobs
+//! affect an order of service. O(n) per event.
 
 use super::mean_sojourn_of;
 use heddle_core::model::waterfill::{Claim, waterfill_exact};
@@ -11,27 +11,27 @@ use std::cmp::Ordering;
 pub struct WideJob {
     /// When it is submitted, in seconds.
     pub arrival: f64,
-    /// What it needs, in slot-seconds.
+    /// The work, in slot-seconds.
     pub work: f64,
-    /// How many slots it can use at once; above 0.
+    /// The number of slots that it can use at once; above 0.
     pub width: f64,
-    /// What the scheduler takes its work for.
+    /// The scheduler's estimate of the work.
     pub estimate: f64,
 }
 
 /// An order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// First come, first served: each as many slots as it can use of what those before leave.
+    /// First come, first served: each job takes as many slots as it can use of those left.
     Fcfs,
     /// Max-min fair.
     Fair,
     /// By the least remaining work, as estimated.
     Srpt,
-    /// By the least work left in a virtual max-min fair system of the same slots; late jobs
+    /// By the least work left in a virtual max-min fair system of the same slots. Late jobs go
     /// first, by their virtual ends.
     Hfsp,
-    /// The same, but late jobs share.
+    /// Like `Hfsp`, but late jobs share.
     HfspSharing,
 }
 
@@ -46,8 +46,8 @@ impl Policy {
     ];
 }
 
-/// When each job ends, in the order of `jobs`, which are sorted by arrival. `slots` is above 0. A
-/// job without work needs no slot: it ends when it is submitted.
+/// Returns when each job ends, in the order of `jobs`, which must be sorted by arrival. `slots`
+/// must be above 0. A job without work needs no slot: it ends at its submission.
 pub fn completions(policy: Policy, slots: f64, jobs: &[WideJob]) -> Vec<f64> {
     let mut system = System::new(policy, slots, jobs);
     loop {
@@ -62,23 +62,23 @@ pub fn completions(policy: Policy, slots: f64, jobs: &[WideJob]) -> Vec<f64> {
     system.jobs.iter().map(|job| job.end).collect()
 }
 
-/// Mean time from arrival to end; 0 without jobs.
+/// Returns the mean time from arrival to end; 0 without jobs.
 pub fn mean_sojourn(jobs: &[WideJob], completions: &[f64]) -> f64 {
     mean_sojourn_of(jobs.iter().map(|job| job.arrival), completions)
 }
 
-/// A job under way.
+/// A running job.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     job: WideJob,
-    /// Work left: really, and by the estimate; the latter falls below 0 if it was too small.
+    /// Work left: the true amount, and by the estimate. A low estimate falls below 0.
     left: f64,
     estimated_left: f64,
     /// Work left in the virtual system, and when that ended.
     virtual_left: f64,
     virtual_end: f64,
     end: f64,
-    /// Slots, really and virtually.
+    /// Slots, in the true and the virtual system.
     rate: f64,
     virtual_rate: f64,
 }
@@ -107,10 +107,10 @@ struct System {
     slots: f64,
     now: f64,
     jobs: Vec<Running>,
-    /// The first so many jobs have been submitted.
+    /// Number of jobs submitted so far, in the order of `jobs`.
     arrived: usize,
     unfinished: usize,
-    /// Those submitted and not ended, first in service first.
+    /// Submitted and unfinished jobs, in order of service.
     order: Vec<usize>,
 }
 
@@ -127,7 +127,7 @@ impl System {
         }
     }
 
-    /// Takes in whoever is submitted now, and lets go whoever has nothing left.
+    /// Adds the jobs submitted now, and removes those without work left.
     fn arrive(&mut self) {
         while self.arrived < self.jobs.len() && self.jobs[self.arrived].job.arrival <= self.now {
             self.order.push(self.arrived);
@@ -135,7 +135,7 @@ impl System {
         }
         let now = self.now;
         for job in &mut self.jobs[..self.arrived] {
-            // Steps are rounded as the clock is; a job must not live on by that.
+            // Steps are rounded like the clock; rounding must not keep a job alive.
             let nothing = 1e-13 * (now.abs() + job.job.work);
             if job.virtual_left <= nothing && !job.is_late() {
                 job.virtual_end = now;
@@ -189,7 +189,7 @@ impl System {
         members.iter().copied().zip(parts).collect()
     }
 
-    /// What the policy compares, and how fast it falls.
+    /// Returns the value that the policy compares, and how fast it falls.
     fn key(&self, i: usize) -> (f64, f64) {
         let job = &self.jobs[i];
         match self.policy {
@@ -200,8 +200,8 @@ impl System {
         }
     }
 
-    /// Of two with equal keys the one that falls faster would be first a moment later, so it is
-    /// first now: under SRPT that is the wider one, whichever of them is served first.
+    /// Orders two jobs. With equal keys, the one that falls faster would be first a moment later,
+    /// so it is first now. Under SRPT that is the wider one, whichever of them is served first.
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let falls = |i: usize| match self.policy {
             Policy::Srpt => self.jobs[i].job.width,
@@ -213,7 +213,7 @@ impl System {
         keys.then(late.then(falls(b).total_cmp(&falls(a))).then(a.cmp(&b)))
     }
 
-    /// How long until something changes: an arrival, an end, or one job overtaking another.
+    /// Returns the time to the next change: an arrival, an end, or one job overtaking another.
     fn next_event(&mut self) -> Step {
         let mut step = Step::default();
         if let Some(next) = self.jobs.get(self.arrived) {
@@ -245,7 +245,7 @@ impl System {
             job.estimated_left -= job.rate * step.length;
             job.virtual_left -= job.virtual_rate * step.length;
         }
-        // What the step was worked out for happens exactly, whatever the rounding.
+        // The event that ends the step happens exactly, regardless of rounding.
         match step.what {
             What::Nothing => unreachable!("an unfinished job either runs or is yet to come"),
             What::Arrival(at) => self.now = at,
@@ -265,7 +265,7 @@ impl System {
     }
 }
 
-/// What ends a step.
+/// The event that ends a step.
 #[derive(Clone, Copy, Debug, Default)]
 enum What {
     #[default]

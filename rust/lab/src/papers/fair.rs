@@ -1,5 +1,5 @@
-//! The original Fair Scheduler's behaviour (FS-27): the seed has no evaluation, so what it
-//! promises is compared with what FIFO gives.
+//! The original Fair Scheduler's behaviour (FS-27). No evaluation of it was published, so its
+//! promises are compared with FIFO's results.
 
 use super::{Table, simulate};
 use heddle_sim::cluster_sim::metrics::mean;
@@ -17,14 +17,14 @@ fn hardware() -> Hardware {
     }
 }
 
-/// The configuration of deficits between jobs, on tasks that have no data to wait for.
+/// Returns the configuration of deficits between jobs, on tasks without data to wait for.
 fn deficits() -> serde_json::Value {
     let mut config = by_name("single/deficit/local-first").unwrap_or(json!({}));
     config["heartbeat_fill"] = json!(1.0);
     config
 }
 
-/// Short jobs beside a long one, and two pools with guarantees.
+/// Compares short jobs beside a long one, and two pools with guarantees.
 pub(super) fn long_and_short() -> Checked<Table> {
     let mut table = Table::default();
     let workload = long_short(hardware(), 20, 120_000);
@@ -50,7 +50,8 @@ pub(super) fn long_and_short() -> Checked<Table> {
     Ok(table)
 }
 
-/// A pool with a minimum gets it within one task length though another has the whole cluster.
+/// Checks that a pool with a minimum gets it within one task length, even if another pool has the
+/// whole cluster.
 fn guarantee(table: &mut Table) -> Checked {
     let job = |user: &str, submit_ms, maps| JobPlan {
         submit_ms,
@@ -80,7 +81,7 @@ fn guarantee(table: &mut Table) -> Checked {
     });
     let wait_s = met.map(|sample| (sample.at_ms - 120_000) / 1_000);
     let ours = wait_s.map_or("never".to_string(), |wait_s| format!("{wait_s} s"));
-    // A task takes 31 s, and what falls free is seen a second later.
+    // A task takes 31 s, and a freed slot is seen a second later.
     let agrees = wait_s.is_some_and(|wait_s| wait_s <= 33);
     table.row("a pool has its minimum after", "a task: 31 s", ours, agrees);
     Ok(())

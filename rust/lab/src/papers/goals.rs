@@ -1,5 +1,5 @@
-//! The Reverse-Adaptive experiments. No numbers of the seed survive: what is compared is the
-//! shape that its claims let expect (RA-38).
+//! The Reverse-Adaptive experiments. None of the original numbers survive, so the comparison is
+//! with the shape that the claims predict (RA-38).
 
 use super::{Table, simulate};
 use heddle_sim::cluster_sim::metrics::{jain, mean};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 const JOBS: u32 = 80;
 
-/// Runs over which sums are taken.
+/// The runs of a sum.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// The policy that knows f(t), the one that is blind to it, and job order only.
+/// Returns the policy that knows f(t), the one that does not, and job order only.
 fn policies(workload: &Workload) -> [(&'static str, Value); 3] {
     let steps = &workload.foreign.steps;
     let forecast: Vec<Value> = steps
@@ -36,7 +36,7 @@ fn policies(workload: &Workload) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// What is measured of one policy, over all seeds.
+/// The figures of one policy, over all seeds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     met: u32,
@@ -130,7 +130,7 @@ pub(super) fn alone() -> Checked<Table> {
     Ok(table)
 }
 
-/// RA-33: fewer misses, as it runs early before the load rises.
+/// RA-33: fewer misses, because it runs early before the load rises.
 pub(super) fn with_load() -> Checked<Table> {
     let mut table = Table::default();
     let figures = run(Burst::Sine)?;

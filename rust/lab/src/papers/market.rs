@@ -1,5 +1,5 @@
 //! Dynamic Priority's experiments: users with endless streams of Pi estimators who bid for slots.
-//! The machines are those of the paper's Table 2, a slot per core (DP-50); a map takes 60 s,
+//! The machines are those of the paper's Table 2, with one slot per core (DP-50). A map takes 60 s,
 //! which the paper does not say.
 
 use super::{Table, change, percent, simulate, simulate_with};
@@ -13,7 +13,7 @@ const MAP_MS: i64 = 60_000;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// The paper's big cluster: 30 nodes of 4 cores.
+/// Returns the paper's big cluster: 30 nodes of 4 cores.
 fn big() -> Hardware {
     Hardware {
         nodes: 30,
@@ -23,7 +23,7 @@ fn big() -> Hardware {
     }
 }
 
-/// The small one: 5 nodes of 8 cores; 2 reduce slots each, for the 10 reduces of a job.
+/// Returns the small one: 5 nodes of 8 cores; 2 reduce slots each, for the 10 reduces of a job.
 fn small() -> Hardware {
     Hardware {
         nodes: 5,
@@ -33,7 +33,7 @@ fn small() -> Hardware {
     }
 }
 
-/// The policy, with the 60 s between reclaims of the evaluation (DP-22), or without reclaims.
+/// Returns the policy with the evaluation's 60 s between reclaims (DP-22), or without reclaims.
 fn bidding(reclaim: bool) -> Value {
     json!({
         "policy": "dynamic-priority",
@@ -51,7 +51,7 @@ fn user(name: &str, budget: f64, rate: f64) -> PiUser {
     }
 }
 
-/// Mean number of a user's running tasks between two moments.
+/// Returns the mean number of a user's running tasks between two moments.
 fn running(results: &Results, user: &str, from_ms: i64, to_ms: i64) -> f64 {
     let within = results
         .samples
@@ -71,14 +71,14 @@ fn credits(results: &Results, user: &str, at_ms: i64) -> Option<f64> {
     sample.credits.get(user).copied()
 }
 
-/// What a user spent between two moments.
+/// Returns a user's spending between two moments.
 fn spent(results: &Results, user: &str, from_ms: i64, to_ms: i64) -> f64 {
     let at = |ms| credits(results, user, ms).unwrap_or(0.0);
     at(from_ms) - at(to_ms)
 }
 
-/// DP-52: queue1 bids twice what queue2 bids. First with 1,000 credits against 10,000 and no
-/// reclaims, until queue1 has spent all; then with 10,000 each and reclaims.
+/// DP-52: queue1 bids twice as much as queue2. First with 1,000 credits against 10,000 and no
+/// reclaims, until queue1 has spent everything; then with 10,000 each and reclaims.
 pub(super) fn budgets() -> Checked<Table> {
     let mut table = Table::default();
     // Per slot and interval of 20 s: queue1's 1,000 last for about 100 minutes on 80 slots.
@@ -141,7 +141,7 @@ pub(super) fn budgets() -> Checked<Table> {
     Ok(table)
 }
 
-/// DP-54: user n bids n; all levels show, half of the users do better than under FIFO.
+/// DP-54: user n bids n; all levels show, and half of the users do better than under FIFO.
 pub(super) fn levels() -> Checked<Table> {
     let mut table = Table::default();
     let names: Vec<String> = (1..=10).map(|n| format!("user{n:02}")).collect();
@@ -207,12 +207,12 @@ pub(super) fn levels() -> Checked<Table> {
     Ok(table)
 }
 
-/// Runs over which DP-60's means are taken.
+/// The runs of DP-60's means.
 const SEEDS: u64 = 5;
 
-/// Maps that take 60 s give or take 30 %. With maps of exactly the time between two reclaims all
-/// slots fall free together and every reclaim finds all tasks at one point of their course, as
-/// would not happen on machines.
+/// Runs maps of 60 s give or take 30 %. If every map took exactly the time between two reclaims,
+/// all slots would become free together. Every reclaim would then find all tasks at one point of
+/// their course, unlike on real machines.
 fn uneven(workload: &Workload, name: &str, reclaim: bool) -> Checked<Vec<Results>> {
     let run = |seed| {
         let mut options = Options::new(name, bidding(reclaim));
@@ -223,7 +223,7 @@ fn uneven(workload: &Workload, name: &str, reclaim: bool) -> Checked<Vec<Results
     (1..=SEEDS).map(run).collect()
 }
 
-/// The mean time of the jobs that `chosen` admits, over all runs.
+/// Returns the mean time of the jobs that `chosen` admits, over all runs.
 fn time_s(runs: &[Results], chosen: impl Fn(&JobRecord) -> bool) -> f64 {
     let times: Vec<f64> = runs
         .iter()

@@ -1,6 +1,5 @@
-//! ShuffleWatcher's experiments on the mix of SW-30 to SW-33. Throughput is jobs, and the bytes
-//! that they read, per hour while jobs keep coming: those that end between the first and the
-//! last submission (SW-41).
+//! ShuffleWatcher's experiments on the mix of SW-30 to SW-33. Throughput is the number of jobs, and
+//! the bytes that they read, per hour between the first and the last submission (SW-41).
 
 use super::{Table, change, percent, simulate};
 use heddle_sim::cluster_sim::metrics::mean;
@@ -10,7 +9,7 @@ use heddle_sim::cluster_sim::{JobRecord, Results};
 use heddle_sim::failure::Checked;
 use serde_json::{Value, json};
 
-/// Arrivals and sizes are drawn anew for each.
+/// Each seed draws its own arrivals and sizes.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
 fn stages(share: &str, place: &str) -> Value {
@@ -20,8 +19,8 @@ fn stages(share: &str, place: &str) -> Value {
     })
 }
 
-/// The starvation window is "some multiple of the average job completion time" (SW-27): the
-/// paper's 10 minutes would be a fraction of it here, and then arrival alone is the order.
+/// The starvation window is "some multiple of the average job completion time" (SW-27). The paper's
+/// 10 minutes would be a fraction of it here, and arrival alone would set the order.
 fn watcher(share: &str, settings: Value) -> Value {
     let mut config = stages(share, "shuffle-watcher");
     config["shuffle_watcher"] = settings;
@@ -29,10 +28,10 @@ fn watcher(share: &str, settings: Value) -> Value {
     config
 }
 
-/// What is below this, in per cent, counts as no difference, as in SW-40.
+/// Smaller differences, in per cent, count as none, like in SW-40.
 const NOTHING: f64 = 1.0;
 
-/// A policy on all workloads.
+/// The results of a policy on all workloads.
 struct Runs(Vec<Results>);
 
 impl Runs {
@@ -45,12 +44,12 @@ impl Runs {
         &self.0[0].policy
     }
 
-    /// A mean over the workloads.
+    /// Returns a mean over the workloads.
     fn mean(&self, figure: impl Fn(&Results) -> f64) -> f64 {
         mean(&self.0.iter().map(figure).collect::<Vec<_>>())
     }
 
-    /// A sum per hour over the jobs that end while jobs keep coming.
+    /// Returns a sum per hour over the jobs that end before the last submission.
     fn per_hour(&self, amount: fn(&JobRecord) -> f64) -> f64 {
         self.mean(|results| {
             let last = results.jobs.iter().map(|job| job.submitted_ms).max();
@@ -65,7 +64,7 @@ impl Runs {
         self.mean(|results| mean(&results.sojourns_s(|_| true)))
     }
 
-    /// A sum over the jobs of a class.
+    /// Returns a sum over the jobs of a class.
     fn sum(&self, class: &str, amount: impl Fn(&JobRecord) -> f64) -> f64 {
         self.mean(|results| {
             let chosen = results
@@ -75,13 +74,13 @@ impl Runs {
         })
     }
 
-    /// Bytes between racks, by all causes.
+    /// Returns the bytes between racks, by all causes.
     fn crossed(&self) -> f64 {
         self.sum("", |job| job.crossed.iter().sum())
     }
 
-    /// What of the shuffle of heavy jobs crossed, and what would with their reduces in proportion
-    /// to the map output, in per cent: SARP can do no more.
+    /// Reports the part of the shuffle of heavy jobs that crossed, in per cent, beside the least
+    /// possible: reduces in proportion to the map output. SARP can do no better.
     fn note(&self) -> String {
         let shuffled = |job: &JobRecord| job.bytes[1] as f64;
         let all = self.sum("heavy", shuffled);
@@ -96,7 +95,7 @@ impl Runs {
     }
 }
 
-/// SW-35: each variant against what it was built over.
+/// SW-35: each variant against its baseline.
 pub(super) fn against_baselines() -> Checked<Table> {
     let mut table = Table::default();
     let fair = ["+39 %", "-", "-27 %", "-36 %"];

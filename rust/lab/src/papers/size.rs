@@ -6,7 +6,7 @@ use heddle_sim::cluster_sim::{Options, Results};
 use heddle_sim::failure::Checked;
 use heddle_sim::policies::by_name;
 
-/// Runs over which means are taken: one run of 100 jobs says little.
+/// The runs of a mean: one run of 100 jobs says little.
 const SEEDS: u64 = 5;
 
 /// HF-35.
@@ -72,7 +72,7 @@ fn run(sets: DataSets, policy: &str, seed: u64) -> Checked<Results> {
     simulate_with(&pigmix(sets, seed), options)
 }
 
-/// The mean number of jobs that have not ended, by Little's law.
+/// Returns the mean number of unfinished jobs, by Little's law.
 fn load(results: &Results) -> f64 {
     let times: f64 = results.sojourns_s(|_| true).iter().sum();
     let last = results.finished().filter_map(|job| job.finished_ms).max();

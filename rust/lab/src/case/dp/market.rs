@@ -1,4 +1,5 @@
-//! Op `account`: accounts over allocation intervals. Reads and writes JSON; the market is core's.
+//! Op `account`: accounts over allocation intervals. Reads and writes JSON; the core has the
+//! market.
 
 use super::super::CaseError;
 use super::super::input::Input;
@@ -11,7 +12,7 @@ use heddle_core::share::dynamic_priority::policy::Policy;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Slots used may be fractions; this long an interval holds them to a millionth.
+/// Slots used may be fractions; an interval of this length represents them to a millionth.
 const UNIT_MS: i64 = 1_000_000;
 
 pub(super) fn account(case: &Input<'_>) -> Result<Value, CaseError> {
@@ -64,7 +65,7 @@ fn policy(case: &Input<'_>) -> Result<Policy, CaseError> {
     Ok(policy)
 }
 
-/// Outer error: no operation at all. Inner: one that the accounts refuse.
+/// The outer error is a malformed operation, the inner one a refusal by the accounts.
 fn operate(accounts: &mut Accounts, op: &Input<'_>) -> Result<Result<(), AccountError>, CaseError> {
     let queue = op.need("queue")?.name()?;
     let value = || credits(&op.need("value")?);
@@ -94,7 +95,7 @@ fn usage(step: &Input<'_>) -> Result<BTreeMap<String, Usage>, CaseError> {
     Ok(usage)
 }
 
-/// A number of map slots, or a number per kind.
+/// Parses a number of map slots, or a number per kind.
 fn by_kind(input: &Input<'_>) -> Result<[f64; 2], CaseError> {
     if input.value().is_number() {
         return Ok([input.amount()?, 0.0]);

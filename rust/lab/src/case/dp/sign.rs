@@ -1,5 +1,5 @@
-//! Op `sign`: the signature of a request to the remote interface, as its clients make it
-//! (DP-36, DP-37). JSON only; the signature is `heddle_auth::v1`'s.
+//! Op `sign`: the signature of a request to the remote interface, as its clients compute it (DP-36,
+//! DP-37). Reads and writes JSON; `heddle_auth::v1` computes the signature.
 
 use super::super::CaseError;
 use super::super::input::Input;

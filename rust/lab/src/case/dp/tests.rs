@@ -1,4 +1,4 @@
-//! Cases of Dynamic Priority from outside: JSON in, JSON out, with the paper's numbers.
+//! Tests the cases of Dynamic Priority, JSON in and JSON out, with the paper's numbers.
 
 use super::super::{System, answer};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn figure_1_over_two_intervals() {
     );
     assert_eq!(first["users"]["alice"]["debit"], 0.0);
     let second = &result["ticks"][1]["users"];
-    // 9 slots at 4; 3 at 1.5; of sam's 9 only the 4 of the quota, at 2.
+    // 9 slots at 4; 3 at 1.5; of sam's 9 only the quota of 4, at 2.
     assert_eq!(second["alice"]["debit"], 36.0);
     assert_eq!(second["bob"]["debit"], 4.5);
     assert_eq!(second["sam"]["budget"], 92.0);
@@ -121,7 +121,7 @@ fn victims_of_two_queues() {
             {"id": "y3", "progress": 0.0, "start": 70, "committing": true}]},
     ]});
     let result = ask(case);
-    // 4 lacked, 1 free; young is 2 above its quota, old 1.
+    // 4 are lacking, 1 is free; young is 2 above its quota, old 1.
     assert_eq!(result["needed"], 3);
     assert_eq!(result["kill"], json!(["y2", "y1", "o2"]));
 }

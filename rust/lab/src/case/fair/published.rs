@@ -1,6 +1,6 @@
-//! FS-26 and FS-25 through `heddle-lab case fair`. The numbers are those of the published unit
-//! tests of HADOOP-3746 (two nodes with two map and two reduce slots: four of a kind) or worked
-//! out by hand beside them.
+//! Tests FS-26 and FS-25 through `heddle-lab case fair`. The numbers are those of the published
+//! unit tests of HADOOP-3746 (two nodes with two map and two reduce slots: four of a kind), or
+//! computed by hand beside them.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn log(case: Value) -> Vec<Value> {
     answer["log"].as_array().expect("a log").clone()
 }
 
-/// One column of a row, in order of job names.
+/// Returns one column of a row, in order of job names.
 fn column(row: &Value, key: &str) -> Vec<f64> {
     let jobs = row["jobs"].as_object().expect("jobs by name");
     let number = |job: &Value| job[key].as_f64().expect("a number");
@@ -45,8 +45,8 @@ fn finish(job: &str) -> Value {
     json!({"op": "finish", "job": job, "n": 4})
 }
 
-/// `testLargeJobs`; there tasks are ended before the time that they ran for passes, as the
-/// counts of the last update hold.
+/// `testLargeJobs`. It ends tasks before their run time has passed, because the counts of the last
+/// update hold.
 #[test]
 fn a_large_jobs() {
     let submits = [
@@ -76,7 +76,7 @@ fn a_large_jobs() {
     assert_eq!(log[9]["t"], 350);
 }
 
-/// The same where tasks end when their time has passed: the numbers must not differ.
+/// The same, but tasks end when their time has passed: the numbers must not differ.
 #[test]
 fn a_large_jobs_with_tasks_that_end_in_time() {
     let steps = [
@@ -136,9 +136,9 @@ fn c_pools_with_minimums() {
     assert_eq!(reduces[5]["assigned"], json!(["j2", "j2", "j3", "j1"]));
 }
 
-/// `testLargeJobsWithExcessCapacity`: the first two slots meet the guarantee, the others go to
-/// the largest deficit. Its deficits after the third submission are for jobs that weigh alike
-/// (1.33 each); here, as in the later published version, pools weigh alike: 2, 1, 1.
+/// `testLargeJobsWithExcessCapacity`: the first two slots meet the guarantee, the others go to the
+/// largest deficit. Its deficits after the third submission assume equal weights of jobs (1.33
+/// each). Here, as in the later published version, pools have equal weights: 2, 1, 1.
 #[test]
 fn d_a_minimum_over_two_jobs() {
     let steps = [
@@ -258,14 +258,14 @@ fn small_jobs() {
     near(&capped[1], "share", &[3.0, 1.0]);
 }
 
-/// FS-25 and FS-20: nothing there; a job that is over; weight 0; a boost that ends.
+/// FS-25 and FS-20: no jobs at all, a finished job, weight 0, a boost that ends.
 #[test]
 fn edge_cases() {
     let empty = log(json!({"slots": 4, "steps": [advance(100), assign()]}));
     assert_eq!(empty[1]["assigned"], json!([]));
     assert_eq!(empty[1]["jobs"], json!({}));
 
-    // A job that is over frees its place under the limit.
+    // A finished job frees its place under the limit.
     let one = json!({"op": "submit", "job": "j1", "tasks": 1});
     let steps = [
         one,
@@ -293,7 +293,7 @@ fn edge_cases() {
         json!(["idle", "busy", "busy", "idle"])
     );
 
-    // Boosted three times at first: 3 to 1, then alike.
+    // A boost of three at first: 3 to 1, then equal.
     let steps = [
         submit("old", "default"),
         advance(500),
@@ -304,7 +304,7 @@ fn edge_cases() {
     ];
     let boost = json!({"factor": 3, "ms": 500});
     let boosted = log(json!({"slots": 4, "new_job_boost": boost, "steps": steps}));
-    // In order of names: new, old. At 500 ms the old one is new no longer.
+    // In order of names: new, old. At 500 ms the old one is no longer new.
     near(&boosted[2], "share", &[3.0, 1.0]);
     near(&boosted[3], "share", &[3.0, 1.0]);
     near(&boosted[4], "share", &[2.0, 2.0]);

@@ -1,5 +1,5 @@
-//! The steps of a `deficit` case: jobs come, time passes, slots are assigned, tasks end. Keeps
-//! the jobs; the deficits are the ledger's.
+//! The steps of a `deficit` case: jobs arrive, time passes, slots are assigned, tasks end. Keeps
+//! the jobs; the ledger keeps the deficits.
 
 use crate::case::CaseError;
 use crate::case::input::Input;
@@ -12,7 +12,7 @@ use heddle_core::words::ids::{JobId, Millis};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The pool, and the user, of a job that names none.
+/// The default pool and the default user of a job.
 const DEFAULT: &str = "default";
 
 struct Job {
@@ -40,7 +40,7 @@ impl Names {
     }
 }
 
-/// How many jobs of one user may run: the same for all, or by name.
+/// The limit on one user's running jobs: the same for all, or by name.
 enum UserMax {
     All(Option<u32>),
     ByName(BTreeMap<String, u32>),
@@ -49,13 +49,13 @@ enum UserMax {
 struct Cluster {
     slots: u32,
     rules: Rules,
-    /// The root and, below it, the pools in order of their numbers.
+    /// The root, followed by the pools in order of their numbers.
     pools: Vec<Pool>,
     pool_names: Names,
     pool_max: Vec<Option<u32>>,
     users: Names,
     user_max: UserMax,
-    /// Every name that the steps submit, in order: ties are broken by it.
+    /// Every name that the steps submit, in order, which breaks ties.
     job_names: Vec<String>,
     jobs: BTreeMap<JobId, Job>,
     ledger: Ledger,
@@ -93,7 +93,7 @@ impl Cluster {
                 cap_demand: case.maybe("cap_demand", Input::flag)?.unwrap_or(true),
                 boost: case.maybe("new_job_boost", boost)?,
                 size_weight: case.maybe("size_weight", Input::flag)?.unwrap_or(false),
-                // Cases name priorities as Hadoop 1 does.
+                // Cases name priorities like Hadoop 1.
                 scale: Scale::Hadoop1,
             },
             pools: vec![plain_pool(None)],
@@ -120,7 +120,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The number of a pool, which appears on demand (FS-4).
+    /// Returns the number of a pool; creates it on first use (FS-4).
     fn pool(&mut self, name: &str) -> usize {
         let number = self.pool_names.number(name) + 1;
         if number == self.pools.len() {
@@ -182,7 +182,7 @@ impl Cluster {
             priority: job.priority,
             submitted_ms: job.submitted_ms,
         };
-        // A job without tasks left is over and takes nobody's place.
+        // A job without tasks left is over and takes no place under the limits.
         let is_over = |job: &Job| job.waiting + job.running == 0;
         let open = self.jobs.iter().filter(|(_, job)| !is_over(job));
         let candidates: Vec<Candidate> = open.map(candidate).collect();

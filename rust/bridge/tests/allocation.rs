@@ -1,7 +1,7 @@
-//! The path of a heartbeat through the bridge allocates nothing once it is warm.
+//! Checks that a heartbeat's path through the bridge allocates nothing once it is warm.
 //!
-//! Counts what this one test allocates on its thread; it is alone in its binary, as the counter is
-//! the allocator of the whole process.
+//! Counts the allocations of this one test on its thread. The test is alone in its binary, because
+//! the counter is the allocator of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -19,23 +19,23 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: passes everything on to the system's allocator as it came; the counter is a plain cell
+// SAFETY: passes every call unchanged to the system's allocator. The counter is a plain cell
 // without a destructor, so touching it cannot allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises are those that System wants.
+        // SAFETY: the caller's promises are those that System requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are those that System wants.
+        // SAFETY: the caller's promises are those that System requires.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises are those that System wants.
+        // SAFETY: the caller's promises are those that System requires.
         unsafe { System.realloc(pointer, layout, bytes) }
     }
 }
@@ -49,7 +49,7 @@ fn allocations_of(call: impl FnOnce()) -> u64 {
     ALLOCATIONS.get() - before
 }
 
-/// What makes the other tests of this file mean something.
+/// Without this, the other tests of this file would prove nothing.
 #[test]
 fn the_counter_counts() {
     assert_eq!(

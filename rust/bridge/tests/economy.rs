@@ -1,5 +1,6 @@
-//! Accounts that outlive engines and ResourceManagers: real engines by handle, a real store, and
-//! requests as clients sign them. What is expected follows by hand from bids and intervals.
+//! Tests accounts that outlive engines and ResourceManagers: real engines by handle, a real store,
+//! and requests signed like those of clients. Expected values follow by hand from bids and
+//! intervals.
 
 mod manager;
 
@@ -20,7 +21,7 @@ fn accounts_and_accepted_requests_outlive_a_resource_manager() {
     let bid_ms = first.wall_ms() + 1;
     let (status, text) = first.published("setSpending=0.5&queue=alice", bid_ms);
     assert_eq!(status, 200, "{text}");
-    // Six slots at 1 credit were granted at the first tick, then at 0.5.
+    // The first tick granted six slots at 1 credit, the later ones at 0.5.
     first.run(20_500);
     assert_eq!(first.budget(), 94_000_000);
     first.run(60_500);
@@ -29,7 +30,7 @@ fn accounts_and_accepted_requests_outlive_a_resource_manager() {
     assert_eq!(books["interval"], 4, "{books}");
     assert_eq!(first.end()["intervals_behind"], 0);
 
-    // Another one, with an engine that knows the configuration only.
+    // A second ResourceManager, whose engine knows only the configuration.
     let mut second = Manager::new(&config, 100_000);
     second.run(1_000);
     assert_eq!(second.budget(), 100_000_000, "not active, nothing read");
@@ -58,7 +59,7 @@ fn accounts_and_accepted_requests_outlive_a_resource_manager() {
     assert_eq!(debits, 15_000_000, "each interval once");
 }
 
-/// Whoever asks after a restart what things cost before it is answered from the store.
+/// After a restart the store answers questions about earlier prices and charges.
 #[test]
 fn prices_and_charges_outlive_a_resource_manager() {
     for kind in ["sqlite", "file"] {
@@ -95,7 +96,7 @@ fn prices_and_charges_outlive_a_resource_manager() {
         let prices = second.shown("price/history");
         assert_eq!(prices["complete"], true);
 
-        // The second is not ended: it is stuck while a third takes over, and remembers less.
+        // The second stays alive but stuck while a third takes over with a smaller history.
         config["api"]["history_intervals"] = json!(2);
         let mut third = Manager::active(&config, 200_000);
         assert_eq!(third.remembers(2), times[3..], "{kind}");
@@ -152,7 +153,7 @@ fn without_its_store_the_cluster_goes_on_and_changes_wait() {
     let (status, text) = manager.published("setSpending=0.5&queue=alice", START_MS + 30_000);
     assert_eq!(status, 503, "{text}");
     assert!(text.contains("store"), "{text}");
-    // It comes: from then on everything is kept.
+    // The folder appears: from then on the store keeps everything.
     fs::create_dir(&place).expect("a folder");
     manager.until_books_are("connected");
     let (status, text) = manager.published("setSpending=0.5&queue=alice", START_MS + 30_001);
@@ -160,7 +161,7 @@ fn without_its_store_the_cluster_goes_on_and_changes_wait() {
     manager.end();
 }
 
-/// A ResourceManager that is killed right after an answer must have logged who changed what.
+/// The answer carries the audit line, because a ResourceManager may be killed right after it.
 #[test]
 fn the_audit_line_of_a_change_comes_with_its_answer() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -195,7 +196,8 @@ fn a_former_active_one_is_fenced_and_says_so() {
     active.end();
 }
 
-/// A former active one that was not told takes no money for a change that it cannot keep.
+/// A former active ResourceManager that does not know it yet accepts no change that it cannot
+/// store.
 #[test]
 fn a_former_active_one_that_does_not_know_yet_keeps_no_change() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -267,7 +269,7 @@ fn signed_questions_do_not_take_the_room_of_charges_while_the_store_is_away() {
     let mut manager = Manager::active(&config, 0);
     manager.run(500);
     manager.until_books_are("connected");
-    // The folder is not there, so that no transaction can begin.
+    // The folder is missing, so no transaction can begin.
     let away = folder.path().join("away");
     fs::rename(&place, &away).expect("a folder moves");
     for i in 0..2_000 {

@@ -1,5 +1,5 @@
-//! The codec against hostile and random input: what is decoded equals what was encoded, and
-//! whatever is not a frame is refused with its place, without a panic.
+//! Tests the codec with hostile and random input. Decoding returns what was encoded. Anything that
+//! is not a frame is rejected with its place, without a panic.
 
 #[path = "support/facts.rs"]
 mod facts;
@@ -117,7 +117,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    // So that no kind is rarer than the others.
+    // The weights make every kind equally frequent.
     prop_oneof![19 => of_the_books(), 8 => facts::known()]
 }
 
@@ -285,7 +285,7 @@ proptest! {
         let _ = frame::decode(&bytes, &mut Vec::new());
     }
 
-    /// Behind a header that is right, so that the records are what is random.
+    /// Follows a valid header, so that only the records are random.
     #[test]
     fn random_records_are_refused_or_decoded_but_never_panic(
         records in prop::collection::vec((0_u16..30, 0_u16..160, any::<[u8; 160]>()), 0..8),
@@ -318,7 +318,7 @@ proptest! {
     }
 }
 
-/// Whether a byte of `whole_frame` is padding, or the id of a TICK: nobody reads those.
+/// Returns whether a byte of `whole_frame` is padding, or the unused id of a TICK.
 fn in_padding(byte: usize) -> bool {
     let frame = whole_frame();
     let mut offset = 32;
@@ -343,7 +343,7 @@ fn every_truncation_is_refused() {
     for length in 0..frame.len() {
         let error = refused(&frame[..length]);
         assert_eq!(error.code(), BAD_FRAME, "cut at {length}: {error}");
-        // The same with a header that admits to the cut, so that the records are what is short.
+        // The same with a header that declares the shorter length, so that the records are short.
         if length >= 32 {
             let mut honest = frame[..length].to_vec();
             honest[4..8].copy_from_slice(&(length as u32).to_le_bytes());
@@ -370,7 +370,7 @@ fn another_version_is_told_apart_before_anything_else() {
     );
 }
 
-/// The text must be enough to find the fault: where, which record, what was expected, what was got.
+/// The text must be enough to find the fault: place, record, expected and found.
 #[test]
 fn a_fault_says_where_and_what() {
     let tick = Event::Tick;

@@ -1,4 +1,4 @@
-//! The committed files that are made from the bridge's source are current.
+//! Checks that the files generated from the bridge's source are current.
 //!
 //! `UPDATE=1 cargo test -p heddle-bridge --test generated` rewrites them.
 
@@ -13,7 +13,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Fails when the file differs from `expected`, unless asked to rewrite it.
+/// Fails if the file differs from `expected`; rewrites it if `UPDATE` is set.
 fn check_current(path: &Path, expected: &str) {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, expected).expect("the generated file is writable");
@@ -31,7 +31,7 @@ fn java_constant(java: &mut String, name: &str, value: i64) {
     writeln!(java, "  public static final int {name} = {value};").expect("a String takes any text");
 }
 
-/// One record: its kind, its size and the offsets of its own fields.
+/// Writes one record: its kind, its size and the offsets of its own fields.
 fn java_record(java: &mut String, record: &RecordLayout) {
     let name = record.name;
     writeln!(java).expect("a String takes any text");
@@ -94,7 +94,8 @@ fn frame_layout_java() -> String {
     java
 }
 
-/// `NodeAdded` is `heddle_node_added` in C, and `NODE_ADDED` is `HEDDLE_NODE_ADDED`.
+/// Maps Rust's names to C's: `NodeAdded` is `heddle_node_added`, and `NODE_ADDED` is
+/// `HEDDLE_NODE_ADDED`.
 fn c_names() -> (Vec<String>, HashMap<String, String>) {
     let mut exported = Vec::new();
     let mut renamed = HashMap::new();
@@ -120,7 +121,7 @@ fn c_names() -> (Vec<String>, HashMap<String, String>) {
     (exported, renamed)
 }
 
-/// What a C compiler must find true of every record, so that no program runs with another layout.
+/// Generates the assertions on every record, so that no C program runs with another layout.
 fn c_asserts(renamed: &HashMap<String, String>) -> String {
     let mut asserts = String::from(
         "#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(__cplusplus)\n",
@@ -200,7 +201,7 @@ fn every_constant_is_listed() {
     }
 }
 
-/// Two names for one Java constant would not compile there; say so here.
+/// Two equal names would not compile in Java; report them here.
 #[test]
 fn java_names_are_unique() {
     let java = frame_layout_java();

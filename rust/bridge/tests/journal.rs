@@ -1,5 +1,5 @@
-//! A journal must never harm scheduling: full disks, paths that cannot be written, bounds, and
-//! engines that panic. Replaying is tested in `replay.rs`.
+//! Checks that a journal never harms scheduling: full disks, paths that cannot be written, limits,
+//! and engines that panic. `replay.rs` tests replaying.
 
 mod support;
 
@@ -16,7 +16,7 @@ use heddle_core::words::event::Event;
 use serde_json::{Value, json};
 use support::{Cluster, SETUP};
 
-/// A directory that is removed when its test has passed.
+/// A directory that is removed once its test has passed.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -58,7 +58,7 @@ fn replay_file(path: &Path) -> Replay {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Steps with some events; the log lines about journals that came back.
+/// Runs a step with some events. Returns the log lines about journals.
 fn journal_lines(host: &mut Host, sequence: u64, events: &[Event]) -> Vec<LogLine> {
     let mut out = vec![0; output_bytes_max(16)];
     let mut writer = FrameWriter::default();
@@ -72,7 +72,7 @@ fn journal_lines(host: &mut Host, sequence: u64, events: &[Event]) -> Vec<LogLin
         .collect()
 }
 
-/// One error, no more, and everything else as if nothing were.
+/// Expects one error, no more, and otherwise undisturbed scheduling.
 fn harmless(host: &mut Host, expected: &str) {
     let lines = journal_lines(host, 1, &[Event::Tick]);
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -109,7 +109,7 @@ fn a_path_that_cannot_be_written_stops_the_journal_and_nothing_else() {
     );
 }
 
-/// The journal of the engine that failed is the one that is wanted.
+/// After a failure, the journal of the failed engine is the one to read.
 #[test]
 fn an_existing_file_is_never_written_over() {
     let directory = Directory::new("siblings");
@@ -132,7 +132,7 @@ fn an_existing_file_is_never_written_over() {
     }
 }
 
-/// Opening a pipe would wait for somebody to read it.
+/// Opening a pipe would block until a reader opens it.
 #[test]
 fn a_pipe_is_left_alone() {
     let directory = Directory::new("pipe");
@@ -191,7 +191,7 @@ fn what_made_an_engine_panic_is_in_its_journal() {
     let mut writer = FrameWriter::default();
     let fault = writer.frame(9_000, 99, 16, &[Event::Fault(FAULT_PANIC)]);
     assert_eq!(host.step(fault, &mut out).unwrap_err().code(), PANIC);
-    // Before the engine is closed, as whoever looks into it finds it.
+    // Before the engine is closed, like an operator who looks into the file.
     let replayed = replay_file(&path);
     assert_eq!(replayed.errors, 1, "{replayed:?}");
     drop(host);
@@ -203,7 +203,7 @@ fn what_made_an_engine_panic_is_in_its_journal() {
     );
 }
 
-/// What a crash of the process leaves: everything up to the last tick.
+/// After a crash of the process the file has everything up to the last tick.
 #[test]
 fn ticks_bring_the_journal_to_its_file() {
     let directory = Directory::new("ticks");
@@ -253,7 +253,7 @@ fn a_journal_setup_that_is_wrong_is_refused() {
     assert_eq!(error.code(), BAD_CONFIG);
 }
 
-/// A journal is a file from anywhere: what its setup names must not be written by a replay.
+/// A journal is a file of unknown origin: a replay must not write the files that its setup names.
 #[test]
 fn a_replay_writes_no_file_that_a_journal_names() {
     let directory = Directory::new("hostile");

@@ -1,11 +1,11 @@
-//! The JNI natives in a real JVM under `-Xcheck:jni`, called as the shim calls them.
+//! Tests the JNI natives in a real JVM under `-Xcheck:jni`, called like the shim calls them.
 //!
-//! The shim's own `Native.java` and `HeddleException.java` are compiled and the natives of this
-//! test binary registered on them, which fails when a Java declaration has drifted. A process can
-//! have one JVM only, and what `-Xcheck:jni` finds goes to its output; so each test starts this
-//! binary again for a JVM of its own and reads what that printed.
+//! Compiles the shim's own `Native.java` and `HeddleException.java` and registers the natives of
+//! this test binary on them. That fails if a Java declaration has drifted. A process can have only
+//! one JVM, and `-Xcheck:jni` reports to its output. So each test starts this binary again for its
+//! own JVM and reads that output.
 
-// What helpers of a test unwrap is checked by that.
+// A failed unwrap in a helper fails its test, as it should.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use jni::strings::JNIString;
 use jni::sys::jint;
 use jni::{Env, InitArgsBuilder, JNIVersion, JavaVM, jni_sig, jni_str};
 
-/// Tells the process that runs the JVM which test it is, and where the classes are.
+/// Environment variables that tell the child process its test and the place of the classes.
 const CHILD: &str = "HEDDLE_TEST_JVM";
 const CLASSES: &str = "HEDDLE_TEST_CLASSES";
 
@@ -43,7 +43,7 @@ fn a_missing_exception_class_still_gives_an_exception() {
     run_in_jvm("no-exception", &classes);
 }
 
-/// A native in Java that Rust does not have would be found at its first call only.
+/// Java would find a missing native only at its first call.
 #[test]
 fn rust_has_every_native_that_java_declares() {
     let source = std::fs::read_to_string(java_source("Native")).expect("Native.java is there");
@@ -71,8 +71,8 @@ fn inside_the_jvm() {
     let vm = JavaVM::new(arguments).expect("a JDK is installed, so is its libjvm.so");
     vm.attach_current_thread(|env| -> jni::errors::Result<()> {
         let class = env.load_class(CLASS)?;
-        // SAFETY: the functions live as long as this process, and each has the signature that
-        // native_method! checked it against.
+        // SAFETY: the functions live as long as this process, and native_method! has checked each
+        // against its signature.
         unsafe { env.register_native_methods(&class, NATIVE_METHODS)? };
         match which.as_str() {
             "natives" => every_native(env, &class),
@@ -90,7 +90,7 @@ fn java_source(class: &str) -> PathBuf {
     java.join(format!("io/heddle/yarn/engine/{class}.java"))
 }
 
-/// Compiles classes of the shim into a directory of this test's own.
+/// Compiles classes of the shim into this test's own directory.
 fn compile(name: &str, classes: &[&str]) -> PathBuf {
     let directory = format!("jvm-{name}-{}", std::process::id());
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory);
@@ -106,7 +106,7 @@ fn compile(name: &str, classes: &[&str]) -> PathBuf {
     directory
 }
 
-/// Runs `inside_the_jvm` in a process of its own and checks what it and the JVM said.
+/// Runs `inside_the_jvm` in its own process and checks the output of the test and the JVM.
 fn run_in_jvm(which: &str, classes: &Path) {
     let binary = std::env::current_exe().expect("a running test has a path");
     let output = Command::new(binary)
@@ -135,11 +135,11 @@ fn run_in_jvm(which: &str, classes: &Path) {
     }
 }
 
-/// What a native threw.
+/// An exception from a native.
 #[derive(Debug)]
 struct Thrown {
     class: String,
-    /// Of a HeddleException only.
+    /// Present only for a HeddleException.
     code: Option<i32>,
     message: String,
 }
@@ -269,8 +269,7 @@ fn assert_thrown<T>(result: Call<T>, code: i32, part: &str) {
 
 fn every_native(env: &mut Env<'_>, class: &JClass<'_>) {
     for part in [versions, setups, steps, buffers, requests, panics] {
-        // The references that a part makes are told to the JVM and gone with it; -Xcheck:jni
-        // counts them.
+        // The frame frees the local references of a part; -Xcheck:jni counts them.
         env.with_local_frame(256, |env| -> jni::errors::Result<()> {
             part(env, class);
             Ok(())
@@ -389,7 +388,7 @@ fn requests(env: &mut Env<'_>, class: &JClass<'_>) {
             .unwrap()
             .contains("root")
     );
-    // Outside of the basic plane, where Java's two encodings of a character differ.
+    // A character outside the basic plane, where Java's two encodings differ.
     let unknown = request(env, class, handle, "{\"op\":\"\u{1f9f6}\"}");
     assert_thrown(unknown, BAD_REQUEST, "\u{1f9f6}");
     let arguments = [

@@ -1,4 +1,4 @@
-//! What engines learn of jobs outlives them: real engines by handle and a real store.
+//! Checks that what engines learn of jobs outlives them: real engines by handle and a real store.
 
 mod manager;
 
@@ -8,8 +8,8 @@ use heddle_core::words::ids::JobId;
 use manager::*;
 use serde_json::{Value, json};
 
-/// What earlier runs of a program have shown of its shuffle. Under a policy that knows no accounts,
-/// too: the books are for both.
+/// The shuffle ratio that earlier runs of a program have shown. Also under a policy without
+/// accounts: the books serve both.
 #[test]
 fn what_was_learnt_of_jobs_outlives_a_resource_manager() {
     for policy in ["shufflewatcher", "dynamic-priority"] {
@@ -43,7 +43,7 @@ fn what_was_learnt_of_jobs_outlives_a_resource_manager() {
         first.end();
         let mut second = Manager::active(&config, 2_000);
         assert_eq!(second.ratios(), json!([[77, 0.25]]), "{policy}");
-        // Another engine after a failure, too.
+        // Also with another engine after a failure.
         second.engine = host::open(&second.setup).expect("a good setup");
         assert_eq!(second.ratios(), json!([]), "{policy}");
         second.until(|books| books["state"] == "connected");
@@ -52,7 +52,7 @@ fn what_was_learnt_of_jobs_outlives_a_resource_manager() {
     }
 }
 
-/// What a job may spend it may spend once, however many ResourceManagers and engines it sees.
+/// A job can spend its authority once, across all ResourceManagers and engines.
 #[test]
 fn what_a_job_spent_of_its_authority_outlives_a_resource_manager() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -73,7 +73,7 @@ fn what_a_job_spent_of_its_authority_outlives_a_resource_manager() {
     second.run(40_500);
     assert_eq!(spent_micro(&second), 20_000_000, "all that it may");
     assert_eq!(second.budget(), 80_000_000);
-    // Another engine after a failure, which is told of the job before the books are.
+    // Another engine after a failure, which hears of the job before the books arrive.
     second.until_books_are("connected");
     second.engine = host::open(&second.setup).expect("a good setup");
     second.tell_engine();
@@ -81,7 +81,7 @@ fn what_a_job_spent_of_its_authority_outlives_a_resource_manager() {
     authorize(&second, "1800000000000_0001");
     second.until(|books| books["state"] == "connected");
     assert_eq!(spent_micro(&second), 20_000_000);
-    // Another job of that number is another one's.
+    // Another application under the same job number resets no spending, and later inherits none.
     authorize(&second, "1800000000000_0002");
     assert_eq!(
         spent_micro(&second),

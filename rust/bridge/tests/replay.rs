@@ -1,9 +1,9 @@
-//! One journal, one digest: recorded, replayed, and the same in C and in Java.
+//! Checks that a journal has one digest: recorded, replayed, and the same in C and in Java.
 //!
-//! The journals are in `native-tests/data`, each with its digest beside it in hexadecimal; C
-//! (`native-tests/replay_test.c`) and Java replay the same files. After a change of what the engine
-//! decides, `UPDATE=1 cargo test -p heddle-bridge --test replay` records the scripted journal anew
-//! and works out all digests; a journal of a real cluster is kept as it is.
+//! The journals are in `native-tests/data`, each with its digest beside it in hexadecimal. C
+//! (`native-tests/replay_test.c`) and Java replay the same files. When the engine's decisions
+//! change, `UPDATE=1 cargo test -p heddle-bridge --test replay` records the scripted journal again
+//! and computes all digests. Journals of real clusters are never recorded again.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn setup_with_journal(path: &Path) -> String {
     setup.to_string()
 }
 
-/// Records the script; returns what was granted in it.
+/// Records the script. Returns the number of grants.
 fn record(path: &Path, seed: u64, rounds: u32) -> u64 {
     let mut host = Host::open(&setup_with_journal(path)).expect("the setup is right");
     let mut cluster = Cluster::new(seed);
@@ -87,7 +87,7 @@ fn committed_journals_give_their_digests() {
     }
 }
 
-/// The answers of a replay are those that were given when the journal was written, for any seed.
+/// A replay gives the recorded answers, for any seed.
 #[test]
 fn a_replay_gives_the_answers_that_were_recorded() {
     let directory = tempfile("recorded");
@@ -112,7 +112,7 @@ fn a_replay_gives_the_answers_that_were_recorded() {
     fs::remove_dir_all(directory).unwrap();
 }
 
-/// A digest that did not depend on the answers would be equal for everything.
+/// A digest that ignored the answers would be equal for every script.
 #[test]
 fn another_script_gives_another_digest() {
     let directory = tempfile("another");
@@ -125,7 +125,7 @@ fn another_script_gives_another_digest() {
     fs::remove_dir_all(directory).unwrap();
 }
 
-/// As when the process was killed: whatever is whole counts, wherever the file was cut.
+/// Like after a kill of the process: every whole frame counts, wherever the file is cut.
 #[test]
 fn a_journal_that_was_cut_short_replays_up_to_the_cut() {
     let directory = tempfile("cut");
@@ -195,7 +195,7 @@ fn the_digest_is_fnv_1a() {
     assert_eq!(digest_of("foobar"), 0x8594_4171_f739_67e8);
 }
 
-/// A directory of this test's own.
+/// Creates this test's own directory.
 fn tempfile(name: &str) -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("replay-{name}-{}", std::process::id()));

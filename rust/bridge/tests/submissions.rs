@@ -1,5 +1,5 @@
-//! Jobs that are submitted to a ResourceManager by handle, as the shim asks about them: what their
-//! ApplicationMaster's environment says of their signature, and what outlives a restart.
+//! Tests submissions to a ResourceManager by handle, with the shim's questions: the signature in
+//! the ApplicationMaster's environment, and what outlives a restart.
 
 use heddle::services;
 use heddle_auth::Secret;
@@ -53,7 +53,7 @@ const ALICES: Submission<'static> = Submission {
     name: "word count",
 };
 
-/// As `heddle sign` and the template hand it over: what is not set is `none`.
+/// Builds the environment like `heddle sign` and the template: an unset variable is `none`.
 fn carried(parameters: Vec<(&'static str, String)>) -> Variables {
     let mut variables: Variables = job::parameters()
         .map(|name| (job::variable(name), "none".to_string()))
@@ -77,7 +77,7 @@ fn bounded(nonce: u64, job: &Submission<'_>) -> Variables {
     carried(job::sign_v2(&secret(job.user), job, &bounds, &validity))
 }
 
-/// A ResourceManager, as far as submissions need one.
+/// A minimal ResourceManager for submissions.
 struct Manager {
     service: u64,
     engine: u64,
@@ -129,7 +129,7 @@ impl Manager {
         self.logged(job, environment, recovering).0
     }
 
-    /// The answer, and the lines of the log that come with it.
+    /// Returns the answer, and the log lines that come with it.
     fn logged(
         &self,
         job: &Submission<'_>,
@@ -145,7 +145,7 @@ impl Manager {
         (answer, log.unwrap_or_default().to_string())
     }
 
-    /// The reason why it is not taken.
+    /// Returns the reason for the refusal.
     fn refused(&self, job: &Submission<'_>, environment: &Variables) -> String {
         let answer = self.ask(job, environment, false);
         let reason = answer["refused"].as_str();
@@ -172,13 +172,13 @@ fn a_signed_job_is_taken_once_with_its_bounds() {
     let job = bounded(1, &ALICES);
     let (answer, log) = manager.logged(&ALICES, &job, false);
     assert_eq!(answer, bounds());
-    // Before the job is taken for good, as a process may be killed.
+    // Logged before the job is accepted for good, because the process may be killed.
     assert!(
         log.contains("heddle.audit ") && log.contains("submit"),
         "{log}"
     );
     assert!(manager.refused(&ALICES, &job).contains("accepted before"));
-    // Rightly signed, into a queue that is not the user's: nothing is used up by it (DP-39).
+    // Validly signed, but for another user's queue: this uses up nothing (DP-39).
     let bobs = Submission {
         queue: "root.bob",
         ..ALICES
@@ -192,7 +192,7 @@ fn a_signed_job_is_taken_once_with_its_bounds() {
 fn every_change_of_what_was_signed_is_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = settings(folder.path(), &json!({}));
-    // A new one each time: after some failures it would only say that there were too many.
+    // A new one each time: after some failures it would only report too many failures.
     let refused = |job: &Submission<'_>, variables: &Variables| {
         let manager = Manager::new(&settings);
         let why = manager.refused(job, variables);
@@ -258,7 +258,7 @@ fn jobs_without_a_signature_are_taken_unless_it_is_required() {
     let v1 = carried(job::sign_v1(&secret("alice"), "alice", NOW_MS));
     assert!(strict.refused(&ALICES, &v1).contains("switched off"));
     assert_eq!(strict.ask(&ALICES, &bounded(1, &ALICES), false), bounds());
-    // What runs goes on, signed or not.
+    // Running jobs continue, signed or not.
     assert_eq!(strict.ask(&ALICES, &Variables::new(), true), unbounded);
     strict.end();
 }
@@ -287,7 +287,7 @@ fn a_signature_starts_one_job_whatever_becomes_of_the_resource_manager() {
     let (job, lost) = (bounded(1, &ALICES), bounded(2, &ALICES));
     assert_eq!(first.ask(&ALICES, &job, false), bounds());
     first.end();
-    // YARN's store has the second job, which was taken by one that died before ours had it.
+    // YARN's store has the second job; its ResourceManager died before our store had it.
     let second = Manager::new(&settings);
     assert_eq!(second.ask(&ALICES, &lost, true), bounds());
     services::activate(second.service, "rm", START_MS + 1).expect("it is there");
@@ -310,7 +310,7 @@ fn a_signature_starts_one_job_whatever_becomes_of_the_resource_manager() {
     third.end();
 }
 
-/// The bounds are for one queue and one secret: after a failover as before.
+/// The bounds hold for one queue and one secret, also after a failover.
 #[test]
 fn a_recovered_job_whose_bounds_are_not_proven_any_more_spends_nothing() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! A ResourceManager, as far as an economy needs one: an engine and a service by their handles, a
-//! node and a job that it tells the engine of, requests as clients sign them. Checks nothing.
+//! A minimal ResourceManager for tests of the economy: an engine and a service by their handles, a
+//! node and a job for the engine, and requests signed like those of clients. Checks nothing.
 #![allow(dead_code, unreachable_pub)]
 
 use heddle::client::{Answer, FrameWriter};
@@ -22,13 +22,13 @@ pub const START_MS: i64 = 1_800_000_000_000;
 /// Long for a disk, short for a person.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A ResourceManager, as far as an economy needs one.
+/// A minimal ResourceManager for tests of the economy.
 pub struct Manager {
     pub engine: u64,
     pub service: u64,
     pub writer: FrameWriter,
     pub sequence: u64,
-    /// The engine's clock, and what it was at the start on the wall.
+    /// The engine's clock, and the wall clock at its start.
     pub now_ms: i64,
     pub started_ms: i64,
     pub pending: Vec<Event>,
@@ -52,7 +52,7 @@ pub fn config(folder: &Path) -> Value {
 }
 
 impl Manager {
-    /// Starts one `later_ms` after the first; it is not active yet.
+    /// Starts a ResourceManager `later_ms` after the first; it is not active yet.
     pub fn new(config: &Value, later_ms: i64) -> Manager {
         let started_ms = START_MS + later_ms;
         let setup = json!({
@@ -78,7 +78,7 @@ impl Manager {
         manager
     }
 
-    /// Starts one that is active and has its books.
+    /// Starts an active ResourceManager and waits for its books.
     pub fn active(config: &Value, later_ms: i64) -> Manager {
         let mut manager = Manager::new(config, later_ms);
         manager.activate();
@@ -86,7 +86,8 @@ impl Manager {
         manager
     }
 
-    /// A node with all slots, and a job of alice for all of them; what runs is told again.
+    /// Adds a node with all slots, and a job of alice for all of them; reports running containers
+    /// again.
     pub fn tell_engine(&mut self) {
         let place = json!({"op": "place", "user": "alice", "queue": null});
         let reply = ENGINES.with(self.engine, |host| {
@@ -145,7 +146,7 @@ impl Manager {
         self.started_ms + self.now_ms
     }
 
-    /// Time passes, tick by tick, with a heartbeat after each; grants start at once.
+    /// Lets time pass, tick by tick, with a heartbeat after each; grants start at once.
     pub fn run(&mut self, until_ms: i64) {
         while self.now_ms < until_ms {
             self.now_ms += 500;
@@ -186,12 +187,12 @@ impl Manager {
         services::activate(self.service, "rm", self.wall_ms()).expect("it is there");
     }
 
-    /// Pumps until the books are in that state, and as far as the engine is.
+    /// Pumps until the books are in that state and up to date with the engine.
     pub fn until_books_are(&mut self, state: &str) -> Value {
         self.until(|books| books["state"] == state && books["intervals_behind"] == 0)
     }
 
-    /// Pumps until the books are in that state, however far.
+    /// Pumps until the books are in that state, up to date or not.
     pub fn reach(&mut self, state: &str) -> Value {
         self.until(|books| books["state"] == state)
     }
@@ -208,13 +209,13 @@ impl Manager {
         }
     }
 
-    /// A request of the published interface, signed by alice; its status and its text.
+    /// Sends a request of the published interface, signed by alice. Returns its status and text.
     pub fn published(&self, query: &str, at_ms: i64) -> (u64, String) {
         let (head, body) = self.answered(&self.signed(query, at_ms));
         (head["status"].as_u64().expect("a status"), body)
     }
 
-    /// A request of the published interface as a host hands it over.
+    /// Builds a signed request of the published interface in the host's form.
     pub fn signed(&self, query: &str, at_ms: i64) -> Value {
         let text = v1::signed_text(query, "alice", &at_ms.to_string());
         let signature = v1::signature(&Secret::new(b"alices-secret"), &text);
@@ -222,7 +223,7 @@ impl Manager {
             "authorization": v1::header(&signature), "address": "127.0.0.1"})
     }
 
-    /// Head and body of an answer.
+    /// Returns head and body of an answer.
     pub fn answered(&self, head: &Value) -> (Value, String) {
         let answer = services::serve(
             self.service,
@@ -237,7 +238,7 @@ impl Manager {
         (head, body.to_string())
     }
 
-    /// What the interface shows an administrator whom the web server knows.
+    /// Returns the interface's answer to an administrator whom the web server has authenticated.
     pub fn shown(&self, path: &str) -> Value {
         let head = json!({"method": "GET", "path": format!("/heddle/v1/{path}"), "host": "h",
             "user": "root"});
@@ -246,7 +247,7 @@ impl Manager {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Pumps until so many intervals are remembered: when they were, since the first start.
+    /// Pumps until this many intervals are remembered. Returns their times since the first start.
     pub fn remembers(&mut self, intervals: usize) -> Vec<i64> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -263,8 +264,7 @@ impl Manager {
         }
     }
 
-    /// What alice has, in millionths of a credit.
-    /// What the engine knows of shuffles, by program.
+    /// Returns the shuffle ratios that the engine has learnt, by program.
     pub fn ratios(&self) -> Value {
         let stages = json!({"op": "stages"}).to_string();
         let reply = ENGINES.with(self.engine, |host| host.request(self.now_ms, &stages));
@@ -273,6 +273,7 @@ impl Manager {
         stages["place"]["ratios"].clone()
     }
 
+    /// Returns alice's budget in millionths of a credit.
     pub fn budget(&self) -> i64 {
         let accounts = json!({"op": "accounts"}).to_string();
         let reply = ENGINES.with(self.engine, |host| host.request(self.now_ms, &accounts));

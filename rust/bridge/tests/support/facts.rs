@@ -1,5 +1,5 @@
-//! Random events of what is known beyond YARN's books, of every kind. Says nothing of what they
-//! should lead to.
+//! Generates random events of every kind of fact beyond YARN's books. Says nothing about their
+//! effects.
 
 use heddle_core::words::event::*;
 use heddle_core::words::ids::{JobId, NodeId, PlaceId};
@@ -43,7 +43,7 @@ fn task_facts() -> impl Strategy<Value = TaskFacts> {
         )
 }
 
-/// What is known beyond YARN's books.
+/// Generates a fact beyond YARN's books.
 pub(crate) fn known() -> impl Strategy<Value = Event> {
     prop_oneof![
         (any::<u32>(), hints()).prop_map(|(job, hints)| Event::JobHints {

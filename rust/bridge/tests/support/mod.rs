@@ -1,8 +1,8 @@
-//! A small cluster by script, for tests and benchmarks: it sends every kind of event, answers
-//! grants as YARN would, and keeps its own books of what is free.
+//! A small scripted cluster for tests and benchmarks. It sends every kind of event, answers grants
+//! like YARN, and keeps its own books of free room.
 //!
-//! Driven by a seed alone, so that the same seed makes the same frames as long as the engine gives
-//! the same answers. It is no simulator: tasks end after random times and nobody measures anything.
+//! Driven only by a seed: the same seed makes the same frames as long as the engine gives the same
+//! answers. It is no simulator: tasks end after random times and nothing is measured.
 
 // Each test uses a part of this.
 #![allow(dead_code)]
@@ -18,7 +18,7 @@ use heddle_core::words::event::{
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
 
-/// Most decisions of one frame.
+/// Highest number of decisions per frame.
 pub(crate) const DECISIONS_MAX: u32 = 64;
 /// A setup whose configuration has queues, limits and faults.
 pub(crate) const SETUP: &str = r#"{
@@ -36,7 +36,7 @@ pub(crate) const SETUP: &str = r#"{
     }
 }"#;
 
-/// What a script needs of the library: an input frame to its answer, a request to its reply.
+/// The library as a script sees it: an input frame to its answer, a request to its reply.
 pub(crate) trait Library {
     /// Applies a frame and returns the output frame.
     fn step(&mut self, frame: &[u8]) -> Vec<u8>;
@@ -58,11 +58,11 @@ impl Library for heddle::host::Host {
     }
 }
 
-/// SplitMix64: enough disorder for a script, the same everywhere.
+/// SplitMix64: random enough for a script, and the same on every platform.
 pub(crate) struct Random(pub u64);
 
 impl Random {
-    /// The next number.
+    /// Returns the next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -71,12 +71,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 to `end`, without it.
+    /// Returns a number from 0 to `end`, exclusive.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -95,7 +95,7 @@ struct Container {
     end_ms: i64,
 }
 
-/// The cluster and what runs on it.
+/// The cluster and its load.
 pub(crate) struct Cluster {
     random: Random,
     writer: FrameWriter,
@@ -107,7 +107,7 @@ pub(crate) struct Cluster {
     sizes: BTreeMap<(JobId, AskId), Resource>,
     next_job: u32,
     next_key: u64,
-    /// Acks and nacks that the next frame must begin with.
+    /// Acks and nacks that must begin the next frame.
     answers: Vec<Event>,
     /// Grants seen so far.
     pub(crate) grants: u64,
@@ -119,7 +119,7 @@ const HOSTS: u32 = 6;
 const RACKS: u32 = 2;
 
 impl Cluster {
-    /// A cluster without nodes; the first step brings them.
+    /// Creates a cluster without nodes; the first step adds them.
     pub(crate) fn new(seed: u64) -> Cluster {
         let capacity = Resource::new(8_192, 8);
         let node = |number: u32| NodeFacts {
@@ -153,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// One round: something changes, time passes, and every node reports.
+    /// Runs one round: something changes, time passes, and every node reports.
     pub(crate) fn round(&mut self, library: &mut impl Library) {
         let mut events = Vec::new();
         self.finish_tasks(&mut events);
@@ -184,7 +184,7 @@ impl Cluster {
         }
     }
 
-    /// Sends a frame that begins with the answers that are due, and answers what it grants.
+    /// Sends a frame that begins with the due answers, and answers its grants.
     pub(crate) fn send(&mut self, library: &mut impl Library, events: &[Event]) {
         let mut all = std::mem::take(&mut self.answers);
         all.extend_from_slice(events);
@@ -367,7 +367,8 @@ impl Cluster {
         }
     }
 
-    /// What is known of a job before it runs: some of it, and for some jobs nothing.
+    /// Sends the facts that are known of a job before it runs: some of them, and none for some
+    /// jobs.
     fn hint(&mut self, events: &mut Vec<Event>, job: JobId, maps: u32) {
         let now_ms = self.now_ms;
         let mut sometimes = |value: u64| (!self.random.once_in(3)).then_some(value);
@@ -388,7 +389,7 @@ impl Cluster {
         });
     }
 
-    /// What is measured of tasks, links and nodes.
+    /// Sends measurements of tasks, links and nodes.
     fn measure(&mut self, events: &mut Vec<Event>) {
         let now_ms = self.now_ms;
         for container in self.containers.iter().take(3) {
@@ -482,7 +483,7 @@ impl Cluster {
                 4 => events.push(Event::JobReset(job)),
                 5 => self.ask(events, job, 1, 0, 0),
                 6..=8 => {
-                    // Its containers go with it; completions come after, and are ignored.
+                    // Its containers end with it; their later completions are ignored.
                     self.jobs.remove(&job);
                     self.containers.retain(|container| container.job != job);
                     events.push(Event::JobRemoved(job));
@@ -493,7 +494,7 @@ impl Cluster {
     }
 }
 
-/// The configuration of `SETUP` with another weight for one queue.
+/// Returns the configuration of `SETUP` with another weight for one queue.
 fn reload(weight: u64) -> String {
     let setup: serde_json::Value = serde_json::from_str(SETUP).expect("the setup is JSON");
     let mut config = setup["config"].clone();

@@ -1,5 +1,5 @@
-//! `heddle check-config` from outside: the shipped template passes, and each way in which a change
-//! to it would stop every ApplicationMaster is refused, with its place and what to do.
+//! Tests `heddle check-config` as a process. The shipped template passes. Each change to it that
+//! would stop every ApplicationMaster is rejected, with its place and a remedy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn check(files: &[&Path]) -> Output {
         .expect("it starts")
 }
 
-/// Writes a file of this test's own.
+/// Writes this test's own file.
 fn file(test: &str, name: &str, text: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("check-config")
@@ -33,7 +33,7 @@ fn file(test: &str, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What a refusal says.
+/// Returns the message of a refusal.
 fn refused(files: &[&Path]) -> String {
     let output = check(files);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -76,7 +76,7 @@ fn the_template_passes() {
     );
 }
 
-/// As Hadoop reads them, all three forms are empty; a removed one is not there at all.
+/// Hadoop treats all three forms as empty; a removed value does not exist at all.
 #[test]
 fn every_empty_default_is_refused() {
     let text = template_text();
@@ -89,7 +89,7 @@ fn every_empty_default_is_refused() {
             .expect("a name comes before its value");
         let name_start = text[..name_end].rfind('>').expect("it has a tag") + 1;
         let name = &text[name_start..name_end];
-        // Hadoop's line of a property is that of its opening tag.
+        // Hadoop reports a property by the line of its opening tag.
         let line = 1 + text[..at]
             .rfind("<property>")
             .map_or(0, |end| text[..end].matches('\n').count());
@@ -268,8 +268,7 @@ fn sections_of_the_service_are_checked_without_a_store_or_users() {
     }
 }
 
-/// The messages are the engine's, the form of places is that of all files here.
-/// Where a web server asks for a name only, everybody is the administrator who reads.
+/// Where a web server asks only for a name, every user can claim to be the administrator.
 #[test]
 fn a_web_user_that_nobody_proves_is_warned_of() {
     let json = r#"{"api": {"acl_file": "/etc/acl", "trust_web_user": true}}"#;
@@ -291,6 +290,7 @@ fn a_web_user_that_nobody_proves_is_warned_of() {
     assert!(!warned(&[&plain, &simple]));
 }
 
+/// The engine writes the messages; the places have the same form as for all other files.
 #[test]
 fn an_allocations_file_is_read_by_the_engines_reader() {
     let xml = "<allocations>\n<pool name='ads'><minMaps>3</minMaps></pool>\n</allocations>";
@@ -343,7 +343,7 @@ fn an_allocations_file_is_read_by_the_engines_reader() {
     fs::write(&path, b"<allocations>\n<!-- \xe4 --></allocations>").expect("it can be written");
     assert!(refused(&[&path]).contains("latin.xml:2: expected UTF-8"));
 
-    // What is left out is said, and nothing is wrong with the file.
+    // An ignored element causes a warning, and the file is valid.
     let text = xml.replace("minMaps", "minMap");
     let output = check(&[&file("allocations", "warned.xml", &text)]);
     assert!(output.status.success(), "{output:?}");

@@ -1,4 +1,4 @@
-//! `heddle simulate` and `compare` from outside: exit codes, messages, files.
+//! Tests `heddle simulate` and `compare` as processes: exit codes, messages, files.
 
 use serde_json::Value;
 use std::fs;
@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).to_string()
 }
 
-/// A folder of this test's own.
+/// Creates this test's own folder.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -68,7 +68,7 @@ fn a_simulation_prints_a_summary_and_writes_tables_and_plots() {
     let jobs = fs::read_to_string(out.join("jobs.csv")).expect("it was written");
     let columns: Vec<usize> = jobs.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(columns, [29; 3], "{jobs}");
-    // The last four say what was expected; with --predict none is empty.
+    // The last four are the prediction; with --predict none is empty.
     assert!(!jobs.contains(",,\n") && !jobs.contains(",\n"), "{jobs}");
     for file in ["samples.csv", "users.csv"] {
         let table = fs::read_to_string(out.join(file)).expect("it was written");

@@ -1,15 +1,15 @@
-//! Commands in documents exist, with the options that are shown: of `heddle` by its own help, of
-//! `./x` by its help and by the programs that read the options.
+//! Checks that commands in documents exist, with the options shown. The help of `heddle` lists its
+//! own. For `./x` the help lists the commands, and the programs that read the options prove those.
 
 use super::{Document, Kind, code_spans, documents, files, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::process::Command;
 
-/// Where a command ends in a line of shell.
+/// Characters that end a command in a line of shell.
 const ENDS: &[char] = &['|', ';', ')', '&', '>', '<', '"', '\'', '`', '#'];
 
-/// The arguments of each call of `program` in a line of shell or a code span.
+/// Returns the arguments of each call of `program` in a line of shell or a code span.
 fn calls<'a>(line: &'a str, program: &str) -> Vec<Vec<&'a str>> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices(program) {
@@ -30,7 +30,7 @@ fn calls<'a>(line: &'a str, program: &str) -> Vec<Vec<&'a str>> {
     found
 }
 
-/// Every call in the documents, with its place; there are `least` of them at least.
+/// Returns every call in the documents, with its place; fails if there are fewer than `least`.
 fn all_calls(documents: &[Document], program: &str, least: usize) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for document in documents {
@@ -57,14 +57,14 @@ fn all_calls(documents: &[Document], program: &str, least: usize) -> Vec<(String
     found
 }
 
-/// The options that a text names.
+/// Returns the options that a text names.
 fn options(text: &str) -> BTreeSet<&str> {
     let in_option = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let words = text.split(|c| !in_option(c));
     words.filter(|word| word.starts_with("--")).collect()
 }
 
-/// The help of `heddle` and of each command under it that was asked for.
+/// The help of `heddle` and of its subcommands, fetched on demand.
 #[derive(Default)]
 struct Help(BTreeMap<Vec<String>, String>);
 
@@ -78,7 +78,7 @@ impl Help {
         })
     }
 
-    /// The commands that the help of `path` lists.
+    /// Returns the commands that the help of `path` lists.
     fn commands(&mut self, path: &[String]) -> Vec<String> {
         let lines = self.of(path).lines();
         let listed = lines.skip_while(|line| *line != "Commands:").skip(1);
@@ -89,7 +89,7 @@ impl Help {
             .collect()
     }
 
-    /// The fault of a call, if it has one.
+    /// Returns the fault of a call, if it has one.
     fn fault(&mut self, words: &[String]) -> Option<String> {
         let mut path = Vec::new();
         for word in words {
@@ -127,7 +127,7 @@ fn commands_of_heddle_exist_with_their_options() {
     assert!(help.fault(&words("ledger --form")).is_some());
 }
 
-/// The programs that read the options of a command of `./x`.
+/// Returns the programs that read the options of a command of `./x`.
 fn readers(command: &str) -> Vec<Document> {
     let java = "integration/src/main/java/io/heddle/integration";
     let folder = match command {
@@ -142,7 +142,7 @@ fn readers(command: &str) -> Vec<Document> {
         .collect()
 }
 
-/// The fault of a call of `./x`, by its help.
+/// Returns the fault of a call of `./x`, by its help.
 fn fault_of_x(words: &[String], help: &str) -> Option<String> {
     let command = words[0].as_str();
     let listed = help
@@ -153,7 +153,7 @@ fn fault_of_x(words: &[String], help: &str) -> Option<String> {
         return Some(format!("./x has no command {command}"));
     }
     let readers = readers(command);
-    // `--name` in scripts; "name" for the libraries that put the dashes before it.
+    // `--name` in scripts; "name" for libraries that add the dashes.
     let reads = |reader: &Document, option: &str, name: &str| {
         options(&reader.text).contains(option) || reader.text.contains(&format!("\"{name}\""))
     };

@@ -1,11 +1,11 @@
-//! Links between documents. Addresses outside the repository are not asked.
+//! Checks links between documents. Does not request addresses outside the repository.
 
 use super::{Document, Kind, code_spans, documents, files, root, without_code};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-/// The targets of the links in a line, pictures included.
+/// Returns the targets of the links in a line, pictures included.
 fn targets(line: &str) -> Vec<String> {
     let line = without_code(line);
     let mut found = Vec::new();
@@ -22,7 +22,8 @@ fn targets(line: &str) -> Vec<String> {
     found
 }
 
-/// A heading's anchor, by GitHub's rule: lower case, blanks to hyphens, no other punctuation.
+/// Returns a heading's anchor by GitHub's rule: lower case, blanks to hyphens, no other
+/// punctuation.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text
@@ -48,7 +49,7 @@ fn anchors(document: &Document) -> BTreeSet<String> {
         .collect()
 }
 
-/// `path` seen from the document `from`, as a path from the root.
+/// Resolves `path` in the document `from` to a path from the root.
 fn resolved(from: &str, path: &str) -> PathBuf {
     let folder = Path::new(from).parent().expect("a file is in a folder");
     let mut parts = PathBuf::new();
@@ -68,7 +69,7 @@ fn is_outside(target: &str) -> bool {
     target.contains("://") || target.starts_with("mailto:")
 }
 
-/// Each link within the repository: document, line, path from the root, anchor.
+/// Returns each link within the repository: document, line, path from the root, anchor.
 fn links(documents: &[Document]) -> Vec<(&str, usize, PathBuf, String)> {
     let mut links = Vec::new();
     for document in documents {
@@ -115,7 +116,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// Source files are named by the end of their paths, so that a page reads well.
+/// Documents name source files by the end of their paths, which reads well.
 #[test]
 fn source_files_that_are_named_exist() {
     let endings = [".rs", ".java", ".js", ".py", ".bash"];
@@ -127,7 +128,7 @@ fn source_files_that_are_named_exist() {
                 continue;
             }
             for span in code_spans(line.text) {
-                // A test is named with its file before it.
+                // A span names a test after its file.
                 let path = span.split("::").next().unwrap_or_default();
                 let relative = path.contains('/') && !path.starts_with('/');
                 if !relative || !endings.iter().any(|ending| path.ends_with(ending)) {
@@ -145,7 +146,7 @@ fn source_files_that_are_named_exist() {
     assert!(count > 50, "the search for source files finds nothing");
 }
 
-/// A page without a way to it is one that its readers do not find.
+/// Readers do not find a page without a link to it.
 #[test]
 fn every_document_is_reached_from_the_readme() {
     let documents = documents();

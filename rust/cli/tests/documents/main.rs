@@ -1,6 +1,6 @@
-//! The documents are true as far as a program can tell: links and anchors lead somewhere, commands
-//! and options exist, settings are those that the readers know, examples can be used. Whether a
-//! sentence is right is for the reader.
+//! Checks what a program can check in the documents: links and anchors resolve, commands and
+//! options exist, the readers know the settings, and examples work. Only a human can check whether
+//! a sentence is right.
 
 mod commands;
 mod links;
@@ -40,7 +40,7 @@ fn root() -> PathBuf {
         .expect("the root is there")
 }
 
-/// The files that git tracks, or would, with one of these endings.
+/// Returns the files with one of these endings that git tracks or would track.
 fn files(endings: &[&str]) -> Vec<Document> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -62,7 +62,7 @@ fn files(endings: &[&str]) -> Vec<Document> {
     found
 }
 
-/// Recorded results are not documents: nothing is written by hand there.
+/// Excludes recorded results, which are not written by hand.
 fn documents() -> Vec<Document> {
     let mut documents = files(&[".md"]);
     documents.retain(|document| !document.name.contains("-results/"));
@@ -76,7 +76,7 @@ fn document(name: &str) -> Document {
 }
 
 impl Document {
-    /// Its lines without the fences themselves.
+    /// Returns its lines without the fences themselves.
     fn lines(&self) -> Vec<Line<'_>> {
         let mut inside: Option<String> = None;
         let mut lines = Vec::new();
@@ -101,7 +101,7 @@ impl Document {
         lines
     }
 
-    /// The blocks with this language after the fence.
+    /// Returns the code blocks of this language.
     fn blocks(&self, language: &str) -> Vec<String> {
         let mut blocks: Vec<(usize, String)> = Vec::new();
         for line in self.lines() {
@@ -121,12 +121,12 @@ impl Document {
     }
 }
 
-/// The spans of a line between single backticks.
+/// Returns the spans of a line between single backticks.
 fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The line without them.
+/// Returns the line without its code spans.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }

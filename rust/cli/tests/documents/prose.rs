@@ -1,4 +1,4 @@
-//! How documents are laid out: their width, and the length of the two that are read first.
+//! Checks the layout of documents: their width, and the length of README and ARCHITECTURE.
 
 use super::{Kind, document, documents};
 use std::fmt::Write;
@@ -41,7 +41,7 @@ fn the_first_two_pages_stay_short() {
     }
 }
 
-/// Sample output is from a recorded run, not made up.
+/// Sample output comes from a recorded run.
 #[test]
 fn the_readme_shows_what_the_demo_printed() {
     let recorded = document("integration/demo-results/demo-2026-11-22.txt").text;

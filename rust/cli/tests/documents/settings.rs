@@ -1,5 +1,5 @@
-//! Settings in documents: the keys of `heddle.json` are those that its readers know, neither more
-//! nor fewer; properties and metrics are those of the shim; examples are good configurations.
+//! Checks settings in documents. Keys of `heddle.json` are exactly those that its readers know.
+//! Properties and metrics are those of the shim. Examples are valid configurations.
 
 use super::{Document, Kind, code_spans, document, documents, files};
 use serde_json::{Value, json};
@@ -8,9 +8,9 @@ use std::fs;
 use std::process::Command;
 
 const PAGE: &str = "docs/configuration.md";
-/// A key that is none, and near none.
+/// A key that does not exist and resembles none.
 const WRONG: &str = "zzzzzzzzzzzzzzzz";
-/// In the shim's sources and not for operators: names of files, loggers and parameters of its own
+/// Names in the shim's sources that are not for operators: files, loggers and parameters of its own
 /// filters.
 const INTERNAL: &[&str] = &[
     "heddle.audit",
@@ -19,7 +19,7 @@ const INTERNAL: &[&str] = &[
     "heddle.web.signed-only",
 ];
 
-/// Asks `heddle check-config` about this heddle.json: whether it is good, and its words.
+/// Runs `heddle check-config` on this heddle.json. Returns whether it is valid, and the messages.
 fn checked(config: &str) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a folder for a file");
     let file = folder.path().join("heddle.json");
@@ -35,7 +35,7 @@ fn checked(config: &str) -> (bool, String) {
     (output.status.success(), said)
 }
 
-/// The keys that the reader of a section knows, as its complaint about another one lists them.
+/// Returns the keys that the reader of a section knows, as its error about another key lists them.
 fn known(section: &str) -> BTreeSet<String> {
     let wrong = json!({ WRONG: 1 });
     let config = match section {
@@ -46,7 +46,7 @@ fn known(section: &str) -> BTreeSet<String> {
     };
     let (good, said) = checked(&config.to_string());
     assert!(!good, "{section}: `{WRONG}` is taken");
-    // Messages are wrapped for a terminal, maybe.
+    // The messages may be wrapped for a terminal.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let list = said.split("expected one of: ").nth(1);
     let list = list.unwrap_or_else(|| panic!("{section}: no list of keys in: {said}"));
@@ -56,7 +56,7 @@ fn known(section: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The keys in the first cells of the tables below each `###` of the page.
+/// Returns the keys in the first cells of the tables below each `###` of the page.
 fn documented(page: &Document) -> BTreeMap<String, BTreeSet<String>> {
     let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut section = None;
@@ -76,7 +76,7 @@ fn documented(page: &Document) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn the_keys_of_every_section_are_those_that_its_reader_knows() {
     let mut sections = documented(&document(PAGE));
-    // Its table is by rule; which keys go with a rule stands beside it.
+    // Its table is by rule, with the keys of each rule beside it.
     assert!(sections.remove("placement").is_some());
     assert!(sections.len() > 10, "{PAGE} has tables below its sections");
     for (section, keys) in sections {
@@ -113,7 +113,7 @@ fn the_properties_of_the_shim_are_all_in_the_table() {
     assert_eq!(listed, properties);
 }
 
-/// A hint `map-ms` is variable `HEDDLE_MAP_MS` of the ApplicationMaster; the clients' file sets it.
+/// A hint `map-ms` is the ApplicationMaster's variable `HEDDLE_MAP_MS`; the clients' file sets it.
 #[test]
 fn the_hints_in_the_table_are_those_that_clients_set() {
     let page = document("docs/jobs.md");
@@ -180,7 +180,7 @@ fn examples_are_good_configurations() {
     assert!(count >= 8, "every policy's page has an example");
 }
 
-/// Names of classes and packages are settings too: of the scheduler, of loggers.
+/// Names of classes and packages are settings too: of the scheduler and of loggers.
 #[test]
 fn classes_and_loggers_that_are_named_exist() {
     let shim: Vec<Document> = files(&[".java"])

@@ -1,4 +1,4 @@
-//! Commands that change something, and who may give them.
+//! Tests the commands that change something, and who may give them.
 
 use crate::site::{Site, words};
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn credits_are_added_by_an_administrator() {
     assert!(said.starts_with("budget"), "{said}");
     let after = site.account("root.alice")["budget_micro"].as_i64();
     assert_eq!(after, Some(before + 12_000_001));
-    // 1e9 is the most that an account holds.
+    // An account holds at most 1e9.
     let refused = site.refused(1, "root", &["budget", "alice", "+1000000000"]);
     assert!(refused.contains("value"), "{refused}");
     let refused = site.refused(1, "root", &["budget", "nobody", "+1"]);
@@ -111,7 +111,7 @@ fn what_was_sent_once_counts_once() {
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     assert!(answer.contains("accepted before"), "{answer}");
     assert_eq!(site.account("root.alice")["budget_micro"], before);
-    // The command signs anew each time.
+    // The command creates a new signature each time.
     site.said("root", &["budget", "alice", "+5"]);
     let nonces: Vec<_> = site
         .heard()

@@ -1,5 +1,5 @@
-//! A ResourceManager whose web server is guarded by Kerberos, as far as a client sees it: what is
-//! signed passes, everything else is asked for a ticket. The real one is in `SpnegoTest`.
+//! Tests a ResourceManager whose web server is guarded by Kerberos, as a client sees it: signed
+//! requests pass, all others are asked for a ticket. `SpnegoTest` tests the real one.
 
 use crate::site::{Site, failed, heddle, words};
 use crate::trouble::answering;
@@ -8,7 +8,7 @@ use crate::trouble::answering;
 fn a_signature_is_all_the_login_there_is() {
     let site = Site::market();
     site.guard();
-    // What needs no signature elsewhere is signed here, at the second attempt.
+    // A request that is unsigned elsewhere is signed here, at the second attempt.
     assert_eq!(site.said("alice", &["price"]), "3\n");
     let signed = |heard: &crate::site::Heard| heard.authorization.is_some();
     let heard: Vec<bool> = site.heard().iter().map(signed).collect();
@@ -17,7 +17,7 @@ fn a_signature_is_all_the_login_there_is() {
     assert_eq!(words(&said, "queue"), ["queue", "root.alice"]);
     site.said("alice", &["bid", "alice", "0.5"]);
     assert_eq!(site.account("root.alice")["spending_rate"], 0.5);
-    // What was signed was not asked for twice.
+    // Signed requests were not repeated.
     assert!(site.heard()[2..].iter().all(signed));
     let refused = site.refused(1, "alice", &["info", "bob"]);
     assert!(!refused.contains("Kerberos"), "{refused}");
@@ -36,7 +36,7 @@ fn who_cannot_sign_is_told_why() {
     assert!(refused.contains("--secret-file FILE"), "{refused}");
 }
 
-/// A standby, or a server whose operator wants a ticket from everybody.
+/// A standby, or a server whose operator requires tickets.
 #[test]
 fn where_a_signature_does_not_pass_the_remedy_is_said() {
     for scheme in ["Negotiate", "negotiate, Basic realm=x"] {

@@ -1,15 +1,15 @@
-//! Names that were chosen to do harm to whoever reads them: from a real server as far as it lets
-//! them through, and from one that is not to be trusted.
+//! Tests malicious names: from a real server as far as it accepts them, and from one that cannot be
+//! trusted.
 
 use crate::site::{Site, heddle};
 use crate::trouble::{answering, answering_in_turn};
 use serde_json::{Value, json};
 use std::process::Output;
 
-/// Clears the screen, sets the title, turns the direction of writing, all in a queue's name.
+/// Clears the screen, sets the title and reverses the direction of writing, all in a queue's name.
 const NAME: &str = "root.\u{1b}[2J\u{1b}]0;gone\u{7}\u{9b}31m\r\n\u{202e}gpj\u{200b}";
 
-/// Nothing that a terminal obeys is in what a command says.
+/// Asserts that a command's output has no character that a terminal obeys.
 fn harmless(output: &Output) -> String {
     let all = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8(all).expect("UTF-8");
@@ -38,7 +38,7 @@ fn run(url: &str, arguments: &[&str]) -> Output {
     command.output().expect("it starts")
 }
 
-/// Everything that a server says, with one name and one text in all places.
+/// A server's complete answer, with one name and one text in all places.
 fn lies() -> Value {
     let account = json!({
         "queue": NAME, "budget": NAME, "rate": NAME, "income_per_hour": NAME, "last_debit": NAME,
@@ -82,7 +82,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["ledger", "--format", "json"],
 ];
 
-/// What has status 200 and is no answer of Heddle's: a proxy's, or a server's that has lost it.
+/// Status 200 without an answer of Heddle's: a proxy's, or a server's that has lost it.
 #[test]
 fn no_command_takes_an_answer_without_content_for_success() {
     for body in ["", "null", "[]", "{}", "7", "\"ok\"", "{\"error\": null}"] {
@@ -116,7 +116,7 @@ fn no_command_takes_an_answer_without_content_for_success() {
     }
 }
 
-/// A removal has no body, so its status must say that it was one.
+/// A removal has no body, so its status must prove it.
 #[test]
 fn a_removal_is_done_only_where_the_status_says_so() {
     let body = lies().to_string();
@@ -189,7 +189,7 @@ fn pages_that_lead_back_are_not_followed_for_ever() {
     (lies["next"], lies["next_from_ms"]) = (json!(5), json!(5));
     lies["next_from_interval"] = json!(5);
     let url = serving(&lies);
-    // Five comes after nothing; then five again.
+    // First page 5, then page 5 again.
     let output = run(&url, &["ledger"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("leads back"));
@@ -230,11 +230,11 @@ fn a_real_server_and_a_queue_that_reads_backwards() {
         assert_eq!(refused.status.code(), Some(1), "{odd:?}: {refused:?}");
         harmless(&refused);
     }
-    // Parts of a path, and of a query, that are none.
+    // A name with characters of a path or a query is still only a name.
     for odd in ["x/../configuration", "a/b", "a?x=1", "a%2e", "a#b"] {
         let refused = site.run("root", &["info", odd]);
         assert_eq!(refused.status.code(), Some(1), "{odd:?}: {refused:?}");
-        // Two points in a row are in no name.
+        // No name contains two consecutive dots.
         let said = if odd.contains("..") {
             "no name of a queue"
         } else {

@@ -1,4 +1,4 @@
-//! `heddle ledger`: read back by another reader, added up, and compared with the accounts.
+//! Tests `heddle ledger`: reads the output back, adds it up, and compares it with the accounts.
 
 use crate::site::{Site, failed, heddle};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn site() -> Site {
     site
 }
 
-/// Millionths of a decimal, without floating point.
+/// Converts a decimal to millionths without floating point.
 fn micro(text: &str) -> i64 {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     assert!(rest.len() <= 6, "{text}");
@@ -64,7 +64,7 @@ fn pages_together_are_the_whole() {
     let whole = site.said("root", &["ledger"]);
     let before = site.heard().len();
     assert_eq!(site.said("root", &["ledger", "--max", "1"]), whole);
-    // An interval is never cut, so two rows each: three requests.
+    // The server never splits an interval, so each page has two rows: three requests.
     assert_eq!(site.heard().len() - before, 3);
     let first = site.run("root", &["ledger", "--max", "1", "--page"]);
     assert_eq!(first.status.code(), Some(0), "{first:?}");
@@ -179,12 +179,12 @@ fn a_store_that_is_gone_takes_the_old_ones_along_only() {
     let late = site.said("root", &["ledger", "--from", &from]);
     assert_eq!(late.lines().count(), 5, "{late}");
     fs::rename(site.path("gone"), site.path("stored")).expect("it is there");
-    // What failed is told for a second.
+    // The server reports a failure for a second.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     assert_eq!(site.said("root", &["ledger"]).lines().count(), 7);
 }
 
-/// The whole way of an operator: a store is moved, and what was charged is in the new one.
+/// An operator's whole path: after a store is migrated, the new one has the charges.
 #[test]
 fn a_store_that_was_moved_has_the_ledger() {
     let site = site();
@@ -195,7 +195,7 @@ fn a_store_that_was_moved_has_the_ledger() {
         .expect("it starts");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let moved: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    // Four intervals, the first without rows; two accounts, granted 100 and 1000.
+    // Four intervals, the first without rows; two accounts, with grants of 100 and 1000.
     assert_eq!(
         (&moved["accounts"], &moved["intervals"]),
         (&json!(2), &json!(4))
@@ -209,7 +209,7 @@ fn a_store_that_was_moved_has_the_ledger() {
     assert_eq!(debits, 60_000_000);
     let book = store.load().expect("it can be read");
     assert_eq!(book.accounts["root.alice"].budget.micro(), 52_120_000);
-    // Not into one that holds something, and nothing is changed by trying.
+    // A store that holds something is no target, and a failed attempt changes nothing.
     let output = heddle(&["store", "migrate", &from, &to])
         .output()
         .expect("it starts");

@@ -1,6 +1,6 @@
-//! The commands that run an economy, as processes of the built binary, against the real service
-//! around a real engine and a real store, behind a small HTTP server. What is expected follows by
-//! hand from bids, slots and intervals.
+//! Tests the economy's commands as processes of the built binary. A small HTTP server fronts the
+//! real service with a real engine and a real store. Expected values follow by hand from bids,
+//! slots and intervals.
 
 mod changes;
 mod guarded;

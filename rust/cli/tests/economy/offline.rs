@@ -1,4 +1,4 @@
-//! What needs no server: signatures of jobs, completions, the manual, and what arguments are told.
+//! Tests what needs no server: signatures of jobs, completions, the manual, and wrong arguments.
 
 use crate::site::{failed, file, heddle, now_ms};
 use heddle_auth::Now;
@@ -32,7 +32,7 @@ fn sign(arguments: &[&str]) -> Output {
     command.output().expect("it starts")
 }
 
-/// What `-Dname=value` lines say.
+/// Parses lines of `-Dname=value`.
 fn parameters(output: &Output) -> BTreeMap<String, String> {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
@@ -68,7 +68,7 @@ fn submit(
     )
 }
 
-/// The gate of a ResourceManager where alice has that secret.
+/// Builds the gate of a ResourceManager where alice has that secret.
 fn gate() -> Gate {
     let mut gate = Gate::new(Settings::default(), now_ms() as u64 - 60_000);
     let (acl, faults) = Acl::parse(format!("alice user {SECRET}\n").as_bytes());
@@ -85,8 +85,8 @@ fn a_signed_job_passes_the_gate_once_and_as_signed() {
     let until: i64 = with["heddle.job.until"].parse().expect("a number");
     let signed: i64 = with["heddle.job.timestamp"].parse().expect("a number");
     let expires: i64 = with["heddle.job.expires"].parse().expect("a number");
-    // Two hours to spend from when the bounds are read, an hour to be submitted; the two moments
-    // are not the same, but nearly.
+    // Two hours to spend and an hour to submit. Each counts from its own moment, but the two
+    // moments are close.
     assert_eq!(expires - signed, 3_600_000);
     assert!(
         (until - signed - 7_200_000).abs() < 60_000,
@@ -188,7 +188,7 @@ fn completions_know_the_commands() {
     );
 }
 
-/// A real bash takes them.
+/// A real bash accepts them.
 #[test]
 fn bash_completes_a_command() {
     let folder = tempfile::tempdir().expect("a folder");

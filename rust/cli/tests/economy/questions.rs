@@ -1,4 +1,4 @@
-//! Commands that ask and change nothing.
+//! Tests the commands that ask and change nothing.
 
 use crate::site::{NODE, Site, heddle, words};
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ fn prices_over_time() {
     let site = Site::market();
     site.until(40_500);
     let said = site.said("alice", &["price", "--history"]);
-    // Intervals end at the first tick, at 20.5 s and at 40.5 s; the last two are asked for below.
+    // Intervals end at the first tick, at 20.5 s and at 40.5 s; the test below asks for the last
+    // two.
     assert_eq!(said.lines().count(), 4, "{said}");
     assert!(
         said.lines().skip(1).all(|line| line.ends_with("Z      3")),
@@ -42,8 +43,8 @@ fn a_queue_and_its_account() {
     site.until(20_500);
     let said = site.said("alice", &["info", "alice"]);
     assert_eq!(words(&said, "queue"), ["queue", "root.alice"]);
-    // The first interval begins at the first tick, so 20 s are paid: 100, and an income of
-    // 7.2 / 3600 * 20, less 16 for eight slots at 2.
+    // The first interval begins at the first tick, so 20 s are paid: 100, and an income of 7.2 /
+    // 3600 * 20, less 16 for eight slots at 2.
     assert_eq!(words(&said, "budget"), ["budget", "84.04"]);
     assert_eq!(words(&said, "rate"), ["rate", "2"]);
     assert_eq!(words(&said, "income per hour").last(), Some(&"7.2"));
@@ -68,8 +69,8 @@ fn a_queue_and_its_account() {
 #[test]
 fn advice_before_a_bid() {
     let site = Site::market();
-    // 12 b / (b + 1) slots: 8.5 of them are rounded up to 9, as alice comes before bob, which
-    // takes b = 8.5 / 3.5, rounded up to a millionth.
+    // 12 b / (b + 1) slots. 8.5 of them round up to 9, because alice comes before bob. That takes b
+    // = 8.5 / 3.5, rounded up to a millionth.
     let said = site.said("alice", &["advise", "alice", "--slots", "9"]);
     let lines: Vec<&str> = said.lines().collect();
     let first = "root.alice bids 2 credits per slot and interval, which buys 8 of 12 slots at \
@@ -84,7 +85,7 @@ fn advice_before_a_bid() {
     let then = "That costs 3934.28664 credits an hour; the budget ends in 91s (";
     assert!(lines[4].starts_with(then), "{said}");
     assert!(lines[5].starts_with("A bid counts from the next interval on"));
-    // What was advised does it.
+    // The advised bid works.
     site.said("alice", &["bid", "alice", "2.428572"]);
     site.until(20_500);
     assert_eq!(site.account("root.alice")["quota"], json!([9, 0]));
@@ -125,8 +126,8 @@ fn all_queues_of_an_administrator_and_the_own_of_a_user() {
     let site = Site::market();
     site.until(20_500);
     let said = site.said("root", &["infos"]);
-    // 84.04 credits pay 5 intervals of 16, which are 100 s. Bob's 1000 + 0.02 - 4
-    // pay 249 intervals of 4, which are 4,980 s: 83 minutes.
+    // 84.04 credits pay 5 intervals of 16, which are 100 s. Bob's 1000 + 0.02 - 4 pay 249 intervals
+    // of 4, which are 4,980 s: 83 minutes.
     let alice = ["root.alice", "84.04", "2", "66.7", "8", "8", "12", "100s"];
     let bob = ["root.bob", "996.02", "1", "33.3", "4", "4", "6", "83m"];
     assert_eq!(words(&said, "root.alice"), alice);
@@ -178,7 +179,7 @@ fn jobs_and_why_they_wait() {
     assert!(refused.contains("ACCESS DENIED"), "{refused}");
     let refused = site.refused(1, "alice", &["explain", "77"]);
     assert!(refused.contains("there is no such job"), "{refused}");
-    // Nobody told this server of that application.
+    // The server has not been told of that application.
     let refused = site.refused(1, "alice", &["explain", "application_1_0001"]);
     assert!(refused.contains("there is no such job"), "{refused}");
     for odd in [
@@ -193,7 +194,7 @@ fn jobs_and_why_they_wait() {
     ] {
         site.refused(2, "alice", &["explain", odd]);
     }
-    // Job 1 is one that the host knows.
+    // The host knows job 1.
     let id = "application_1800000000000_0001";
     let explained = site.said("alice", &["explain", id]);
     assert_eq!(words(&explained, "application"), ["application", id]);
@@ -204,7 +205,7 @@ fn jobs_and_why_they_wait() {
     assert!(refused.contains("ACCESS DENIED"), "{refused}");
 }
 
-/// The host's name for the node, in every sentence; the engine knows it by number.
+/// Every sentence has the host's name for the node, which the engine knows only by number.
 #[test]
 fn reasons_and_grants_name_hosts() {
     let site = Site::pools();
@@ -223,13 +224,13 @@ fn reasons_and_grants_name_hosts() {
     );
 }
 
-/// What a table says of running tasks, summed over the rows that begin so.
+/// Sums a column of running tasks over the rows that begin with these names.
 fn sum(text: &str, column: usize, rows: &[&str]) -> u64 {
     let cell = |row: &&str| words(text, row)[column].parse::<u64>();
     rows.iter().map(|row| cell(row).expect("a number")).sum()
 }
 
-/// Two ApplicationMasters beside ten tasks, whatever is asked and under either kind of policy.
+/// Two ApplicationMasters beside ten tasks, for every question and under either kind of policy.
 #[test]
 fn application_masters_are_counted_once_and_nowhere_else() {
     for (site, used, head) in [
@@ -279,7 +280,7 @@ fn a_policy_without_accounts_is_served_as_well() {
             .iter()
             .all(|heard| !heard.target.contains("price"))
     );
-    // Of its own queue only, as a user.
+    // A user sees only the user's own queue.
     let own = site.said("bob", &["top", "--once"]);
     assert!(own.contains("tasks running 5, pending 5"), "{own}");
     let info = site.said("bob", &["info", "bob"]);

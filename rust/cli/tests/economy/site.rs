@@ -1,6 +1,6 @@
-//! A ResourceManager as far as a client sees one: an engine with two bidders on twelve slots, the
-//! service with a SQLite store and an ACL file, and a server on a free port of the loopback
-//! address. Checks nothing itself, but that everything starts.
+//! A ResourceManager as a client sees it: an engine with two bidders on twelve slots, the service
+//! with a SQLite store and an ACL file, and a server on a free loopback port. Checks only that
+//! everything starts.
 
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
@@ -18,20 +18,20 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// Of the cluster's one node.
+/// Slots of the cluster's one node.
 const SLOTS: i64 = 12;
-/// What the host calls that node.
+/// The host's name for that node.
 pub(crate) const NODE: &str = "node-0.example.com:45454";
 /// Long for a disk, short for a person.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The server started so long ago: its engine's clock may run ahead of the test by as much.
+/// How long ago the server started: its engine's clock may run this far ahead of the test.
 const AGO_MS: i64 = 600_000;
-/// Users, and the first letters of their secrets.
+/// Users, and the beginnings of their secrets.
 const ACL: &str = "alice user alices-secret-of-32-bytes-length\n\
                    bob user bobs-secret-of-32-bytes-of-length\n\
                    root admin roots-secret-of-32-bytes-in-length\n";
 
-/// The engine, its clock and its node, as a host has them.
+/// The engine, its clock and its node, like a host's.
 struct Cluster {
     engine: Engine,
     now_ms: i64,
@@ -60,7 +60,7 @@ impl Cluster {
         answer.map_err(|error| error.0)
     }
 
-    /// Time passes, with a tick and a heartbeat twice a second; grants start at once.
+    /// Lets time pass, with a tick and a heartbeat twice a second; grants start at once.
     fn until(&mut self, until_ms: i64) {
         while self.now_ms < until_ms {
             self.now_ms += 500;
@@ -78,7 +78,7 @@ impl Cluster {
         }
     }
 
-    /// A job of maps; what it asks for once its ApplicationMaster runs, if it has one.
+    /// Submits a job of maps. With an ApplicationMaster, returns the ask to send once that runs.
     fn submit(&mut self, job: u32, user: &str, maps: u32, has_master: bool) -> Option<AskFacts> {
         let placed = self.request(&json!({"op": "place", "user": user}));
         let queue = placed.expect("there is a queue")["queue"].as_u64();
@@ -122,7 +122,7 @@ impl Cluster {
 /// What a site's jobs have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Jobs {
-    /// Nothing but tasks, and the accounts a store.
+    /// Only tasks; the accounts have a store.
     Tasks,
     /// An ApplicationMaster as well, and no store.
     WithMasters,
@@ -136,7 +136,7 @@ impl heddle_service::Engine for Held {
         1
     }
 
-    /// Real time, as clients' times are: the cluster's passes as a test says.
+    /// Real time, like clients'; the cluster's time passes as a test demands.
     fn now_ms(&self) -> i64 {
         now_ms()
     }
@@ -157,7 +157,7 @@ impl heddle_service::Engine for Held {
     }
 }
 
-/// A request as it arrived, to be sent again.
+/// A request as it arrived, for sending it again.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) method: String,
@@ -166,13 +166,13 @@ pub(crate) struct Heard {
     pub(crate) body: Vec<u8>,
 }
 
-/// What the server's threads share.
+/// The state that the server's threads share.
 struct Inside {
     engine: Held,
     service: Service,
     server: tiny_http::Server,
     heard: Mutex<Vec<Heard>>,
-    /// Kerberos stands before all that is not signed.
+    /// Whether Kerberos guards all requests without a signature.
     guarded: AtomicBool,
 }
 
@@ -196,9 +196,9 @@ pub(crate) fn file(path: &Path, text: &str, mode: u32) -> PathBuf {
 }
 
 impl Site {
-    /// Alice bids 2, bob 1: of 12 slots she buys 12 * 2 / 3 = 8, he buys 4, and an interval costs
-    /// her 8 * 2 = 16 credits and him 4 * 1 = 4. Her job 1 has 20 maps, so that 12 wait; his job 2
-    /// has 10, so that 6 wait. They have incomes of 7.2 and 3.6 an hour: 0.04 and 0.02 in 20 s.
+    /// Alice bids 2, bob 1: of 12 slots she buys 12 * 2 / 3 = 8, he buys 4. An interval costs her 8
+    /// * 2 = 16 credits and him 4 * 1 = 4. Her job 1 has 20 maps, so 12 wait; his job 2 has 10, so
+    /// 6 wait. They have incomes of 7.2 and 3.6 an hour: 0.04 and 0.02 in 20 s.
     pub(crate) fn market() -> Site {
         Site::with(&json!({}))
     }
@@ -215,7 +215,7 @@ impl Site {
         Site::under(&config, api, Jobs::Tasks)
     }
 
-    /// The market once more, its jobs with an ApplicationMaster each: ten slots are left.
+    /// The same market, whose jobs have an ApplicationMaster each: ten slots are left.
     pub(crate) fn with_masters() -> Site {
         let config = json!({
             "policy": "dynamic-priority",
@@ -228,7 +228,7 @@ impl Site {
         Site::under(&config, &json!({}), Jobs::WithMasters)
     }
 
-    /// The same two jobs under a policy without accounts: of ten slots alice's and bob's queues
+    /// The same two jobs under a policy without accounts. Of ten slots alice's and bob's queues
     /// have five each, beside their ApplicationMasters.
     pub(crate) fn pools() -> Site {
         let config = json!({"policy": "fair", "heartbeat_fill": 1.0});
@@ -314,12 +314,12 @@ impl Site {
         cluster.until(if masters { 21_000 } else { 500 });
     }
 
-    /// From now on only what is signed gets past Kerberos.
+    /// Lets only signed requests pass from now on.
     pub(crate) fn guard(&self) {
         self.inside.guarded.store(true, Ordering::SeqCst);
     }
 
-    /// Lets the engine's clock run, and waits until the store has it all.
+    /// Lets the engine's clock run, and waits until the store has everything.
     pub(crate) fn until(&self, engine_ms: i64) {
         self.inside.engine.0.lock().until(engine_ms);
         self.written();
@@ -339,7 +339,7 @@ impl Site {
         }
     }
 
-    /// What the engine itself says of an account.
+    /// Returns the engine's own report of an account.
     pub(crate) fn account(&self, queue: &str) -> Value {
         let report = self
             .inside
@@ -365,7 +365,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// A command of a user, with the secret from the user's file.
+    /// Runs a command as a user, with the secret from the user's file.
     pub(crate) fn run(&self, user: &str, arguments: &[&str]) -> Output {
         let mut command = heddle(arguments);
         command.env("HEDDLE_URL", self.url());
@@ -374,11 +374,11 @@ impl Site {
         command.output().expect("it starts")
     }
 
-    /// What a command that succeeds says on standard output; on standard error, nothing.
+    /// Returns the standard output of a command that succeeds without a message on standard error.
     pub(crate) fn said(&self, user: &str, arguments: &[&str]) -> String {
         let output = self.run(user, arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
-        // A slow disk is none of the command's faults.
+        // Ignore the message about a slow disk, which is not the command's fault.
         let stderr = String::from_utf8_lossy(&output.stderr);
         let mut told = stderr
             .lines()
@@ -387,13 +387,13 @@ impl Site {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// The JSON that a command with `--json` says.
+    /// Returns the output of a command with `--json`.
     pub(crate) fn json(&self, user: &str, arguments: &[&str]) -> Value {
         let with = [arguments, &["--json"]].concat();
         serde_json::from_str(&self.said(user, &with)).expect("JSON")
     }
 
-    /// What a command that fails says on standard error; on standard output, nothing.
+    /// Returns the standard error of a command that fails without standard output.
     pub(crate) fn refused(&self, code: i32, user: &str, arguments: &[&str]) -> String {
         failed(code, &self.run(user, arguments))
     }
@@ -412,7 +412,7 @@ impl Drop for Site {
 
 impl Inside {
     fn serve(&self) {
-        // An error is how `unblock` ends it.
+        // `unblock` ends the loop by an error.
         while let Ok(mut request) = self.server.recv() {
             let mut body = Vec::new();
             request.as_reader().read_to_end(&mut body).expect("a body");
@@ -473,7 +473,7 @@ impl Inside {
     }
 }
 
-/// The built command, in an environment that says nothing to it.
+/// Returns the built command, without its environment variables.
 pub(crate) fn heddle(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
     command.args(arguments);
@@ -488,14 +488,14 @@ pub(crate) fn heddle(arguments: &[&str]) -> Command {
     command
 }
 
-/// Standard error of a command that failed with that code and said nothing else.
+/// Returns the standard error of a command that failed with that code and printed nothing else.
 pub(crate) fn failed(code: i32, output: &Output) -> String {
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// A line of a table, or of pairs, as its words.
+/// Returns a line of a table, or of pairs, as its words.
 pub(crate) fn words<'a>(text: &'a str, first: &str) -> Vec<&'a str> {
     let line = text.lines().find(|line| line.starts_with(first));
     line.unwrap_or_else(|| panic!("no `{first}` in:\n{text}"))

@@ -1,5 +1,5 @@
-//! `heddle store migrate` and `heddle import-budget`: what they refuse, and what they leave alone.
-//! A store that was really moved is in `ledger`.
+//! Tests the refusals of `heddle store migrate` and `heddle import-budget`, and that they change
+//! nothing. `ledger` tests a real migration.
 
 use crate::site::{failed, file, heddle};
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn a_budget_file_becomes_accounts() {
             (100_000_000, 500_000)
         );
         assert_eq!(book.accounts["root.bob"].budget.micro(), 7_250_000);
-        // Again, it would give the same credits twice.
+        // A second import would grant the same credits twice.
         let again = failed(1, &run(&["import-budget", &budgets, "--store", &place]));
         assert!(
             again.contains("line 1: queue root.alice has an account already"),
@@ -103,13 +103,13 @@ fn places_that_are_none_and_stores_that_are_not_there() {
     let to = place("sqlite", folder.path(), "to");
     let refused = failed(2, &run(&["store", "migrate", "mysql:x", &to]));
     assert!(refused.contains("sqlite:FILE"), "{refused}");
-    // Never used: more likely a slip.
+    // The store was never used, so its name is probably wrong.
     let refused = failed(
         1,
         &run(&["store", "migrate", &place("file", folder.path(), "no"), &to]),
     );
     assert!(refused.contains("is its name right?"), "{refused}");
-    // What is no store is left as it is.
+    // A folder that is no store stays as it is.
     let other = folder.path().join("other");
     fs::create_dir(&other).expect("our folder");
     fs::write(other.join("hosts"), "127.0.0.1 localhost\n").expect("our folder");
@@ -150,7 +150,7 @@ fn passwords_are_in_files_that_nobody_else_may_read() {
         .display()
         .to_string();
     let to = place("sqlite", folder.path(), "to");
-    // Nobody listens on port 1.
+    // No server listens on port 1.
     let from = "postgres://heddle@127.0.0.1:1/heddle";
     let migrate = |file: &str| run(&["store", "migrate", from, &to, "--from-password-file", file]);
     let refused = failed(2, &migrate(&open));

@@ -1,5 +1,5 @@
-//! Everything that may be wrong: secrets, addresses, servers. Each is told apart by its exit code
-//! and says what to do.
+//! Tests everything that may be wrong: secrets, addresses, servers. Each has its own exit code and
+//! says what to do.
 
 use crate::site::{Site, failed, file, heddle};
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// A server that reads a request and gives these bytes as they are, or nothing, for ever.
+/// Starts a server that reads a request and answers these bytes, or hangs for ever.
 pub(crate) fn answering(answer: Option<&'static [u8]>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it has one"));
@@ -21,7 +21,7 @@ pub(crate) fn answering(answer: Option<&'static [u8]>) -> String {
     url
 }
 
-/// Reads to the end, as a close with something unread would take the answer back.
+/// Reads to the end: closing with unread input would discard the answer.
 fn answer_one(mut stream: TcpStream, answer: Option<&'static [u8]>) {
     let mut bytes = [0; 4096];
     let _ = stream.read(&mut bytes);
@@ -32,7 +32,7 @@ fn answer_one(mut stream: TcpStream, answer: Option<&'static [u8]>) {
     while let Ok(1..) = stream.read(&mut bytes) {}
 }
 
-/// A server that gives one of these answers to each connection, the last to all that follow.
+/// Starts a server that gives each connection the next answer, and repeats the last.
 pub(crate) fn answering_in_turn(answers: Vec<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it has one"));
@@ -48,7 +48,7 @@ pub(crate) fn answering_in_turn(answers: Vec<String>) -> String {
     url
 }
 
-/// A server whose answer never ends, a blank at a time.
+/// Starts a server whose answer never ends, a blank at a time.
 fn dripping() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it has one"));
@@ -69,7 +69,7 @@ fn dripping() -> String {
     url
 }
 
-/// The limit is on the whole: each part of such an answer comes soon enough.
+/// The limit is on the whole answer: each part of it arrives soon enough.
 #[test]
 fn an_answer_that_drips_is_given_up() {
     let url = dripping();
@@ -117,7 +117,7 @@ fn a_wrong_secret_is_refused_and_never_shown() {
     site.refused(1, "mallory", &["infos", "--secret-file", &path]);
 }
 
-/// A script must not take a change for kept that a kill would lose.
+/// A script must not consider a change stored that a kill would lose.
 #[test]
 fn a_change_that_is_not_written_down_has_an_exit_code_of_its_own() {
     let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
@@ -170,7 +170,7 @@ fn a_secret_comes_from_a_file_or_the_environment() {
         .output()
         .expect("it starts");
     assert!(failed(2, &nobody).contains("--user NAME, or HEDDLE_USER"));
-    // There is no argument for it.
+    // There is no argument for a secret.
     let argument = heddle(&["infos", "--secret", "s"])
         .output()
         .expect("it starts");

@@ -1,4 +1,4 @@
-//! `heddle top` in a terminal of its own: a pseudo-terminal that the test holds the other end of.
+//! Tests `heddle top` in a pseudo-terminal, of which the test holds the other end.
 
 use crate::site::{Site, heddle};
 use rustix::fs::{Mode, OFlags};
@@ -60,7 +60,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until all that was shown since the last call contains this.
+    /// Waits until the output since the last call contains this.
     fn until(&mut self, wanted: &str) {
         let end = Instant::now() + PATIENCE;
         self.text.clear();
@@ -85,7 +85,7 @@ impl Terminal {
         }
     }
 
-    /// Whether the terminal makes lines of what is typed, as a shell needs it.
+    /// Returns whether the terminal is back in line mode, which a shell needs.
     fn is_given_back(&self) -> bool {
         let modes = tcgetattr(&self.theirs).expect("it has modes").local_modes;
         modes.contains(rustix::termios::LocalModes::ICANON)

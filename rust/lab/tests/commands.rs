@@ -1,4 +1,4 @@
-//! `heddle-lab` from outside: exit codes and messages.
+//! Tests `heddle-lab` as a process: exit codes and messages.
 
 use std::process::{Command, Output, Stdio};
 

@@ -1,5 +1,5 @@
-//! The fluid model against the HFSP paper's example, its trace results as recomputed outside
-//! (`spec` HF-3, HF-8, HF-9), and properties of the order of service.
+//! Tests the fluid model against the HFSP paper's example, its trace results as recomputed
+//! independently (`spec` HF-3, HF-8, HF-9), and properties of the order of service.
 
 use heddle_lab::fluid::errors::with_errors;
 use heddle_lab::fluid::multislot::{self, Policy, WideJob};
@@ -39,7 +39,7 @@ fn the_example_of_figure_1() {
     }
 }
 
-/// HF-6 to HF-9: the paper prints 1934 s; the others are the authors' simulator's.
+/// HF-6 to HF-9: the paper prints 1934 s; the other values are from the authors' simulator.
 #[test]
 fn the_trace_without_errors() {
     let jobs = trace_jobs(4.0);
@@ -55,10 +55,10 @@ fn the_trace_without_errors() {
     ];
     for (discipline, seconds) in expected {
         let found = mean(discipline, &jobs);
-        // Half a unit of the last digit that is given.
+        // Half a unit of the last published digit.
         assert!((found - seconds).abs() < 0.005, "{discipline:?}: {found}");
     }
-    // The range over d/n, which shows that 4 is what the paper used.
+    // The range over d/n, which shows that the paper used 4.
     let [least, most] = [1.0, 10.0].map(|d_over_n| mean(Discipline::Fcfs, &trace_jobs(d_over_n)));
     assert_eq!((least.round(), most.round()), (1416.0, 2622.0));
 }
@@ -86,9 +86,9 @@ fn runs() -> &'static Vec<[Vec<f64>; 3]> {
     })
 }
 
-/// HF-9's medians are of 100 random runs, and so are ours. How many of our runs lie below the true
-/// median is binomial(100, 1/2), standard deviation 5; against another such median it is 7.07.
-/// 3.29 of those (1 in 1,000) are 23 runs: the published median, give or take its last digit, must
+/// HF-9's medians are of 100 random runs, and so are ours. The number of our runs below the true
+/// median is binomial(100, 1/2), standard deviation 5; against another such median it is 7.07. 3.29
+/// of those (1 in 1,000) are 23 runs. So the published median, give or take its last digit, must
 /// lie between our 27th and our 74th.
 #[test]
 fn the_medians_with_errors() {
@@ -111,9 +111,9 @@ fn the_medians_with_errors() {
     }
 }
 
-/// HF-9: SRPT is worse than PS in 0, 0, 39 and 79 of 100 runs; within 3.29 standard deviations of
-/// the difference of two binomials (6.9 for 39, 5.8 for 79). 0 of 100 leaves room for a
-/// probability of 0.067 (0.933^100 is 1 in 1,000), so for 7 of ours.
+/// HF-9: SRPT is worse than PS in 0, 0, 39 and 79 of 100 runs. Ours must agree within 3.29 standard
+/// deviations of the difference of two binomials (6.9 for 39, 5.8 for 79). 0 of 100 leaves room for
+/// a probability of 0.067 (0.933^100 is 1 in 1,000), so for 7 of ours.
 /// HF-8: SRVT stays near the error-free value for sigma < 0.5 and far below SRPT beyond.
 #[test]
 fn errors_hurt_srpt_much_more_than_hfsp() {
@@ -132,9 +132,9 @@ fn errors_hurt_srpt_much_more_than_hfsp() {
     assert!(runs()[..2].iter().all(|found| found[1][49] < 1.1 * 10.38));
 }
 
-/// HF-41: sizes of 0, jobs at the same time, a late job; by hand. At 0 the job of 10 (taken for 2)
-/// and one of 4: virtual ends 4 and 6. The first is served to 4, is late from then on, and goes
-/// on to 10 in line, the other to 14; sharing: 6 and 4 left at 4, so 4 + 2 * 4 = 12, then 14.
+/// HF-41: sizes of 0, jobs at the same time, a late job; by hand. At 0 the job of 10 (estimated at
+/// 2) and one of 4 have the virtual ends 4 and 6. The first is served to 4 and is late from then
+/// on. In line it goes on to 10, the other to 14.
 #[test]
 fn edge_cases_by_hand() {
     let late = [(0.0, 10.0, 2.0), (0.0, 4.0, 4.0)].map(|(arrival, size, estimate)| Job {
@@ -143,8 +143,8 @@ fn edge_cases_by_hand() {
         estimate,
     });
     assert_near(&completions(Discipline::FspFifo, &late), &[10.0, 14.0]);
-    // Both are late from 6 on: 4 of the first and all of the second are left. Sharing until
-    // the second and the first end together after 8.
+    // Sharing, the first runs alone until 6, when the second is late too. 4 of each are left, so
+    // they share until both end at 14.
     assert_near(&completions(Discipline::FspPs, &late), &[14.0, 14.0]);
     for (_, discipline) in Discipline::ALL {
         assert!(completions(discipline, &[]).is_empty());
@@ -165,9 +165,9 @@ fn edge_cases_by_hand() {
 }
 
 /// By hand, 10 slots: a narrow job (width 1, work 5) and a wide one (width 10, work 45) from 0.
-/// FCFS and fair: 1 + 9 slots until 5, both over then. A third, width 10, work 20, at 1: fair:
-/// 1 and 4.5 and 4.5. At 5 the third has 18 of its 20, the wide one 9 + 18 = 27; then 5 and 5: the
-/// third ends at 5.4, the wide one has 29 and is alone: 5.4 + 16/10 = 7.
+/// FCFS and fair: 1 + 9 slots until 5, when both end. A third, width 10, work 20, at 1: fair: 1 and
+/// 4.5 and 4.5. At 5 the third has had 18 of its 20, the wide one 9 + 18 = 27; then 5 and 5. The
+/// third ends at 5.4; the wide one has had 29 and is alone: 5.4 + 16/10 = 7.
 #[test]
 fn slots_by_hand() {
     let job = |arrival, work, width| WideJob {
@@ -187,13 +187,15 @@ fn slots_by_hand() {
     assert_near(&ends(Policy::Fair, &jobs), &[5.0, 7.0, 5.4]);
     // FCFS: the wide one keeps its 9 slots to the end at 5, then the third takes all 10.
     assert_near(&ends(Policy::Fcfs, &jobs), &[5.0, 5.0, 7.0]);
-    // SRPT: at 1 there are 4, 36 and 20 left: the narrow one 1 slot, the third 9. The third falls
-    // to the narrow one's level at 1 + 16/8 = 3 (2 and 2), takes 10 slots: over at 3.2. Then the
-    // narrow one has 1 slot till 5.2, the wide one 9 of its 36: 18 left at 5.2, 10 slots: 7.
+    // SRPT: at 1 there are 4, 36 and 20 left: the narrow one has 1 slot, the third 9. The third
+    // falls to the narrow one's level at 1 + 16/8 = 3 (2 and 2) and takes 10 slots: it ends at 3.2.
+    // Then the narrow one has 1 slot until 5.2, and the wide one does 18 of its 36 with 9. The
+    // other 18 take 10 slots from 5.2 to 7.
     assert_near(&ends(Policy::Srpt, &jobs), &[5.2, 7.0, 3.2]);
-    // HFSP, virtually: 5, 36, 20 at 1 become, as the rates are 1, 4.5 and 4.5, 4 - x, 36 - 4.5 x,
-    // 20 - 4.5 x: the narrow one ends virtually at 5, the third after it: it stays behind, so
-    // narrow 1 slot to 5, third 9 slots: 20 at 1 + 20/9; then the wide one 9 slots, from 5 on 10.
+    // HFSP, virtually: 5, 36, 20 at 1 become, at the rates 1, 4.5 and 4.5, 4 - x, 36 - 4.5 x, 20 -
+    // 4.5 x. The narrow one ends virtually at 5 and the third after it, so the third stays behind.
+    // The narrow one has 1 slot to 5, the third 9 slots: 20 end at 1 + 20/9. Then the wide one has
+    // 9 slots, and from 5 on 10.
     let third = 1.0 + 20.0 / 9.0;
     let wide = 5.0 + (36.0 - 9.0 * (5.0 - third)) / 10.0;
     assert_near(&ends(Policy::Hfsp, &jobs), &[5.0, wide, third]);
@@ -221,8 +223,9 @@ fn exact(jobs: &[Job]) -> Vec<Job> {
 }
 
 proptest! {
-    /// Two simulators that share no code agree on one server. Rounding decides who is first of two
-    /// jobs that stand exactly alike; roots of primes have no rational relation, so none do.
+    /// Two simulators that share no code agree on one server. Rounding decides which of two
+    /// identical jobs is first. Roots of primes have no rational relation, so no jobs are
+    /// identical.
     #[test]
     fn one_slot_is_one_server(mut jobs in jobs()) {
         const PRIMES: [f64; 13] = [
@@ -247,7 +250,7 @@ proptest! {
         }
     }
 
-    /// A job made smaller never ends later under HFSP's order.
+    /// A smaller job never ends later under HFSP's order.
     #[test]
     fn a_smaller_job_never_ends_later(jobs in jobs(), which in 0usize..14, part in 0u32..8) {
         let jobs = exact(&jobs);
@@ -262,8 +265,8 @@ proptest! {
         }
     }
 
-    /// With known sizes nobody ends later than in processor sharing (Friedman and Henderson 2003),
-    /// so nobody starves; and no order ends the last job of all earlier or later than another.
+    /// With known sizes no job ends later than in processor sharing (Friedman and Henderson 2003),
+    /// so none starves. The last end of all is the same under every order.
     #[test]
     fn nobody_ends_later_than_in_a_fair_system(jobs in jobs()) {
         let jobs = exact(&jobs);

@@ -1,4 +1,4 @@
-//! The full simulator against calculations by hand, and its own promises: determinism, bytes,
+//! Tests the full simulator against calculations by hand, and its own promises: determinism, bytes,
 //! replicas, engine invariants under faults.
 
 use heddle_sim::cluster_sim::workload::{self, JobPlan};
@@ -46,8 +46,8 @@ fn checked(config: Value) -> Options {
     }
 }
 
-/// 8 maps of 1 block on 8 slots, 2 reduces. By hand, in ms: maps 1,000 + 10,000; the reduces
-/// started by then, at slow start 1 they start at 11,000 and are ready at 12,000.
+/// 8 maps of 1 block on 8 slots, 2 reduces. By hand, in ms: maps take 1,000 + 10,000. With slow
+/// start 1 the reduces start at 11,000 and are ready at 12,000.
 fn lone_job(shuffle_bytes: u64, output_bytes: u64) -> JobPlan {
     JobPlan {
         user: "ann".to_string(),
@@ -112,7 +112,7 @@ fn slots_for_either_kind_are_no_more_than_the_node_has() {
 
 #[test]
 fn a_full_link_slows_tasks_down_as_hand_arithmetic_says() {
-    // A node in each of two racks: whatever the reduces fetch, half of it crosses.
+    // One node in each of two racks: half of every fetch crosses.
     let hardware = Hardware {
         nodes: 2,
         racks: 2,
@@ -126,8 +126,8 @@ fn a_full_link_slows_tasks_down_as_hand_arithmetic_says() {
     };
     let results = run(jobs(hardware, vec![lone_job(80_000_000, 0)]), options);
     let job = &results.jobs[0];
-    // 4 maps on each node: 40 MB of output in each rack, half of which goes to the other at 1
-    // MB/s: 20 s instead of 2. Map 11, start 1, copy 20, reduce 4.
+    // 4 maps on each node: 40 MB of output in each rack, half of which goes to the other at 1 MB/s:
+    // 20 s instead of 2. Map 11, start 1, copy 20, reduce 4.
     let took = job.sojourn_ms().expect("it ended");
     assert!((36_000..37_500).contains(&took), "{took}");
     assert!((job.crossed[1] - 40e6).abs() < 10.0, "{:?}", job.crossed);
@@ -146,7 +146,7 @@ fn every_byte_of_output_crosses_racks_once() {
 
 #[test]
 fn a_map_far_from_its_block_reads_it_over_the_link() {
-    // Three racks of a node each: a block is on two of them, and the third's slots are free.
+    // Three racks of one node each: a block is on two of them, and the third's slots are free.
     let hardware = Hardware {
         nodes: 3,
         racks: 3,
@@ -229,8 +229,8 @@ fn invariants_hold_and_jobs_end_whatever_goes_wrong() {
         assert_eq!(results.jobs.len(), count, "seed {seed}");
         for job in &results.jobs {
             assert!(job.finished_ms.is_some(), "seed {seed}: {job:?}");
-            // What crosses is at least the output's replica and at most everything twice over
-            // (a failed or second attempt fetches again).
+            // At least the output's replica crosses, and at most everything three times over:
+            // failed and second attempts fetch again.
             let all: u64 = job.bytes.iter().sum();
             let crossed: f64 = job.crossed.iter().sum();
             assert!(crossed <= 3.0 * all as f64, "seed {seed}: {job:?}");
@@ -243,13 +243,14 @@ fn invariants_hold_and_jobs_end_whatever_goes_wrong() {
             *sum += count;
         }
     }
-    // Evictions apart, which no policy here decides on, everything did go wrong.
+    // Every fault occurred, except evictions, which no policy here decides.
     assert!(wasted[1..].iter().all(|count| *count > 0), "{wasted:?}");
 }
 
 #[test]
 fn a_load_of_others_takes_slots_and_gives_them_back() {
-    // Half of 8 map slots are others' for 100 s: 8 maps of 11 s go in two waves, then in one.
+    // Foreign load takes half of 8 map slots for 100 s: 8 maps of 11 s run in two waves, then in
+    // one.
     let mut workload = jobs(
         Hardware {
             racks: 1,
@@ -280,8 +281,8 @@ fn a_load_of_others_takes_slots_and_gives_them_back() {
 }
 
 /// Figure 5 of ShuffleWatcher: two jobs of one user whose input is replicated on both racks.
-/// Earlier schedulers run half of each job on each rack, and half of the shuffle crosses; SAMP
-/// gives each job a rack of its own, and nothing has to.
+/// Earlier schedulers run half of each job on each rack, and half of the shuffle crosses. SAMP
+/// gives each job its own rack, and nothing needs to cross.
 #[test]
 fn shuffle_watcher_gives_each_of_two_jobs_a_rack_where_its_baseline_spreads_both() {
     let hardware = small();
@@ -292,7 +293,7 @@ fn shuffle_watcher_gives_each_of_two_jobs_a_rack_where_its_baseline_spreads_both
     let job = || JobPlan {
         user: "ann".to_string(),
         class: "heavy".to_string(),
-        // 4 reduce slots: a rack's free slot nearly always finds reduces of both jobs waiting.
+        // 4 reduce slots: a rack's free slot nearly always finds waiting reduces of both jobs.
         tasks: [160, 32],
         input_bytes: 160 * hardware.block_bytes,
         shuffle_bytes: 320 * hardware.block_bytes,

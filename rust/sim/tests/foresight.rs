@@ -1,7 +1,7 @@
-//! Do predictions hold? The engine is asked at every job's submission and its answer is compared,
-//! from outside, with what came of the job. The whole of the FB-2010 day is a longer run of its
-//! own (`heddle simulate --predict`); its results, in `rust/sim/results`, are held to the same
-//! promise here, but not run again.
+//! Tests whether predictions hold. At every job's submission the test requests a prediction, and
+//! later compares it with the outcome. The whole FB-2010 day takes a longer run (`heddle simulate
+//! --predict`). Its recorded results in `rust/sim/results` must keep the same promise, but this
+//! test does not repeat the run.
 
 use heddle_sim::cluster_sim::workload::{self, JobPlan};
 use heddle_sim::cluster_sim::{ClusterSim, Hardware, Options, Results, Trouble, Workload};
@@ -9,14 +9,14 @@ use heddle_sim::policies;
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
-/// Four of five are promised.
+/// The promise is four of five.
 const KEPT: RangeInclusive<f64> = 0.75..=0.85;
 
-/// What came of the FB-2010 day under each policy when it was last run.
+/// The outcome of the FB-2010 day under each policy, as last recorded.
 const RECORD: &str = include_str!("../results/predictions-2026-11-22.json");
 
-/// Jobs of one to twelve maps and up to three reduces that come faster, then slower, than the
-/// cluster works, with lengths that vary.
+/// Jobs of one to twelve maps and up to three reduces, with varying lengths. They arrive first
+/// faster, then slower, than the cluster works.
 fn workload() -> Workload {
     let hardware = Hardware {
         nodes: 10,
@@ -54,7 +54,7 @@ fn run(policy: &str, workload: Workload) -> Results {
     sim.run().expect("every check holds")
 }
 
-/// Of the first few dozen nothing is learnt yet: they have wide bands.
+/// The engine has learnt nothing yet when the first few dozen jobs arrive: they have wide bands.
 #[test]
 fn four_of_five_jobs_end_in_their_band_under_every_preset() {
     for preset in heddle_core::catalogue::PRESETS {
@@ -75,8 +75,8 @@ fn four_of_five_jobs_end_in_their_band_under_every_preset() {
     }
 }
 
-/// The longest day on record has rushes in which thousands wait at once, which no short workload
-/// has: where too few errors are remembered, it is this day under `reverse-adaptive` that shows.
+/// The longest recorded day has rushes in which thousands wait at once, unlike any short workload.
+/// If the engine remembers too few errors, this day shows it under `reverse-adaptive`.
 #[test]
 fn the_recorded_day_kept_the_promise_under_every_preset() {
     let record: Value = serde_json::from_str(RECORD).expect("the record is JSON");
@@ -96,7 +96,8 @@ fn the_recorded_day_kept_the_promise_under_every_preset() {
     }
 }
 
-/// Asking is not acting: the decisions are the same, byte for byte, whether or not anybody asks.
+/// A prediction has no effect: the decisions are the same, byte for byte, with and without
+/// requests.
 #[test]
 fn asking_changes_no_decision() {
     let asked = run("fair", workload::long_short(small(), 10, 60_000));

@@ -1,6 +1,6 @@
-//! Every preset under users who mean harm: extreme asks, queues without end, labels that come and
-//! go, ApplicationMasters that never register, attempts beyond the 255th, and all that the swarm
-//! has besides. Everything is checked after every event, as there.
+//! Runs every preset under malicious users: extreme asks, endless queues, labels that come and go,
+//! ApplicationMasters that never register, attempts beyond the 255th, and all features of the
+//! swarm. Like in the swarm, every check runs after every event.
 //!
 //! `HEDDLE_SEEDS=n` runs n seeds per preset, from `HEDDLE_FROM`. A failure prints its seed.
 
@@ -10,7 +10,7 @@ use heddle_sim::{Options, Outcome, Policy, World};
 /// Seeds per preset in an ordinary test run.
 const SEEDS: u64 = 250;
 
-/// Every so many seeds one is run twice: all that goes over the line must be the same.
+/// One seed in this many runs twice: all messages on the line must be the same.
 const REPEAT_EVERY: u64 = 10;
 
 fn number(name: &str) -> Option<u64> {
@@ -55,7 +55,7 @@ fn hostile(preset: &str) {
         "{preset}: seeds {from}..{}, {events} events, {finished} jobs done",
         from + seeds
     );
-    // Where nothing gets done, nothing is shown.
+    // A run without finished jobs would prove nothing.
     assert!(
         seeds < SEEDS || finished > seeds as usize / 2,
         "{finished} jobs done"
@@ -82,7 +82,7 @@ macro_rules! presets {
     };
 }
 
-// One test per preset, so that they run side by side.
+// One test per preset, so that they run in parallel.
 presets! {
     fair "fair",
     dynamic_priority "dynamic-priority",

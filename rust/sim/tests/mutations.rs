@@ -1,6 +1,6 @@
-//! Proof that the checks can fail: each test spoils one thing on the line between engine and
-//! host, as a bug in either would, and expects the check that is there for it to find it. Where
-//! several would, all others are switched off.
+//! Proves that the checks can fail. Each test tampers with one thing on the line between engine and
+//! host, like a bug in either, and expects the right check to find it. Where several checks would,
+//! all others are switched off.
 
 use heddle_core::Resource;
 use heddle_core::words::event::{Decision, Event, EvictReason};
@@ -8,14 +8,14 @@ use heddle_core::words::ids::{Locality, Millis, NodeId, PartitionId};
 use heddle_sim::{Check, Checks, Features, Options, Policy, Tamper, World};
 use serde_json::{Value, json};
 
-/// How many seeds may pass unnoticed before a check counts as blind.
+/// The number of seeds without a finding after which a check counts as blind.
 const SEEDS: u64 = 60;
 
 type Events = fn(Millis, &mut Vec<Event>);
 type Decisions = fn(Millis, &mut Vec<Decision>);
 type Setup = fn(&mut Value);
 
-/// Spoils one of the three.
+/// Tampers with one of the three.
 #[derive(Clone, Copy)]
 struct Spoil {
     events: Events,
@@ -41,7 +41,7 @@ impl Tamper for Spoil {
     }
 }
 
-/// What goes on: whatever may, but what changes the configuration or the clock.
+/// Enables all usual features, except changes of the configuration and of the clock.
 fn features() -> Features {
     Features {
         reloads: false,
@@ -51,7 +51,8 @@ fn features() -> Features {
     }
 }
 
-/// Runs seeds under delay scheduling between queues until one fails, and says by what.
+/// Runs seeds under delay scheduling between queues until one fails. Returns the check and its
+/// finding.
 fn found(spoil: Spoil, features: Features, checks: Checks) -> Option<(Check, String)> {
     let policy: Policy = "fair/fifo/delay".parse().expect("a policy");
     (0..SEEDS).find_map(|seed| {
@@ -251,7 +252,7 @@ fn an_eviction_of_what_is_not_there_shows() {
     );
 }
 
-/// An engine that does not know a limit which the host knows.
+/// Hides a limit from the engine that the host knows.
 fn without(key: &'static str) -> Setup {
     match key {
         "max_share" => |setup| forget(setup, "max_share", json!(null)),

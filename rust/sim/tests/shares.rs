@@ -1,4 +1,4 @@
-//! What queues end up with under endless demand, against figures worked out by hand or
+//! Tests the final shares of queues under endless demand, against figures computed by hand or
 //! published: weights, minimum and maximum shares, hierarchies, dominant resources.
 
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
@@ -8,7 +8,7 @@ use heddle_sim::Random;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A cluster in which every queue has one job that asks for more than there is, for ever.
+/// A cluster in which every queue has one job with endless demand.
 struct Endless {
     engine: Engine,
     now: i64,
@@ -54,7 +54,7 @@ impl Endless {
         }
     }
 
-    /// Lets the nodes report in turn until nothing more is granted.
+    /// Lets the nodes report in turn until the engine grants nothing more.
     fn fill(&mut self) {
         loop {
             self.now += 1_000;
@@ -87,7 +87,7 @@ impl Endless {
         }
     }
 
-    /// A random container ends and the room is given anew.
+    /// Ends random containers, one at a time, and lets the engine reuse their room.
     fn churn(&mut self, times: usize) {
         for _ in 0..times {
             let at = self.random.below(self.running.len());
@@ -100,7 +100,7 @@ impl Endless {
         }
     }
 
-    /// How many containers each job has.
+    /// Returns the number of containers of each job.
     fn counts(&self) -> Vec<i64> {
         let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
         for (job, _, _) in &self.running {
@@ -170,7 +170,7 @@ fn weights_of_one_and_three_share_one_to_three_within_a_container() {
     ]});
     let queues = [("root.one", gb(1)), ("root.three", gb(1))];
     let mut cluster = Endless::new(config, &[gb(10); 4], &queues);
-    // 40 containers in all: 10 and 30. First all go to one queue, then the other comes.
+    // 40 containers in all: 10 and 30. At first all go to one queue, then the other arrives.
     cluster.withdraw(1);
     cluster.fill();
     assert_eq!(cluster.counts(), [40, 0]);
@@ -193,7 +193,7 @@ fn a_minimum_share_is_met_before_weights_count() {
     let mut cluster = Endless::new(config, &[gb(10); 4], &queues);
     cluster.fill();
     cluster.churn(200);
-    // By weight `min` would have 4 of 40; it is promised 20.
+    // By weight `min` would have 4 of 40; its minimum is 20.
     near(&cluster.counts(), &[20, 20]);
 }
 
@@ -226,8 +226,8 @@ fn siblings_share_what_their_parent_has() {
     near(&cluster.counts(), &[4, 16, 20]);
 }
 
-/// The example of Ghodsi et al., NSDI 2011, section 4.1: 9 CPUs and 18 GB; user A runs tasks of
-/// <1 CPU, 4 GB>, user B of <3 CPUs, 1 GB>. B's queue comes first, as B does in table 1.
+/// The example of Ghodsi et al., NSDI 2011, section 4.1: 9 CPUs and 18 GB; user A runs tasks of <1
+/// CPU, 4 GB>, user B of <3 CPUs, 1 GB>. B's queue comes first, like B in table 1.
 fn paper(dominant: bool) -> (Vec<i64>, String) {
     let config = json!({"heartbeat_fill": 1.0, "share": {"dominant": dominant}, "queues": [
         {"path": "root.b"}, {"path": "root.a"},
@@ -247,8 +247,8 @@ fn dominant_shares_schedule_the_paper_s_example_as_published() {
     assert_eq!(order, "BAABA", "table 1");
 }
 
-/// By memory alone the same demands are served in another order, so that the test above can
-/// fail: after one task each, B has the least memory.
+/// By memory alone the engine serves the same demands in another order: after one task each, B has
+/// the least memory. So the test above can fail.
 #[test]
 fn memory_alone_schedules_the_paper_s_example_otherwise() {
     assert_eq!(paper(false).1, "BABAA");

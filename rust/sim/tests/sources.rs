@@ -1,5 +1,5 @@
-//! Every preset without each source of facts in turn, and without any: jobs end all the same, in
-//! about the time that they take when everything is told, and slots are not left idle.
+//! Runs every preset without each source of facts in turn, and without any. Jobs still end, in
+//! about the time that they take with all facts, and slots are not left idle.
 
 use heddle_core::catalogue::PRESETS;
 use heddle_sim::cluster_sim::workload::{Foreign, JobPlan};
@@ -23,8 +23,8 @@ fn hardware() -> Hardware {
     }
 }
 
-/// Jobs of three users that have all there is to tell: input, goals, profiles, much and little to
-/// shuffle; beside a load of others that comes and goes.
+/// Jobs of three users with every kind of fact: input, goals, profiles, much and little shuffle;
+/// beside a foreign load that comes and goes.
 fn workload() -> Workload {
     let job = |i: u32| JobPlan {
         submit_ms: i64::from(i) * 15_000,
@@ -61,7 +61,7 @@ fn run(policy: &str, withheld: &[Source]) -> Results {
     results.unwrap_or_else(|failure| panic!("{policy} without {withheld:?}: {failure}"))
 }
 
-/// When the last job ended.
+/// Returns when the last job ended.
 fn ended_ms(results: &Results) -> i64 {
     let ends = results.jobs.iter().map(|job| {
         let sojourn_ms = job.sojourn_ms().expect("every job ended");
@@ -70,9 +70,9 @@ fn ended_ms(results: &Results) -> i64 {
     ends.max().expect("there are jobs")
 }
 
-/// An order by size or goal may lose what it is for without its facts; a scheduler may not lose
-/// jobs or leave slots idle. Both bounds are far above what chance does and far below what a job
-/// that waits for a fact that never comes would take: the simulation would not end at all.
+/// An order by size or goal may lose its benefit without its facts; a scheduler may not lose jobs
+/// or leave slots idle. Both bounds are far above chance. They are far below the time of a job that
+/// waits for a missing fact: the simulation would not end at all.
 #[test]
 fn every_preset_goes_on_without_each_source() {
     for preset in PRESETS {
@@ -97,7 +97,8 @@ fn every_preset_goes_on_without_each_source() {
     }
 }
 
-/// The test above would show nothing if what is withheld were never told, or told all the same.
+/// Without this test, the one above would pass even if the withheld facts were never sent, or sent
+/// nevertheless.
 #[test]
 fn what_is_withheld_is_what_policies_use() {
     let differs = |policy: &str, source: Source| {

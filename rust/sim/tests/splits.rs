@@ -1,4 +1,4 @@
-//! The same events give the same decisions, however they are cut into steps, run after run.
+//! The same events give the same decisions, however they are split into steps, run after run.
 
 use heddle_core::words::event::Decision;
 use heddle_core::{Engine, Setup};
@@ -7,7 +7,7 @@ use heddle_sim::{Features, Options, Passage, Policy, World, digest};
 /// Seeds per composition.
 const SEEDS: u64 = 12;
 
-/// Replays a record with each step cut into steps of at most `most` events.
+/// Replays a record with each step split into steps of at most `most` events.
 fn replay(record: &[Passage], most: usize) -> (u64, usize) {
     let mut engine: Option<Engine> = None;
     let (mut sum, mut steps) = (0xcbf2_9ce4_8422_2325, 0);
@@ -29,7 +29,8 @@ fn replay(record: &[Passage], most: usize) -> (u64, usize) {
             }
             Passage::Request(now, request) => {
                 let engine = engine.as_mut().expect("records begin with an engine");
-                // What was refused then is refused now; the digest would tell if not.
+                // A request that was rejected then is rejected now; the digest would show a
+                // difference.
                 let _ = engine.request(*now, request);
             }
         }
@@ -42,7 +43,7 @@ fn however_events_are_cut_into_steps_the_decisions_are_the_same() {
     for policy in Policy::all() {
         for seed in 0..SEEDS {
             let mut options = Options::swarm(seed, policy);
-            // A bound on decisions is a bound per step, so that there the cut does matter.
+            // The limit on decisions applies per step, so there the split does matter.
             options.features = Features {
                 batching: true,
                 few_decisions: false,

@@ -1,8 +1,8 @@
-//! Every policy composition under random workloads and random faults, each seed with another
-//! subset of them, everything checked after every event.
+//! Runs every policy composition under random workloads and random faults. Each seed has another
+//! subset of them, and every check runs after every event.
 //!
-//! `HEDDLE_SEEDS=n` runs n seeds per composition instead of the usual number. A failure prints
-//! the command that runs its seed alone.
+//! `HEDDLE_SEEDS=n` runs n seeds per composition instead of the usual number. A failure prints the
+//! command that runs its seed alone.
 
 use heddle_sim::{Options, Outcome, Policy, World};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use std::time::Instant;
 /// Seeds per composition in an ordinary test run.
 const SEEDS: u64 = 200;
 
-/// Every so many seeds one is run twice: the same seed must give the same decisions.
+/// One seed in this many runs twice: the same seed must give the same decisions.
 const REPEAT_EVERY: u64 = 20;
 
 fn number(name: &str) -> Option<u64> {
@@ -32,7 +32,7 @@ fn run(seed: u64, policy: Policy) -> Result<Outcome, String> {
     })
 }
 
-/// What a swarm must have done to count as one.
+/// The minimum activity of a swarm.
 #[derive(Default)]
 struct Coverage {
     finished: usize,
@@ -80,7 +80,7 @@ fn swarm(share: &str) {
             seen.events, seen.finished, seen.refused, rate
         );
         if seeds >= SEEDS {
-            // A swarm in which nothing happens would pass every check.
+            // A swarm without activity would pass every check.
             assert!(seen.finished > seeds as usize / 2, "too few jobs are done");
             assert!(seen.refused > 100 && seen.local > 100 && seen.remote > 100);
             assert!(
@@ -91,7 +91,7 @@ fn swarm(share: &str) {
     }
 }
 
-/// The first failure in full, the others in a line.
+/// Formats the first failure in full, and the others in one line each.
 fn describe(failures: &[(u64, String)]) -> String {
     let mut text = format!("\n{}\n", failures[0].1);
     for (seed, failure) in failures[1..].iter().take(20) {
@@ -101,7 +101,7 @@ fn describe(failures: &[(u64, String)]) -> String {
     text
 }
 
-// One test per share, so that they run side by side.
+// One test per share, so that they run in parallel.
 
 #[test]
 fn every_composition_of_single() {
@@ -133,7 +133,7 @@ fn no_share_is_left_out() {
     assert_eq!(listed, known, "add a test for the new share above");
 }
 
-/// One seed, for looking into a failure; does nothing without `HEDDLE_SEED`.
+/// Runs one seed, to investigate a failure; does nothing without `HEDDLE_SEED`.
 #[test]
 fn one_seed() {
     let Some(seed) = number("HEDDLE_SEED") else {

@@ -18,7 +18,6 @@ const START_MS: i64 = 1_800_000_000_000;
 const NOW_MS: u64 = START_MS as u64 + 1_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Variables of an environment.
 type Variables = BTreeMap<String, String>;
 
 fn settings(folder: &Path, more: &Value) -> Value {
@@ -172,7 +171,7 @@ fn a_signed_job_is_taken_once_with_its_bounds() {
     let job = bounded(1, &ALICES);
     let (answer, log) = manager.logged(&ALICES, &job, false);
     assert_eq!(answer, bounds());
-    // Logged before the job is accepted for good, because the process may be killed.
+    // Logged before the acceptance is final, because the process may be killed.
     assert!(
         log.contains("heddle.audit ") && log.contains("submit"),
         "{log}"

@@ -109,7 +109,6 @@ pub(crate) enum QueueCommand {
     Remove(OfQueue),
 }
 
-/// Runs a command.
 pub(crate) fn main(command: &Command) -> ExitCode {
     failure::exit(match command {
         Command::Price { history, server } => price(*history, server),

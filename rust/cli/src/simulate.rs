@@ -181,7 +181,6 @@ fn progress_bar(policy: &str) -> ProgressBar {
     bar.with_style(style.expect("the template is good"))
 }
 
-/// `heddle simulate`.
 pub(crate) fn simulate(what: &What, policy: &str, out: Option<&Path>) -> ExitCode {
     let outcome = what.workload().and_then(|workload| {
         let results = run(what, workload, policy)?;

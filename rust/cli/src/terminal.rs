@@ -1,4 +1,4 @@
-//! Text for people: tables, times and single values. Asks nothing of the terminal itself.
+//! Formats text for people: tables, times and single values. Does not query the terminal.
 
 pub(crate) use crate::clean::{clean, clean_json};
 use crate::failure::Failure;

@@ -66,15 +66,12 @@ enum Due {
     Progress,
     /// Masters look for slow tasks.
     Slow,
-    /// The load of others changes.
+    /// The foreign load takes its next step; the number is the step's index.
     Foreign(usize),
-    /// A node fails.
     NodeLost,
-    /// A node comes back.
     NodeBack(u32),
     /// A request of the workload.
     Request(usize),
-    /// A sample is taken.
     Sample,
 }
 

@@ -1,6 +1,6 @@
 //! Proves that the checks can fail. Each test tampers with one thing on the line between engine and
-//! host, like a bug in either, and expects the right check to find it. Where several checks would,
-//! all others are switched off.
+//! host, like a bug in either. It expects the right check to find the fault. Where several checks
+//! would, all others are switched off.
 
 use heddle_core::Resource;
 use heddle_core::words::event::{Decision, Event, EvictReason};

@@ -40,7 +40,6 @@ pub(crate) const SETUP: &str = r#"{
 pub(crate) trait Library {
     /// Applies a frame and returns the output frame.
     fn step(&mut self, frame: &[u8]) -> Vec<u8>;
-    /// Serves a request.
     fn request(&mut self, now_ms: i64, json: &str) -> String;
 }
 
@@ -62,7 +61,6 @@ impl Library for heddle::host::Host {
 pub(crate) struct Random(pub u64);
 
 impl Random {
-    /// Returns the next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -109,9 +107,7 @@ pub(crate) struct Cluster {
     next_key: u64,
     /// Acks and nacks that must begin the next frame.
     answers: Vec<Event>,
-    /// Grants seen so far.
     pub(crate) grants: u64,
-    /// Log lines seen so far.
     pub(crate) logs: u64,
 }
 

@@ -1,6 +1,6 @@
-//! A ResourceManager as a client sees it: an engine with two bidders on twelve slots, the service
-//! with a SQLite store and an ACL file, and a server on a free loopback port. Checks only that
-//! everything starts.
+//! A ResourceManager as a client sees it. It has an engine with two bidders on twelve slots, the
+//! service with a SQLite store and an ACL file, and a server on a free loopback port. Checks only
+//! that everything starts.
 
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};

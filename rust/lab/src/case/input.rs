@@ -107,7 +107,6 @@ impl<'a> Input<'a> {
         Ok(members)
     }
 
-    /// Parses a number.
     pub(super) fn number(&self) -> Result<f64, CaseError> {
         self.value.as_f64().ok_or_else(|| self.error("a number"))
     }
@@ -132,7 +131,6 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Parses a text.
     pub(super) fn text(&self) -> Result<&'a str, CaseError> {
         self.value.as_str().ok_or_else(|| self.error("a text"))
     }

@@ -185,8 +185,8 @@ fn by_index(ids: &[String], values: &[(usize, f64)]) -> Value {
 mod tests {
     use super::*;
 
-    /// RA-19, with numbers computed by hand: after 15 s 20 of J3's 24, between 7 and 15 the rest of
-    /// J3 and 28 of J2's 40, then J1 and the rest of J2.
+    /// RA-19, with numbers computed by hand. After 15 s it runs 20 of J3's 24; between 7 and 15 the
+    /// rest of J3 and 28 of J2's 40; then J1 and the rest of J2.
     #[test]
     fn the_example_of_the_seed() {
         let case = json!({"now": 0, "slots": 4, "jobs": [

@@ -1,9 +1,10 @@
 //! Attempts of tasks, phase by phase.
 //!
-//! A map: start, then its block (streamed over the network if no replica is in its rack), then its
-//! output to HDFS if the job has no reduces. A reduce: start, copy (`shuffle`), sort and reduce
-//! function, output to HDFS. Writing to HDFS takes as long as its second replica takes to another
-//! rack. Disks and links inside racks are not modelled beyond the rates of `hardware`.
+//! A map starts, reads its block, and writes to HDFS if the job has no reduces. It streams the
+//! block over the network if no replica is in its rack. A reduce starts, copies (`shuffle`), sorts
+//! and runs the reduce function, and writes to HDFS. Writing to HDFS takes as long as its second
+//! replica takes to another rack. Disks and links inside racks are not modelled beyond the rates of
+//! `hardware`.
 //!
 //! Computing phases run at the node's speed: slower when foreign load takes slots that tasks hold.
 
@@ -40,13 +41,11 @@ pub(super) enum Phase {
 pub(super) enum End {
     /// The scheduler evicted its container.
     Evicted = 0,
-    /// It failed.
     Failed = 1,
     /// Its node was lost.
     Lost = 2,
     /// Another attempt of the task finished first.
     Second = 3,
-    /// It succeeded.
     Succeeded,
 }
 

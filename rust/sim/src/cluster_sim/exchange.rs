@@ -8,7 +8,7 @@ use heddle_core::words::event::{Decision, Event, NodeFacts};
 use heddle_core::words::ids::{JobId, NodeId, PartitionId};
 use heddle_core::words::resource::Resource;
 
-/// More decisions than a step can lead to.
+/// The limit on decisions per step, which no step reaches.
 const DECISIONS_MAX: usize = 100_000;
 
 impl ClusterSim {

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The asks of a job, by the number that the engine uses.
 pub(super) const ASK_MAPS: usize = 0;
-/// See `ASK_MAPS`.
 pub(super) const ASK_REDUCES: usize = 1;
 /// Maps that failed before: they may run anywhere and go first.
 pub(super) const ASK_FAILED_MAPS: usize = 2;
@@ -21,7 +20,6 @@ pub(super) const PRIORITIES: [i32; 3] = [20, 10, 5];
 
 /// Map and reduce tasks, as indexes into tables by kind.
 pub(super) const MAP: usize = 0;
-/// See `MAP`.
 pub(super) const REDUCE: usize = 1;
 
 /// Failures of one task that fail its job (`mapreduce.map.maxattempts`).
@@ -45,10 +43,8 @@ pub(super) struct Task {
     pub(super) done_on: Option<NodeId>,
 }
 
-/// A running job.
 #[derive(Debug)]
 pub(super) struct RunningJob {
-    /// Its id.
     pub(super) id: JobId,
     /// The job's workload entry.
     pub(super) plan: JobPlan,

@@ -1,5 +1,5 @@
-//! Periodic work: samples for the results, and the side channel to the engine (traffic of racks,
-//! progress of tasks) that agents on the nodes provide in a real cluster.
+//! Periodic work: samples for the results, and the side channel to the engine with traffic of racks
+//! and progress of tasks. In a real cluster agents on the nodes provide that channel.
 
 use super::job::{MAP, REDUCE};
 use super::metrics::Sample;

@@ -47,9 +47,9 @@ pub fn pi_streams(hardware: Hardware, users: &[PiUser], map_ms: Millis) -> Workl
             requests: boost.collect(),
         }
     };
-    // The next job of an endless stream is submitted before the last one has ended. With one job at
-    // a time, each of the cluster's size and with tasks of one length, users would alternate in
-    // whole waves whatever their shares. A user with two thirds would still need two waves.
+    // The next job of an endless stream is submitted before the last one has ended. With one
+    // cluster-sized job at a time and tasks of one length, users would alternate in whole waves
+    // whatever their shares. A user with two thirds would still need two waves.
     let streams = |user: &PiUser| {
         let first = stream(user);
         let next = user.jobs.is_none().then(|| Stream {

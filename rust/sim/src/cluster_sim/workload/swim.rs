@@ -10,7 +10,6 @@ use crate::swim::SwimJob;
 /// Nodes of the cluster that FB-2010 was recorded on.
 const RECORDED_NODES: u64 = 3_000;
 
-/// Bytes per reduce.
 const REDUCE_BYTES: u64 = 1 << 30;
 
 /// Number of users who submit the jobs in turn; the trace has no users.

@@ -224,7 +224,7 @@ impl Line {
         }
         self.left[job] -= until - now;
         if self.falling {
-            // The key falls below 0 once a low estimate is used up. The job stays first, like in
+            // The key falls below 0 once a low estimate is used up. The job stays first, as in
             // the authors' simulator.
             first.key -= until - now;
         }

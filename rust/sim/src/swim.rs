@@ -1,6 +1,6 @@
-//! Reads SWIM traces (Statistical Workload Injector for MapReduce) from tab-separated files.
-//! Computes the one-number size by which the HFSP paper's simulator knows a job. The workload turns
-//! bytes into tasks.
+//! Parses SWIM traces (Statistical Workload Injector for MapReduce) from tab-separated files.
+//! `cluster_sim::workload` turns the bytes of a trace into tasks; the fluid model of `heddle_lab`
+//! turns them into sizes.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Runs every preset under malicious users: extreme asks, endless queues, labels that come and go,
 //! ApplicationMasters that never register, attempts beyond the 255th, and all features of the
-//! swarm. Like in the swarm, every check runs after every event.
+//! swarm. As in the swarm, every check runs after every event.
 //!
 //! `HEDDLE_SEEDS=n` runs n seeds per preset, from `HEDDLE_FROM`. A failure prints its seed.
 

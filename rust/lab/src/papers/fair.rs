@@ -1,4 +1,4 @@
-//! The original Fair Scheduler's behaviour (FS-27). No evaluation of it was published, so its
+//! The original Fair Scheduler's behaviour (FS-27). Its sources contain no evaluation, so its
 //! promises are compared with FIFO's results.
 
 use super::{Table, simulate};

@@ -28,7 +28,7 @@ fn watcher(share: &str, settings: Value) -> Value {
     config
 }
 
-/// Smaller differences, in per cent, count as none, like in SW-40.
+/// Smaller differences, in per cent, count as none, as in SW-40.
 const NOTHING: f64 = 1.0;
 
 /// The results of a policy on all workloads.

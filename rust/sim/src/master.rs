@@ -95,8 +95,7 @@ pub struct Master {
     pub kinds: Vec<Kind>,
     /// Its tasks.
     pub tasks: Vec<Task>,
-    /// The kind under which a failed task is asked for again, if not its own: MapReduce's priority
-    /// 5.
+    /// The kind of a failed task's next ask, if not its own: MapReduce's priority 5.
     pub failed_kind: Option<usize>,
     /// A kind (reduces) whose tasks wait until this percentage of kind 0 is done.
     pub slow_start: Option<(usize, usize)>,

@@ -1,7 +1,7 @@
 //! Tests whether predictions hold. At every job's submission the test requests a prediction, and
-//! later compares it with the outcome. The whole FB-2010 day takes a longer run (`heddle simulate
-//! --predict`). Its recorded results in `rust/sim/results` must keep the same promise, but this
-//! test does not repeat the run.
+//! later compares it with the outcome. The whole FB-2010 day takes a longer run
+//! (`heddle simulate --predict`). Its recorded results in `rust/sim/results` must keep the same
+//! promise, but this test does not repeat the run.
 
 use heddle_sim::cluster_sim::workload::{self, JobPlan};
 use heddle_sim::cluster_sim::{ClusterSim, Hardware, Options, Results, Trouble, Workload};

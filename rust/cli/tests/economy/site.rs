@@ -196,9 +196,9 @@ pub(crate) fn file(path: &Path, text: &str, mode: u32) -> PathBuf {
 }
 
 impl Site {
-    /// Alice bids 2, bob 1: of 12 slots she buys 12 * 2 / 3 = 8, he buys 4. An interval costs her 8
-    /// * 2 = 16 credits and him 4 * 1 = 4. Her job 1 has 20 maps, so 12 wait; his job 2 has 10, so
-    /// 6 wait. They have incomes of 7.2 and 3.6 an hour: 0.04 and 0.02 in 20 s.
+    /// Alice bids 2, bob 1: of 12 slots she buys 12 * 2 / 3 = 8, he buys 4. An interval costs her
+    /// `8 * 2` = 16 credits and him `4 * 1` = 4. Her job 1 has 20 maps, so 12 wait; his job 2 has
+    /// 10, so 6 wait. They have incomes of 7.2 and 3.6 an hour: 0.04 and 0.02 in 20 s.
     pub(crate) fn market() -> Site {
         Site::with(&json!({}))
     }

@@ -1,6 +1,6 @@
-//! The rules of the books: what may follow what, and what it changes. Pure: the back ends ask it
-//! what to write, write that in one transaction, and let it take over what was written. Knows no
-//! file and no database.
+//! The rules of the books: which change may follow, and its effect. Pure: a back end asks for the
+//! writes, stores them in one transaction, and then applies them here. Knows no file and no
+//! database.
 
 mod plan;
 
@@ -15,63 +15,63 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Things learnt beyond this number push out those that were learnt longest ago.
+/// Beyond this number of lessons, new ones push out the oldest.
 pub const LEARNT_MAX: usize = 10_000;
-/// Counters stay below this, as databases have 63 bits for them.
+/// Counters stay below this, because databases have 63 bits for them.
 const COUNT_MAX: u64 = i64::MAX as u64;
 
-/// Something learnt.
+/// A lesson about jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learnt {
     /// A small JSON value, as text.
     pub value: String,
-    /// When, as a number that grows with every lesson.
+    /// The number of the lesson; a higher number is newer.
     pub lesson: u64,
 }
 
-/// The books as they are at one moment.
+/// The state of the books at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Book {
-    /// How far they go.
+    /// The counters and totals.
     pub head: Head,
     /// Accounts by queue.
     pub accounts: BTreeMap<String, Account>,
-    /// Queues whose account was closed and not opened again: a configuration that gives budgets
-    /// to new queues must not give them to these.
+    /// Queues whose account was closed and not opened again. A configuration that gives budgets to
+    /// new queues must skip these.
     pub closed: BTreeSet<String>,
     /// The timestamp of the last accepted request, by user.
     pub watermarks: BTreeMap<String, i64>,
-    /// When nonces expire, by user and nonce.
+    /// Expiry times by user and nonce.
     pub nonces: BTreeMap<String, BTreeMap<String, i64>>,
-    /// The latest expiry of a nonce that was forgotten, by user: what expires then or before is
-    /// refused, as it may be the same again. A clock that ran ahead forgets too early.
+    /// The latest expiry of a forgotten nonce, by user. A request that expires then or earlier is
+    /// refused, because it may be a replay. A clock that ran ahead forgets too early.
     #[serde(default)]
     pub floors: BTreeMap<String, i64>,
-    /// What was learnt about jobs.
+    /// The lessons about jobs.
     pub learnt: BTreeMap<String, Learnt>,
 }
 
-/// What one commit writes.
+/// The writes of one commit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writes {
     pub(crate) head: Head,
-    /// The new state of accounts; none: closed.
+    /// The new state of accounts; `None` closes one.
     pub(crate) accounts: BTreeMap<String, Option<Account>>,
     pub(crate) grants: Vec<GrantRecord>,
     pub(crate) watermarks: BTreeMap<String, i64>,
     pub(crate) nonces: BTreeMap<(String, String), i64>,
-    /// Nonces in the books that expire before this are forgotten.
+    /// Forgets nonces in the books that expire before this.
     pub(crate) forget_before_ms: Option<i64>,
     pub(crate) floors: BTreeMap<String, i64>,
     pub(crate) learnt: BTreeMap<String, Learnt>,
     pub(crate) forgotten: Vec<String>,
-    /// The interval, if it is one.
+    /// The head of the interval, if the commit is one.
     pub(crate) interval: Option<IntervalHead>,
     pub(crate) rows: Vec<LedgerRow>,
 }
 
 impl Book {
-    /// What an interval writes; nothing if it is there already.
+    /// Plans the writes of an interval; `None` if it is in the ledger already.
     pub(crate) fn plan_interval(&self, interval: &Interval) -> Result<Option<Writes>, StoreError> {
         let last = self.head.tick;
         if interval.tick <= last {
@@ -109,7 +109,7 @@ impl Book {
         Ok(Some(plan.finish()))
     }
 
-    /// What a batch of changes writes; nothing if it is there already.
+    /// Plans the writes of a batch; `None` if it is there already.
     pub(crate) fn plan_changes(&self, batch: &Batch) -> Result<Option<Writes>, StoreError> {
         let expected = self.head.serial + 1;
         if batch.serial < expected {
@@ -124,7 +124,7 @@ impl Book {
         Ok(Some(writes))
     }
 
-    /// What changes write, whatever batch they will be in.
+    /// Plans the writes of changes, independent of their batch.
     pub(crate) fn plan_wish(&self, at_ms: i64, changes: &[Change]) -> Result<Writes, StoreError> {
         let mut plan = Plan::new(self);
         for change in changes {
@@ -134,7 +134,7 @@ impl Book {
         Ok(plan.finish())
     }
 
-    /// Takes over what was written.
+    /// Applies writes that were committed.
     pub(crate) fn apply(&mut self, writes: &Writes) {
         self.head = writes.head.clone();
         for (name, account) in &writes.accounts {
@@ -167,11 +167,11 @@ impl Book {
         }
     }
 
-    /// What the engine's request `restoreAccounts` takes as `saved`: accounts, and the names whose
-    /// configured budgets were given out once. Nobody has a share before the next interval, and
-    /// fractions of a millionth of income that were not yet due are left out.
+    /// Returns the argument `saved` of the engine's request `restoreAccounts`: accounts, and the
+    /// names whose configured budgets were given out once. No queue has a share before the next
+    /// interval. Fractions of a millionth of income that were not yet due are left out.
     pub fn for_engine(&self) -> Value {
-        // The engine's own sums are far below; what forfeits add here may not be.
+        // The engine's own sums are far below the limit; forfeits may push these above it.
         let sum = |sum: i128| i64::try_from(sum).unwrap_or(i64::MAX);
         let accounts = self.accounts.iter().map(|(queue, account)| {
             let account = json!({
@@ -201,7 +201,7 @@ impl Book {
         })
     }
 
-    /// Whether the budgets are what was granted less what was debited and forfeited.
+    /// Checks that the budgets equal grants less debits and forfeits.
     pub fn check(&self) -> Result<(), StoreError> {
         let budgets = self.accounts.values();
         let held: i128 = budgets.map(|a| i128::from(a.budget.micro())).sum();
@@ -220,8 +220,8 @@ impl Book {
 }
 
 impl Head {
-    /// What a take-over makes of it. A token below the highest, or the same in another's name, is
-    /// of an activation that has ended: its call was under way for too long.
+    /// Returns the head after a take-over. A token below the highest, or equal to it under another
+    /// name, belongs to an ended activation: its call was under way for too long.
     pub(crate) fn taken_over(&self, owner: &str, token: u64) -> Result<Head, StoreError> {
         let owner = owner.replace(char::is_control, " ");
         let token = token.min(COUNT_MAX);

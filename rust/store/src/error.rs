@@ -1,34 +1,34 @@
-//! What can go wrong with a store, by what the caller can do about it. Holds no back end's own
-//! error types: a host handles all three alike.
+//! Errors of a store, grouped by the caller's possible reaction. Holds no back end's own error
+//! types: a host handles all three alike.
 
 use crate::record::Epoch;
 use std::fmt;
 
-/// Why a store did not do what it was asked.
+/// The reason why a store refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// It cannot be reached or written to now: connection, lock, permission, full disk. Whether
-    /// a commit was carried out may be unknown; trying the same again is always right.
+    /// The store cannot be reached or written to now: connection, lock, permission, full disk. The
+    /// outcome of a commit may be unknown; repeating it is always safe.
     Unavailable(String),
-    /// Somebody else has taken over; nothing was written.
+    /// Another holder has taken over; nothing was written.
     Fenced {
-        /// The epoch of the caller; 0 if it was about to take over.
+        /// The epoch of the caller; 0 if the caller was taking over.
         ours: Epoch,
         /// The epoch in force.
         current: Epoch,
-        /// Who holds it.
+        /// The name of its holder.
         owner: String,
     },
-    /// What was to be written is wrong; nothing was written.
+    /// The batch or interval is wrong; nothing was written.
     Refused(Refusal),
-    /// What is stored is not what was written. Nothing is repaired by itself.
+    /// The stored bytes differ from what was written. Heddle repairs nothing itself.
     Corrupt {
         /// File and line, or table.
         place: String,
         /// What is wrong there.
         reason: String,
     },
-    /// A newer Heddle has written it.
+    /// A newer Heddle has written the store.
     Newer {
         /// The version found.
         found: u32,
@@ -37,7 +37,7 @@ pub enum StoreError {
     },
 }
 
-/// What is wrong with what was to be written.
+/// What is wrong with a batch, an interval or a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A tick or serial number that does not follow the last.
@@ -47,9 +47,9 @@ pub enum Refusal {
         /// The first number that was given.
         given: u64,
     },
-    /// Some of the ticks that an interval covers are there already.
+    /// Some ticks of the interval are in the ledger already.
     Overlap {
-        /// The last tick that is there.
+        /// The last tick in the ledger.
         last: u64,
     },
     /// No account of that queue.
@@ -58,31 +58,31 @@ pub enum Refusal {
     Exists(String),
     /// The balance given does not follow from the one in the books.
     Balance {
-        /// Whose.
+        /// The queue.
         queue: String,
-        /// What follows from the books, in millionths; may be below 0.
+        /// The balance that follows from the books, in millionths; may be below 0.
         expected_micro: i64,
-        /// What was given, in millionths.
+        /// The given balance, in millionths.
         given_micro: i64,
     },
     /// A queue stands twice in one interval.
     Twice(String),
-    /// An amount, or the balance that it leads to, exceeds the largest.
+    /// An amount, or the resulting balance, exceeds the largest.
     TooMuch(String),
-    /// A timestamp or nonce that was seen before.
+    /// A timestamp or nonce that was accepted before.
     Replay(String),
-    /// Too many nonces of that user are remembered; wait until some expire.
+    /// That user has `NONCES_MAX` unexpired nonces; wait until some expire.
     TooManyNonces(String),
-    /// A text that is empty, too long or has control characters, or is no JSON where it must be.
+    /// A text that is empty, too long, has control characters, or should be JSON and is not.
     Text {
-        /// What the text is for.
+        /// The field.
         field: &'static str,
-        /// What was expected.
+        /// The expected content.
         expected: &'static str,
     },
     /// Only an empty store can be filled.
     NotEmpty,
-    /// The store that is to be moved was never used.
+    /// The source of a migration was never used.
     Empty,
 }
 

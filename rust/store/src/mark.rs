@@ -1,7 +1,8 @@
-//! How far a store was written at least: its counters after the last commit, in a small file beside
-//! it. A log or a write-ahead log that lost its end is a good one of an earlier day; with this file
-//! it is damage. Written after each commit and not synced, so it may lag behind and never leads.
-//! Read before the store, which others may write meanwhile.
+//! A lower bound of how far a store was written: its counters after the last commit, in a small
+//! file beside it. A log or a write-ahead log that lost its end looks like a good one of an earlier
+//! day; this file reveals the loss. It is written after each commit and not synced, so it may lag
+//! behind and never leads. It is read before the store, because others may write to the store
+//! meanwhile.
 
 use crate::error::StoreError;
 use crate::file::line::{decode, encode};
@@ -20,7 +21,6 @@ pub(crate) struct Reached {
     serial: u64,
 }
 
-/// The file.
 pub(crate) struct Mark(PathBuf);
 
 impl Mark {
@@ -36,7 +36,7 @@ impl Mark {
         self.0.exists()
     }
 
-    /// Notes a commit. A mark that cannot be written stays behind, and finds less.
+    /// Notes a commit. A mark that cannot be written stays behind and detects less.
     pub(crate) fn set(&self, head: &Head) {
         let line = encode(&Reached {
             epoch: head.epoch.0,
@@ -47,14 +47,15 @@ impl Mark {
         let _stays_behind = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
-    /// How far the store was written by now. A mark that is not there, or that a crash has cut,
-    /// says nothing.
+    /// Reads how far the store was written by now. A missing mark, or one cut by a crash, yields
+    /// zeros.
     pub(crate) fn read(&self) -> Reached {
         let line = fs::read(&self.0).unwrap_or_default();
         decode(&line).unwrap_or_default()
     }
 
-    /// Whether a store with these counters, read after the mark, has all that was written.
+    /// Checks that a store with these counters has everything up to the mark. The counters must be
+    /// read after the mark.
     pub(crate) fn check(
         &self,
         reached: &Reached,

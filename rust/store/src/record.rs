@@ -1,18 +1,18 @@
-//! What is written and read: plain values, the same for every back end. Amounts are `Credits`,
-//! whole millionths; times are milliseconds since 1970 by the host's clock. No rule is in here.
+//! The values that are written and read, the same for every back end. Amounts are `Credits`, whole
+//! millionths; times are milliseconds since 1970 by the host's clock. Contains no rules.
 
 use heddle_core::share::dynamic_priority::account::Totals;
 use heddle_core::words::credits::Credits;
 use serde::{Deserialize, Serialize};
 
-/// Number of a holder of the store; every take-over makes a higher one.
+/// Number of a holder of the store; every take-over creates a higher one.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Epoch(pub u64);
 
-/// A price in millionths of a credit, at least 0. It is a sum of bids, so it may be more than any
-/// one amount: `Credits` would be cut to their largest on the way back.
+/// A price in millionths of a credit, at least 0. It is a sum of bids, so it may exceed the largest
+/// `Credits`, which would cut it when it is read back.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -20,7 +20,7 @@ pub struct Epoch(pub u64);
 pub struct Price(i64);
 
 impl Price {
-    /// In millionths.
+    /// Returns the price in millionths.
     pub fn micro(self) -> i64 {
         self.0
     }
@@ -41,7 +41,7 @@ impl From<Price> for i64 {
 impl TryFrom<i64> for Price {
     type Error = String;
 
-    /// From millionths; those below 0 are no price.
+    /// Converts from millionths; a negative number is an error.
     fn try_from(micro: i64) -> Result<Price, String> {
         if micro < 0 {
             return Err(format!("expected millionths of at least 0, not {micro}"));
@@ -53,62 +53,62 @@ impl TryFrom<i64> for Price {
 /// One queue's account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// What is left.
+    /// The credits left.
     pub budget: Credits,
     /// Credits per slot and interval, as last set.
     pub rate: Credits,
-    /// Credits per hour that are added by themselves (DP-45).
+    /// Credits per hour, added automatically (DP-45).
     pub income: Credits,
 }
 
-/// How far the books go: counters that tell one state of a store from another.
+/// Counters that tell one state of the books from another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Who may write.
+    /// The epoch that may write.
     pub epoch: Epoch,
     /// The name that the holder of the epoch gave.
     pub owner: String,
-    /// The highest token that anybody took over with: which activation that was.
+    /// The highest fencing token of any take-over: identifies the activation.
     #[serde(default)]
     pub token: u64,
-    /// The last allocation interval that is in the ledger; 0 before the first.
+    /// The last allocation interval in the ledger; 0 before the first.
     pub tick: u64,
     /// The last batch of changes.
     pub serial: u64,
     /// The last grant or forfeit.
     pub grant: u64,
-    /// How often something was learnt.
+    /// The number of lessons learnt so far.
     pub lesson: u64,
-    /// The price that the last interval set.
+    /// The price set by the last interval.
     pub price: Price,
-    /// Sums over all time: granted - debited - forfeited is what the budgets hold together.
+    /// Sums over all time: granted - debited - forfeited equals the sum of the budgets.
     pub totals: Totals,
 }
 
-/// One queue in one allocation interval, as the engine reckoned it.
+/// The engine's account of one queue in one allocation interval.
 pub use heddle_core::words::ledger::Charged as Row;
 
 /// An allocation interval that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Its number; the first is 1, and none is left out.
+    /// Its number, from 1 without gaps.
     pub tick: u64,
-    /// How many intervals it stands for: 1, or more if several were merged while the store was
-    /// out of reach. They end with `tick`.
+    /// The number of intervals it stands for: 1, or more after a merge while the store was out of
+    /// reach. They end with `tick`.
     pub ticks: u64,
     /// When it ended.
     pub at_ms: i64,
-    /// The price that its end set, in credits per slot and interval.
+    /// The price set at its end, in credits per slot and interval.
     pub price: Price,
-    /// What was changed in it and not yet committed; carried out before the rows.
+    /// Uncommitted changes made during the interval; applied before the rows.
     pub changes: Vec<Change>,
-    /// Queues with an account that were charged, paid or had slots. An account without a row
-    /// stays as it is.
+    /// Queues with an account that were charged, paid or had slots. An account without a row stays
+    /// unchanged.
     pub rows: Vec<Row>,
 }
 
 impl Interval {
-    /// The first tick that it covers.
+    /// Returns the first tick that it covers.
     pub fn first(&self) -> u64 {
         self.tick.saturating_sub(self.ticks.saturating_sub(1))
     }
@@ -117,16 +117,16 @@ impl Interval {
 /// One change to the books.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// Opens an account with nothing in it (DP-41).
+    /// Opens an empty account (DP-41).
     Open {
         /// The queue.
         queue: String,
     },
-    /// Closes an account; what is in it is forfeited.
+    /// Closes an account and forfeits its credits.
     Close {
         /// The queue.
         queue: String,
-        /// Who asked for it.
+        /// The user who asked for it.
         by: String,
         /// The reason given; may be empty.
         why: String,
@@ -135,9 +135,9 @@ pub enum Change {
     Grant {
         /// The queue.
         queue: String,
-        /// How much.
+        /// The amount.
         amount: Credits,
-        /// Who granted it.
+        /// The user who granted it.
         by: String,
         /// The reason given; may be empty.
         why: String,
@@ -156,71 +156,71 @@ pub enum Change {
         /// Credits per hour.
         income: Credits,
     },
-    /// A request with a timestamp was accepted: none as old or older may be again (DP-38).
+    /// Records an accepted timestamp: requests as old or older are refused from now on (DP-38).
     Seen {
-        /// Whose request.
+        /// The user.
         user: String,
-        /// Its timestamp.
+        /// The timestamp of the request.
         timestamp_ms: i64,
     },
-    /// A request with a nonce was accepted: the same may not be again before it expires.
+    /// Records an accepted nonce: the same nonce is refused until it expires.
     Nonce {
-        /// Whose request.
+        /// The user.
         user: String,
         /// The nonce.
         nonce: String,
-        /// From when on the request would be refused for its age.
+        /// The time after which the request would be refused for its age.
         expires_ms: i64,
     },
-    /// Nonces that expire before this are forgotten, as they are at the end of every commit. Only
-    /// who makes one commit of several needs it, to do what they would have done.
+    /// Forgets nonces that expire before this, as the end of every commit does. Only needed when
+    /// several commits become one, to keep their combined effect.
     Forget {
         /// In milliseconds since 1970.
         before_ms: i64,
     },
-    /// Something about jobs was learnt.
+    /// Stores a lesson about jobs.
     Learn {
-        /// What it is about.
+        /// The subject of the lesson.
         key: String,
         /// A small JSON value, as text.
         value: String,
     },
 }
 
-/// Changes between intervals.
+/// A batch of changes between intervals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Its number; the first is 1, and none is left out.
+    /// Its number, from 1 without gaps.
     pub serial: u64,
-    /// When they were made.
+    /// The time of the changes.
     pub at_ms: i64,
-    /// In order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
 }
 
-/// Whether credits came or went.
+/// The direction of a grant record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GrantKind {
     /// Added to a budget.
     Granted,
-    /// Lost with an account that was closed.
+    /// Lost when an account was closed.
     Forfeited,
 }
 
-/// Credits that came or went other than by the market.
+/// Credits that came or went outside the market.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantRecord {
     /// Its number; the first is 1.
     pub number: u64,
-    /// When.
+    /// The time.
     pub at_ms: i64,
-    /// Which way.
+    /// The direction.
     pub kind: GrantKind,
     /// The queue.
     pub queue: String,
-    /// How much.
+    /// The amount.
     pub amount: Credits,
-    /// Who did it.
+    /// The user who did it.
     pub by: String,
     /// The reason given.
     pub why: String,
@@ -231,35 +231,35 @@ pub struct GrantRecord {
 pub struct IntervalHead {
     /// Its number.
     pub tick: u64,
-    /// How many intervals it stands for.
+    /// The number of intervals it stands for.
     pub ticks: u64,
-    /// When it ended.
+    /// The time of its end.
     pub at_ms: i64,
-    /// The price that its end set.
+    /// The price set at its end.
     pub price: Price,
-    /// Who wrote it.
+    /// The epoch that wrote it.
     pub epoch: Epoch,
 }
 
 /// A row of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerRow {
-    /// The interval.
+    /// The tick of its interval.
     pub tick: u64,
-    /// What was booked.
+    /// The booking.
     pub row: Row,
 }
 
-/// Which rows of the ledger.
+/// Selects rows of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerQuery {
-    /// Only this queue's.
+    /// Only rows of this queue.
     pub queue: Option<String>,
-    /// Only those after this place: tick and queue of the last row of the page before.
+    /// Only rows after this tick and queue: those of the last row of the previous page.
     pub after: (u64, String),
-    /// Only those up to this tick.
+    /// Only rows up to this tick.
     pub until: u64,
-    /// At most so many.
+    /// At most this many rows.
     pub limit: usize,
 }
 
@@ -274,7 +274,7 @@ impl Default for LedgerQuery {
     }
 }
 
-/// A part of what a store has kept of the past.
+/// One page of a store's past.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// Intervals, oldest first.

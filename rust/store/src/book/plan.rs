@@ -1,5 +1,5 @@
-//! What a commit would write: changes and rows, one after the other, laid over the books as they
-//! are. Refuses what cannot follow; changes nothing by itself.
+//! Plans a commit: changes and rows in order, laid over the current books. Refuses what does not
+//! follow; modifies nothing itself.
 
 use super::{Book, LEARNT_MAX, Learnt, Writes};
 use crate::error::{Refusal, StoreError};
@@ -7,19 +7,20 @@ use crate::record::{Account, Change, GrantKind, GrantRecord, LedgerRow, Row};
 use heddle_core::words::credits::Credits;
 use std::collections::BTreeMap;
 
-/// A learnt value is small: so many bytes of JSON at the most.
+/// The longest lesson, in bytes of JSON.
 const VALUE_BYTES_MAX: usize = 4096;
-/// Names of queues and users, keys, nonces, reasons.
+/// The longest name of a queue or user, key, nonce or reason.
 const TEXT_BYTES_MAX: usize = 1024;
-/// Beyond so many nonces a user's requests are refused until some expire: forgetting one would
-/// let its request be replayed. Of each user, so that nobody can shut out the others.
+/// A user with `NONCES_MAX` nonces is refused until some expire: forgetting one would let its
+/// request be replayed. The limit is per user, so that no user can shut out the others.
 pub const NONCES_MAX: usize = 10_000;
 
 pub(super) fn refuse<T>(refusal: Refusal) -> Result<T, StoreError> {
     Err(StoreError::Refused(refusal))
 }
 
-/// Refuses what no text of ours is: control characters would break lines of files and terminals.
+/// Refuses texts that Heddle never writes: control characters would break lines of files and
+/// terminals.
 fn check_text(field: &'static str, text: &str, may_be_empty: bool) -> Result<(), StoreError> {
     let fits = text.len() <= TEXT_BYTES_MAX && !text.chars().any(char::is_control);
     if fits && (may_be_empty || !text.is_empty()) {
@@ -29,7 +30,7 @@ fn check_text(field: &'static str, text: &str, may_be_empty: bool) -> Result<(),
     refuse(Refusal::Text { field, expected })
 }
 
-/// Refuses what is no amount: read back, it would be another one.
+/// Refuses amounts above the largest: they would be read back as different ones.
 fn check_amounts(queue: &str, amounts: &[Credits]) -> Result<(), StoreError> {
     if amounts.iter().all(|amount| *amount <= Credits::MAX) {
         return Ok(());
@@ -37,13 +38,13 @@ fn check_amounts(queue: &str, amounts: &[Credits]) -> Result<(), StoreError> {
     refuse(Refusal::TooMuch(queue.to_string()))
 }
 
-/// The books with what was planned so far laid over them.
+/// The books with the planned writes laid over them.
 pub(super) struct Plan<'a> {
     book: &'a Book,
     pub(super) writes: Writes,
-    /// How many nonces the users that sent some have, with those in the books.
+    /// Nonces per user, including those in the books; only users with new ones.
     counts: BTreeMap<String, usize>,
-    /// When the next nonce in the books expires, once it was looked up.
+    /// The earliest expiry of a nonce in the books, once it was looked up.
     earliest_ms: Option<i64>,
 }
 
@@ -177,7 +178,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Whether a nonce of the books that expires then is still among them.
+    /// Tells whether a nonce of the books with this expiry is still remembered.
     fn is_kept(&self, expires_ms: i64) -> bool {
         let before_ms = self.writes.forget_before_ms;
         before_ms.is_none_or(|before_ms| expires_ms >= before_ms)
@@ -221,7 +222,7 @@ impl<'a> Plan<'a> {
         known.count() + planned.take_while(|((of, _), _)| of == user).count()
     }
 
-    /// Forgets nonces that expire before this, in the books and among those planned.
+    /// Forgets nonces that expire before this, in the books and in the plan.
     pub(super) fn forget(&mut self, before_ms: i64) {
         let (book, from) = (self.book, self.writes.forget_before_ms);
         let stored = book.nonces.iter().flat_map(|(user, nonces)| {
@@ -230,7 +231,7 @@ impl<'a> Plan<'a> {
         });
         let kept = stored.filter(|(_, expires_ms)| from.is_none_or(|from| *expires_ms >= from));
         let mut gone: Vec<(&str, i64)> = Vec::new();
-        // Looked up once, as there is something to forget far less often than there is a commit.
+        // Looked up once: a commit rarely has something to forget.
         let earliest_ms = match self.earliest_ms {
             Some(known) => known,
             None => kept.clone().map(|(_, at)| at).min().unwrap_or(i64::MAX),
@@ -298,7 +299,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Forgets what was learnt longest ago, if there is too much.
+    /// Drops the oldest lessons beyond `LEARNT_MAX` and returns the writes.
     pub(super) fn finish(mut self) -> Writes {
         let new = self.writes.learnt.keys();
         let new = new.filter(|key| !self.book.learnt.contains_key(*key));

@@ -1,10 +1,10 @@
-//! A thread of its own that writes, so that the scheduling thread never waits for a disk or a
-//! network. While the store is out of reach what there is to write waits in bounded memory and is
-//! made up, each interval once, when it is back. Decides nothing about scheduling, and cannot
-//! stop it: whatever happens here is a status to be shown.
+//! Writes to a store on a separate thread, so that the scheduling thread never waits for a disk or
+//! a network. While the store is out of reach, pending items wait in bounded memory; afterwards
+//! each interval is written once. Makes no scheduling decision and cannot stop scheduling: every
+//! failure becomes a status.
 //!
-//! What is handed over is checked at once against the books as they will be when everything that
-//! waits is written, so what was accepted is not refused later for what is in it.
+//! Each batch and interval is checked at once against the projected books, which include all
+//! pending items. So the store does not refuse an accepted item for its content later.
 
 mod past;
 mod pending;
@@ -28,27 +28,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 use worker::Worker;
 
-/// Bounds of a writer.
+/// Limits of a writer.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Intervals and batches of changes that may wait. Batches are turned away at a half of it,
-    /// intervals are merged beyond it, and turned away at four times of it.
+    /// Limit of pending intervals and batches. Batches are refused at half of it; intervals are
+    /// merged beyond it, and refused at four times it.
     pub items_max: usize,
-    /// Rows of the ledger and changes that may wait, with the same steps; a row takes some 200
-    /// bytes.
+    /// Limit of pending ledger rows and changes, with the same steps; a row takes about 200 bytes.
     pub rows_max: usize,
-    /// A store that has not answered for so long is shown as out of reach.
+    /// After this time without an answer, the store is shown as out of reach.
     pub silence: Duration,
-    /// The pause before the first new attempt; it doubles with each.
+    /// The pause before the first retry; it doubles with each.
     pub retry: Duration,
-    /// The longest pause.
+    /// The longest pause between retries.
     pub retry_max: Duration,
-    /// How long one waits that was fenced off by a token above its own, before it takes the next:
-    /// longer than it takes ZooKeeper to tell who is active no more.
+    /// The pause after fencing by a higher token, before the writer takes the next token. It must
+    /// be longer than ZooKeeper needs to tell a ResourceManager that it is no longer active.
     pub fenced_retry: Duration,
-    /// How many of the last intervals are read when the store was reached; see [`Writer::past`].
+    /// Number of the last intervals to read when the store is reached; see [`Writer::past`].
     pub past_intervals: usize,
-    /// How many rows of the ledger at the most, of those: with more queues, fewer intervals.
+    /// Limit of ledger rows in those intervals: more queues mean fewer intervals.
     pub past_rows: usize,
 }
 
@@ -67,77 +66,76 @@ impl Default for Options {
     }
 }
 
-/// How a writer and its store get on.
+/// State of a writer and its store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// The store was not reached yet.
     Opening,
     /// The last attempt to write succeeded.
     Connected,
-    /// The last attempt failed and will be made again, or has had no answer for long.
+    /// The last attempt failed and will be repeated, or had no answer for `silence`.
     Unreachable {
-        /// Since when, in milliseconds since 1970.
+        /// The start of the outage, in milliseconds since 1970.
         since_ms: u64,
-        /// What the store said.
+        /// The store's error.
         why: String,
     },
-    /// Another ResourceManager has taken over: this one writes no more, ever.
+    /// Another ResourceManager has taken over: this writer writes nothing more.
     Fenced {
-        /// Who.
+        /// The name of the new holder.
         owner: String,
     },
-    /// Something is wrong that waiting does not mend: nothing more is written.
+    /// An error that waiting does not cure: nothing more is written.
     Stopped {
-        /// What.
+        /// The error.
         why: String,
     },
-    /// It was told to end.
+    /// The host closed the writer.
     Closed,
 }
 
-/// What there is to say about a writer.
+/// Snapshot of a writer's state and counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// How it gets on with the store.
+    /// The state of writer and store.
     pub state: State,
-    /// Where the store is.
+    /// The kind and place of the store.
     pub store: String,
-    /// Allocation intervals that wait.
+    /// Pending allocation intervals.
     pub behind: u64,
-    /// Batches of changes that wait.
+    /// Pending batches.
     pub waiting: u64,
-    /// The last interval that was committed.
+    /// The last committed interval.
     pub tick: u64,
-    /// How often two intervals became one because there was too much.
+    /// Number of merges of two intervals, made because the queue was at a limit.
     pub merged: u64,
-    /// What had been accepted and will not be written any more, since the writer was fenced,
-    /// stopped or closed.
+    /// Accepted items that will never be written, because the writer was fenced, stopped or closed.
     pub lost: Lost,
 }
 
-/// What was accepted and is not written. What was on its way at the end is counted, though it may
+/// Accepted items that were not written. Items in flight at the end count as lost, though they may
 /// have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Allocation intervals: nobody was charged for them.
+    /// Allocation intervals that were never charged.
     pub ticks: u64,
-    /// Batches of changes; who handed them over was told.
+    /// Batches; their callers were told.
     pub batches: u64,
 }
 
-/// Why something was not accepted for writing.
+/// The reason why a batch or an interval was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAccepted {
-    /// The books were not read yet, or nothing will be written any more; see the status.
+    /// The books were not read yet, or the writer has ended; see the status.
     NotOpen(State),
     /// An interval that does not follow the last one.
     NotNext {
-        /// The first tick that would have been right.
+        /// The expected first tick.
         expected: u64,
     },
-    /// Too much waits already; try again when the store is back.
+    /// The queue is at its limit (`items_max`, `rows_max`); try again when the store is back.
     Full,
-    /// It does not follow from the books with what waits to be written.
+    /// It does not follow from the projected books.
     Refused(Refusal),
 }
 
@@ -159,13 +157,13 @@ impl std::error::Error for NotAccepted {}
 struct Shared {
     pending: Pending,
     state: State,
-    /// What was found when the store was opened, until somebody takes it.
+    /// The epoch and books found at the opening, until the host takes them.
     opened: Option<(Epoch, Book)>,
-    /// What went before, until somebody takes it.
+    /// The last intervals before the opening, until the host takes them.
     past: Option<Past>,
-    /// The books with all that waits; none before they were read.
+    /// The books with all pending items applied; `None` before the books were read.
     projected: Option<Projected>,
-    /// Since when the store is at something, by both clocks.
+    /// The start of the current call to the store, by both clocks.
     calling: Option<(Instant, u64)>,
     committed: u64,
     merged: u64,
@@ -174,31 +172,31 @@ struct Shared {
 }
 
 struct Desk {
-    /// The books as they are stored, as far as we were told. Locked before `shared`, and not by
-    /// those who hand something over.
+    /// The stored books, as far as known. Locked before `shared`, and never by callers that hand
+    /// over items.
     stored: Mutex<Projected>,
     shared: Mutex<Shared>,
-    /// Something was added, or it is to end.
+    /// Signals a new item, or the end.
     called: Condvar,
-    /// Something was done.
+    /// Signals progress: items written or withdrawn, or a change of state.
     done: Condvar,
     store: String,
     options: Options,
 }
 
-/// The way to a store for a host that must not wait.
+/// The handle to a store for a host that must not block.
 ///
-/// Rows of an interval say what is left, so what is handed over must come in the order in which
-/// the engine did it. A host holds one lock over "change the engine, and hand that over": a grant
-/// and a tick that overtake each other between the two lead to a refusal, and the engine then has
-/// other books than the store. Nothing stops then; the books that count are `with_book`'s.
+/// Rows of an interval hold balances, so items must arrive in the order of the engine's changes. A
+/// host holds one lock over "change the engine, and hand that over". Without it, a grant and a tick
+/// may overtake each other. The writer then refuses one, and the engine's books differ from the
+/// store's. Nothing stops; the books of `with_book` are the valid ones.
 pub struct Writer {
     desk: Arc<Desk>,
 }
 
 impl Writer {
-    /// Starts the thread, which takes the store over in the name of `owner`, with the `token` of
-    /// this activation (see `Store::take_over`).
+    /// Starts the thread, which takes over the store under the name `owner` with the fencing
+    /// `token` of this activation (see `Store::take_over`).
     pub fn start(store: Box<dyn Store>, owner: &str, token: u64, options: Options) -> Writer {
         let desk = Arc::new(Desk {
             stored: Mutex::default(),
@@ -234,31 +232,30 @@ impl Writer {
         Writer { desk }
     }
 
-    /// The epoch and the books that were found, once, when the store was reached.
+    /// Returns the epoch and the books found at the opening, once.
     pub fn opened(&self) -> Option<(Epoch, Book)> {
         self.desk.shared.lock().opened.take()
     }
 
-    /// The last intervals that were there when the store was reached, once. It is read after the
-    /// books are open and before the first is written, by the thread that writes: what is
-    /// handed over meanwhile waits as it does for a disk. Never comes if it cannot be read, or if
-    /// the options ask for nothing.
+    /// Returns the last intervals before the opening, once. The writer thread reads them after it
+    /// opens the books and before its first write; items handed over meanwhile wait as they do for
+    /// a disk. Never returns any if they cannot be read, or if `past_intervals` is 0.
     pub fn past(&self) -> Option<Past> {
         self.desk.shared.lock().past.take()
     }
 
-    /// Shows the books as they will be when all that waits is written: accounts, closed ones,
-    /// watermarks, nonces with their floors, and the head (its `serial` and `lesson` are those of
-    /// the opening). Not what was learnt. Nothing if nothing is written now. What is handed over
-    /// meanwhile waits, so `read` is to be short.
+    /// Shows `read` the books with all pending items applied: accounts, closed ones, watermarks,
+    /// nonces with their floors, and the head (its `serial` and `lesson` are those of the opening).
+    /// Leaves out lessons. Returns `None` if the writer is not open. `read` must be short: callers
+    /// that hand over items wait for it.
     pub fn with_book<T>(&self, read: impl FnOnce(&Book) -> T) -> Option<T> {
         let mut shared = self.desk.shared.lock();
         shared.open().ok().map(|projected| read(projected.book()))
     }
 
-    /// Hands over an interval. Never waits for the store. Before the books were read nobody knows
-    /// the number of an interval: those are refused, and not charged. After a refusal the same
-    /// tick is expected again.
+    /// Hands over an interval. Never waits for the store. Refuses intervals before the books are
+    /// read, because their numbers are not known yet; these are not charged. After a refusal the
+    /// same tick is expected again.
     pub fn interval(&self, interval: Interval) -> Result<(), NotAccepted> {
         let mut shared = self.desk.shared.lock();
         let expected = shared.open()?.book().head.tick + 1;
@@ -274,7 +271,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Hands over changes; they are written after what was handed over before. Never waits.
+    /// Hands over a batch, to be written after all earlier items. Never waits.
     pub fn changes(&self, at_ms: i64, changes: Vec<Change>) -> Result<Receipt, NotAccepted> {
         let mut shared = self.desk.shared.lock();
         shared.open()?;
@@ -287,7 +284,7 @@ impl Writer {
         Ok(Receipt::new(heard, &self.desk, number))
     }
 
-    /// How things are.
+    /// Returns the current status.
     pub fn status(&self) -> Status {
         let shared = self.desk.shared.lock();
         Status {
@@ -301,8 +298,9 @@ impl Writer {
         }
     }
 
-    /// Waits until everything is written, at most for `patience`, and ends the thread. What the
-    /// status still shows as behind or waiting is lost, unless it was on its way and arrives.
+    /// Waits until everything is written, at most for `patience`, and ends the thread. Items that
+    /// the status still counts as behind or waiting are lost, unless they were in flight and
+    /// arrive.
     pub fn close(self, patience: Duration) -> Status {
         let until = Instant::now() + patience;
         let mut shared = self.desk.shared.lock();
@@ -329,14 +327,14 @@ impl Shared {
         open && self.projected.is_some()
     }
 
-    /// The books that what is handed over has to follow from, if anything is written at all.
+    /// Returns the projected books, or an error if the writer is not open.
     fn open(&mut self) -> Result<&mut Projected, NotAccepted> {
         let open = self.is_open();
         let projected = self.projected.as_mut().filter(|_| open);
         projected.ok_or_else(|| NotAccepted::NotOpen(self.state.clone()))
     }
 
-    /// The state, but for a store that takes a call and does not come back.
+    /// Returns the state; a call without an answer for `silence` counts as unreachable.
     fn shown(&self, silence: Duration) -> State {
         let silent = self.calling.filter(|(since, _)| since.elapsed() >= silence);
         match (&self.state, silent) {
@@ -348,7 +346,7 @@ impl Shared {
         }
     }
 
-    /// Nothing is written any more: who waits is told, and it is counted.
+    /// Counts all pending items as lost and tells their callers.
     fn give_up(&mut self, error: &StoreError) {
         self.lost.ticks += self.pending.ticks();
         self.lost.batches += self.pending.wishes();
@@ -365,7 +363,7 @@ impl Desk {
         );
     }
 
-    /// Nothing is written any more.
+    /// Ends the writer and logs its losses.
     fn end(&self, state: State, error: &StoreError) {
         let mut shared = self.shared.lock();
         shared.state = state;

@@ -1,24 +1,24 @@
-//! The last intervals of a store with their rows: what a host that has just become active could not
-//! hear of. Reads, and changes nothing.
+//! Reads the last intervals of a store with their rows, for a host that has just become active and
+//! missed them. Changes nothing.
 
 use crate::Store;
 use crate::error::StoreError;
 use crate::record::{Interval, IntervalHead, LedgerQuery};
 
-/// The end of what a store keeps of the past.
+/// The last intervals of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
-    /// The last intervals, the oldest first, without the changes in them, which are in the books.
+    /// The last intervals, oldest first. Their changes are left out: the books have them.
     pub intervals: Vec<Interval>,
-    /// Whether there was none before them.
+    /// Whether these are all intervals of the store.
     pub whole: bool,
-    /// Whether all before them ended earlier: else a clock was set back.
+    /// Whether all earlier intervals ended before these. False after a clock was set back.
     pub ordered: bool,
 }
 
-/// Reads the intervals up to `last`, at most so many and with at most so many rows, of a store with
-/// so many accounts. More rows than that are never held: where older intervals had more
-/// accounts than there are now, half of them are asked for, and so on.
+/// Reads the intervals up to `last`, at most `intervals_max` of them with at most `rows_max` rows.
+/// `accounts` gives the first estimate of the rows per interval. Where older intervals had more
+/// accounts, the span is halved until its rows fit.
 pub(super) fn read(
     store: &mut dyn Store,
     last: u64,
@@ -30,7 +30,7 @@ pub(super) fn read(
     loop {
         let after = last.saturating_sub(span as u64);
         let rows = store.ledger(&LedgerQuery {
-            // No queue has an empty name, so these are all of the interval that follows.
+            // No queue has an empty name, so this starts at the first row of the next interval.
             after: (after + 1, String::new()),
             until: last,
             limit: rows_max.saturating_add(1),

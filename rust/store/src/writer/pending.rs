@@ -1,6 +1,6 @@
-//! What waits to be written, in order and bounded. When there is too much, neighbouring
-//! intervals become one that charges the same: what gets lost is how the sum came about. What
-//! was sent once is left as it is, as it may have arrived.
+//! The bounded queue of pending intervals and batches. Beyond its limits, neighbouring intervals
+//! merge into one that charges the same; the detail of the sum is lost. An item that was sent never
+//! changes, because it may have arrived.
 
 use super::Options;
 use crate::book::LEARNT_MAX;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Changes that wait, and who wants to hear of them.
+/// A pending batch, and the channel for its outcome.
 #[derive(Clone)]
 pub(super) struct Wish {
     number: u64,
@@ -20,29 +20,29 @@ pub(super) struct Wish {
     pub(super) heard: Sender<Result<(), StoreError>>,
 }
 
-/// Something that waits.
+/// A pending item.
 #[derive(Clone)]
 pub(super) enum Item {
     Interval(Arc<Interval>),
     Changes(Wish),
 }
 
-/// So many wishes are written in one transaction at the most: one sync serves them all.
+/// At most this many batches go into one transaction: one sync serves them all.
 const WISHES_TOGETHER: usize = 64;
-/// Beyond so many times the bounds intervals are turned away: no more of them can be merged.
+/// At this multiple of its limits the queue refuses intervals: merging frees nothing more.
 const OVERFULL: usize = 4;
-/// What counts as one row, in bytes of something learnt.
+/// This many bytes of a lesson count as one row.
 const ROW_BYTES: usize = 200;
 
 #[derive(Default)]
 pub(super) struct Pending {
     items: VecDeque<Item>,
-    /// How many at the front were sent together, and may have arrived.
+    /// Number of items at the front that were sent together, and may have arrived.
     sent: usize,
-    /// Rows and changes of all, and changes of the wishes among them.
+    /// Rows and changes of all items; then the changes of the batches among them.
     rows: usize,
     wished: usize,
-    /// How many wishes there ever were.
+    /// Number of batches ever accepted; the number of the last.
     wishes: u64,
 }
 
@@ -51,7 +51,7 @@ impl Pending {
         self.items.is_empty()
     }
 
-    /// Allocation intervals that wait.
+    /// Counts the pending allocation intervals.
     pub(super) fn ticks(&self) -> u64 {
         let items = self.items.iter();
         items.fold(0, |sum, item| match item {
@@ -60,8 +60,8 @@ impl Pending {
         })
     }
 
-    /// The first interval, or all wishes before the next interval: they count as sent from now
-    /// on, and are the same until they are done with.
+    /// Returns the first interval, or all batches before the next interval, at most
+    /// `WISHES_TOGETHER`. They count as sent from now on, and stay the same until `done`.
     pub(super) fn send(&mut self) -> Vec<Item> {
         if self.sent == 0 {
             let wishes = self.items.iter();
@@ -72,7 +72,7 @@ impl Pending {
         self.items.range(..self.sent).cloned().collect()
     }
 
-    /// What was sent is done with.
+    /// Removes the items that were sent.
     pub(super) fn done(&mut self) {
         self.items.drain(..self.sent);
         self.sent = 0;
@@ -85,28 +85,28 @@ impl Pending {
         self.wished = wishes.map(rows_of).sum();
     }
 
-    /// Batches of changes that wait.
+    /// Counts the pending batches.
     pub(super) fn wishes(&self) -> u64 {
         let wishes = self.items.iter().filter(|item| item.is_wish());
         wishes.count() as u64
     }
 
-    /// Whether changes find room: half the places and half the rows are for intervals. What is
-    /// more than that by itself is taken when nothing of its kind waits.
+    /// Tells whether a batch fits: half the places and half the rows are reserved for intervals. A
+    /// larger batch is accepted when no other batch is pending.
     pub(super) fn has_room_for(&self, changes: &[Change], options: &Options) -> bool {
         let rows = self.wished + changes_rows(changes);
         let fits = rows <= options.rows_max / 2 || self.wished == 0;
         fits && self.items.len() < options.items_max / 2
     }
 
-    /// Whether not even another interval finds room. Closed accounts, grants and nonces cannot be
+    /// Tells whether even intervals must be refused. Closed accounts, grants and nonces cannot be
     /// merged away, and an outage may last.
     pub(super) fn is_overfull(&self, options: &Options) -> bool {
         let many = self.items.len() >= options.items_max.saturating_mul(OVERFULL);
         many || self.rows >= options.rows_max.saturating_mul(OVERFULL)
     }
 
-    /// Adds changes; gives their number, and where will be heard of them.
+    /// Adds a batch; returns its number and the channel for its outcome.
     pub(super) fn wish(
         &mut self,
         at_ms: i64,
@@ -126,21 +126,21 @@ impl Pending {
         (self.wishes, receipt)
     }
 
-    /// Where a wish is that was not sent.
+    /// Finds a batch that was not sent.
     fn position(&self, number: u64) -> Option<usize> {
         let is = |item: &Item| matches!(item, Item::Changes(wish) if wish.number == number);
         let at = self.items.iter().position(is)?;
         (at >= self.sent).then_some(at)
     }
 
-    /// What waits but for a wish, if that was not sent.
+    /// Returns all pending items except a batch; `None` if that batch was sent.
     pub(super) fn without(&self, number: u64) -> Option<impl Iterator<Item = &Item>> {
         let at = self.position(number)?;
         let items = self.items.iter().enumerate();
         Some(items.filter(move |(i, _)| *i != at).map(|(_, item)| item))
     }
 
-    /// Drops a wish, if it was not sent.
+    /// Drops a batch that was not sent.
     pub(super) fn withdraw(&mut self, number: u64) {
         let item = self.position(number).and_then(|at| self.items.remove(at));
         if let Some(Item::Changes(wish)) = item {
@@ -150,7 +150,7 @@ impl Pending {
         self.recount();
     }
 
-    /// Adds an interval, and merges older ones when there is too much. Gives how many were.
+    /// Adds an interval, and merges older ones beyond the limits. Returns the number of merges.
     pub(super) fn interval(&mut self, interval: Interval, options: &Options) -> u64 {
         let interval = Item::Interval(Arc::new(interval));
         self.rows += rows_of(&interval);
@@ -166,7 +166,7 @@ impl Pending {
         merged
     }
 
-    /// Makes one of every two neighbours, all along: the past loses detail evenly.
+    /// Merges every two neighbours along the whole queue, so that the past loses detail evenly.
     fn merge_pairs(&mut self) -> u64 {
         let mut merged = 0;
         let mut items = VecDeque::with_capacity(self.items.len());
@@ -206,7 +206,7 @@ impl Pending {
         merged
     }
 
-    /// Tells everybody who waits that nothing will be written any more.
+    /// Tells every waiting caller that nothing more will be written.
     pub(super) fn fail(&mut self, error: &StoreError) {
         self.sent = 0;
         self.rows = 0;
@@ -232,7 +232,7 @@ fn rows_of(item: &Item) -> usize {
     }
 }
 
-/// As how many rows changes count.
+/// Converts changes to rows for the limits.
 fn changes_rows(changes: &[Change]) -> usize {
     let rows = changes.iter().map(|change| match change {
         Change::Learn { value, .. } => 1 + value.len() / ROW_BYTES,
@@ -241,7 +241,7 @@ fn changes_rows(changes: &[Change]) -> usize {
     rows.sum()
 }
 
-/// Changes that do to the books what wishes do, one after the other; and at what time.
+/// Joins batches: returns changes with the same effect as the batches in order, and their time.
 pub(super) fn together(wishes: &[&Wish]) -> (i64, Vec<Change>) {
     let mut wishes = wishes.iter();
     let Some(first) = wishes.next() else {
@@ -256,8 +256,8 @@ pub(super) fn together(wishes: &[&Wish]) -> (i64, Vec<Change>) {
     (at_ms, changes)
 }
 
-/// Appends changes of another commit. The end of the first would have forgotten nonces: that is
-/// written between the two, unless the end of the second forgets the same.
+/// Appends changes of another commit. The end of the first commit would have forgotten nonces, so a
+/// `Forget` goes between the two, unless the end of the second forgets the same.
 fn follow(changes: &mut Vec<Change>, at_ms: i64, later: &[Change], later_ms: i64) {
     let nonce = |change: &Change| matches!(change, Change::Nonce { .. });
     if later_ms < at_ms || later.iter().any(nonce) {
@@ -266,9 +266,9 @@ fn follow(changes: &mut Vec<Change>, at_ms: i64, later: &[Change], later_ms: i64
     changes.extend(later.iter().cloned());
 }
 
-/// One interval that does to the books what both do, one after the other. Gives them back if
-/// there is none: all changes come before all rows then, so an account that the later one closes
-/// must be charged before, and one that it grants more than fits before the charge, too.
+/// Merges two intervals into one with the same effect on the books. Gives both back if that is
+/// impossible: in one interval all changes come before all rows. So the later one may close no
+/// account, and its grants must fit before the earlier charge.
 pub(super) fn merge(
     earlier: Interval,
     later: Interval,
@@ -294,7 +294,7 @@ pub(super) fn merge(
     })
 }
 
-/// What is granted by changes, in millionths by queue.
+/// Sums the grants of changes, in millionths by queue.
 fn grants(changes: &[Change]) -> BTreeMap<String, i64> {
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
     for change in changes {
@@ -306,7 +306,7 @@ fn grants(changes: &[Change]) -> BTreeMap<String, i64> {
     sums
 }
 
-/// Whether grants fit into their accounts before these rows, after which they come.
+/// Tells whether grants that follow these rows would also fit before them.
 fn grants_fit(rows: &[Row], granted: &BTreeMap<String, i64>) -> bool {
     rows.iter().all(|row| {
         let before = row.balance.micro() - row.income.micro() + row.debit.micro();
@@ -315,9 +315,9 @@ fn grants_fit(rows: &[Row], granted: &BTreeMap<String, i64>) -> bool {
     })
 }
 
-/// Rows of both: sums of what was used, paid and charged; the later rate, quota and balance. What
-/// only the earlier has a row of has besides what it was granted since. Nothing if a sum is no
-/// amount any more.
+/// Merges rows: sums of use, income and debit; the later rate, quota and balance. A row of the
+/// earlier interval alone gets the later grants added to its balance. `None` if a sum exceeds
+/// `Credits::MAX`.
 fn rows_together(
     earlier: &[Row],
     later: &[Row],
@@ -349,7 +349,7 @@ fn rows_together(
     Some(rows.into_values().collect())
 }
 
-/// Leaves out what a later change sets anew, and lessons beyond what a book keeps.
+/// Drops changes that a later one overwrites, and lessons beyond `LEARNT_MAX`.
 fn without_overtaken(changes: Vec<Change>) -> Vec<Change> {
     let mut set = BTreeSet::new();
     let mut lessons = 0;

@@ -1,5 +1,5 @@
-//! The books as they will be, or as they are stored: what is handed over is tried on them first.
-//! What was learnt is left out, as nothing is refused for it and it is most of a book's size.
+//! The books as stored, or with all pending items applied; every new item is tried on the latter.
+//! Leaves out lessons: they are never refused, and they are most of a book's size.
 
 use super::NotAccepted;
 use super::pending::{Item, Wish};
@@ -22,7 +22,7 @@ impl Projected {
         &self.0
     }
 
-    /// Carries out an interval, or says why it cannot follow, and stays as it is.
+    /// Applies an interval; an interval that does not follow is refused and changes nothing.
     pub(super) fn interval(&mut self, interval: &Interval) -> Result<(), NotAccepted> {
         let writes = self.0.plan_interval(interval).map_err(refused)?;
         let (last, given) = (self.0.head.tick, interval.first());
@@ -34,7 +34,7 @@ impl Projected {
         Ok(())
     }
 
-    /// Carries out changes, or says why they cannot follow, and stays as it is.
+    /// Applies changes; changes that do not follow are refused and have no effect.
     pub(super) fn changes(&mut self, at_ms: i64, changes: &[Change]) -> Result<(), NotAccepted> {
         let writes = self.0.plan_wish(at_ms, changes).map_err(refused)?;
         self.apply(writes);
@@ -48,7 +48,7 @@ impl Projected {
         }
     }
 
-    /// How many lessons and batches there will be depends on what is merged.
+    /// Keeps `serial` and `lesson`: merging changes the number of batches and lessons.
     fn apply(&mut self, writes: Writes) {
         let (serial, lesson) = (self.0.head.serial, self.0.head.lesson);
         self.0.apply(&writes);

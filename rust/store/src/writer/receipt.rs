@@ -1,4 +1,4 @@
-//! What somebody who handed over changes holds: word of them, and a way to take them back.
+//! The receipt for a batch: reports its outcome and can withdraw it.
 
 use super::Desk;
 use crate::error::StoreError;
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Word of changes that were handed over. May be waited for, but not on the scheduling thread.
+/// Reports the outcome of a batch. A caller may wait for it, but not on the scheduling thread.
 pub struct Receipt {
     heard: Receiver<Result<(), StoreError>>,
     desk: Weak<Desk>,
@@ -33,8 +33,8 @@ impl Receipt {
         }
     }
 
-    /// What has become of the changes; nothing if that is not known within `patience`. Those
-    /// of which nothing is known yet may still be written.
+    /// Returns the outcome of the batch, or `None` if it is unknown after `patience`. Such a batch
+    /// may still be written.
     pub fn wait(&self, patience: Duration) -> Option<Result<(), StoreError>> {
         match self.heard.recv_timeout(patience) {
             Ok(result) => Some(result),
@@ -46,10 +46,10 @@ impl Receipt {
         }
     }
 
-    /// Takes the changes back, for who waits for them no more. Gives whether they will not be
-    /// written: not if they are or may be already, or if something that was handed over since
-    /// follows from them. Who holds a lock over the engine and the writer holds it over this, too,
-    /// as the engine has to take them back as well. Costs as much as handing over all that waits.
+    /// Withdraws a batch whose caller has timed out. Returns false if the batch is or may be
+    /// written already, or if a later item follows from it. A host with a lock over engine and
+    /// writer holds it over this call, too, because the engine must undo the batch as well. Costs
+    /// as much as handing over all pending items again.
     pub fn withdraw(&self) -> bool {
         let Some(desk) = self.desk.upgrade() else {
             return false;

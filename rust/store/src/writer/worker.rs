@@ -1,4 +1,4 @@
-//! The thread: takes the store over, writes what waits, tries again what could not be written.
+//! The writer thread: takes over the store, writes pending items, retries failed writes.
 
 use super::past;
 use super::pending::{Item, Wish, together};
@@ -53,7 +53,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Lets the store do something, and notes since when it is at it.
+    /// Calls the store, and notes the start of the call.
     fn call<T>(&mut self, work: impl FnOnce(&mut dyn Store) -> T) -> T {
         self.desk.shared.lock().calling = Some((Instant::now(), now_ms()));
         let done = work(self.store.as_mut());
@@ -61,7 +61,7 @@ impl<'a> Worker<'a> {
         done
     }
 
-    /// Makes the books ours.
+    /// Takes over the store and reads its books.
     fn open(&mut self, owner: &str, token: u64) -> Result<(), StoreError> {
         let (epoch, book) = self.call(|store| {
             let epoch = store.take_over(owner, token)?;
@@ -80,9 +80,9 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A token above that in the books: the clock of the former holder may be ahead of ours. Only
-    /// after a wait in which who is active no more has heard of it and ended this writer; then who
-    /// is left is the active one. None when it is to end.
+    /// Returns a token above the one in the books: the clock of the former holder may be ahead.
+    /// Waits `fenced_retry` first. A ResourceManager that is no longer active learns so during the
+    /// wait and ends this writer; the one that remains is active. `None` at the end.
     fn next_token(&mut self, owner: String) -> Option<u64> {
         let mut shared = self.desk.shared.lock();
         log::warn!("{}: {owner} holds it with a later time", self.desk.store);
@@ -96,11 +96,11 @@ impl<'a> Worker<'a> {
         }
         drop(shared);
         let book = self.call(|store| store.load());
-        // What cannot be read now is asked for again, with a token that is too low still.
+        // An unreadable store yields token 1, which is still too low: this asks again.
         Some(book.map_or(1, |book| book.head.token.saturating_add(1)))
     }
 
-    /// Reads what went before. A past that cannot be read is a pity; the books go on without it.
+    /// Reads the last intervals for the host. Continues without them if they cannot be read.
     fn look_back(&mut self) {
         let options = self.desk.options;
         let (last, accounts) = {
@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The next to be written; nothing when it is to end.
+    /// Waits for the next items; `None` at the end.
     fn next(&self) -> Option<Vec<Item>> {
         let mut shared = self.desk.shared.lock();
         loop {
@@ -138,7 +138,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Tries to write an interval, or some wishes at once. Gives whether it goes on.
+    /// Tries to write an interval, or several batches at once. Returns whether the thread
+    /// continues.
     fn write(&mut self, items: &[Item]) -> bool {
         let epoch = self.epoch;
         if let [Item::Interval(interval)] = items {
@@ -169,7 +170,7 @@ impl<'a> Worker<'a> {
         goes_on
     }
 
-    /// What was sent is written. Gives that it goes on.
+    /// Applies written items to the stored books. Always continues.
     fn succeeded(&mut self, items: &[Item]) -> bool {
         self.pause = self.desk.options.retry;
         let mut stored = self.desk.stored.lock();
@@ -189,7 +190,7 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Notes what went wrong, and pauses if it may go right later. Gives whether it goes on.
+    /// Records an error, and pauses before a retry. Returns whether the thread continues.
     fn failed(&mut self, error: StoreError) -> bool {
         match error {
             StoreError::Unavailable(why) => {
@@ -204,11 +205,11 @@ impl<'a> Worker<'a> {
                 shared.state = State::Unreachable { since_ms, why };
                 let until = Instant::now() + self.pause;
                 self.pause = (self.pause * 2).min(self.desk.options.retry_max);
-                // What is added meanwhile is no reason to try earlier.
+                // New items are no reason for an earlier retry.
                 while !shared.ending && Instant::now() < until {
                     self.desk.called.wait_until(&mut shared, until);
                 }
-                // `next` ends it, and tells those who wait.
+                // `next` ends the thread and tells the waiting callers.
                 true
             }
             StoreError::Fenced { ref owner, .. } => {

@@ -1,4 +1,4 @@
-//! Merging: what is charged stays the same, to the last millionth, and memory stays bounded.
+//! Tests of merging: charges stay the same to the last millionth, and memory stays bounded.
 
 use super::*;
 use crate::book::Book;
@@ -87,8 +87,7 @@ fn what_cannot_be_one_stays_two() {
     assert!(merge(interval(1, Vec::new()), interval(3, Vec::new())).is_err());
 }
 
-/// The books after what waits was written, whatever was merged, are those after everything was
-/// written as it was; and so much waits at the most.
+/// Merged or not, the written items lead to the same books, and the queue keeps its limits.
 #[test]
 fn merged_or_not_the_books_are_the_same() {
     for seed in 0..200 {
@@ -115,7 +114,7 @@ fn merged_or_not_the_books_are_the_same() {
             let writes = plain.plan_interval(&one).unwrap().unwrap();
             plain.apply(&writes);
             pending.interval(one, &options);
-            // The first may be on its way, and is then to be found as it was sent.
+            // The first item may be in flight; a retry must find it as it was sent.
             if random.rand_range(0..20) == 0 {
                 let items = pending.send();
                 if random.rand_range(0..2) == 0 {
@@ -186,14 +185,14 @@ fn changes_find_no_room_before_intervals_do() {
             accepted += 1;
         }
         pending.interval(interval(tick, Vec::new()), &options);
-        // Changes keep apart what they stand between: one interval more than there are of them.
+        // Batches keep intervals apart: at most one interval more than batches.
         assert!(pending.items.len() <= 11, "{}", pending.items.len());
     }
     assert!(accepted >= 3, "{accepted}");
     assert_eq!(pending.ticks(), 199);
 }
 
-/// Wishes go together up to the next interval, the same ones until they are done with.
+/// Batches go together up to the next interval, and stay the same until they are done.
 #[test]
 fn wishes_go_together() {
     let mut pending = Pending::default();
@@ -207,17 +206,17 @@ fn wishes_go_together() {
     let mut sizes = Vec::new();
     while sizes.len() < 6 {
         sizes.push(pending.send().len());
-        // What comes while they are on their way is not of them.
+        // A batch that arrives meanwhile does not join those in flight.
         pending.wish(0, Vec::new());
         assert_eq!(pending.send().len(), sizes[sizes.len() - 1]);
         pending.done();
     }
-    // 3, the interval, 64 of 70, the other 6 and those that came: 3 by then, then one each.
+    // 3, the interval, 64 of 70; then the other 6 with the 3 that arrived by then; then one each.
     assert_eq!(sizes, [3, 1, 64, 9, 1, 1]);
 }
 
-/// An account at its most that is charged and then granted something again: before the charge
-/// there is no room for the grant.
+/// A full account is charged and then granted credits again: the grant has no room before the
+/// charge.
 #[test]
 fn a_grant_that_needs_the_charge_before_it_stays_behind_it() {
     let most = Credits::MAX.micro();
@@ -240,7 +239,7 @@ fn a_grant_that_needs_the_charge_before_it_stays_behind_it() {
     assert!(merge(charged(), granting(2, 10)).is_ok());
 }
 
-/// The row of the first says what is left after both.
+/// The row of the first interval gets the balance after both.
 #[test]
 fn a_grant_after_the_charge_is_in_what_is_left() {
     let grant = Change::Grant {
@@ -260,7 +259,7 @@ fn a_grant_after_the_charge_is_in_what_is_left() {
     assert_eq!(both.rows, [row("a", 0, 10, 100), b]);
 }
 
-/// A nonce that was forgotten at the end of the first may come again in the second.
+/// A nonce that was forgotten at the end of the first interval may return in the second.
 #[test]
 fn nonces_are_forgotten_between_what_is_merged() {
     let nonce = |expires_ms| Change::Nonce {

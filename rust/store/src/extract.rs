@@ -1,52 +1,51 @@
-//! The ledger of any time, page by page: intervals with their rows, for who charges people for
-//! months. Made of the questions that every back end answers. What is committed is never changed
-//! again, so these need no common transaction: what is added meanwhile comes after it. Knows
-//! nothing of rights.
+//! Reads the ledger of any time in pages of intervals with their rows, for instance to bill a
+//! month. Uses only queries that every back end answers. Committed records never change, so these
+//! need no common transaction: later commits come after them. Does no authorization.
 
 use crate::Store;
 use crate::error::StoreError;
 use crate::record::{Interval, IntervalHead, LedgerQuery, LedgerRow};
 
-/// So many intervals are looked at for one page: few of a queue that was idle for months.
+/// Limit of intervals read for one page: a queue that was idle for months has few rows in them.
 const INTERVALS_MAX: usize = 5_000;
 
-/// Which part of the ledger.
+/// Selects a part of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first tick; that of the page before's `next`.
+    /// The first tick; for later pages, that of the previous page's `next`.
     pub from: u64,
-    /// Only intervals that begin before this tick: it and what follows is known otherwise.
+    /// Only intervals that begin before this tick: the caller knows the later ones from memory.
     pub before: u64,
-    /// Only intervals that ended then or later, in ms since 1970.
+    /// Only intervals that ended at this time or later, in ms since 1970.
     pub from_ms: i64,
-    /// Only intervals that ended then or earlier.
+    /// Only intervals that ended at this time or earlier.
     pub to_ms: i64,
     /// Only rows of these queues.
     pub queues: Option<Vec<String>>,
-    /// A page ends with the interval that reaches so many rows.
+    /// A page ends with the interval that reaches this number of rows.
     pub rows: usize,
 }
 
-/// A page of it.
+/// A page of the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extract {
-    /// In order of ticks, whole, without the changes in them; also those that have no such row.
+    /// Whole intervals, ordered by tick, without their changes; also those without a selected row.
     pub intervals: Vec<Interval>,
-    /// The next in the span. There may be one though the page is short.
+    /// The next interval in the span. It may exist although the page is short.
     pub next: Option<IntervalHead>,
-    /// The last tick of the intervals that begin before `before`: beyond it, if one that stands
-    /// for several does. None if the store is not that far yet.
+    /// The last tick of the intervals that begin before `before`. It lies beyond `before` if a
+    /// merged interval reaches across. `None` if the store has not got that far.
     pub reaches: Option<u64>,
-    /// `from` lies inside of this interval, which stands for several: nothing was read.
+    /// The merged interval that `from` lies inside of: nothing was read.
     pub cut: Option<IntervalHead>,
 }
 
 /// Reads a page.
 ///
 /// # Errors
-/// What the store says.
+/// The store's own.
 pub fn extract(store: &mut dyn Store, span: &Span) -> Result<Extract, StoreError> {
-    // First, so that what is read afterwards has all of it.
+    // Read first, so that the later queries cover all of it.
     let reaches = reaches(store, span.before)?;
     let from = span.from.max(1);
     let cut = first_from(store, from)?.filter(|head| head.first() < from);
@@ -95,13 +94,13 @@ fn reaches(store: &mut dyn Store, before: u64) -> Result<Option<u64>, StoreError
     }))
 }
 
-/// The interval that has this tick, or the next.
+/// Returns the interval that covers this tick, or the next one.
 fn first_from(store: &mut dyn Store, tick: u64) -> Result<Option<IntervalHead>, StoreError> {
     let heads = store.intervals(tick.saturating_sub(1), 1)?;
     Ok(heads.first().copied())
 }
 
-/// The first rows from one tick to another, in order, and up to which tick these are all.
+/// Returns the first rows between two ticks, in order, and the tick up to which they are complete.
 fn rows(
     store: &mut dyn Store,
     span: &Span,
@@ -143,25 +142,26 @@ fn rows(
         rows.extend(own);
     }
     rows.sort_by(|a, b| (a.tick, &a.row.queue).cmp(&(b.tick, &b.row.queue)));
-    // A queue that was named twice.
+    // A queue may be named twice.
     rows.dedup_by(|a, b| a.tick == b.tick && a.row.queue == b.row.queue);
     Ok((rows, known_to))
 }
 
 impl IntervalHead {
-    /// The first tick that it covers.
+    /// Returns the first tick that it covers.
     pub fn first(&self) -> u64 {
         self.tick.saturating_sub(self.ticks.saturating_sub(1))
     }
 
-    /// The interval with its rows, the next of those that are in order of ticks.
+    /// Returns the interval with its rows, taken from `rows`, which are ordered by tick.
     pub(crate) fn with_rows(
         &self,
         rows: &mut std::iter::Peekable<impl Iterator<Item = LedgerRow>>,
     ) -> Interval {
         let mut own = Vec::new();
         while let Some(row) = rows.next_if(|row| row.tick <= self.tick) {
-            // Those of intervals before it were not asked for, or have no head: a store's fault.
+            // Rows of earlier intervals were not selected, or lack a head through a fault of the
+            // store.
             if row.tick == self.tick {
                 own.push(row.row);
             }

@@ -1,12 +1,12 @@
-//! A folder of files, for those who want to see what they have: `ledger.log`, to which every
-//! commit appends one line with a sync and a checksum that covers the line before it, and
-//! `accounts.json`, the books after the last interval, written aside and renamed. The log is the
-//! truth: the accounts only spare the reading of all of it. `ledger.end` says how far the log was
-//! written: a torn end beyond that is cut off; damage anywhere else is an error.
+//! A store in a folder of readable files. `ledger.log` gets one synced line per commit, with a
+//! checksum that covers the line before it. `accounts.json` holds the books after the last
+//! interval, written aside and renamed. The log is the truth; the accounts file only saves reading
+//! all of it. `ledger.end` records how far the log was written. A torn end beyond that is cut off;
+//! damage anywhere else is an error.
 //!
-//! The whole folder is locked (`lock`) during every call, so that two processes on one machine
-//! find each other's writes. Not for network file systems, and not for big clusters: a query of
-//! the ledger reads the log from its beginning.
+//! Every call locks the whole folder (`lock`), so that two processes on one machine see each
+//! other's writes. Unsuitable for network file systems and for big clusters: a ledger query reads
+//! the log from its beginning.
 
 pub(crate) mod line;
 
@@ -37,17 +37,17 @@ const CUT: &str = "the log ends before what was written to it";
 /// The content of `accounts.json`.
 #[derive(Serialize, Deserialize)]
 struct Snapshot<B> {
-    /// Where in the log the books end.
+    /// The offset in the log at which the books end.
     offset: u64,
-    /// Lines up to there.
+    /// The number of lines up to that offset.
     lines: u64,
-    /// The checksum of the last of them; version 2 had none.
+    /// The checksum of the last of these lines; version 2 had none.
     #[serde(default)]
     sum: u32,
     book: B,
 }
 
-/// A log that was read to its end.
+/// A log, read to its end.
 struct Log {
     file: File,
     inode: u64,
@@ -60,7 +60,7 @@ struct Log {
 
 pub(crate) struct FileStore {
     folder: PathBuf,
-    /// Whether a store is made where there is none.
+    /// Whether to create a missing store.
     create: bool,
     mark: Mark,
     log: Option<Log>,
@@ -88,7 +88,7 @@ impl FileStore {
         StoreError::Unavailable(format!("{}: {error}", self.folder.display()))
     }
 
-    /// Does `work` with the folder locked and the log read to its end.
+    /// Runs `work` with the folder locked and the log read to its end.
     fn locked<T>(
         &mut self,
         work: impl FnOnce(&mut FileStore) -> Result<T, StoreError>,
@@ -98,7 +98,7 @@ impl FileStore {
         work(self)
     }
 
-    /// The lock is given back when the file is dropped, also by a process that is killed.
+    /// Takes the lock. Dropping the file releases it, and so does killing the process.
     fn lock(&self) -> Result<File, StoreError> {
         if !self.create {
             private::check_there(&self.folder, &self.path())?;
@@ -119,7 +119,7 @@ impl FileStore {
         }
     }
 
-    /// Reads what others have appended, or everything if it is not the log that we know.
+    /// Reads lines that others appended; reads everything if the file is not the known log.
     fn refresh(&mut self) -> Result<(), StoreError> {
         let known = self.log.take().filter(|log| {
             let now = fs::metadata(self.path());
@@ -154,7 +154,7 @@ impl FileStore {
         Ok(self.header()?.0)
     }
 
-    /// The log with its first line only, and the version that it gives.
+    /// Reads the first line of the log and the version in it.
     fn header(&self) -> Result<(Log, u32), StoreError> {
         let path = self.path();
         let opened = OpenOptions::new().read(true).write(true).open(&path);
@@ -184,8 +184,8 @@ impl FileStore {
         Ok((log, version))
     }
 
-    /// Writes a log of an older version, whose lines stand alone, as one of ours. All of it is
-    /// read first: damage is not given good checksums.
+    /// Rewrites a log of an older version, whose lines stand alone, in the current version. Reads
+    /// all of it first, so that damage does not get good checksums.
     fn upgrade(&self, log: Log) -> Result<(), StoreError> {
         let accounts = fs::read(self.accounts_path()).unwrap_or_default();
         let seen = decode::<Snapshot<Book>>(&accounts).map_or(0, |snapshot| snapshot.offset);
@@ -199,7 +199,8 @@ impl FileStore {
         if seen > log.end {
             return Err(damaged(&self.path(), log.lines, CUT));
         }
-        // It points into the old log: without it a crash leaves one log or the other, whole.
+        // The accounts file points into the old log. Without it, a crash leaves one log or the
+        // other, whole.
         let gone = fs::remove_file(self.accounts_path());
         gone.or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),
@@ -209,7 +210,7 @@ impl FileStore {
         .map_err(|error| self.error(error))
     }
 
-    /// Jumps to where the accounts file ends. One that cannot be read is done without.
+    /// Jumps to the end of the accounts file. An unreadable accounts file is ignored.
     fn skip(&self, mut log: Log) -> Result<Log, StoreError> {
         let path = self.accounts_path();
         let Ok(bytes) = fs::read(&path) else {
@@ -230,8 +231,8 @@ impl FileStore {
         Ok(log)
     }
 
-    /// Follows the log from where we are to its end, shows `visit` every record, and cuts off a
-    /// torn line at the end. Lines of a log that is `linked` name the line before them.
+    /// Reads the log from the current position to its end, shows each record to `visit`, and cuts
+    /// off a torn line at the end. Lines of a `linked` log name the line before them.
     fn replay(
         &self,
         mut log: Log,
@@ -276,7 +277,7 @@ impl FileStore {
         Ok(log)
     }
 
-    /// Whether bytes at the end of the log are what a crash left of a write.
+    /// Checks that bytes at the end of the log are the remains of a write that a crash cut short.
     fn check_torn(&self, log: &Log, torn: &[u8]) -> Result<(), StoreError> {
         let (path, line) = (self.path(), log.lines + 1);
         if any_valid(torn) {
@@ -294,7 +295,7 @@ impl FileStore {
         self.mark.check(&self.mark.read(), &log.book.head, &place)
     }
 
-    /// Cuts off what a crash left of a line, and keeps a copy of it.
+    /// Cuts off the remains of a torn line, and keeps a copy of them.
     fn cut(&self, log: &Log, torn: &[u8]) -> io::Result<()> {
         let path = self.folder.join("ledger.torn");
         log::warn!(
@@ -303,13 +304,13 @@ impl FileStore {
             torn.len(),
             path.display()
         );
-        // What a full disk keeps from being copied was never committed.
+        // A full disk may prevent the copy; those bytes were never committed.
         let _kept = self.put(&path, torn);
         log.file.set_len(log.end)?;
         log.file.sync_all()
     }
 
-    /// Writes a file aside, and puts it in its place when it is on the disk.
+    /// Writes a file aside, syncs it, and renames it into place.
     fn put(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let aside = path.with_extension("new");
         let mut file = private::instead_of(path, &aside)?;
@@ -319,8 +320,7 @@ impl FileStore {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Appends a line and waits until it is on the disk: that is the commit. After an error the
-    /// log is as it was.
+    /// Appends a line and syncs it: that is the commit. After an error the log is unchanged.
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let log = self.log.as_mut().expect("it was refreshed under this lock");
         let (line, sum) = chained(log.sum, record);
@@ -331,7 +331,7 @@ impl FileStore {
             log.file.sync_data()
         };
         if let Err(error) = write() {
-            // If not even that works, the next reader cuts the line off or finds it whole.
+            // If even that fails, the next reader cuts the line off or finds it whole.
             let _shortened = log.file.set_len(end).and_then(|()| log.file.sync_all());
             self.log = None;
             return Err(self.error(error));
@@ -342,7 +342,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// Writes the accounts file. Without it, the log takes longer to read, and that is all.
+    /// Writes the accounts file. A failure only makes the next reading of the log slower.
     fn snapshot(&self) {
         let log = self.log.as_ref().expect("it was refreshed under this lock");
         let snapshot = Snapshot {
@@ -385,9 +385,8 @@ impl FileStore {
         })
     }
 
-    /// Shows `visit` every record of the log until it says that it has enough. The lock is held
-    /// to find the end of the log only: up to there nobody changes it, and who writes does not wait
-    /// for who reads.
+    /// Shows each record of the log to `visit` until it returns false. Holds the lock only to find
+    /// the end of the log: lines before the end never change, and writers do not wait for readers.
     fn scan(&mut self, mut visit: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
         let (file, end) = self.locked(|store| {
             let file = File::open(store.path()).map_err(|e| store.error(e))?;

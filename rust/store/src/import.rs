@@ -1,6 +1,6 @@
-//! Reads the budget file of the published scheduler (DP-30): one line per queue, its name, its
-//! budget and its spending rate, separated by blanks. A line that is none of that is reported
-//! with its number and passed over, the others count; what the books have already stays as it is.
+//! Reads the budget file of the published scheduler (DP-30). Each line has a queue's name, its
+//! budget and its spending rate, separated by blanks. Other lines are skipped and reported with
+//! their number. Existing accounts stay unchanged.
 
 use crate::book::Book;
 use crate::record::Change;
@@ -8,24 +8,24 @@ use heddle_core::words::credits::Credits;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A queue's full path is no longer.
+/// The longest full path of a queue.
 const NAME_BYTES_MAX: usize = 255;
 
-/// What a budget file leads to.
+/// The result of reading a budget file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
-    /// What is to be committed: accounts are opened, granted their budgets, given their rates.
+    /// The changes to commit: they open accounts, grant budgets, set rates.
     pub changes: Vec<Change>,
-    /// Lines that do not count.
+    /// The skipped lines.
     pub faults: Vec<Fault>,
 }
 
-/// A line that does not count, and why.
+/// A skipped line and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Its number; the first is 1.
+    /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it, and what was expected.
+    /// The error, with the expected content.
     pub reason: String,
 }
 
@@ -35,10 +35,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What `text` leads to, given the books. `prefix` is put before names that do not begin with
-/// it, such as `root.`; `by` is who imports.
+/// Reads `text`, given the books. `prefix`, such as `root.`, is put before names that do not begin
+/// with it; `by` is the importing user.
 pub fn import(text: &str, book: &Book, prefix: &str, by: &str) -> Import {
-    // What an editor may have put first is no part of a name.
+    // An editor may have put a byte order mark first.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut import = Import::default();
     let mut seen = BTreeMap::new();
@@ -88,7 +88,7 @@ fn parse(line: &str, prefix: &str) -> Result<(String, Credits, Credits), String>
         Some(_) => name.to_string(),
         None => format!("{prefix}{name}"),
     };
-    // As the interface takes names: nobody could pay into another account.
+    // The same rules as for requests: no request could name such an account.
     let odd = name.chars().any(char::is_control) || queue.split('.').any(str::is_empty);
     if queue.len() > NAME_BYTES_MAX || odd {
         return Err(format!(

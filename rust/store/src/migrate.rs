@@ -1,15 +1,15 @@
-//! Moves everything from one store to another of any kind, and compares afterwards. What is
-//! moved is what counts: who runs the scheduler meanwhile is fenced off first.
+//! Moves everything from one store to another of any kind, and compares them afterwards. Fences off
+//! the running scheduler first, so that nothing changes during the move.
 
 use crate::error::{Refusal, StoreError};
 use crate::record::{Head, LedgerQuery, Page};
 use crate::{Book, Epoch, Store};
 
-/// Intervals, rows of the ledger, and grants of one page: some megabytes, however many queues an
-/// interval has.
+/// Limit of intervals, of ledger rows and of grants per page: a few megabytes, whatever the number
+/// of queues.
 const PAGE: usize = 10_000;
 
-/// What was moved.
+/// Counts of a migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Migrated {
     /// Intervals.
@@ -20,11 +20,11 @@ pub struct Migrated {
     pub grants: u64,
     /// Accounts.
     pub accounts: u64,
-    /// The epoch that holds both: nobody else can write to either.
+    /// The epoch that holds both stores: no other holder can write to either.
     pub epoch: Epoch,
 }
 
-/// Reads a store's past page by page.
+/// Reads the past of a store in pages.
 #[derive(Default)]
 struct Reader {
     tick: u64,
@@ -33,7 +33,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next page; none at the end.
+    /// Returns the next page; `None` at the end.
     fn next(&mut self, store: &mut dyn Store) -> Result<Option<Page>, StoreError> {
         let query = LedgerQuery {
             after: self.row.clone(),
@@ -58,10 +58,10 @@ impl Reader {
     }
 }
 
-/// Moves everything from `from` to `to`, which must be empty and is written to before anything
-/// else, to see that it can be. Then `from` is taken over by `owner`, so that a running scheduler
-/// writes no more to it, until it becomes active anew; it keeps what it has. A store that nobody
-/// ever used is refused: more likely its name is wrong.
+/// Moves everything from `from` to `to`, which must be empty. Writes nothing but emptiness to `to`
+/// first, to see that it is writable. Then `owner` takes over `from`, so that a running scheduler
+/// can no longer write to it until it becomes active again. `from` keeps its content. A store
+/// without any use is refused: its name is probably wrong.
 pub fn migrate(
     from: &mut dyn Store,
     to: &mut dyn Store,
@@ -71,7 +71,7 @@ pub fn migrate(
     if head == Head::default() {
         return Err(StoreError::Refused(Refusal::Empty));
     }
-    // Filled with nothing it is as empty as before.
+    // A trial: filled with nothing, the target is as empty as before.
     to.fill(&Book::default(), &mut || Ok(None))?;
     let epoch = from.take_over(owner, head.token.saturating_add(1))?;
     let book = from.load()?;
@@ -94,7 +94,7 @@ pub fn migrate(
     Ok(moved)
 }
 
-/// Whether two stores hold the same: an error names the first place where they do not.
+/// Compares two stores; an error names the first difference.
 fn compare(from: &mut dyn Store, to: &mut dyn Store) -> Result<(), StoreError> {
     let place = to.describe();
     let differs = |what: String| StoreError::Corrupt {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::record::{Account, IntervalHead, LedgerRow, Row};
 
-    /// A few intervals of many queues are more than one page, none of which is large.
+    /// Few intervals of many queues fill several pages, none of which is large.
     #[test]
     fn a_page_is_so_many_rows_whatever_an_interval_has() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Files that only their owner reads: accounts, who runs what, and signatures that were accepted.
-//! What a store makes is made so, whatever the umask; what is there already keeps the mode that
-//! somebody gave it, and is spoken of. Makes and looks, and repairs nothing.
+//! Files that only their owner may read: accounts, who runs which jobs, and accepted signatures.
+//! New files get this mode, whatever the umask. Existing files keep the mode that an administrator
+//! gave them, and are reported. Creates and checks; repairs nothing.
 
 use crate::error::{Refusal, StoreError};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
@@ -10,20 +10,20 @@ use std::path::Path;
 
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
-/// Reading or writing by the group or by anybody; for a folder, whose files have modes of their
-/// own, only writing, with which they could be replaced.
+/// Bits that let group or others read or write a file. For a folder only writing counts, because
+/// that allows replacing its files; they have modes of their own.
 const FILE_OPEN: u32 = 0o066;
 const FOLDER_OPEN: u32 = 0o022;
 
-/// Options that make a file for its owner, if they make one.
+/// Returns options that create files for their owner only.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(FILE);
     options
 }
 
-/// Whether the `file` of the store at `place` is there, for who must not make one. A folder above
-/// `place` that cannot be looked into says so.
+/// Checks that the `file` of the store at `place` exists, for callers that must not create one. An
+/// inaccessible parent folder is an error of its own.
 pub(crate) fn check_there(place: &Path, file: &Path) -> Result<(), StoreError> {
     let above = place.parent().filter(|above| !above.as_os_str().is_empty());
     let looked = std::fs::metadata(above.unwrap_or(Path::new("."))).and_then(|_| file.try_exists());
@@ -37,17 +37,16 @@ pub(crate) fn check_there(place: &Path, file: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// An empty file that will take the place of `path`: with the mode of what is there.
+/// Creates an empty file that will replace `path`, with the mode of the existing one.
 pub(crate) fn instead_of(path: &Path, aside: &Path) -> io::Result<File> {
     let file = options().create(true).truncate(true).open(aside)?;
     let there = std::fs::metadata(path).map(|there| there.mode() & 0o777);
-    // Also where a crash has left the one aside.
+    // Set explicitly, because a crash may have left the file aside with another mode.
     file.set_permissions(Permissions::from_mode(there.unwrap_or(FILE)))?;
     Ok(file)
 }
 
-/// Makes a folder and those above it that are not there, and makes sure that its name is on the
-/// disk.
+/// Creates a folder and its missing parents, and syncs its name to the disk.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -62,7 +61,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Says which of these files and folders others can read or write.
+/// Logs the files and folders that others can read or write.
 pub(crate) fn warn_of<'a>(paths: impl IntoIterator<Item = &'a Path>) {
     for path in paths {
         let Ok(there) = std::fs::metadata(path) else {

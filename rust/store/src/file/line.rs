@@ -1,8 +1,7 @@
-//! Lines of the log and what a look at the bytes makes of them: eight hexadecimal digits of
-//! CRC-32, a blank, the same of the line before, a blank, JSON, a line feed. So no line can be
-//! left out, doubled or moved unseen. The first line, and files of one line, have no line before.
-//! Finds out whether bad bytes are the torn end of a write that a crash cut short, or damage to
-//! what was written. Opens no file.
+//! The format of log lines: eight hexadecimal digits of CRC-32, a blank, the same of the line
+//! before, a blank, JSON, a line feed. So a lost, doubled or moved line is always detected. The
+//! first line, and files of one line, have no line before. Tells the torn end of a write that a
+//! crash cut short from damage to written lines. Opens no file.
 
 use crate::Book;
 use crate::error::StoreError;
@@ -14,12 +13,12 @@ use std::path::Path;
 /// The newest version of the log that this Heddle knows. Lines of versions 1 and 2 stand alone.
 pub(super) const VERSION: u32 = 3;
 
-/// What a line of the log says.
+/// The content of a log line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Record {
     /// The first line.
     Version(u32),
-    /// Somebody took over.
+    /// A ResourceManager took over.
     TakeOver {
         epoch: Epoch,
         owner: String,
@@ -30,17 +29,17 @@ pub(super) enum Record {
     Interval(Interval, Vec<GrantRecord>),
     /// Changes were committed, with these grants and forfeits.
     Changes(Batch, Vec<GrantRecord>),
-    /// What another store has kept of the past.
+    /// A page of another store's past.
     Page(Page),
     /// The books of another store, after its past.
     Book(Box<Book>),
 }
 
-/// A line that was read.
+/// A decoded line.
 pub(super) struct Line<T> {
     /// Its checksum.
     pub(super) sum: u32,
-    /// That of the line before it, if it has one.
+    /// The checksum of the line before it, if it has one.
     pub(super) before: Option<u32>,
     pub(super) value: T,
 }
@@ -49,27 +48,27 @@ fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("our records have texts for keys")
 }
 
-/// A line that stands alone, with its checksum.
+/// Encodes a line that stands alone, with its checksum.
 pub(crate) fn encode<T: Serialize>(value: &T) -> String {
     let json = json(value);
     format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
 }
 
-/// A line after the one with the checksum `before`; and its checksum.
+/// Encodes a line that follows the one with the checksum `before`; also returns its checksum.
 pub(super) fn chained<T: Serialize>(before: u32, value: &T) -> (String, u32) {
     let text = format!("{before:08x} {}", json(value));
     let sum = crc32fast::hash(text.as_bytes());
     (format!("{sum:08x} {text}\n"), sum)
 }
 
-/// A number and the rest after it and its blank.
+/// Splits a number and its blank from the text after them.
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = text.split_at_checked(9)?;
     let digits = std::str::from_utf8(digits.strip_suffix(b" ")?).ok()?;
     Some((u32::from_str_radix(digits, 16).ok()?, rest))
 }
 
-/// What a whole line says; nothing if the line is not one that was written.
+/// Decodes a whole line; `None` if the line is damaged.
 pub(super) fn read<T: DeserializeOwned>(line: &[u8]) -> Option<Line<T>> {
     let (sum, text) = number(line.strip_suffix(b"\n")?)?;
     if sum != crc32fast::hash(text) {
@@ -83,14 +82,13 @@ pub(super) fn read<T: DeserializeOwned>(line: &[u8]) -> Option<Line<T>> {
     Some(Line { sum, before, value })
 }
 
-/// As `read`, of a line that stands alone.
+/// Decodes a line that stands alone.
 pub(crate) fn decode<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let line = read(line).filter(|line| line.before.is_none())?;
     Some(line.value)
 }
 
-/// Whether something that was written whole is anywhere in `bytes`, also if the line feed before
-/// it is damaged.
+/// Tells whether `bytes` contain a whole line anywhere, even after a damaged line feed.
 pub(super) fn any_valid(bytes: &[u8]) -> bool {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     lines.any(|line| {
@@ -99,8 +97,8 @@ pub(super) fn any_valid(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether `bytes` begin as a page does. A page is on the disk before the log has its name, so a
-/// crash cannot tear one.
+/// Tells whether `bytes` begin like a page. A page is on the disk before the log gets its name, so
+/// a crash cannot tear one.
 pub(super) fn is_page(bytes: &[u8]) -> bool {
     let begins = |from: usize| {
         bytes
@@ -110,7 +108,7 @@ pub(super) fn is_page(bytes: &[u8]) -> bool {
     begins(9) || begins(18)
 }
 
-/// The complaint about a line.
+/// Returns the error for a damaged line.
 pub(super) fn damaged(path: &Path, line: u64, reason: &str) -> StoreError {
     StoreError::Corrupt {
         place: format!("{}, line {line}", path.display()),
@@ -118,7 +116,7 @@ pub(super) fn damaged(path: &Path, line: u64, reason: &str) -> StoreError {
     }
 }
 
-/// Does to the books what a line of the log says was done to them.
+/// Applies a record of the log to the books.
 pub(super) fn follow(book: &mut Book, record: Record) -> Result<(), StoreError> {
     let writes = match record {
         Record::Version(_) | Record::Page(_) => None,

@@ -1,13 +1,14 @@
-//! The store on a database: every statement, once, for SQLite and PostgreSQL alike. The two know
-//! whole numbers and texts and take `$1` for a parameter; what differs (connecting, locking,
-//! errors) is behind [`Database`]. Sums that may exceed 64 bits are kept as decimal text.
+//! The store on a database: every statement once, for SQLite and PostgreSQL alike. Both have
+//! integers and texts, and take `$1` for a parameter. The differences (connecting, locking, errors)
+//! are behind [`Database`]. Sums that may exceed 64 bits are stored as decimal text.
 //!
-//! Everything is read into a [`Book`] once; a commit compares the counters in the table `head`,
-//! under its lock, with those of the book, and reads anew if somebody else has written.
+//! Everything is read into a [`Book`] once. A commit compares the counters in the table `head`,
+//! under its lock, with those of the book. If they differ, another process has written, and the
+//! book is read again.
 //!
-//! Every row of the past has a checksum; an interval has the number and the sum of its rows', too,
-//! and `head` one of all that is in the book. They are compared with what is read, so that a row
-//! that was changed or is missing is an error and no wrong figure (`read`).
+//! Every row of the past has a checksum. An interval also has the number of its rows and the sum of
+//! their checksums; `head` has a checksum of the whole book. Reading compares them (`read`). So a
+//! changed or missing row is an error, never a wrong figure.
 
 mod checksum;
 pub(crate) mod postgres;
@@ -27,8 +28,8 @@ use seal::{is_sealed, seal, seal_intervals};
 use std::ops::RangeInclusive;
 use write::{write_all, write_book, write_head, write_page};
 
-/// Steps from one version of the tables to the next; only ever added to. INTEGER and TEXT stand
-/// for whatever the database calls 64 bits and a text that sorts by its bytes.
+/// Migrations from one version of the tables to the next; entries are only ever appended. INTEGER
+/// and TEXT stand for the database's 64-bit integers and for texts that sort by their bytes.
 const VERSIONS: &[&[&str]] = &[FIRST, TOKENS_AND_FLOORS, CHECKSUMS];
 
 const FIRST: &[&str] = &[
@@ -63,7 +64,7 @@ const TOKENS_AND_FLOORS: &[&str] = &[
     "CREATE TABLE nonce_floors (user_name TEXT NOT NULL PRIMARY KEY, expires_ms INTEGER NOT NULL)",
 ];
 
-/// What is there already gets its checksums at the first use (`seal`).
+/// Existing rows get their checksums at the first use (`seal`).
 const CHECKSUMS: &[&str] = &[
     "ALTER TABLE head ADD COLUMN checksum INTEGER NOT NULL DEFAULT -1",
     "ALTER TABLE intervals ADD COLUMN row_count INTEGER NOT NULL DEFAULT 0",
@@ -74,7 +75,7 @@ const CHECKSUMS: &[&str] = &[
     "DROP INDEX IF EXISTS ledger_by_queue",
 ];
 
-/// What new tables get besides: the checksum of books with nothing in them.
+/// Returns the statement that gives new tables the checksum of an empty book.
 fn empty_is_sealed() -> String {
     let sum = checksum::of_book(&Book::default());
     format!("UPDATE head SET checksum = {sum}")
@@ -99,7 +100,7 @@ impl From<i64> for Cell {
 }
 
 impl From<u64> for Cell {
-    /// Counters start at 0 and go up by 1: they do not reach the end.
+    /// Counters start at 0 and grow by 1: they never reach the limit.
     fn from(value: u64) -> Cell {
         Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
     }
@@ -111,50 +112,50 @@ impl From<&str> for Cell {
     }
 }
 
-/// What differs between databases. After an error the transaction is over, and the next `begin`
-/// makes a new connection if need be.
+/// The differences between databases. An error ends the transaction; the next `begin` connects
+/// again if necessary.
 pub(crate) trait Database: Send {
-    /// What is appended to the reading of the head to keep other writers out.
+    /// Appended to the query of the head, to lock out other writers.
     const LOCK: &'static str;
 
-    /// Kind and place.
+    /// Returns kind and place.
     fn describe(&self) -> String;
 
-    /// Begins a transaction, one that sees a single state if it only reads. The tables are there.
+    /// Begins a transaction; a read-only one sees a single snapshot. Creates missing tables.
     fn begin(&mut self, writes: bool) -> Result<(), StoreError>;
 
-    /// The transaction may pause for long between statements; nobody else waits for it.
+    /// Allows long pauses between the statements of this transaction; no other caller waits for it.
     fn expect_pauses(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Notes how far the store was written, where a part of it may get lost unseen.
+    /// Notes how far the store was written, where its end may get lost undetected.
     fn set_mark(&self, _head: &Head) {}
 
-    /// Whether all is there that was noted before the transaction began.
+    /// Checks that everything noted before the transaction began is there.
     fn check_mark(&self, _head: &Head) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Ends it; after an error it is unknown whether it was carried out.
+    /// Commits; after an error the outcome is unknown.
     fn commit(&mut self) -> Result<(), StoreError>;
 
-    /// Ends it without a trace.
+    /// Rolls back.
     fn rollback(&mut self);
 
-    /// Carries out a statement; gives the number of rows that it touched.
+    /// Executes a statement; returns the number of affected rows.
     fn execute(&mut self, sql: &str, parameters: &[Cell]) -> Result<u64, StoreError>;
 
-    /// Carries out a query.
+    /// Executes a query.
     fn query(&mut self, sql: &str, parameters: &[Cell]) -> Result<Vec<Vec<Cell>>, StoreError>;
 }
 
 /// A store on a database.
 pub(crate) struct SqlStore<D> {
     database: D,
-    /// As last read or written; of use while its counters are those in the table.
+    /// The books as last read or written; valid while its counters equal those in the table.
     book: Option<Book>,
-    /// Whether what was written before there were checksums has got them.
+    /// Whether rows from before the introduction of checksums have got theirs.
     sealed: bool,
 }
 
@@ -167,7 +168,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Does `work` in a transaction; what it did is undone unless it gives something.
+    /// Runs `work` in a transaction; an error rolls it back.
     fn transaction<T>(
         &mut self,
         writes: bool,
@@ -206,14 +207,14 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// The counters in this transaction; with a `lock`, nobody else writes until it ends.
+    /// Reads the counters; with a `lock`, no other process writes until the transaction ends.
     fn head(&mut self, lock: &str) -> Result<Head, StoreError> {
         let head = read_head(&mut self.database, lock)?;
         self.database.check_mark(&head)?;
         Ok(head)
     }
 
-    /// The books as they are in this transaction.
+    /// Returns the books as of this transaction.
     fn current(&mut self, head: &Head) -> Result<&Book, StoreError> {
         if self.book.as_ref().is_none_or(|book| book.head != *head) {
             self.book = Some(read_book(&mut self.database, head.clone())?);
@@ -221,21 +222,21 @@ impl<D: Database> SqlStore<D> {
         Ok(self.book.as_ref().expect("it was just read"))
     }
 
-    /// Writes what `plan` finds is to be written, if the epoch is in force.
+    /// Writes the plan's result, if the epoch is in force.
     fn commit(
         &mut self,
         epoch: Epoch,
         plan: impl FnOnce(&Book) -> Result<Option<Writes>, StoreError>,
     ) -> Result<Commit, StoreError> {
         let written = self.transaction(true, |store| {
-            // Of another store that was put here, the counters say more than the mark.
+            // If another store was put here, its epoch gives a better error than the mark.
             let head = read_head(&mut store.database, D::LOCK)?;
             check_epoch(&head, epoch, &store.database.describe())?;
             store.database.check_mark(&head)?;
             let Some(writes) = plan(store.current(&head)?)? else {
                 return Ok(None);
             };
-            // Back only when it is written.
+            // Set again only after the commit.
             let mut book = store.book.take().expect("it was just read");
             book.apply(&writes);
             write_all(&mut store.database, &writes, &book)?;
@@ -244,7 +245,7 @@ impl<D: Database> SqlStore<D> {
         Ok(self.written(written))
     }
 
-    /// Keeps books that were written.
+    /// Keeps the books after their commit.
     fn written(&mut self, book: Option<Book>) -> Commit {
         let Some(book) = book else {
             return Commit::AlreadyThere;
@@ -255,8 +256,8 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Whether `epoch` is the one in force. A store in which it was never given out is another one
-/// than was taken over.
+/// Checks that `epoch` is in force. A store whose epoch is lower is not the one that was taken
+/// over.
 pub(crate) fn check_epoch(head: &Head, epoch: Epoch, place: &str) -> Result<(), StoreError> {
     if head.epoch == epoch {
         return Ok(());
@@ -299,7 +300,7 @@ impl<D: Database> Store for SqlStore<D> {
     fn load(&mut self) -> Result<Book, StoreError> {
         self.transaction(false, |store| {
             let head = store.head("")?;
-            // Also what was changed by hand, without touching the counters, is to be seen.
+            // Forces a reading: changes by hand leave the counters alone, and must be found.
             store.book = None;
             store.current(&head).cloned()
         })

@@ -1,13 +1,13 @@
-//! Checksums of rows and of the whole book. Reads and writes nothing.
+//! Checksums of rows and of the whole book. Does no input or output.
 
 use super::Cell;
 use crate::book::Book;
 use crc32fast::Hasher;
 
-/// In `head`: the tables were made before there were checksums.
+/// The checksum in `head` of tables from before the introduction of checksums.
 pub(super) const UNSEALED: i64 = -1;
 
-/// Of a row's columns, in the order in which they are written.
+/// Returns the checksum of a row's columns, in the order in which they are written.
 pub(super) fn checksum(cells: &[Cell]) -> i64 {
     let mut sum = Hasher::new();
     for cell in cells {
@@ -26,8 +26,8 @@ pub(super) fn checksum(cells: &[Cell]) -> i64 {
     sum.finalize().into()
 }
 
-/// Of all that a book holds. A field that is added to it needs a version of the tables that writes
-/// this anew.
+/// Returns the checksum of a whole book. A new field in `Book` needs a new version of the tables
+/// that recomputes it.
 pub(super) fn of_book(book: &Book) -> i64 {
     let json = serde_json::to_vec(book).expect("our records have texts for keys");
     crc32fast::hash(&json).into()

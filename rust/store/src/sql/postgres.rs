@@ -1,6 +1,6 @@
-//! PostgreSQL: for a pair of ResourceManagers that take turns. Its row lock on the table `head`
-//! keeps two writers apart, its transactions the rest. Speaks without TLS: the server belongs on
-//! the loopback address, or behind a tunnel. Its `fsync` is the administrator's;
+//! PostgreSQL, for a pair of ResourceManagers that take turns. Its row lock on the table `head`
+//! excludes a second writer; its transactions do the rest. Speaks without TLS: the server belongs
+//! on the loopback address, or behind a tunnel. `fsync` is up to the administrator;
 //! `synchronous_commit` is set here.
 
 mod session;
@@ -16,16 +16,17 @@ use session::{Answer, Session, Sessions};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A server that is not reached, or does not say that it is ready, for so long is taken for lost.
+/// Limit for connecting: after this time the server counts as lost.
 const SILENCE: Duration = Duration::from_secs(10);
-/// So is one that does not answer for so long, which is longer than it works on a statement.
+/// Limit for a statement: after this time the session counts as lost. Longer than the server's own
+/// `statement_timeout`.
 const STATEMENT_SILENCE: Duration = Duration::from_secs(70);
-/// Settings of our sessions, in the words of the server. The last: if this process stops in the
-/// middle of a transaction, its lock must not keep the next active ResourceManager waiting.
+/// Settings of each session, in the server's syntax. The last one frees the lock of a process that
+/// stops in the middle of a transaction, so that the next active ResourceManager need not wait.
 const SESSION: &str = "-c search_path=heddle -c synchronous_commit=on -c client_encoding=UTF8 \
                        -c statement_timeout=60s -c lock_timeout=10s \
                        -c idle_in_transaction_session_timeout=5s";
-/// Chosen once, so that two that make the tables at once do it one after the other.
+/// A lock with an arbitrary, fixed number: two processes that create the tables do so in turn.
 const SCHEMA_LOCK: &str = "SELECT pg_advisory_xact_lock(4862461305432)";
 
 pub(crate) struct Postgres {
@@ -36,19 +37,19 @@ pub(crate) struct Postgres {
     statement_silence: Duration,
 }
 
-/// Where the server is, and how to speak with it.
+/// The server's address and settings.
 #[derive(Clone)]
 struct Server {
     config: Config,
     place: String,
-    /// Whether a store is made where there is none.
+    /// Whether to create a missing store.
     create: bool,
 }
 
 impl Postgres {
     pub(crate) fn new(url: &str, password: Option<&str>, create: bool) -> Result<Postgres, String> {
         let mut config = Config::from_str(url).map_err(|error| unreadable(Some(&error)))?;
-        // What was meant for a parameter, with an unescaped @ in it, is taken for a name.
+        // An unescaped @ in a parameter makes the parser take part of it for the user's name.
         let user = config.get_user().unwrap_or_default();
         if user.contains(['/', '?', '=', '&']) {
             return Err(unreadable(None));
@@ -94,8 +95,8 @@ impl Postgres {
         }
     }
 
-    /// Does `work` on the connection; after an error, or no answer, that is dropped, and the
-    /// transaction with it.
+    /// Runs `work` on the connection. An error or a timeout drops the connection and its
+    /// transaction.
     fn with<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send + 'static,
@@ -128,7 +129,7 @@ impl Server {
         Ok(client)
     }
 
-    /// 0 if there are no tables.
+    /// Reads the version of the tables; 0 if there are none.
     fn version(&self, client: &mut Client) -> Result<u32, StoreError> {
         let there = "SELECT to_regclass('heddle.version') IS NOT NULL";
         let there = client.query_one(there, &[]).map_err(|e| self.error(&e))?;
@@ -192,8 +193,8 @@ impl Server {
     }
 }
 
-/// Says of a URL that is none which part of it is wrong, and shows no word of it: wherever it
-/// breaks off, a password may stand there.
+/// Describes the error in a URL by its part alone. Quotes none of it: any piece may contain a
+/// password.
 fn unreadable(error: Option<&postgres::Error>) -> String {
     let cause = error.and_then(|error| std::error::Error::source(error));
     let told = cause.map_or(String::new(), ToString::to_string);
@@ -205,7 +206,7 @@ fn unreadable(error: Option<&postgres::Error>) -> String {
     format!("postgres: expected postgres://USER@HOST:PORT/NAME{part}, found something else")
 }
 
-/// The URL put together again from what is no secret.
+/// Rebuilds the URL from its public parts.
 fn without_password(config: &Config) -> String {
     let user = config.get_user().unwrap_or_default();
     let hosts = config.get_hosts().iter().map(|host| match host {

@@ -1,5 +1,5 @@
-//! Queries, and what becomes of their rows. A value that nobody can have written, a checksum that
-//! does not fit and a row that is missing are errors that name their table; nothing is corrected.
+//! Queries and the decoding of their rows. An impossible value, a wrong checksum or a missing row
+//! is an error that names its table; nothing is corrected.
 
 use super::checksum::{UNSEALED, checksum, of_book};
 use super::write::cells_of_row;
@@ -13,7 +13,7 @@ use heddle_core::share::dynamic_priority::account::Totals;
 use heddle_core::words::credits::Credits;
 use std::ops::RangeInclusive;
 
-/// A row that is taken apart column by column.
+/// A row, decoded column by column.
 struct Columns {
     table: &'static str,
     cells: std::vec::IntoIter<Cell>,
@@ -49,7 +49,7 @@ impl Columns {
     fn credits(&mut self) -> Result<Credits, StoreError> {
         let micro = self.integer()?;
         let credits = Credits::from_micro(micro);
-        // What is out of range would be moved into it, unseen.
+        // `from_micro` would silently clamp a value out of range.
         if credits.micro() == micro {
             Ok(credits)
         } else {
@@ -83,7 +83,7 @@ fn query<D: Database, T>(
     .collect()
 }
 
-/// As `query`, of rows whose last column is their checksum.
+/// Queries rows whose last column is their checksum.
 fn query_summed<D: Database, T>(
     database: &mut D,
     table: &'static str,
@@ -104,7 +104,7 @@ fn query_summed<D: Database, T>(
     .collect()
 }
 
-/// The first columns of a row, which tell it from others.
+/// Returns the first columns of a row, which identify it.
 fn shown(cells: &[Cell]) -> String {
     let cells = cells.iter().take(2).map(|cell| match cell {
         Cell::Integer(value) => value.to_string(),
@@ -120,7 +120,7 @@ fn damaged(table: &str, reason: String) -> StoreError {
     }
 }
 
-/// The checksum in the head.
+/// Reads the checksum in the head.
 pub(super) fn read_checksum<D: Database>(database: &mut D) -> Result<i64, StoreError> {
     let sums = query(database, "head", "SELECT checksum FROM head", &[], |row| {
         row.integer()
@@ -129,7 +129,7 @@ pub(super) fn read_checksum<D: Database>(database: &mut D) -> Result<i64, StoreE
     sums.first().copied().ok_or_else(missing)
 }
 
-/// The counters and sums; with a `lock`, nobody else writes until the transaction ends.
+/// Reads counters and sums; with a `lock`, no other process writes until the transaction ends.
 pub(super) fn read_head<D: Database>(database: &mut D, lock: &str) -> Result<Head, StoreError> {
     let sql = format!(
         "SELECT epoch, owner, tick, serial, grant_number, lesson, price, granted, debited, \
@@ -160,7 +160,7 @@ pub(super) fn read_head<D: Database>(database: &mut D, lock: &str) -> Result<Hea
     heads.into_iter().next().ok_or_else(missing)
 }
 
-/// Everything but the past, checked.
+/// Reads and checks everything except the past.
 pub(super) fn read_book<D: Database>(database: &mut D, head: Head) -> Result<Book, StoreError> {
     let sql = "SELECT name, budget, rate, income FROM queues";
     let accounts = query(database, "queues", sql, &[], |row| {
@@ -216,7 +216,7 @@ pub(super) fn read_book<D: Database>(database: &mut D, head: Head) -> Result<Boo
     Ok(book)
 }
 
-/// An interval with what it says of its rows.
+/// An interval with the number and the checksum of its rows.
 struct Sealed {
     head: IntervalHead,
     count: u64,
@@ -239,8 +239,8 @@ fn sealed(row: &mut Columns) -> Result<Sealed, StoreError> {
     Ok(Sealed { head, count, sum })
 }
 
-/// Intervals after a tick up to another, at most `limit`, none of them missing: the next is in the
-/// table, or `last` is the last of all.
+/// Reads intervals after a tick up to another, at most `limit`. Checks that none is missing: either
+/// the table has the next one, or `last` is the last of all.
 fn intervals<D: Database>(
     database: &mut D,
     after: u64,
@@ -253,14 +253,14 @@ fn intervals<D: Database>(
     let mut end = after;
     for (at, interval) in found.iter().enumerate() {
         let first = interval.head.first();
-        // The first may stand for several, with the one that was asked for among them.
+        // A merged first interval may begin before the requested tick.
         if first > end + 1 || (at > 0 && first != end + 1) || interval.head.tick > last {
             return Err(damaged("intervals", format!("no interval {}", end + 1)));
         }
         end = interval.head.tick;
     }
     if found.len() < limit && end < until.min(last) {
-        // One that stands for several may end beyond `until`.
+        // A merged interval may end beyond `until`.
         let next = query_summed(
             database,
             "intervals",
@@ -278,11 +278,11 @@ fn intervals<D: Database>(
     Ok(found)
 }
 
-/// Intervals of one step.
+/// Number of intervals per step.
 const STEP: usize = 5_000;
 
-/// Heads of intervals after a tick. There is no index by time, and a time must not be believed
-/// before its checksum: the first page of a late range reads the heads of what was before it.
+/// Reads heads of intervals after a tick. There is no index by time, and a time counts only after
+/// its checksum is verified. So the first page of a late range reads the heads before it, too.
 pub(super) fn read_intervals<D: Database>(
     database: &mut D,
     after: u64,
@@ -306,14 +306,14 @@ pub(super) fn read_intervals<D: Database>(
     Ok(found)
 }
 
-/// What an interval's rows add up to: their number, and their checksums.
+/// The number of rows of an interval, and the sum of their checksums.
 pub(super) struct Sums {
     pub(super) tick: u64,
     pub(super) count: u64,
     pub(super) sum: i64,
 }
 
-/// Sums of rows from a tick to another.
+/// Reads the sums of the intervals between two ticks.
 pub(super) fn sums<D: Database>(
     database: &mut D,
     from: u64,
@@ -330,11 +330,11 @@ pub(super) fn sums<D: Database>(
     })
 }
 
-/// Rows of one step.
+/// Number of rows per step.
 const ROWS: usize = 10_000;
 
-/// Rows of the ledger. Those of one queue are found among all: a row whose queue was changed is
-/// missing nowhere else.
+/// Reads rows of the ledger. Filters those of one queue from all rows: otherwise a row whose queue
+/// was changed would go unnoticed.
 pub(super) fn read_ledger<D: Database>(
     database: &mut D,
     wanted: &LedgerQuery,
@@ -363,7 +363,8 @@ pub(super) fn read_ledger<D: Database>(
     Ok(found)
 }
 
-/// Rows of all queues. Intervals are read whole, as an index may have a row in a wrong place.
+/// Reads rows of all queues. Reads whole intervals, because an index may hold a row in the wrong
+/// place.
 fn read_rows<D: Database>(
     database: &mut D,
     wanted: &LedgerQuery,
@@ -392,8 +393,8 @@ fn read_rows<D: Database>(
     Ok(rows)
 }
 
-/// Compares all rows from one tick to another with what their intervals say of them: so none is
-/// missing, changed or doubled.
+/// Compares all rows between two ticks with the sums of their intervals, so that a missing, changed
+/// or doubled row is found.
 fn check_rows<D: Database>(
     database: &mut D,
     rows: &[LedgerRow],
@@ -445,7 +446,7 @@ fn row_of(row: &mut Columns) -> Result<LedgerRow, StoreError> {
 const GRANTS: &str = "SELECT number, at_ms, kind, queue, amount, granted_by, why, checksum \
                       FROM grants WHERE number > $1 ORDER BY number LIMIT $2";
 
-/// Grants and forfeits after a number; `last` is the last of all.
+/// Reads grants and forfeits after a number; `last` is the last of all.
 pub(super) fn read_grants<D: Database>(
     database: &mut D,
     after: u64,
@@ -485,7 +486,7 @@ fn grant_of(row: &mut Columns) -> Result<GrantRecord, StoreError> {
     })
 }
 
-/// Rows from a tick to another, with good checksums.
+/// Reads rows between two ticks, and verifies their checksums.
 fn any_rows<D: Database>(
     database: &mut D,
     (from, to): (u64, u64),
@@ -495,7 +496,7 @@ fn any_rows<D: Database>(
     query_summed(database, "ledger", LEDGER, &parameters, row_of)
 }
 
-/// Rows after one that may have no checksums yet.
+/// Reads rows after a place without checking: they may have no checksums yet.
 pub(super) fn unsealed_rows<D: Database>(
     database: &mut D,
     after: &(u64, String),
@@ -512,7 +513,7 @@ pub(super) fn unsealed_rows<D: Database>(
     query(database, "ledger", sql, &parameters, row_of)
 }
 
-/// Intervals likewise.
+/// Reads intervals after a tick without checking.
 pub(super) fn any_intervals<D: Database>(
     database: &mut D,
     after: u64,
@@ -523,7 +524,7 @@ pub(super) fn any_intervals<D: Database>(
     Ok(found.into_iter().map(|interval| interval.head).collect())
 }
 
-/// Grants likewise.
+/// Reads grants after a number without checking.
 pub(super) fn any_grants<D: Database>(
     database: &mut D,
     after: u64,

@@ -1,6 +1,5 @@
-//! Checksums of what is in the tables, and the giving of them to what was written before there were
-//! any. CRC-32: every flipped bit, and every damage within 32 bits, is found; nothing is proven
-//! against who writes on purpose.
+//! Adds checksums to tables from before their introduction. CRC-32 detects every single flipped
+//! bit, and all damage within 32 bits. It protects nothing against deliberate changes.
 
 use super::Database;
 use super::checksum::UNSEALED;
@@ -10,17 +9,17 @@ use super::read::{
 use super::write::{write_grants, write_head, write_intervals, write_rows};
 use crate::error::StoreError;
 
-/// Rows of a step.
+/// Number of rows per step.
 const PAGE: usize = 10_000;
 
-/// Whether all that is there has its checksums.
+/// Tells whether the tables have their checksums.
 pub(super) fn is_sealed<D: Database>(database: &mut D) -> Result<bool, StoreError> {
     Ok(read_checksum(database)? != UNSEALED)
 }
 
-/// Gives checksums to what was written without; the caller has the lock.
+/// Adds the missing checksums; the caller holds the lock.
 pub(super) fn seal<D: Database>(database: &mut D) -> Result<(), StoreError> {
-    // Somebody else may have been faster.
+    // Another process may have been faster.
     if is_sealed(database)? {
         return Ok(());
     }
@@ -46,7 +45,7 @@ pub(super) fn seal<D: Database>(database: &mut D) -> Result<(), StoreError> {
     write_head(database, &book)
 }
 
-/// Gives intervals the sums of their rows, all of which are there and have theirs.
+/// Gives intervals the sums of their rows, all of which exist and have their checksums.
 pub(super) fn seal_intervals<D: Database>(database: &mut D) -> Result<(), StoreError> {
     let mut after = 0;
     loop {

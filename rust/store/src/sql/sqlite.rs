@@ -1,6 +1,6 @@
-//! SQLite, compiled in: one file, for one ResourceManager, no server. Write-ahead log with a
-//! sync at every commit, so that a power cut loses nothing that was committed. The file must be
-//! on a local disk: its locks do not work on most network file systems.
+//! SQLite, compiled in: one file, for one ResourceManager, without a server. Its write-ahead log is
+//! synced at every commit, so that a power cut loses no commit. The file must be on a local disk:
+//! its locks do not work on most network file systems.
 
 use super::{Cell, Database, VERSION, VERSIONS, empty_is_sealed};
 use crate::error::StoreError;
@@ -15,21 +15,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Another process, a backup for instance, may hold the file for so long.
+/// How long to wait while another process, such as a backup, holds the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Sqlite {
     path: PathBuf,
-    /// Whether a store is made where there is none.
+    /// Whether to create a missing store.
     create: bool,
-    /// Beside it: a write-ahead log that lost its end says nothing of it.
+    /// The file beside it: a write-ahead log that lost its end does not reveal the loss.
     mark: Mark,
-    /// As it was before the transaction began: what is committed later, this one does not see.
+    /// The mark from before the transaction began: the transaction does not see later commits.
     reached: Reached,
     connection: Option<Connection>,
-    /// Device and inode of the file that the connection is to.
+    /// Device and inode of the open file.
     file: Option<(u64, u64)>,
-    /// Whether it was said who else can read the files.
+    /// Whether the permissions of the files were checked.
     looked: bool,
 }
 
@@ -50,7 +50,7 @@ impl Sqlite {
         let wrong = |error| self.error(&error);
         self.find()?;
         let connection = open(&self.path).map_err(wrong)?;
-        // Read before anything is changed, so that a newer file stays as it is.
+        // Read before any change, so that a newer file stays unchanged.
         let found = version(&connection).map_err(wrong)?;
         check_version(found)?;
         if found == 0 {
@@ -68,8 +68,8 @@ impl Sqlite {
         Ok(connection)
     }
 
-    /// Makes sure that the file is there. One that lost all that was in it is an empty database to
-    /// SQLite, so a new store gets its name only when its tables are in it.
+    /// Makes sure that the file exists. SQLite takes a file that lost its content for an empty
+    /// database, so a new store gets its name only after its tables are in it.
     fn find(&self) -> Result<(), StoreError> {
         let unavailable =
             |error| StoreError::Unavailable(format!("{}: {error}", self.path.display()));
@@ -86,12 +86,12 @@ impl Sqlite {
         }
     }
 
-    /// Makes a store with nothing in it; whoever comes first does it.
+    /// Creates an empty store; of several processes the first wins.
     fn make(&self) -> std::io::Result<()> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let aside = beside(&self.path, &format!("-{}-{number}", std::process::id()));
-        // By SQLite's own hand it would have the mode of the umask.
+        // SQLite itself would create the file with the mode of the umask.
         private::options()
             .create(true)
             .truncate(true)
@@ -116,20 +116,20 @@ impl Sqlite {
         }
     }
 
-    /// Says who else can read the files, once, and by who writes only.
+    /// Logs the files that others can read or write, once, and only in a process that writes.
     fn warn(&self) {
         let files = ["", "-wal", "-shm", "-end"].map(|end| beside(&self.path, end));
         private::warn_of(files.iter().map(PathBuf::as_path));
     }
 
-    /// Device and inode of the file that is there now.
+    /// Returns device and inode of the current file.
     fn identity(&self) -> Option<(u64, u64)> {
         let file = fs::metadata(&self.path).ok()?;
         Some((file.dev(), file.ino()))
     }
 
-    /// What is written to a file that was removed, or that another one was put in the place of,
-    /// is lost with it. The next use opens the one that is there, whose counters then tell.
+    /// Fails if the file was removed or replaced: writes to it would be lost with it. The next use
+    /// opens the current file, whose counters then show the difference.
     fn check_file(&mut self) -> Result<(), StoreError> {
         if self.identity() == self.file {
             return Ok(());
@@ -138,7 +138,7 @@ impl Sqlite {
         Err(self.damaged("another file was put in its place, or it was removed"))
     }
 
-    /// Brings the tables to the newest version; whoever comes first does it.
+    /// Migrates the tables to the newest version; of several processes the first does it.
     fn migrate(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         let steps = || {
@@ -159,8 +159,8 @@ impl Sqlite {
         })
     }
 
-    /// Our statements are right: one that SQLite cannot make sense of, and a value of a kind that
-    /// no such column has, tell of damaged tables.
+    /// Converts an error. Heddle's statements are right, so a statement that SQLite cannot execute
+    /// or a value of the wrong type means damaged tables.
     fn error(&self, error: &rusqlite::Error) -> StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown)
@@ -169,7 +169,7 @@ impl Sqlite {
         }
     }
 
-    /// Does `work` on the connection; after an error that is dropped, and the transaction with it.
+    /// Runs `work` on the connection; an error drops the connection and its transaction.
     fn with<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -187,7 +187,7 @@ impl Sqlite {
     }
 }
 
-/// A file that is there.
+/// Opens an existing file.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -195,7 +195,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The path with something after its name.
+/// Returns the path with a suffix after its name.
 fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(end);
@@ -206,7 +206,7 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Whether we know this version of the tables.
+/// Checks that this Heddle knows the version of the tables.
 pub(super) fn check_version(found: u32) -> Result<(), StoreError> {
     let known = VERSION;
     if found > known {
@@ -224,13 +224,13 @@ impl ToSql for Cell {
     }
 }
 
-/// Numbers the parameters as they are, not in order of appearance.
+/// Makes SQLite number the parameters explicitly, not in order of appearance.
 fn numbered(sql: &str) -> String {
     sql.replace('$', "?")
 }
 
 impl Database for Sqlite {
-    /// A transaction that writes has the file to itself from its beginning.
+    /// Empty: a writing transaction locks the whole file from its beginning.
     const LOCK: &'static str = "";
 
     fn describe(&self) -> String {
@@ -263,7 +263,7 @@ impl Database for Sqlite {
 
     fn commit(&mut self) -> Result<(), StoreError> {
         self.with(|connection| connection.execute_batch("COMMIT"))?;
-        // What was put there meanwhile has not got what was just written.
+        // A file that was put there meanwhile lacks this commit.
         self.check_file()
     }
 
@@ -289,7 +289,7 @@ impl Database for Sqlite {
             while let Some(row) = rows.next()? {
                 let cell = |column| match row.get_ref(column)? {
                     ValueRef::Integer(value) => Ok(Cell::Integer(value)),
-                    // Tables are strict: anything else is a text.
+                    // Tables are strict, so anything else is a text.
                     _ => row.get(column).map(Cell::Text),
                 };
                 found.push((0..width).map(cell).collect::<rusqlite::Result<_>>()?);

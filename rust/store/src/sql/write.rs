@@ -1,5 +1,5 @@
-//! Statements that write. Rows go in many at a time, so that a commit of thousands of queues is
-//! a few round trips; in which order, the caller's transaction makes irrelevant.
+//! Statements that write. Each inserts many rows, so that a commit of thousands of queues takes a
+//! few round trips. Their order is irrelevant inside the caller's transaction.
 
 use super::checksum::{checksum, of_book};
 use super::{Cell, Database};
@@ -8,10 +8,10 @@ use crate::error::StoreError;
 use crate::record::{GrantKind, GrantRecord, IntervalHead, LedgerRow, Page};
 use std::fmt::Write;
 
-/// Parameters of one statement; PostgreSQL and SQLite take more than twice as many.
+/// Limit of parameters per statement; PostgreSQL and SQLite accept more than twice as many.
 const PARAMETERS_MAX: usize = 10_000;
 
-/// Inserts rows of equal length: `head` up to VALUES, `tail` after them.
+/// Inserts rows of equal length: `head` is the text before VALUES, `tail` the text after them.
 fn insert<D: Database>(
     database: &mut D,
     head: &str,
@@ -36,7 +36,7 @@ fn insert<D: Database>(
     Ok(())
 }
 
-/// As `insert`, with a checksum of each row in its last column.
+/// Inserts rows with a checksum of each in its last column.
 fn insert_summed<D: Database>(
     database: &mut D,
     head: &str,
@@ -49,7 +49,7 @@ fn insert_summed<D: Database>(
     insert(database, head, rows, tail)
 }
 
-/// Writes all of a commit; `book` is what it leads to.
+/// Writes a whole commit; `book` is the book after it.
 pub(super) fn write_all<D: Database>(
     database: &mut D,
     writes: &Writes,
@@ -172,7 +172,7 @@ pub(super) fn write_head<D: Database>(database: &mut D, book: &Book) -> Result<(
     })
 }
 
-/// Adds to what is kept of the past. Intervals get the sums of their rows when all are there.
+/// Adds a page to the past. Intervals get the sums of their rows later, when all are there.
 pub(super) fn write_page<D: Database>(database: &mut D, page: &Page) -> Result<(), StoreError> {
     let intervals: Vec<_> = page.intervals.iter().map(|it| (*it, (0, 0))).collect();
     write_intervals(database, &intervals, "")?;
@@ -258,7 +258,7 @@ pub(super) fn write_grants<D: Database>(
     insert_summed(database, head, rows.collect(), tail)
 }
 
-/// Writes all that a book holds into empty tables.
+/// Writes a whole book into empty tables.
 pub(super) fn write_book<D: Database>(database: &mut D, book: &Book) -> Result<(), StoreError> {
     let accounts = book.accounts.iter();
     let mut writes = Writes {

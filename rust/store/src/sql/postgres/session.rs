@@ -1,7 +1,7 @@
-//! A connection on a thread of its own, so that whoever asks may stop waiting: the client library
-//! waits for an answer for as long as the server's machine acknowledges what it was sent, which it
-//! does also for a server that stands still. A thread that is given up ends when the server
-//! answers, or the connection with it; until then it is one of a bounded number.
+//! A connection on its own thread, so that a caller can stop waiting. The client library waits for
+//! an answer as long as the server's machine acknowledges packets, which it does even when the
+//! server process hangs. An abandoned thread ends when the server answers or the connection breaks.
+//! Until then it counts towards `SESSIONS_MAX`.
 
 use crate::error::StoreError;
 use postgres::Client;
@@ -11,18 +11,18 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// So many sessions may be waited for in vain at a time, before no more are begun.
+/// Limit of running sessions, abandoned ones included; beyond it no new one starts.
 const SESSIONS_MAX: usize = 4;
 
 type Work = Box<dyn FnOnce(&mut Client) + Send>;
 
-/// What came of a question within the time for it.
+/// The answer to a question, or a timeout.
 pub(super) enum Answer<T> {
     Given(T),
     None,
 }
 
-/// A connection.
+/// A connection on its own thread.
 pub(super) struct Session {
     work: Sender<Work>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Sessions {
     running: Arc<AtomicUsize>,
 }
 
-/// One of them.
+/// Counts one session until it is dropped.
 struct Running(Arc<AtomicUsize>);
 
 impl Drop for Running {
@@ -43,7 +43,7 @@ impl Drop for Running {
 }
 
 impl Sessions {
-    /// Connects. Gives no session if there are too many that do not answer.
+    /// Connects. Fails if `SESSIONS_MAX` sessions are still without an answer.
     pub(super) fn start(
         &self,
         connect: impl FnOnce() -> Result<Client, StoreError> + Send + 'static,
@@ -83,8 +83,8 @@ impl Sessions {
 }
 
 impl Session {
-    /// What `work` gives, unless that takes longer than `patience`: then it is unknown what has
-    /// become of it, and the session is to be dropped.
+    /// Returns the result of `work`, or no answer after `patience`. Then the outcome is unknown,
+    /// and the caller must drop the session.
     pub(super) fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Client) -> T + Send + 'static,
@@ -101,7 +101,7 @@ impl Session {
             .map_or(Answer::None, Answer::Given)
     }
 
-    /// Whether the server or the network has ended it.
+    /// Tells whether the server or the network has closed the session.
     pub(super) fn is_closed(&self) -> bool {
         let patience = Duration::from_secs(1);
         !matches!(

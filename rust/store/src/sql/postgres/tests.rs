@@ -1,4 +1,4 @@
-//! Servers that take connections and say nothing: at once, or after they were ready.
+//! Tests with servers that accept connections and stay silent, at once or after a greeting.
 
 use super::session::Sessions;
 use super::*;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// "You are in", and "ready", as the protocol has it (types R and Z).
+/// The messages "authenticated" and "ready" of the protocol (types R and Z).
 const READY: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
-/// A server that greets, or not, and then only takes; counts connections.
+/// Starts a server that greets or not, then only reads; counts its connections.
 fn silent_server(greets: bool) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -40,7 +40,7 @@ fn at(port: u16) -> Postgres {
     postgres
 }
 
-/// However often it is tried: an error in time, and a bounded number of connections.
+/// Each attempt fails in time, and the number of connections stays bounded.
 #[test]
 fn a_server_that_accepts_and_stays_silent_is_out_of_reach() {
     for greets in [false, true] {
@@ -60,7 +60,7 @@ fn a_server_that_accepts_and_stays_silent_is_out_of_reach() {
     }
 }
 
-/// One that falls silent later, in the middle of a transaction.
+/// Falls silent in the middle of a transaction.
 #[test]
 fn a_server_that_falls_silent_is_out_of_reach() {
     let (port, _) = silent_server(true);
@@ -74,7 +74,7 @@ fn a_server_that_falls_silent_is_out_of_reach() {
     postgres.session = Some(session);
     let error = postgres.commit().unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
-    // The transaction went with the connection: nothing of it can be written by what follows.
+    // The transaction ended with the connection: a later statement cannot write any of it.
     let error = postgres.execute("SELECT 1", &[]).unwrap_err();
     assert!(
         error.to_string().contains("lost in a transaction"),

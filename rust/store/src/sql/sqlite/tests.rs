@@ -1,4 +1,4 @@
-//! What a reader of SQLite's file sees while others write to it.
+//! Tests of reading a SQLite file while others write to it.
 
 use super::super::SqlStore;
 use super::*;
@@ -6,7 +6,7 @@ use crate::Store;
 use crate::record::{Batch, Change};
 use crate::sql::read::read_head;
 
-/// Who reads while others write sees a state from before their commit, and the mark after it.
+/// A reader sees a snapshot from before the commit of a writer, and the mark from after it.
 #[test]
 fn a_commit_during_a_read_is_no_damage() {
     let folder = tempfile::tempdir().unwrap();

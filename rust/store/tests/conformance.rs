@@ -1,7 +1,7 @@
-//! One list of promises, kept by all three back ends. What a crash does to them is in crash.rs,
-//! what damaged files do in damage.rs.
+//! One list of promises, kept by all three back ends. Crashes are tested in crash.rs, damaged files
+//! in damage.rs.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 #[path = "conformance/holders.rs"]
@@ -96,7 +96,7 @@ fn interval(tick: u64, rows: Vec<Row>) -> Interval {
     }
 }
 
-/// A store with `root.a` that has 10 credits.
+/// Returns a store with `root.a` that has 10 credits.
 fn begun(place: &str) -> (Box<dyn Store>, Epoch) {
     let mut store = store_at(place);
     let epoch = store.take_over("rm1", token()).unwrap();
@@ -126,7 +126,7 @@ fn figure_of_an_interval(place: &str) {
     let mut first = interval(1, vec![row("root.a", 20_000, 2_499_999, 7_520_001)]);
     first.changes = vec![rate, income];
     assert_eq!(store.commit_interval(epoch, &first), Ok(Commit::Applied));
-    // By another object: it is stored, not remembered.
+    // Read by another object: it is stored, not remembered.
     let mut other = store_at(place);
     let book = other.load().unwrap();
     let expected = Account {
@@ -157,10 +157,10 @@ fn ticks_follow_each_other(place: &str) {
     let (mut store, epoch) = begun(place);
     let first = interval(1, vec![row("root.a", 0, 4_000_000, 6_000_000)]);
     assert_eq!(store.commit_interval(epoch, &first), Ok(Commit::Applied));
-    // The same again, as after an answer that was lost: charged once.
+    // A repetition, as after a lost answer, is charged once.
     let again = store.commit_interval(epoch, &first);
     assert_eq!(again, Ok(Commit::AlreadyThere));
-    // A different one with the same number is not written either.
+    // A different one with the same number is ignored, too.
     let other = interval(1, vec![row("root.a", 0, 1, 5_999_999)]);
     assert_eq!(
         store.commit_interval(epoch, &other),
@@ -222,7 +222,7 @@ fn books_must_add_up(place: &str) {
     let twice = interval(1, vec![twice, row("root.a", 0, 1, 9_999_998)]);
     let refused = refusal(store.commit_interval(epoch, &twice));
     assert_eq!(refused, Refusal::Twice("root.a".to_string()));
-    // Nobody can be charged more than there is: the balance would be below 0.
+    // A charge above the budget is refused: the balance would be below 0.
     let overdrawn = interval(1, vec![row("root.a", 0, 10_000_001, 0)]);
     refusal(store.commit_interval(epoch, &overdrawn));
     check_conservation(store.as_mut(), "after refusals");
@@ -242,7 +242,7 @@ fn accounts_open_and_close(place: &str) {
         let unknown = refusal(store.commit_changes(epoch, &batch(3, vec![change])));
         assert_eq!(unknown, Refusal::Unknown("root.a".to_string()));
     }
-    // Closed and opened again in one batch, with what was granted in between.
+    // Closed and opened again in one batch, with a grant in between.
     let changes = vec![
         opened("root.a"),
         grant("root.a", 3),
@@ -256,7 +256,7 @@ fn accounts_open_and_close(place: &str) {
     check_conservation(store.as_mut(), "closed");
 }
 
-/// The price is a sum of bids: two of the highest are more than an amount may be.
+/// The price is a sum of bids, so it may exceed the largest amount.
 fn a_price_is_a_sum(place: &str) {
     let (mut store, epoch) = begun(place);
     let most = Credits::MAX;
@@ -267,7 +267,7 @@ fn a_price_is_a_sum(place: &str) {
     let price = 2_000_000_000_000_001;
     assert_eq!(other.load().unwrap().head.price.micro(), price);
     assert_eq!(other.intervals(0, 1).unwrap()[0].price.micro(), price);
-    // What is one amount stays one: read back, it would be another.
+    // A single amount may not: read back, it would be a different one.
     let over = most + micro(1);
     let mut income = row("root.a", 0, 0, 10_000_000);
     (income.income, income.debit) = (over, over);
@@ -292,7 +292,7 @@ fn lessons_are_bounded(place: &str) {
             .commit_changes(epoch, &batch(serial, changes))
             .unwrap();
     }
-    // The oldest is learnt anew, so that the next two are the oldest.
+    // Learning the oldest again makes the next two the oldest.
     let changes = vec![
         learn(0, "\"new\"".to_string()),
         learn(10_000, "1".to_string()),
@@ -368,7 +368,7 @@ fn pages_of_the_past(place: &str) {
         at = (last.tick, last.row.queue.clone());
         found.extend(page.into_iter().map(|row| (row.tick, row.row.queue)));
     }
-    // By bytes: capitals come first, whatever the database thinks of languages.
+    // Ordered by bytes: capitals come first, whatever the database's collation.
     let expected = (1..=5).flat_map(|tick| {
         let queues = ["root.B", "root.b", "root.c"];
         queues.map(|queue| (tick, queue.to_string()))
@@ -406,7 +406,7 @@ fn merged_intervals(place: &str) {
 
 fn large_amounts(place: &str) {
     let (mut store, epoch) = begun(place);
-    // 1e9 credits are the most that an account holds.
+    // 1e9 credits are the most that an account can hold.
     let most = 1_000_000_000_000_000;
     let changes = vec![grant("root.a", most - 10_000_000)];
     store.commit_changes(epoch, &batch(2, changes)).unwrap();
@@ -443,7 +443,7 @@ fn many_queues(place: &str) {
     assert_eq!(check_conservation(store.as_mut(), "many queues"), 2);
 }
 
-/// Whatever comes, in any order, three objects see the same.
+/// After any sequence of commits, three objects see the same books.
 fn anything_goes(place: &str) {
     let seed = seed();
     let note = format!("HEDDLE_STORE_SEED={seed}");

@@ -1,8 +1,8 @@
-//! Processes that are killed at any moment: the one that writes, and the database server. After
-//! each, the books add up, ticks have no gaps and no doubles, and nothing that was confirmed is
-//! lost. A failure names its seed; `HEDDLE_STORE_SEED` repeats the choices, not the timing.
+//! Kills the writing process, or the database server, at random moments. After each kill the books
+//! add up, ticks have neither gaps nor doubles, and no confirmed commit is lost. A failure names
+//! its seed; `HEDDLE_STORE_SEED` repeats the choices, not the timing.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -19,8 +19,8 @@ use support::{check_conservation, seed, store_at, token};
 const ROUNDS: u32 = 25;
 const PLACE: &str = "HEDDLE_STORE_CHILD_PLACE";
 
-/// Runs in a process of its own, which the tests here start and kill: commits until it cannot,
-/// and says of each commit when it begins and when it is confirmed.
+/// Runs in a child process that the tests start and kill. Commits until it cannot, and reports the
+/// beginning and the confirmation of each commit.
 #[test]
 #[ignore = "started by the other tests, as a process to be killed"]
 fn child_that_commits() {
@@ -55,7 +55,7 @@ fn give_up(error: &StoreError) {
     println!("error {error}");
 }
 
-/// A process that does not outlive the test, also one that fails or that was stopped.
+/// A process that dies with the test, even if the test fails or the process was stopped.
 struct Victim(Child);
 
 impl Drop for Victim {
@@ -65,13 +65,13 @@ impl Drop for Victim {
     }
 }
 
-/// Starts the child; with a limit on the size of files, in blocks of 512 bytes, as on a full disk.
+/// Starts the child, optionally with a limit of file size in blocks of 512 bytes, like a full disk.
 fn start(place: &str, seed: u64, blocks: Option<u64>) -> Victim {
     let program = std::env::current_exe().expect("we are a program");
     let mut command = match blocks {
         None => Command::new(program),
         Some(blocks) => {
-            // Told by an error, not by a signal, when a file reaches its end.
+            // At the limit a write gives an error instead of a signal.
             let mut shell = Command::new("sh");
             let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
             shell.arg("-c").arg(script).arg(program);
@@ -89,7 +89,7 @@ fn start(place: &str, seed: u64, blocks: Option<u64>) -> Victim {
     Victim(child.expect("we can be started once more"))
 }
 
-/// What a child said before its end.
+/// The child's last report.
 #[derive(Default, Debug)]
 struct Said {
     tick: u64,
@@ -98,7 +98,7 @@ struct Said {
     error: Option<String>,
 }
 
-/// Reads on to the end; kills the child `pause` after its first commit was confirmed.
+/// Reads reports to the end; kills the child `pause` after its first confirmed commit.
 fn listen(Victim(child): &mut Victim, pause: Option<Duration>) -> Said {
     let output = child.stdout.take().expect("it is a pipe");
     let mut said = Said::default();
@@ -107,7 +107,7 @@ fn listen(Victim(child): &mut Victim, pause: Option<Duration>) -> Said {
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
         let number = || rest.parse().expect("a number");
         match word {
-            // What it found, which may be more than the child before was told of.
+            // The tick found at the start, which may exceed the previous child's last report.
             "begun" => {
                 said.tick = number();
                 continue;
@@ -127,7 +127,7 @@ fn listen(Victim(child): &mut Victim, pause: Option<Duration>) -> Said {
     said
 }
 
-/// Kills a writer again and again.
+/// Kills a writer repeatedly.
 fn kill_in_a_loop(place: &str) {
     let seed = seed();
     let mut random = Rand64::new(u128::from(seed));
@@ -142,14 +142,15 @@ fn kill_in_a_loop(place: &str) {
         assert_eq!(said.error, None, "{note}");
         commits += said.commits;
         let mut store = store_at(place);
-        // As at a failover: what the server still had in hand of the dead is through after this.
+        // As at a failover: a take-over waits until the server has finished the dead process's
+        // work.
         store.take_over("rm2", token()).expect(&note);
         let tick = check_conservation(store.as_mut(), &note);
         assert!(
             tick >= said.tick.max(last),
             "{note}: {said:?}, found {tick}"
         );
-        // What was in progress may have arrived; no more than that can have.
+        // The commit in progress may have arrived; no more than that.
         let most = said.tick.max(last) + 1;
         assert!(tick <= most, "{note}: {said:?}, found {tick}");
         let serial = store.load().expect(&note).head.serial;
@@ -177,8 +178,8 @@ fn postgres_survives_kill_9_of_its_client_at_any_moment() {
     kill_in_a_loop(&server.place());
 }
 
-/// A ResourceManager that stands still for a while, as in a long pause of its collector, and then
-/// goes on as if it were still the active one.
+/// Simulates a ResourceManager that pauses for long, as in a garbage collection, and then continues
+/// as if it were still active.
 #[test]
 fn postgres_keeps_out_a_former_writer_that_was_only_asleep() {
     let seed = seed();
@@ -199,7 +200,7 @@ fn postgres_keeps_out_a_former_writer_that_was_only_asleep() {
         }
         std::thread::sleep(Duration::from_micros(random.rand_range(0..30_000)));
         signal(&child, "STOP");
-        // It may hold the lock: the server ends its session then.
+        // It may hold the lock: the server then ends its session.
         let mut store = store_at(&place);
         let epoch = until(&note, || store.take_over("rm2", token()).ok());
         let mut economy = Economy::after(&store.load().expect(&note), seed);
@@ -228,7 +229,7 @@ fn signal(Victim(child): &Victim, name: &str) {
     assert!(sent.expect("kill is part of every system").success());
 }
 
-/// Until nothing more fits; then the limit is lifted and it goes on where it was.
+/// Fills the disk until nothing more fits; then lifts the limit and continues.
 fn fill_the_disk(place: &str) {
     let seed = seed();
     let mut random = Rand64::new(u128::from(seed));
@@ -272,8 +273,8 @@ fn a_full_disk_loses_nothing_files() {
     fill_the_disk(&format!("file:{}/store", folder.path().display()));
 }
 
-/// The scheduler goes on, the server is killed in the middle of its work, comes back, and finds
-/// every interval once.
+/// Kills the server in the middle of its work and restarts it while the scheduler continues: each
+/// interval is there once.
 #[test]
 fn postgres_killed_in_mid_run_loses_and_doubles_nothing() {
     let seed = seed();
@@ -303,8 +304,8 @@ fn postgres_killed_in_mid_run_loses_and_doubles_nothing() {
         for _ in 0..random.rand_range(1..80) {
             writer.interval(economy.interval()).expect("there is room");
         }
-        // Its process for us outlives the server until it is idle, and may write all of them: only
-        // what is still to be written shows that nobody is there.
+        // The backend process of this session outlives the server until it is idle, and may write
+        // all intervals. Only a new interval reveals that the server is gone.
         until(&note, || {
             if writer.status().behind == 0 {
                 writer.interval(economy.interval()).expect("there is room");
@@ -322,7 +323,7 @@ fn postgres_killed_in_mid_run_loses_and_doubles_nothing() {
     eprintln!("{} intervals, merged {merged} times", economy.tick);
 }
 
-/// Waits for something that has to come.
+/// Waits for an expected state.
 fn until<T>(note: &str, mut get: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(120);
     loop {

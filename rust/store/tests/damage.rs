@@ -1,7 +1,7 @@
-//! Files that are torn, damaged, from the future, put back from old copies or changed by hand:
-//! recognised, named, and never made worse.
+//! Files that are torn, damaged, from a newer version, restored from old copies or changed by hand:
+//! each is recognised, named, and never made worse.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -15,7 +15,7 @@ use support::economy::Economy;
 use support::server::Server;
 use support::{check_conservation, seed, store_at, token};
 
-/// A folder with the log of some intervals and changes; what is in it after each commit.
+/// A folder with the log of some intervals and changes.
 struct Made {
     folder: tempfile::TempDir,
     /// Length of the log and the books after each commit.
@@ -64,15 +64,15 @@ fn is_corrupt<T: std::fmt::Debug>(result: &Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::Corrupt { .. }))
 }
 
-/// Cut at every byte of the last three commits, and with rubbish after it: what was whole is
-/// there, what was torn is cut off, and the next commit finds a good log.
+/// Cuts the log at every byte of the last three commits, also with rubbish after it. Whole lines
+/// stay, a torn line is cut off, and the next commit finds a good log.
 #[test]
 fn a_torn_tail_is_cut_off_wherever_it_tore() {
     let made = Made::new(1, 4);
     let whole = fs::read(made.log()).unwrap();
     let from = made.states[made.states.len() - 4].0 as usize;
     for cut in from..=whole.len() {
-        // As if neither had been written after the first commit.
+        // As if the files had never been written after the first commit.
         let _absent = fs::remove_file(made.accounts());
         let _absent = fs::remove_file(made.folder.path().join("ledger.end"));
         let rubbish: &[u8] = match cut % 3 {
@@ -103,7 +103,7 @@ fn a_torn_tail_is_cut_off_wherever_it_tore() {
     }
 }
 
-/// A byte flipped anywhere before the end is found, and nothing is cut off.
+/// A flipped byte anywhere before the end is found, and nothing is cut off.
 #[test]
 fn damage_in_the_middle_of_the_log_is_an_error_that_names_the_line() {
     let made = Made::new(3, 4);
@@ -124,7 +124,7 @@ fn damage_in_the_middle_of_the_log_is_an_error_that_names_the_line() {
         let named = place.ends_with(&format!("line {line}"));
         assert!(named, "byte {at} of line {line}: {place}");
         assert_eq!(fs::read(made.log()).unwrap(), bytes, "nothing was changed");
-        // With the accounts the books are known; the ledger says that it is damaged.
+        // With the accounts file, the books load; queries of the ledger report the damage.
         fs::write(made.accounts(), &accounts).unwrap();
         let mut store = made.store();
         let header = at < whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -155,7 +155,7 @@ fn a_damaged_or_missing_accounts_file_is_read_from_the_log_instead() {
         assert_eq!(&made.store().load().unwrap(), expected);
     }
     fs::remove_file(made.accounts()).unwrap();
-    // What a crash may leave beside it.
+    // A file that a crash may leave beside the log.
     fs::write(made.folder.path().join("accounts.new"), b"half").unwrap();
     assert_eq!(&made.store().load().unwrap(), expected);
 }
@@ -173,7 +173,7 @@ fn a_log_that_is_missing_or_an_old_copy_is_not_begun_anew() {
     assert!(!made.log().exists());
 }
 
-/// An administrator who puts an old copy in the place of the store under a running scheduler.
+/// An administrator restores an old copy of the store under a running scheduler.
 #[test]
 fn a_store_that_was_swapped_for_an_old_copy_is_not_written_to() {
     for kind in ["file", "sqlite"] {
@@ -199,8 +199,8 @@ fn a_store_that_was_swapped_for_an_old_copy_is_not_written_to() {
     }
 }
 
-/// A copy with the very same counters is put in the place of a file that is open: what would be
-/// written to the open one would go with it.
+/// A copy with the same counters replaces an open file: writes to the open one would be lost with
+/// it.
 #[test]
 fn a_sqlite_file_that_was_replaced_is_not_written_to_unseen() {
     let folder = tempfile::tempdir().unwrap();
@@ -223,13 +223,13 @@ fn a_sqlite_file_that_was_replaced_is_not_written_to_unseen() {
     let result = store.commit_interval(epoch, &next);
     assert!(is_corrupt(&result), "{result:?}");
     assert_eq!(store_at(&place).load().unwrap().head.tick, 0);
-    // The one that is there can be used from now on, and is what others see.
+    // From now on the current file is in use, as other processes see it.
     assert_eq!(store.commit_interval(epoch, &next), Ok(Commit::Applied));
     assert_eq!(store_at(&place).load().unwrap().head.tick, 1);
 }
 
-/// What the first version left: no tokens and no floors, which begin with nothing, and rows and
-/// lines without checksums, which get some.
+/// A store of the first version has no tokens and no floors; they start empty. Its rows and lines
+/// have no checksums; they get some.
 #[test]
 fn a_store_of_the_first_version_is_brought_to_ours() {
     let older = [
@@ -287,7 +287,7 @@ fn a_store_of_the_first_version_is_brought_to_ours() {
     assert!(first.ends_with("{\"Version\":3}"), "{first}");
 }
 
-/// Writes a log anew as the first version had it.
+/// Rewrites a log in the format of the first version.
 fn as_first_version(files: &Path) {
     let log = fs::read_to_string(files.join("ledger.log")).unwrap();
     let mut older = String::new();
@@ -318,8 +318,8 @@ fn flip_pages(path: &Path, random: &mut Rand64) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Random damage to a database: some answer or some error, but never a panic, and never books
-/// that do not add up. (Each bit by itself: `harness`.)
+/// Random damage to a database yields some answer or some error, never a panic, and never books
+/// that do not add up. (`harness` flips each single bit.)
 #[test]
 fn a_damaged_sqlite_file_never_gives_wrong_books_unseen() {
     let seed = seed();
@@ -334,7 +334,7 @@ fn a_damaged_sqlite_file_never_gives_wrong_books_unseen() {
         store.commit_changes(epoch, &economy.batch()).unwrap();
         store.commit_interval(epoch, &economy.interval()).unwrap();
     }
-    // The last connection takes the write-ahead log into the file.
+    // The last connection moves the write-ahead log into the file.
     drop(store);
     let whole = fs::read(&path).unwrap();
     let next = &economy.interval();
@@ -444,7 +444,7 @@ fn places_that_cannot_be_are_refused_with_what_was_expected() {
         let error = heddle_store::open(wrong, None).err();
         assert!(error.is_some_and(|error| error.len() > 10), "{wrong}");
     }
-    // A password in a place would be shown wherever the place is.
+    // A password in a place would appear wherever the place is shown.
     let error = heddle_store::open("postgres://u:geheim@h/x", None)
         .err()
         .unwrap();
@@ -461,7 +461,7 @@ fn places_that_cannot_be_are_refused_with_what_was_expected() {
             .load()
             .is_err_and(|error| matches!(error, StoreError::Unavailable(_)))
     );
-    // Nobody listens there.
+    // No server listens there.
     let mut nowhere = store_at("postgres://heddle@127.0.0.1:1/x");
     assert!(
         nowhere

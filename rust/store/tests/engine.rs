@@ -1,6 +1,6 @@
-//! What the store keeps of accounts is what the engine takes back after a restart.
+//! The engine takes the stored accounts back after a restart.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -42,7 +42,7 @@ fn the_engine_goes_on_with_the_accounts_that_were_stored() {
     };
     store.commit_changes(epoch, &batch).unwrap();
 
-    // The configuration would give all three a budget; two had theirs in another life.
+    // The configuration offers all three a budget; two got theirs before the restart.
     let config = json!({"policy": "dynamic-priority", "queues": [
         {"path": "root.a", "budget": 100.0}, {"path": "root.b", "budget": 100.0},
         {"path": "root.c", "budget": 7.0}]});

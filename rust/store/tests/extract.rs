@@ -1,7 +1,7 @@
-//! The ledger page by page where intervals stand for several: each counts as a whole, on one side
-//! of any border, and nobody is told a part of a sum and the sum.
+//! Pages of a ledger with merged intervals. Each counts as a whole, on one side of any border; no
+//! reader gets both a part of a sum and the sum.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,7 +9,8 @@ mod support;
 use heddle_store::{Extract, Span, Store, extract};
 use support::{grant, interval, opened, row, store_at, token};
 
-/// Intervals 1, 2, one for 3 to 5, and 6; in all of them `b` pays 1, in the last also `a`.
+/// Writes intervals 1, 2, one for 3 to 5, and 6; in all of them `b` pays 1, in the last `a` does,
+/// too.
 fn merged(place: &str) -> Box<dyn Store> {
     let mut store = store_at(place);
     let epoch = store.take_over("rm", token()).unwrap();
@@ -60,7 +61,7 @@ fn in_both(test: impl Fn(&mut dyn Store, &str)) {
 #[test]
 fn what_stands_for_several_is_told_whole_on_one_side_of_a_border() {
     in_both(|store, kind| {
-        // Where what is known otherwise begins, what is told, and how far that reaches.
+        // The start of the in-memory window, the expected ticks, and how far they reach.
         for (before, told, reaches) in [
             (2, vec![1], 1),
             (3, vec![1, 2], 2),
@@ -73,7 +74,7 @@ fn what_stands_for_several_is_told_whole_on_one_side_of_a_border() {
             let found = (ticks(&page), page.reaches, page.next);
             assert_eq!(found, (told, Some(reaches), None), "{kind}, {before}");
         }
-        // Forgotten, and not written yet.
+        // Out of the in-memory window, but not written yet.
         let early = extract(store, &span(1, 8, 100)).unwrap();
         assert_eq!(
             (ticks(&early), early.reaches),
@@ -120,7 +121,7 @@ fn a_page_ends_with_a_whole_interval() {
             (vec![1, 2], Some((5, 100_000))),
             "{kind}"
         );
-        // Of a queue that pays late, all intervals before are told as empty.
+        // For a queue that pays late, all earlier intervals are empty.
         let mut rare = span(1, u64::MAX, 1);
         rare.queues = Some(vec!["root.a".to_string(), "root.a".to_string()]);
         let page = extract(store, &rare).unwrap();

@@ -1,10 +1,10 @@
-//! A small store of each kind, damaged in every way: cut at each byte, with flipped bits, with rows
-//! removed or changed. Damage is found, or what is read is what was written: never an empty store,
-//! a wrong balance or a row of the ledger that looks right.
+//! Damages a small store of each kind in every way: cuts at each byte, flips bits, removes or
+//! changes rows. Either the damage is found, or reading returns what was written: never an empty
+//! store, a wrong balance or a plausible wrong row of the ledger.
 //!
-//! A bit of each byte is flipped; `HEDDLE_STORE_EVERY_BIT=1` flips all of them, one by one.
+//! One bit of each byte is flipped; `HEDDLE_STORE_EVERY_BIT=1` flips all of them, one by one.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -17,13 +17,13 @@ use support::server::Server;
 use support::{closed, grant, micro, opened, row, store_at, token};
 use tempfile::TempDir;
 
-/// In memory, if there is such a folder: nobody waits for a disk a hundred thousand times.
+/// Uses memory where possible: a hundred thousand disk syncs would take too long.
 fn folder() -> TempDir {
     let memory = tempfile::tempdir_in("/dev/shm");
     memory.unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// Books with something of every kind in them. Gives the last interval, which is not written yet.
+/// Writes books with something of every kind. Returns the last interval, which is not written yet.
 fn write_some(store: &mut dyn Store) -> (heddle_store::Epoch, Interval) {
     let epoch = store.take_over("rm1", token()).unwrap();
     let user = || "ann".to_string();
@@ -79,7 +79,7 @@ fn made(place: &str) {
     store.commit_interval(epoch, &last).unwrap();
 }
 
-/// What a store says to each question.
+/// Asks a store every question.
 fn answers(store: &mut dyn Store) -> Vec<Result<String, StoreError>> {
     fn said(answer: Result<impl Debug, StoreError>) -> Result<String, StoreError> {
         answer.map(|answer| format!("{answer:?}"))
@@ -105,12 +105,12 @@ fn answers(store: &mut dyn Store) -> Vec<Result<String, StoreError>> {
     ]
 }
 
-/// What a good store says.
+/// Returns the answers of an undamaged store.
 fn good(store: &mut dyn Store) -> Vec<String> {
     answers(store).into_iter().map(Result::unwrap).collect()
 }
 
-/// Whether damage was found. A panic says where it was not, and what was read instead.
+/// Tells whether damage was found. Panics with the details if a wrong answer was given.
 fn found(damaged: Vec<Result<String, StoreError>>, good: &[String], note: &str) -> bool {
     let mut found = false;
     for (answer, good) in damaged.into_iter().zip(good) {
@@ -122,7 +122,7 @@ fn found(damaged: Vec<Result<String, StoreError>>, good: &[String], note: &str) 
     found
 }
 
-/// Files that are put back before each damage.
+/// Files that are restored before each damage.
 struct Files {
     place: String,
     folder: TempDir,
@@ -131,7 +131,7 @@ struct Files {
 }
 
 impl Files {
-    /// What is in `folder` now; `place` is a store in it.
+    /// Reads all files in `folder`; `place` is a store in it.
     fn of(folder: TempDir, place: String) -> Files {
         let all = fs::read_dir(folder.path()).unwrap();
         let all = all.map(|entry| entry.unwrap().path());
@@ -160,7 +160,7 @@ impl Files {
         }
     }
 
-    /// Whether it is found that `name` has these bytes.
+    /// Tells whether it is found that `name` has these bytes.
     fn finds(&self, name: &str, bytes: &[u8], note: &str) -> bool {
         self.put_back();
         fs::write(self.folder.path().join(name), bytes).unwrap();
@@ -168,7 +168,7 @@ impl Files {
         found(damaged, &self.good, &format!("{}: {note}", self.place))
     }
 
-    /// Cuts the file at each byte, and flips bits. Gives how many cuts and flips were found.
+    /// Cuts the file at each byte, and flips bits. Returns how many cuts and flips were found.
     fn damage(&self, name: &str) -> (usize, usize) {
         let path = self.folder.path().join(name);
         let (_, whole) = self.files.iter().find(|(file, _)| *file == path).unwrap();
@@ -211,18 +211,19 @@ fn of_files() -> Files {
 fn a_folder_of_files_finds_every_cut_and_every_flipped_bit() {
     let mut files = of_files();
     let length = files.length("ledger.log");
-    // With the accounts, and from the log alone. Of hexadecimal digits one may change its case.
+    // With the accounts, and from the log alone. A hexadecimal digit may change its case
+    // undetected.
     for _ in 0..2 {
         let (cuts, flips) = files.damage("ledger.log");
         assert_eq!(cuts, length, "all cuts");
         assert!(flips * 100 > length * 95, "{flips} flips found of {length}");
         files.remove("accounts.json");
     }
-    // Without these two the log is read, and says the same.
+    // Without these two the log is read, and gives the same answers.
     let mut files = of_files();
     assert_eq!(files.damage("accounts.json").0, 0);
     assert_eq!(files.damage("ledger.end").0, 0);
-    // The mark alone knows of a log that ends early after a whole line.
+    // Only the mark reveals a log that ends early after a whole line.
     files.remove("accounts.json");
     files.remove("ledger.end");
     let (_, log) = files
@@ -236,7 +237,7 @@ fn a_folder_of_files_finds_every_cut_and_every_flipped_bit() {
     assert_eq!(store_at(&files.place).load().unwrap().head.tick, 2);
 }
 
-/// Lines that are dropped, doubled or exchanged, each of them whole.
+/// Drops, doubles or exchanges whole lines.
 #[test]
 fn a_log_without_one_of_its_lines_is_damaged() {
     let mut files = of_files();
@@ -271,8 +272,7 @@ fn a_log_without_one_of_its_lines_is_damaged() {
     }
 }
 
-/// A store that was moved to files is cut in its pages, where no write can have been torn, with and
-/// without the mark.
+/// Cuts a migrated log in its pages, where no write can have been torn, with and without the mark.
 #[test]
 fn a_cut_in_the_first_page_of_a_moved_store_is_no_empty_store() {
     let (from, to) = (folder(), folder());
@@ -298,7 +298,7 @@ fn a_cut_in_the_first_page_of_a_moved_store_is_no_empty_store() {
     }
 }
 
-/// Small pages, so that there are few bytes to damage; all of it in one file.
+/// Uses small pages, so that there are few bytes to damage, all in one file.
 fn with_small_pages(path: &Path) {
     let other = rusqlite::Connection::open(path).unwrap();
     let sql = "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM; PRAGMA journal_mode=WAL";
@@ -315,7 +315,7 @@ fn sqlite_finds_every_cut_and_every_flipped_bit_that_matters() {
     let files = Files::of(folder, place);
     let length = files.length("store.db");
     let (cuts, flips) = files.damage("store.db");
-    // What is behind the last page counts for nothing.
+    // Bytes after the last page are irrelevant.
     assert_eq!(cuts, length, "all cuts");
     assert!(flips > length / 10, "{flips} flips found of {length}");
     files.damage("store.db-end");
@@ -344,14 +344,14 @@ fn sqlite_finds_a_write_ahead_log_that_lost_its_end() {
     assert!(flips * 2 > length, "{flips} flips found of {length}");
 }
 
-/// The server guards its own files: what can be lost or changed is what SQL can.
+/// The server guards its own files, so only SQL can lose or change rows.
 #[test]
 fn postgres_finds_every_row_that_was_removed_or_changed() {
     let mut server = Server::start();
     let place = server.place();
     made(&place);
     let mut client = server.client("db1");
-    // Nobody pulls a plug here.
+    // This test needs no durability.
     client
         .batch_execute("ALTER SYSTEM SET fsync = off")
         .unwrap();
@@ -396,7 +396,7 @@ fn postgres_finds_every_row_that_was_removed_or_changed() {
                 Ok(0) | Err(_) => continue,
                 Ok(_) => {}
             }
-            // Its version is read when it is connected to.
+            // The version is read on connecting.
             if table == "version" {
                 store = store_at(&place);
             }
@@ -410,7 +410,7 @@ fn postgres_finds_every_row_that_was_removed_or_changed() {
                 .unwrap();
         }
     }
-    // Changed into itself: 0 times -1.
+    // 0 times -1 changes nothing.
     silent.retain(|sql| !sql.contains("* -1"));
     assert_eq!(silent, Vec::<String>::new(), "damage that nobody notices");
 }

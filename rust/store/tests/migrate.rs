@@ -1,6 +1,6 @@
-//! Everything moved from each kind of store to each other kind, and the original budget file.
+//! Migrates each kind of store to each other kind, and imports the original budget file.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,7 +12,7 @@ use support::economy::Economy;
 use support::server::Server;
 use support::{check_conservation, refusal, seed, store_at, token};
 
-/// A store with more than a page of the past.
+/// Returns a store with more than a page of the past.
 fn filled(place: &str, seed: u64) -> Box<dyn Store> {
     let mut store = store_at(place);
     let epoch = store.take_over("rm1", token()).unwrap();
@@ -50,7 +50,7 @@ fn everything_moves_between_any_two_kinds_of_store() {
     };
     let first = place("file");
     let mut from = filled(&first, seed);
-    // A round trip that takes every kind as source and as target.
+    // A round trip with every kind as source and as target.
     for kind in ["sqlite", "postgres", "sqlite", "file", "postgres", "file"] {
         let mut to = store_at(&place(kind));
         let (rows, grants) = (
@@ -75,7 +75,7 @@ fn everything_moves_between_any_two_kinds_of_store() {
         assert_eq!(check_conservation(to.as_mut(), &note), 520);
         from = to;
     }
-    // The ledger goes on where it was.
+    // The ledger continues after the last tick.
     let epoch = from.take_over("rm1", token()).unwrap();
     let mut economy = Economy::after(&from.load().unwrap(), seed + 1);
     let done = from.commit_interval(epoch, &economy.interval());
@@ -108,7 +108,7 @@ fn a_store_that_is_not_empty_is_not_overwritten() {
     for kind in ["sqlite", "file"] {
         let mut from = store_at(&format!("{kind}:{}/{kind}-from", folder.path().display()));
         let mut to = store_at(&format!("{kind}:{}/{kind}-to", folder.path().display()));
-        // A name that is wrong: nothing is taken over, and the target stays as it is.
+        // A wrong name: there is no take-over, and the target stays unchanged.
         let result = migrate(from.as_mut(), to.as_mut(), "admin");
         assert_eq!(refusal(result), Refusal::Empty);
         assert_eq!(to.load().unwrap(), heddle_store::Book::default());
@@ -117,7 +117,7 @@ fn a_store_that_is_not_empty_is_not_overwritten() {
         let before = (from.load().unwrap(), to.load().unwrap());
         let result = migrate(from.as_mut(), to.as_mut(), "admin");
         assert_eq!(refusal(result), Refusal::NotEmpty);
-        // Nor is who runs on the source fenced off for nothing.
+        // A refused migration does not fence off the source's holder either.
         assert_eq!((from.load().unwrap(), to.load().unwrap()), before);
     }
 }
@@ -142,7 +142,7 @@ fn a_target_that_cannot_be_written_to_is_found_before_the_source_is_fenced() {
     }
 }
 
-/// The source takes longer for a page than PostgreSQL lets a transaction of ours rest.
+/// The source takes longer for a page than PostgreSQL's idle timeout for transactions.
 #[test]
 fn a_slow_source_does_not_end_the_transaction_of_the_target() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ fn a_slow_source_does_not_end_the_transaction_of_the_target() {
     assert_eq!(to.load().unwrap(), book);
 }
 
-/// The other side breaks off in the middle: the target is as empty as before.
+/// The source fails midway: the target is as empty as before.
 #[test]
 fn a_migration_that_breaks_off_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn the_original_budget_file_becomes_accounts() {
     let bob = book.accounts["root.bob"];
     assert_eq!((bob.budget.micro(), bob.rate.micro()), (7_000_000, 0));
     check_conservation(store.as_mut(), "imported");
-    // Once more: what is there stays, and is said to.
+    // A second import changes nothing and says so.
     let again = import(text, &book, "root.", "admin");
     assert_eq!((again.changes.len(), again.faults.len()), (0, 3));
 }

@@ -1,7 +1,7 @@
-//! What is handed over is checked at once, in the order in which it comes, against books that say
-//! what will be stored: what was accepted is written, whatever is merged or written together.
+//! Items are checked at once, in their order of arrival, against the projected books. Every
+//! accepted item is written, whatever is merged or written together.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -24,7 +24,7 @@ fn silent(status: &Status) -> bool {
     matches!(&status.state, State::Unreachable { why, .. } if why.contains("no answer"))
 }
 
-/// The engine granted, then ticked; two threads hand it over the other way round.
+/// The engine granted, then ticked; two threads hand the items over in reverse order.
 #[test]
 fn a_grant_that_a_tick_overtakes_stops_nothing() {
     for mood in [Mood::Good, Mood::Down] {
@@ -55,8 +55,8 @@ fn a_grant_that_a_tick_overtakes_stops_nothing() {
     }
 }
 
-/// What a host may hand over that has lost its way: clocks that jump, accounts at their bounds,
-/// nonces that come again, everything that opens and closes; about half of it cannot follow.
+/// Input from a confused host: clocks that jump, accounts at their limits, repeated nonces,
+/// everything that opens and closes; about half of it cannot follow.
 struct Chaos {
     random: Rand64,
     clock_ms: i64,
@@ -73,7 +73,7 @@ impl Chaos {
 
     fn at_ms(&mut self) -> i64 {
         self.clock_ms += self.below(30);
-        // A step back, or ahead for a moment.
+        // The clock steps back, or ahead for a moment.
         match self.below(8) {
             0 => self.clock_ms -= 40,
             1 => return self.clock_ms + 60,
@@ -113,11 +113,11 @@ impl Chaos {
         (0..=self.below(2)).map(|_| self.change()).collect()
     }
 
-    /// Rows that follow, but for one in ten.
+    /// Rows that follow, except for one in ten.
     fn rows(&mut self, book: &Book) -> Vec<Row> {
         let mut rows = Vec::new();
         for (queue, account) in &book.accounts {
-            // So that changes of the same interval do not meet a row of theirs each time.
+            // Half of the queues get no row, so changes in the same interval often meet none.
             if self.below(2) == 0 {
                 continue;
             }
@@ -135,7 +135,7 @@ impl Chaos {
     }
 }
 
-/// Without what depends on how much was written at a time.
+/// Clears the fields that depend on how much was written at a time.
 fn comparable(book: &Book) -> Book {
     let mut book = book.clone();
     (book.head.serial, book.head.lesson) = (0, 0);
@@ -145,7 +145,7 @@ fn comparable(book: &Book) -> Book {
     book
 }
 
-/// The same, one by one, in a store that never fails.
+/// A store that never fails, for the same items one by one.
 struct Plain {
     store: Box<dyn Store>,
     epoch: heddle_store::Epoch,
@@ -174,8 +174,8 @@ fn same(handed: Result<(), NotAccepted>, plain: Result<(), StoreError>) -> bool 
     }
 }
 
-/// Hands something over, and does the same to the plain store: both take it or refuse it for the
-/// same reason. Gives whether they took it; nothing if there was no room.
+/// Hands an item to the writer and to the plain store: both accept it or refuse it for the same
+/// reason. Returns whether they accepted it; `None` if the queue was full.
 fn hand_over(
     setup: &Setup,
     plain: &mut Plain,
@@ -261,7 +261,7 @@ fn what_was_accepted_is_written_whatever_was_merged() {
     assert!(accepted > 400 && refused > 200 && merged > 50);
 }
 
-/// One call is under way for good; what comes after it waits.
+/// Blocks one call for good; all later items wait.
 fn stuck() -> Setup {
     let setup = start(Mood::Good, 1, 100);
     setup.economy(1);
@@ -289,7 +289,7 @@ fn a_wish_that_nobody_waits_for_can_be_taken_back() {
     assert!(open.withdraw());
     let queues = |book: &Book| book.accounts.keys().cloned().collect::<Vec<_>>();
     assert_eq!(setup.writer.with_book(queues).unwrap(), ["root.sent"]);
-    // As if they had never been: the nonce is good again, and the queue can be opened.
+    // As if they had never been: the nonce is valid again, and the queue can be opened.
     let again = wish(vec![opened("root.a"), nonce]);
     setup
         .writer
@@ -343,7 +343,7 @@ fn what_is_lost_is_told() {
     assert_eq!(setup.writer.with_book(|_| ()), None);
 }
 
-/// A writer that starts late, with the token of an activation that has ended.
+/// A writer starts late, with the token of an ended activation.
 #[test]
 fn a_writer_of_a_former_activation_is_fenced_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -358,7 +358,7 @@ fn a_writer_of_a_former_activation_is_fenced_at_once() {
     assert_eq!(store_at(&place).load().unwrap().head.epoch, epoch);
 }
 
-/// The clock of the former holder was ahead: who is active still after a while is the holder.
+/// The clock of the former holder was ahead: the one that stays active takes over after a while.
 #[test]
 fn a_writer_whose_clock_is_behind_takes_the_token_from_the_books() {
     let folder = tempfile::tempdir().unwrap();
@@ -374,7 +374,7 @@ fn a_writer_whose_clock_is_behind_takes_the_token_from_the_books() {
     assert_eq!((head.owner.as_str(), head.token), ("rm1", 2_001));
 }
 
-/// Large batches take memory as rows do, and what cannot be merged has an end as well.
+/// Large batches take memory like rows, and items that cannot be merged are limited as well.
 #[test]
 fn what_waits_is_bounded_whatever_it_is() {
     let setup = stuck();
@@ -382,13 +382,13 @@ fn what_waits_is_bounded_whatever_it_is() {
         key: at.to_string(),
         value: "1".repeat(4_000),
     };
-    // 5 of them are some 20 KB, which is 105 rows; half of 500 is for changes.
+    // 5 of them are some 20 KB, which is 105 rows; batches may use half of 500.
     let some = |from: u32| (from..from + 5).map(learn).collect::<Vec<_>>();
     assert!(setup.writer.changes(0, some(0)).is_ok());
     assert!(setup.writer.changes(0, some(5)).is_ok());
     let full = setup.writer.changes(0, some(10)).unwrap_err();
     assert_eq!(full, NotAccepted::Full);
-    // Nothing makes one interval of grants that were made in many.
+    // Grants of several intervals are never merged into one.
     let mut one = interval(1, Vec::new());
     one.changes = vec![opened("root.a")];
     setup.writer.interval(one).unwrap();
@@ -417,7 +417,7 @@ fn what_waits_is_bounded_whatever_it_is() {
     assert_eq!(budgets["root.a"].budget.micro() as u64, (taken - 1) * 50);
 }
 
-/// The server takes connections and does nothing more, as one whose machine has stalled.
+/// The server accepts connections and does nothing more, like a stalled machine.
 #[test]
 fn a_postgres_that_stands_still_is_shown_as_out_of_reach() {
     let mut server = Server::start();

@@ -1,7 +1,7 @@
-//! What a writer reads of the time before it, for those who ask what things cost yesterday: the
-//! last intervals, whole, once, in bounded memory, and never at the cost of the books.
+//! A writer reads the last intervals before its start, to answer for yesterday's costs: whole,
+//! once, in bounded memory, and never at the expense of the books.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,7 +12,7 @@ use support::economy::Economy;
 use support::faulty::{Mood, PATIENCE, start, until};
 use support::{seed, store_at, token};
 
-/// A store with a past, of which one interval stands for three, and what was written.
+/// Creates a store whose past includes an interval that stands for three; returns all intervals.
 fn lived(place: &str, intervals: usize) -> Vec<Interval> {
     let mut store = store_at(place);
     let epoch = store.take_over("rm0", token()).unwrap();
@@ -61,10 +61,10 @@ fn the_last_intervals_come_with_their_rows() {
         let ten = read_by_a_writer(store_at(&place), 10, 10_000);
         assert_eq!(ten.intervals, written[22..], "{note}");
         assert_eq!((ten.intervals[0].tick, ten.whole), (23, false), "{note}");
-        // One tick is one interval, whatever stands before it.
+        // A span of one tick is one interval, even after a merged one.
         let one = read_by_a_writer(store_at(&place), 1, 10_000);
         assert_eq!(one.intervals, written[29..], "{note}");
-        // Few rows: the last intervals, without a gap.
+        // With few rows: the last intervals, without a gap.
         for rows_max in [1, 20, 60] {
             let few = read_by_a_writer(store_at(&place), 1_000, rows_max);
             assert!(rows(&few.intervals) <= rows_max, "{note}, {rows_max}");
@@ -95,7 +95,7 @@ fn nobody_who_does_not_ask_waits_for_it() {
     assert_eq!((end.tick, end.behind), (last + 1, 0));
 }
 
-/// What is handed over while the store reads, or although it cannot, is written all the same.
+/// Items that are handed over during a slow or failing read are written all the same.
 #[test]
 fn a_past_that_cannot_be_read_stops_nothing() {
     for mood in [Mood::Illegible, Mood::Good] {
@@ -106,10 +106,10 @@ fn a_past_that_cannot_be_read_stops_nothing() {
         }
         let end = setup.until("they are written", |status| status.behind == 0);
         assert_eq!((end.state, end.tick), (State::Connected, 20));
-        // It would have been there before the first of them was written.
+        // It would have been there before the first write.
         assert_eq!(setup.writer.past().is_some(), mood == Mood::Good);
     }
-    // Nor does one that is not there yet.
+    // A slow reading stops nothing either.
     let setup = start(Mood::Silent, 1, 12);
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(setup.writer.past(), None);

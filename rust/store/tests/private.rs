@@ -1,7 +1,7 @@
-//! Who can read what the stores make: their owner only, though a usual umask lets all; and what is
-//! said of files that others can read. One test, as the log is the process's.
+//! Files of the stores are readable by their owner only, even under a permissive umask; files that
+//! others can read are reported. One test, because the log belongs to the process.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -37,7 +37,7 @@ fn warnings() -> Vec<String> {
     std::mem::take(&mut WARNINGS.lock().unwrap())
 }
 
-/// Modes of all that is below a folder.
+/// Returns the modes of everything below a folder.
 fn modes(folder: &Path) -> BTreeMap<String, u32> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -52,8 +52,8 @@ fn modes(folder: &Path) -> BTreeMap<String, u32> {
     found
 }
 
-/// Some commits by a new holder. Gives the modes while the store is open, as `-wal` and `-shm`
-/// are gone afterwards.
+/// Makes some commits as a new holder. Returns the modes while the store is open, because `-wal`
+/// and `-shm` are gone afterwards.
 fn used(place: &str, folder: &Path) -> BTreeMap<String, u32> {
     let mut store = store_at(place);
     let epoch = store.take_over("rm", token()).unwrap();
@@ -113,7 +113,7 @@ fn opened(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// What an operator has opened stays open, and is named.
+/// Files that an operator opened to others stay open, and are named.
 fn what_is_open_is_named(books: &Path, place: &str) {
     opened(&books.join("ledger.log"), 0o640);
     opened(&books.join("accounts.json"), 0o604);

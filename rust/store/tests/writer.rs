@@ -1,7 +1,7 @@
-//! The thread that writes, against a store that fails in every way it can: before it has
-//! written, after it has, for long, for good, with a panic, or by not answering at all.
+//! Tests the writer thread with a store that fails in every way: before or after the write, for
+//! long, for good, with a panic, or by never answering.
 
-// Helpers of tests are tests as well, which clippy cannot know.
+// Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use support::faulty::{Mood, PATIENCE, start};
 use support::{check_conservation, grant, micro, opened, seed, store_at, token};
 
-/// Answers are lost, writes fail, the store goes and comes, more piles up than is kept apart:
-/// in the end every interval is there once, and who was told yes has what was asked for.
+/// Answers are lost, writes fail, the store goes and comes, the queue exceeds its limits. In the
+/// end every interval is there once, and every confirmed batch is there, too.
 #[test]
 fn every_interval_is_charged_once_whatever_fails() {
     let seed = seed();
@@ -29,7 +29,7 @@ fn every_interval_is_charged_once_whatever_fails() {
                 _ => Mood::Good,
             };
             setup.moods.set(mood);
-            // Wishes are turned away when half of what may wait does: so many never wait here.
+            // Batches are refused at half the limit; this stays below it.
             if economy.below(4) == 0 && setup.writer.status().behind < 2 {
                 let changes = economy.changes();
                 let receipt = setup.writer.changes(0, changes);
@@ -48,7 +48,7 @@ fn every_interval_is_charged_once_whatever_fails() {
         merged += end.merged;
         let mut store = store_at(&setup.place);
         assert_eq!(check_conservation(store.as_mut(), &note), 120);
-        // What the economy reckoned is what the books say.
+        // The economy's own sums equal the books.
         let serial = store.load().unwrap().head.serial;
         economy.serial = serial;
         let epoch = setup.writer.status();
@@ -60,8 +60,8 @@ fn every_interval_is_charged_once_whatever_fails() {
     assert!(merged > 0, "the bound was never reached");
 }
 
-/// A store that does not answer: a thousand intervals are taken all the same, in bounded memory.
-/// They would not be if handing one over waited for the store, which answers only after them.
+/// The store does not answer: a thousand intervals are accepted all the same, in bounded memory. If
+/// handing over waited for the store, they would not be: it answers only afterwards.
 #[test]
 fn a_silent_store_holds_up_nobody() {
     let setup = start(Mood::Good, 1, 16);
@@ -74,7 +74,7 @@ fn a_silent_store_holds_up_nobody() {
     let status = setup.writer.status();
     assert_eq!(status.behind, 1_000);
     assert!(status.merged > 900, "{status:?}");
-    // A request finds the bound or a place, but no answer, and says so.
+    // A batch meets the limit or finds a place; either way it gets no answer, and says so.
     if let Ok(receipt) = setup.writer.changes(0, Vec::new()) {
         assert_eq!(receipt.wait(Duration::from_millis(20)), None);
     }
@@ -92,7 +92,7 @@ fn the_state_says_since_when_and_by_how_much() {
         matches!(status.state, State::Unreachable { .. }),
         "{status:?}"
     );
-    // Nothing can be handed over before the books were read: nobody knows the number.
+    // No item is accepted before the books are read: its number is not known yet.
     let early = setup.writer.interval(Interval::default());
     assert!(matches!(early, Err(NotAccepted::NotOpen(_))), "{early:?}");
     setup.moods.set(Mood::Good);
@@ -179,14 +179,14 @@ fn what_is_wrong_is_refused_at_once_and_stops_nothing() {
     };
     let refused = setup.writer.interval(late.clone());
     assert_eq!(refused, Err(NotAccepted::Refused(wrong)));
-    // The same tick again, as it should be.
+    // The same tick again, correct this time.
     late.rows[0].balance = micro(0);
     assert_eq!(setup.writer.interval(late), Ok(()));
     let end = setup.writer.close(PATIENCE);
     assert_eq!((end.state, end.tick), (State::Connected, 1));
 }
 
-/// Many at once are written together, and one among them that is wrong spoils no other.
+/// Many batches are written together; a wrong one among them affects no other.
 #[test]
 fn of_many_wishes_only_the_wrong_ones_are_refused() {
     let setup = start(Mood::Good, 1, 200);
@@ -195,7 +195,7 @@ fn of_many_wishes_only_the_wrong_ones_are_refused() {
     let mut receipts = Vec::new();
     for at in 0..60 {
         let queue = format!("root.q{}", at / 2 * 2);
-        // Every odd one opens what the one before has opened, and learns what is not to be.
+        // Each odd batch opens the queue of the previous one again: its lesson is lost with it.
         let lesson = Change::Learn {
             key: at.to_string(),
             value: "1".to_string(),
@@ -260,7 +260,7 @@ fn closing_does_not_wait_longer_than_it_was_told() {
     setup.writer.interval(economy.interval()).unwrap();
     let end = setup.writer.close(Duration::from_millis(50));
     assert_eq!(end.behind, 1);
-    // It was on its way: it may arrive, once, but not while the books are read in parts.
+    // It was in flight: it may arrive, once, but not while the books are read in parts.
     setup.moods.set(Mood::Good);
     let mut store = store_at(&setup.place);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! One holder at a time: who was before, or comes too late, writes nothing.
+//! One holder at a time: a former or late one writes nothing.
 
 use super::support::economy::Economy;
 use super::support::{check_conservation, grant, opened, store_at, token};
@@ -21,9 +21,9 @@ pub(super) fn a_former_holder_is_fenced(place: &str) {
     let wish = batch(2, vec![grant("root.a", 1)]);
     assert_eq!(first.commit_changes(old, &wish), Err(fenced.clone()));
     assert_eq!(second.commit_interval(new, &late), Ok(Commit::Applied));
-    // Not even what is there already is confirmed to the former.
+    // The former holder gets no confirmation, even for an interval that is there.
     assert_eq!(first.commit_interval(old, &late), Err(fenced));
-    // Which sees the books all the same, and may take over again.
+    // It can still read the books, and may take over again.
     assert_eq!(budget(first.as_mut(), "root.a"), Some(9_999_999));
     let newest = first.take_over("rm1", token()).unwrap();
     let next = interval(2, vec![row("root.a", 0, 1, 9_999_998)]);
@@ -33,7 +33,7 @@ pub(super) fn a_former_holder_is_fenced(place: &str) {
             .commit_interval(new, &interval(3, Vec::new()))
             .is_err()
     );
-    // An epoch that was never given out here: somebody put back an old copy.
+    // An epoch that this store never gave out: an old copy was restored.
     let alien = first.commit_interval(Epoch(99), &interval(3, Vec::new()));
     assert!(
         matches!(alien, Err(StoreError::Corrupt { .. })),
@@ -42,7 +42,7 @@ pub(super) fn a_former_holder_is_fenced(place: &str) {
     assert_eq!(check_conservation(first.as_mut(), "after fencing"), 2);
 }
 
-/// A former holder's call that was stuck arrives when another activation holds the store.
+/// A former holder's stuck call arrives while another activation holds the store.
 pub(super) fn a_late_take_over_is_fenced(place: &str) {
     let mut store = store_at(place);
     let first = store.take_over("rm1", 1_000).unwrap();
@@ -60,8 +60,7 @@ pub(super) fn a_late_take_over_is_fenced(place: &str) {
     let mut active = store_at(place);
     let batch = batch(1, vec![opened("root.a")]);
     assert_eq!(active.commit_changes(second, &batch), Ok(Commit::Applied));
-    // The same activation once more, after an answer that was lost; and what was open before it
-    // writes no more.
+    // The same activation again, after a lost answer: its earlier epoch can write nothing more.
     let again = store_at(place).take_over("rm2", 2_000).unwrap();
     assert!(again > second);
     let old = active.commit_interval(second, &interval(1, Vec::new()));
@@ -71,7 +70,7 @@ pub(super) fn a_late_take_over_is_fenced(place: &str) {
     assert!(store.take_over("rm1", 2_001).unwrap() > again);
 }
 
-/// A lock that another holds for long, as on a slow disk, is no fault: tries again.
+/// Retries while another process holds the lock for long, as on a slow disk.
 fn patiently<T>(mut call: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let until = Instant::now() + Duration::from_secs(300);
     loop {
@@ -82,7 +81,7 @@ fn patiently<T>(mut call: impl FnMut() -> Result<T, StoreError>) -> Result<T, St
     }
 }
 
-/// Two that take over from each other, each committing as long as it can.
+/// Two writers take over from each other; each commits as long as it can.
 pub(super) fn two_writers_race(place: &str) {
     begun(place);
     let worker = |name: &'static str| {
@@ -112,7 +111,7 @@ pub(super) fn two_writers_race(place: &str) {
                     });
                     match done {
                         Ok(Commit::Applied) => {}
-                        // After an error it is unknown whether it was carried out.
+                        // After an error the outcome is unknown.
                         Ok(Commit::AlreadyThere) => assert!(attempts > 1, "{name}"),
                         Err(StoreError::Fenced { .. }) => {
                             fenced += 1;

@@ -1,4 +1,4 @@
-//! What was accepted once is not accepted again, also by a clock that went back.
+//! A request is accepted only once, even if the clock goes back.
 
 use super::support::{micro, refusal, store_at, token};
 use super::{batch, begun, interval};
@@ -29,7 +29,7 @@ pub(super) fn replays_are_refused(place: &str) {
     store
         .commit_changes(epoch, &batch(3, vec![seen(101)]))
         .unwrap();
-    // Both are kept up to the very end of their time, and forgotten after it.
+    // Both are kept to the very end of their time, and forgotten after it.
     for (tick, kept) in [(1, 2), (2, 2), (3, 1), (4, 0)] {
         store
             .commit_interval(epoch, &interval(tick, Vec::new()))
@@ -56,8 +56,8 @@ pub(super) fn nonces_are_bounded_by_user(place: &str) {
     assert_eq!(refused, Refusal::TooManyNonces("mallory".to_string()));
     let other = batch(3, vec![nonce("alice", 0)]);
     assert_eq!(store.commit_changes(epoch, &other), Ok(Commit::Applied));
-    // When they have expired there is room again, but not for the same: the clock may have run
-    // ahead, and the request may still be good.
+    // Expiry makes room again, but not for the same nonce: the clock may have run ahead, and the
+    // request may still be valid.
     for tick in 1..=2 {
         store
             .commit_interval(epoch, &interval(tick, Vec::new()))
@@ -75,7 +75,7 @@ pub(super) fn nonces_are_bounded_by_user(place: &str) {
     assert_eq!(store_at(place).load().unwrap().nonces["mallory"].len(), 1);
 }
 
-/// Policies that have no intervals commit changes only.
+/// Policies without intervals commit changes only.
 pub(super) fn nonces_go_without_intervals(place: &str) {
     let (mut store, epoch) = begun(place);
     let nonce = |user: &str, nonce: &str, expires_ms| Change::Nonce {
@@ -97,7 +97,7 @@ pub(super) fn nonces_go_without_intervals(place: &str) {
         nonce("bob", "c", 300),
     ];
     assert_eq!(commit(store.as_mut(), 2, 50, first), Ok(Commit::Applied));
-    // Changes of somebody else's: what has expired is gone all the same.
+    // Even an unrelated change forgets expired nonces.
     let rate = Change::Rate {
         queue: "root.a".to_string(),
         rate: micro(1),
@@ -111,7 +111,7 @@ pub(super) fn nonces_go_without_intervals(place: &str) {
     let users: Vec<&String> = book.nonces.keys().collect();
     assert_eq!(users, ["bob"]);
     assert_eq!(book.floors, [("alice".to_string(), 200)].into());
-    // The clock goes back to 60, when requests up to 200 would still be good.
+    // The clock goes back to 60, when requests up to 200 would still be valid.
     for old in [
         nonce("alice", "a", 100),
         nonce("alice", "b", 200),
@@ -122,7 +122,7 @@ pub(super) fn nonces_go_without_intervals(place: &str) {
     }
     let others = vec![nonce("alice", "b", 201), nonce("bob", "a", 100)];
     assert_eq!(commit(store.as_mut(), 4, 60, others), Ok(Commit::Applied));
-    // In one commit as in two: forgotten in between, and refused or taken after it.
+    // One commit acts like two: forgotten in between, and refused or accepted after it.
     let before_ms = 250;
     let mut two = vec![nonce("bob", "e", 240), Change::Forget { before_ms }];
     two.push(nonce("bob", "a", 240));

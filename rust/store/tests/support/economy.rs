@@ -1,5 +1,5 @@
-//! Makes up intervals and changes, at random from a seed, that follow from what is in the books.
-//! Reckons with plain numbers of its own, not with the crate's rules.
+//! Invents intervals and changes that follow from the books, at random from a seed. Computes with
+//! plain numbers, without the crate's rules.
 
 use super::{closed, grant, micro, opened};
 use heddle_store::{Batch, Book, Change, Interval, Row};
@@ -11,12 +11,12 @@ pub struct Economy {
     pub tick: u64,
     pub serial: u64,
     balances: BTreeMap<String, i64>,
-    /// Grows with everything that must be new: timestamps, nonces, names.
+    /// Grows with each value that must be new: timestamps, nonces, names.
     fresh: u64,
 }
 
 impl Economy {
-    /// Goes on from what is stored.
+    /// Continues from the stored books.
     pub fn after(book: &Book, seed: u64) -> Economy {
         let accounts = book.accounts.iter();
         Economy {
@@ -30,7 +30,7 @@ impl Economy {
         }
     }
 
-    /// Below `end`.
+    /// Returns a random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.random.rand_range(0..end)
     }
@@ -40,7 +40,7 @@ impl Economy {
         self.balances.keys().nth(at as usize).cloned()
     }
 
-    /// The next interval: about half of the queues pay, some more than they have income.
+    /// Returns the next interval: about half of the queues pay, some more than they have income.
     pub fn interval(&mut self) -> Interval {
         self.tick += 1;
         let mut rows = Vec::new();
@@ -74,7 +74,7 @@ impl Economy {
         }
     }
 
-    /// The next batch of changes.
+    /// Returns the next batch of changes.
     pub fn batch(&mut self) -> Batch {
         self.serial += 1;
         Batch {
@@ -84,7 +84,7 @@ impl Economy {
         }
     }
 
-    /// Some changes that can be carried out in this order.
+    /// Returns some changes that can be applied in this order.
     pub fn changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         for _ in 0..=self.below(3) {

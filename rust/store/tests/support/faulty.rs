@@ -1,4 +1,4 @@
-//! A store that fails as it is told, and a writer on it.
+//! A store that fails on command, and a writer on it.
 
 use super::economy::Economy;
 use super::{store_at, token};
@@ -12,18 +12,18 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How the store behaves now.
+/// The current behaviour of the store.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Mood {
     Good,
-    /// Nothing is reached.
+    /// The store is unreachable.
     Down,
-    /// By chance: nothing is written, or all is but the answer is lost.
+    /// By chance, nothing is written, or everything is written and the answer is lost.
     Moody,
     /// No call returns.
     Silent,
     Panics,
-    /// All is well, but no row of the ledger can be read.
+    /// Everything works, except that no row of the ledger can be read.
     Illegible,
 }
 

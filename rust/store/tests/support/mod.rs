@@ -1,5 +1,5 @@
-//! What the tests of the stores share: an economy that makes up commits, a check of what is
-//! stored that reckons by itself, and the places to store in. No test is in here.
+//! Shared helpers for the store tests: an economy that invents commits, an independent check of the
+//! stored books, and places to store in. Contains no test.
 
 // Each test program uses a part of this.
 #![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used)]
@@ -14,12 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Credits of so many millionths.
+/// Returns credits of this number of millionths.
 pub fn micro(micro: i64) -> Credits {
     Credits::from_micro(micro)
 }
 
-/// The store at a place, or a panic that says why not.
+/// Opens the store at a place, or panics with the reason.
 pub fn store_at(place: &str) -> Box<dyn Store> {
     open(place, Some(server::PASSWORD)).unwrap_or_else(|error| panic!("{place}: {error}"))
 }
@@ -46,7 +46,7 @@ pub fn grant(queue: &str, amount: i64) -> Change {
     }
 }
 
-/// A row of one slot for a whole interval.
+/// Returns a row of one slot for a whole interval.
 pub fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
     Row {
         queue: queue.to_string(),
@@ -59,7 +59,7 @@ pub fn row(queue: &str, income: i64, debit: i64, balance: i64) -> Row {
     }
 }
 
-/// An interval of 20 s without a price.
+/// Returns an interval of 20 s without a price.
 pub fn interval(tick: u64, rows: Vec<Row>) -> Interval {
     Interval {
         tick,
@@ -70,8 +70,8 @@ pub fn interval(tick: u64, rows: Vec<Row>) -> Interval {
     }
 }
 
-/// Adds up all that is stored, queue by queue and tick by tick, and compares: ticks without
-/// gaps or doubles, grants + income - debits - forfeits = budgets. Gives the last tick.
+/// Adds up all that is stored, queue by queue and tick by tick, and compares: ticks have no gaps or
+/// doubles, grants + income - debits - forfeits = budgets. Returns the last tick.
 pub fn check_conservation(store: &mut dyn Store, note: &str) -> u64 {
     let book = store.load().unwrap_or_else(|e| panic!("{note}: {e}"));
     let mut tick = 0;
@@ -134,7 +134,7 @@ pub fn check_conservation(store: &mut dyn Store, note: &str) -> u64 {
     tick
 }
 
-/// A seed for this run; a failure prints it, and `HEDDLE_STORE_SEED` repeats it.
+/// Returns a seed for this run; a failure prints it, and `HEDDLE_STORE_SEED` repeats it.
 pub fn seed() -> u64 {
     let given = std::env::var("HEDDLE_STORE_SEED").ok();
     given.and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
@@ -143,7 +143,7 @@ pub fn seed() -> u64 {
     })
 }
 
-/// A token for a take-over, higher than all before, in this process and those started earlier.
+/// Returns a fencing token above all earlier ones, in this process and those started earlier.
 pub fn token() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -154,7 +154,7 @@ pub fn token() -> u64 {
     now.max(last.expect("it always gives one") + 1)
 }
 
-/// What the store refused it for.
+/// Returns the refusal in a result.
 pub fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> heddle_store::Refusal {
     match result {
         Err(StoreError::Refused(refusal)) => refusal,

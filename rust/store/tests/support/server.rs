@@ -1,5 +1,5 @@
-//! A PostgreSQL server of a test's own: its files in a temporary folder, on a free port of the
-//! loopback address, run by a user who is not root, ended by its process id.
+//! A PostgreSQL server for one test. Its files are in a temporary folder, its port is a free one on
+//! the loopback address. It runs as a user other than root and is ended by its process id.
 
 use std::fs;
 use std::io::Write;
@@ -21,7 +21,7 @@ pub struct Server {
     databases: u32,
 }
 
-/// The newest version that is installed.
+/// Finds the newest installed version.
 fn binaries() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let folders = versions.flatten().map(|version| version.path());
@@ -37,7 +37,8 @@ fn binaries() -> PathBuf {
     found.expect(missing).join("bin")
 }
 
-/// A command that is not run by root, which the server refuses, and that ends with the test.
+/// Returns a command that does not run as root, which the server refuses, and that ends with the
+/// test.
 fn unprivileged(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "QUIT"]);
@@ -117,7 +118,8 @@ impl Server {
             .expect("setpriv is part of Debian")
     }
 
-    /// Until it answers; starts it again while the rests of a killed one are in its way.
+    /// Waits until the server answers; restarts it while the remains of a killed one are in its
+    /// way.
     fn wait(&mut self) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -140,7 +142,7 @@ impl Server {
         }
     }
 
-    /// Sends its first process a signal.
+    /// Sends a signal to the main process.
     pub fn signal(&self, name: &str) {
         let id = self.process.id().to_string();
         let sent = Command::new("kill")
@@ -149,19 +151,19 @@ impl Server {
         assert!(sent.expect("kill is part of every system").success());
     }
 
-    /// Kills it, without a chance to end what it does.
+    /// Kills the server without a chance to finish its work.
     pub fn kill(&mut self) {
         self.process.kill().expect("it is our child");
         self.process.wait().expect("it was killed");
     }
 
-    /// Starts it again on the same files and port.
+    /// Restarts the server on the same files and port.
     pub fn restart(&mut self) {
         self.process = Server::process(&self.binaries, self.folder.path(), self.port);
         self.wait();
     }
 
-    /// The place of a new database.
+    /// Creates a database and returns its place.
     pub fn place(&mut self) -> String {
         self.databases += 1;
         let name = format!("db{}", self.databases);
@@ -171,7 +173,7 @@ impl Server {
         format!("postgres://{USER}@127.0.0.1:{}/{name}", self.port)
     }
 
-    /// A connection to look behind the store.
+    /// Connects directly, without the store.
     pub fn client(&self, database: &str) -> postgres::Client {
         let mut config = postgres::Config::new();
         config.host("127.0.0.1").port(self.port).dbname(database);
@@ -182,7 +184,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The polite signal, so that it takes its shared memory with it.
+        // A polite signal, so that the server frees its shared memory.
         let id = self.process.id().to_string();
         let asked = Command::new("kill").args(["-INT", &id]).status();
         let until = Instant::now() + Duration::from_secs(10);

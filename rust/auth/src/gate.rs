@@ -1,11 +1,13 @@
-//! The gate that every signed request and submission passes: form, signature, replay, in this
-//! order, and limits on those that fail. It says who somebody is; what they may do is `role`'s.
-//! Its state is the users, what was accepted, who failed how often, and its clock.
+//! The gate for every signed request and submission. Checks form, signature and replay, in this
+//! order, and limits failures. It proves identity; `role` decides permissions. Its state is the
+//! users, the accepted requests, the failures, and its clock.
 //!
-//! A host reads a request's body and makes its `Body` while the gate is not locked. Then it calls
-//! `Gate::identify`, unless the command needs nothing (`price`, and `time`, which answers
-//! `Gate::now_ms`), and `role::allow`. It stores `Accepted::added` together with the change that the
-//! request makes, and writes an `audit::Record` whatever came of it.
+//! For each request, a host reads the body and hashes it (`Body`) before it locks the gate. It
+//! calls `Gate::identify`, unless the command needs no permission (`price`, and `time`, which
+//! answers `Gate::now_ms`), and then `role::allow`. It stores `Accepted::added` together with the
+//! change of the request, and writes an `audit::Record` whatever the outcome.
+//! `Gate::body_bytes_max` is for hosts with longer bodies, `Gate::undo` for hosts whose store may
+//! refuse a change.
 
 use crate::acl::{Acl, User};
 use crate::canonical::Signed;
@@ -20,49 +22,49 @@ use crate::time::{Now, Reading, Timekeeper};
 use crate::{v1, v2};
 use std::net::IpAddr;
 
-/// A body that is longer is refused; a host stops reading one byte later.
+/// The longest accepted body; a host stops reading one byte later.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
-/// What is read and hashed of a body for an address that fails too often. Changes of rates and
-/// budgets are shorter: who signs rightly behind it is not kept out.
+/// The longest body that is read and hashed from an address that fails too often. Changes of rates
+/// and budgets are shorter, so correct signatures from behind it still pass.
 pub const FAILING_BODY_BYTES_MAX: usize = 4096;
-/// Likewise the path, and the header `Authorization`.
+/// The longest accepted path.
 pub const PATH_BYTES_MAX: usize = 2048;
-/// Twice what the longest user name takes, percent-encoded.
+/// The longest accepted header `Authorization`: twice the longest user name, percent-encoded.
 pub const HEADER_BYTES_MAX: usize = 2048;
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// Which interface a request is for.
+/// The interface that received a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// The published one (DP-32, DP-33), for clients of both versions.
     Published,
-    /// Ours, for version 2 only: version 1 covers neither path nor body, so that a signature for
-    /// one interface would be one for the other.
+    /// Heddle's own, for version 2 only: version 1 covers neither path nor body, so a signature for
+    /// one interface would be valid on the other.
     Json,
 }
 
 /// A request as it was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Where it arrived.
+    /// The interface that received it.
     pub interface: Interface,
     /// Method, path, query and body, as sent.
     pub signed: Signed<'a>,
     /// The header `Authorization`.
     pub authorization: Option<&'a str>,
-    /// From where.
+    /// The sender's address, if known.
     pub address: Option<IpAddr>,
 }
 
-/// What an operator decides.
+/// The operator's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether signatures of version 1 count.
+    /// Whether signatures of version 1 are accepted.
     pub v1: bool,
-    /// Bounds on times.
+    /// Limits on times.
     pub clock: Clock,
-    /// Bounds on failures.
+    /// Limits on failures.
     pub limits: Limits,
 }
 
@@ -76,23 +78,23 @@ impl Default for Settings {
     }
 }
 
-/// A request that passed.
+/// An accepted request or submission.
 #[derive(Debug)]
 pub struct Accepted {
-    /// Who sent it.
+    /// The sender.
     pub caller: Caller,
-    /// For a job of version 2, what it may spend; of version 1 it may spend what its user has.
+    /// The authority of a job of version 2. A job of version 1 may spend all that its user has.
     pub authority: Option<Authority>,
-    /// What must be stored so that it does not pass again.
+    /// The watermarks to store, so that it is not accepted again.
     pub added: Watermarks,
 }
 
-/// A request that did not.
+/// A refused request or submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Why.
+    /// The reason.
     pub why: Refusal,
-    /// In whose name it came, if one was given; not proven.
+    /// The unproven user name, if one was given.
     pub user: Option<String>,
 }
 
@@ -102,7 +104,6 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// The gate.
 #[derive(Debug)]
 pub struct Gate {
     settings: Settings,
@@ -114,7 +115,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Without users, of a server that started (or took over) at `started_ms`.
+    /// Starts without users, for a server that started (or took over) at `started_ms`.
     pub fn new(settings: Settings, started_ms: u64) -> Gate {
         Gate {
             settings,
@@ -126,35 +127,51 @@ impl Gate {
         }
     }
 
-    /// Other users. What was accepted of those that stay is not forgotten; the published server
-    /// forgot it at each reading, and accepted it again.
+    /// Replaces the users. Accepted requests of the remaining users are not forgotten; the
+    /// published server forgot them at each reading, and accepted them again.
     pub fn set_acl(&mut self, acl: Acl) {
         self.acl = acl;
     }
 
-    /// Adds what a store kept of requests that were accepted.
+    /// Adds the watermarks from a store.
     pub fn merge(&mut self, marks: &Watermarks) {
         self.replay.merge(marks);
     }
 
-    /// All that a store must keep of requests that were accepted.
+    /// Returns all watermarks for a store.
     pub fn export(&self) -> Watermarks {
         self.replay.export()
     }
 
-    /// The time that clients' times are compared with, ms since 1970: what `time` answers (DP-33).
+    /// Takes back the watermarks of a request or submission whose change the store refused: then
+    /// the same may be sent again. Must not be called while the outcome of the change is unknown.
+    pub fn undo(&mut self, added: &Watermarks) {
+        self.replay.undo(added);
+    }
+
+    /// Returns the time that clients' times are compared with, ms since 1970: the answer to `time`
+    /// (DP-33).
     pub fn now_ms(&mut self, now: Now) -> u64 {
         self.time.read(now).at_ms
     }
 
-    /// Who sent a request.
+    /// Returns how many bytes of a body to read from an address, before the sender is known.
+    pub fn body_bytes_max(&mut self, address: Option<IpAddr>, now: Now) -> usize {
+        let now = self.time.read(now);
+        match self.limiter.check_address(address, now.passed_ms) {
+            Ok(()) => BODY_BYTES_MAX,
+            Err(_) => FAILING_BODY_BYTES_MAX,
+        }
+    }
+
+    /// Identifies the sender of a request.
     ///
     /// # Errors
     ///
-    /// Any `Refusal` but `NotAllowed`; `Unsigned` also for headers of other schemes, which are not
-    /// for us. Failures are counted, but those that are merely not signed. When there are too many
-    /// from an address or in a user's name, those who prove nothing are told `TooManyFailures`;
-    /// whoever signs rightly passes, unless their secret is so short that it could be guessed.
+    /// Any `Refusal` except `NotAllowed`; `Unsigned` also for headers of other schemes, which are
+    /// not meant for Heddle. Counts every failure except `Unsigned`. Beyond the limit of an address
+    /// or of a user's name, unproven callers get `TooManyFailures`. A correct signature passes even
+    /// then, unless the secret is short enough to be guessed.
     pub fn identify(&mut self, request: &Request<'_>, now: Now) -> Result<Accepted, Refused> {
         let header = request.authorization.filter(|header| is_ours(header));
         let header = header.ok_or(Refusal::Unsigned)?;
@@ -163,12 +180,13 @@ impl Gate {
         self.count(outcome, request.address, now)
     }
 
-    /// Who submits a job, and what it may spend; `value` looks up parameters of its configuration.
-    /// An address that is not known limits by user alone.
+    /// Identifies the submitter of a job, and the bounds of its spending; `value` looks up
+    /// parameters of its configuration. An unknown address is limited by user alone.
     ///
     /// # Errors
     ///
-    /// As `identify`; `NotAllowed` if the queue is not the user's (DP-39). Then nothing is used up.
+    /// Like `identify`; `NotAllowed` if the queue is not the user's (DP-39), without using up the
+    /// nonce.
     pub fn submit(
         &mut self,
         submission: &Submission<'_>,
@@ -185,9 +203,9 @@ impl Gate {
         self.count(outcome, address, now)
     }
 
-    /// Takes up the authority of a job that a ResourceManager recovered, before any submission is
-    /// let in: from then on its signature starts no other job, also if its nonce was never stored.
-    /// What comes back is to be stored, and empty if all is known.
+    /// Registers the authority of a job that a ResourceManager recovered, before it accepts any
+    /// submission. From then on its signature starts no other job, even if its nonce was never
+    /// stored. Returns the watermarks to store, empty if all are known.
     pub fn recover(&mut self, authority: &Authority) -> Watermarks {
         let Authority {
             user,
@@ -198,13 +216,14 @@ impl Gate {
         self.replay.recover_job(user, nonce, *expires_ms)
     }
 
-    /// The authority of a job that a ResourceManager recovered and whose authority is not stored,
-    /// from what was submitted; for `recover`. Time and replay are not looked at, as they were when
-    /// it was submitted. None for a job of version 1, which is bounded by nothing.
+    /// Proves the lost authority of a recovered job again, from its submission; for `recover`.
+    /// Skips the checks of time and replay, which were made when it was submitted. `None` for a job
+    /// of version 1, which has no bounds.
     ///
     /// # Errors
     ///
-    /// `Malformed`, `Unsigned`, `WrongSignature` also if its user has gone or another secret.
+    /// `Malformed`, `Unsigned`, `WrongSignature`; the last also if its user is gone or has a new
+    /// secret.
     pub fn prove_again(
         &self,
         submission: &Submission<'_>,
@@ -222,7 +241,7 @@ impl Gate {
         }
     }
 
-    /// Counts a failure, or says that there were too many.
+    /// Counts a failure, or turns it into `TooManyFailures`.
     fn count(
         &mut self,
         outcome: Result<Accepted, Refused>,
@@ -358,8 +377,8 @@ impl Gate {
         })
     }
 
-    /// Of a user whose secret could be guessed, a right signature counts no more than the guesses
-    /// before it. Asked after the proof, so that it takes as long for everybody.
+    /// Limits guessing: for a short secret, a correct signature counts no more than the guesses
+    /// before it. Called after the proof, so that every outcome takes the same time.
     fn check_guesses(
         &self,
         name: &str,
@@ -373,7 +392,8 @@ impl Gate {
         }
     }
 
-    /// The user of this name whose secret proves something. Of an unknown one, as much is computed.
+    /// Returns the user of this name if their secret proves the signature. Computes as much for an
+    /// unknown user.
     fn proven(&self, name: &str, proves: impl Fn(&Secret) -> bool) -> Result<&User, Refusal> {
         let user = self.acl.get(name);
         let proven = proves(user.map_or(&self.nobody, |user| &user.secret));
@@ -381,8 +401,9 @@ impl Gate {
     }
 }
 
-/// Whether a header may be one of ours. Of other schemes, such as `Negotiate`, it is not, however
-/// long; nor is a scheme alone, as every signature of version 1 ends in `=` or its escape.
+/// Tells whether a header may be Heddle's. Headers of other schemes, such as `Negotiate`, are not,
+/// at any length. Nor is a scheme alone, because every signature of version 1 ends in `=` or its
+/// escape.
 fn is_ours(header: &str) -> bool {
     match header.split_once(BLANKS) {
         Some((scheme, _)) => scheme.eq_ignore_ascii_case(v2::SCHEME.trim_end()),
@@ -399,7 +420,7 @@ fn caller(name: &str, user: &User, version: Version) -> Caller {
     }
 }
 
-/// Whether a job may go into a queue: administrators too have their own only (DP-39).
+/// Checks that a job may go into a queue: administrators, too, may use only their own (DP-39).
 fn check_queue(caller: &Caller, queue: Option<&str>) -> Result<(), Refusal> {
     match queue {
         Some(queue) if !caller.has(queue) => Err(Refusal::NotAllowed),
@@ -407,7 +428,7 @@ fn check_queue(caller: &Caller, queue: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Sizes, and that no part reaches into the next line of a canonical text.
+/// Checks the sizes, and that no part reaches into the next line of a canonical text.
 fn check_form(signed: &Signed<'_>, header: &str) -> Result<(), Refusal> {
     let parts = [
         ("body", signed.body.len(), BODY_BYTES_MAX),

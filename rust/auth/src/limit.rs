@@ -1,37 +1,37 @@
-//! How often a user or an address may fail: a token bucket each, that a failure takes from and
-//! time refills. Counts failures only; who succeeds is never slowed down.
+//! Limits failures per user and per address, with a token bucket each: a failure takes from it and
+//! time refills it. Counts failures only; successful requests are never slowed down.
 //!
-//! Behind one address (a proxy, NAT) there are many, and in a user's name anybody may fail. So
-//! empty buckets never keep out who signs rightly; what they do is the gate's to say: failures
-//! are told to wait, long bodies are not read, secrets that can be guessed do not count. A user's
-//! empty bucket counts for addresses that failed lately only; an attacker with many addresses has
-//! one attempt with each. Times are of a clock that nobody sets, ms since any moment.
+//! Behind one address (a proxy, NAT) there are many users, and an attacker may fail in any user's
+//! name. So an empty bucket never blocks a correct signature. The gate decides on its consequences:
+//! failing callers must wait, long bodies are not read, secrets that can be guessed do not count. A
+//! user's empty bucket counts only for addresses that failed lately, so an attacker with many
+//! addresses has one attempt with each. Times are in ms of a steady clock.
 
 use crate::refusal::Refusal;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// How many buckets of a kind are kept; the fullest are given up for others.
+/// Limit of buckets of each kind; beyond it the fullest are dropped.
 pub const BUCKETS_MAX: usize = 4096;
-/// A name that is longer is nobody's; what is kept of it is bounded.
+/// Longer names belong to no user; their keys are cut to this.
 const KEY_BYTES_MAX: usize = 255;
 const TOKEN: u64 = 1000;
 
-/// One kind of bucket.
+/// The rate of one kind of bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Failures at once, at least 1.
+    /// Failures allowed at once, at least 1.
     pub burst: u32,
-    /// Time after which one more is allowed, ms, at least 1.
+    /// Time until another failure is allowed, ms, at least 1.
     pub refill_ms: u64,
 }
 
-/// How often who may fail.
+/// The allowed rates of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From one address (of IPv6, one network of 64 bits).
+    /// Per address (for IPv6, per network of 64 bits).
     pub address: Rate,
-    /// In the name of one user.
+    /// Per user name.
     pub user: Rate,
 }
 
@@ -53,7 +53,7 @@ impl Default for Limits {
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Thousandths of a failure that are left.
+    /// Remaining allowance, in thousandths of a failure.
     left: u64,
     at_ms: u64,
 }
@@ -80,7 +80,7 @@ impl<K: Ord + Clone> Buckets<K> {
         u64::from(self.rate.burst) * TOKEN
     }
 
-    /// What is left at a time; a clock that is set back refills nothing.
+    /// Returns the allowance at a time; a clock that is set back refills nothing.
     fn left(&self, bucket: Bucket, now_ms: u64) -> u64 {
         let passed_ms = now_ms.saturating_sub(bucket.at_ms);
         let refilled = passed_ms.saturating_mul(TOKEN) / self.rate.refill_ms;
@@ -92,7 +92,7 @@ impl<K: Ord + Clone> Buckets<K> {
         bucket.map_or(self.full(), |bucket| self.left(*bucket, now_ms))
     }
 
-    /// How long until one more failure is allowed, ms; 0 if it is now.
+    /// Returns the time until another failure is allowed, ms; 0 if it is allowed now.
     fn wait_ms(&self, key: &K, now_ms: u64) -> u64 {
         let lacking = TOKEN.saturating_sub(self.left_of(key, now_ms));
         lacking.saturating_mul(self.rate.refill_ms).div_ceil(TOKEN)
@@ -103,13 +103,15 @@ impl<K: Ord + Clone> Buckets<K> {
             self.give_up(now_ms);
         }
         let left = self.left_of(key, now_ms).saturating_sub(TOKEN);
-        // Of a clock that is set back, the later time: else it would refill the bucket twice.
+        // Keeps the later time after a clock is set back: otherwise the bucket would be refilled
+        // twice.
         let before_ms = self.buckets.get(key).map_or(0, |bucket| bucket.at_ms);
         let at_ms = before_ms.max(now_ms);
         self.buckets.insert(key.clone(), Bucket { left, at_ms });
     }
 
-    /// All full buckets, or else the fullest: those who fail most are remembered longest.
+    /// Drops all full buckets, and otherwise the fullest one: frequent failures are remembered
+    /// longest.
     fn give_up(&mut self, now_ms: u64) {
         let full = self.full();
         let left: Vec<(u64, K)> = self
@@ -137,7 +139,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Without failures.
+    /// Starts without failures.
     pub fn new(limits: Limits) -> Limiter {
         Limiter {
             addresses: Buckets::new(limits.address),
@@ -145,7 +147,7 @@ impl Limiter {
         }
     }
 
-    /// Whether an address may fail once more. None: it is not known.
+    /// Checks whether an address may fail once more. `None` is an unknown address.
     ///
     /// # Errors
     ///
@@ -155,11 +157,11 @@ impl Limiter {
         refuse_for(address.map_or(0, wait))
     }
 
-    /// Whether somebody at this address may fail once more in the name of a user.
+    /// Checks whether a caller at this address may fail once more in the name of a user.
     ///
     /// # Errors
     ///
-    /// `TooManyFailures`, never to an address that has not failed lately.
+    /// `TooManyFailures`, never for an address that has not failed lately.
     pub fn check_user(
         &self,
         user: &str,
@@ -174,7 +176,7 @@ impl Limiter {
         refuse_for(self.users.wait_ms(&key(user), now_ms))
     }
 
-    /// Somebody failed: from this address if it is known, in this name if one was given.
+    /// Counts a failure for the address and the name, as far as they are known.
     pub fn fail(&mut self, user: Option<&str>, address: Option<IpAddr>, now_ms: u64) {
         if let Some(address) = address {
             self.addresses.fail(&network(address), now_ms);
@@ -192,7 +194,7 @@ fn refuse_for(wait_ms: u64) -> Result<(), Refusal> {
     }
 }
 
-/// What one attacker has many of: of IPv6, the addresses of a network of 64 bits.
+/// Groups the addresses that one attacker may have: of IPv6, a network of 64 bits.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -247,7 +249,7 @@ mod tests {
         assert_eq!(limiter.check_address(None, 500), Ok(()));
         limiter.fail(None, address(1), 600);
         assert_eq!(limiter.check_address(address(1), 600), refused(100));
-        // Failures while the clock is set back are not refilled by its way forward again.
+        // Failures while the clock is set back are not refilled when it moves forward again.
         limiter.fail(None, address(1), 0);
         assert_eq!(limiter.check_address(address(1), 600), refused(100));
         assert_eq!(limiter.check_address(address(1), u64::MAX), Ok(()));
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_who_fails_most_is_remembered() {
         let mut limiter = Limiter::new(LIMITS);
-        // First and last in order, in which they are not given up.
+        // The first and last keys in order, which must not be dropped.
         let low = Some(IpAddr::from([1, 0, 0, 1]));
         for _ in 0..3 {
             limiter.fail(Some("alice"), address(1), 0);
@@ -311,14 +313,14 @@ mod tests {
         assert!(limiter.check_address(low, 0).is_err());
         assert!(limiter.check_user("!", low, 0).is_err());
         assert!(limiter.check_user("alice", low, 0).is_err());
-        // Full buckets are no state.
+        // Full buckets hold no information.
         limiter.fail(None, address(2), 1_000_000);
         assert_eq!(limiter.addresses.buckets.len(), 1);
     }
 
     proptest! {
-        /// However failures are spread over time, an address has at most its burst and one more
-        /// for each refill.
+        /// However failures are spread over time, an address has at most its burst and one more for
+        /// each refill.
         #[test]
         fn failures_are_bounded_by_the_rate(steps in prop::collection::vec(0u64..250, 1..200)) {
             let mut limiter = Limiter::new(LIMITS);

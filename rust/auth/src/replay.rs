@@ -1,46 +1,46 @@
-//! Nothing is accepted twice: per user the last timestamp of version 1 (DP-38) and the nonces of
-//! version 2 that have not expired. Memory is bounded by forgetting what is oldest and refusing,
-//! from then on, everything as old; of jobs, which may be signed for a day, by refusing more.
-//! Checks no signature: only what is proven may come here.
+//! Rejects replays: remembers per user the last timestamp of version 1 (DP-38) and the unexpired
+//! nonces of version 2. Memory is bounded: the oldest entries are forgotten, and from then on every
+//! request as old is refused. Jobs may be signed for a day, so beyond `JOBS_MAX` new ones are
+//! refused instead. Checks no signature: callers pass only proven requests.
 //!
-//! The state is plain data (`Watermarks`) that a store keeps over restarts and failovers. What a
-//! request adds to it comes back with its acceptance, so that it can be stored together with the
-//! change that the request makes: then a request is not accepted again by a server that does not
-//! know of it, as the change is not known there either.
+//! The state is plain data (`Watermarks`) that a store keeps over restarts and failovers. An
+//! acceptance returns the entries that the request adds, to be stored together with its change. So
+//! a server that does not know of the request does not know of its change either.
 
 use crate::canonical::Validity;
 use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many nonces of a user are remembered. Whoever has more at a time loses nothing as long as
-/// later requests expire later, and within the skew of the clocks: what is to be forgotten later
-/// than that is refused instead, or else everything that expires before would be.
+/// Limit of remembered nonces per user. Beyond it the nonces that expire first are forgotten, and
+/// requests that expire as early are refused. A client whose later requests expire later notices
+/// nothing. If all would expire later than the clock skew allows, a new request is refused instead:
+/// forgetting would refuse every shorter request until then.
 pub const NONCES_MAX: usize = 4096;
 
-/// How many jobs of a user are remembered that were signed for a time still to come. They are
-/// never forgotten before; there are no more.
+/// Limit of remembered, unexpired jobs per user. They are never forgotten earlier; beyond it,
+/// submissions are refused.
 pub const JOBS_MAX: usize = 1024;
 
-/// In the rows of a store: no nonce of a request has a colon.
+/// The prefix in the rows of a store: no nonce of a request has a colon.
 const JOB: &str = "job:";
 
-/// How many users are remembered: no fewer than an ACL file may have.
+/// Limit of remembered users: at least as many as an ACL file may have.
 pub const USERS_MAX: usize = 10_000;
 
-/// The bounds on times.
+/// Limits on times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// How far a client's clock may be from the server's, and, in version 1, how long a signature
-    /// is good for, ms.
+    /// The largest difference between a client's clock and the server's; in version 1 also the
+    /// validity of a signature, ms.
     pub skew_ms: u64,
-    /// How long a signature of version 2 may be good for, ms.
+    /// The longest validity of a signature of version 2, ms.
     pub valid_max_ms: u64,
 }
 
 impl Default for Clock {
-    /// A quarter of an hour, as the service had that version 1 was modelled after (DP-36); a day
-    /// for version 2, as a job may be signed long before it is submitted.
+    /// A quarter of an hour, as in the service that version 1 was modelled after (DP-36); a day for
+    /// version 2, because a job may be signed long before it is submitted.
     fn default() -> Clock {
         Clock {
             skew_ms: 15 * 60_000,
@@ -49,40 +49,41 @@ impl Default for Clock {
     }
 }
 
-/// What is known of one user.
+/// The watermarks of one user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watermark {
-    /// Version 1: the last timestamp that was accepted, ms.
+    /// Version 1: the last accepted timestamp, ms.
     pub v1_ms: u64,
-    /// Version 2: what expires at this time or before is refused, ms.
+    /// Version 2: requests that expire at this time or earlier are refused, ms.
     pub v2_expired_ms: u64,
-    /// Version 2: what was accepted and has not expired: nonce, and when it expires, ms.
+    /// Version 2: unexpired accepted nonces with their expiry, ms.
     pub nonces: BTreeMap<String, u64>,
-    /// Jobs: as `v2_expired_ms`, ms.
+    /// Jobs: like `v2_expired_ms`, ms.
     #[serde(default)]
     pub jobs_expired_ms: u64,
-    /// Jobs: as `nonces`, apart from them as jobs may be signed for a day. Each with `job:` first.
+    /// Jobs: like `nonces`, kept apart because jobs may be signed for a day. Each with the prefix
+    /// `job:`.
     #[serde(default)]
     pub jobs: BTreeMap<String, u64>,
 }
 
-/// The state, whole or what one request added to it: `Replay::merge` takes both.
+/// The whole state, or the part that one request added: `Replay::merge` takes both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watermarks {
-    /// As `Watermark::v1_ms`, for all users.
+    /// Like `Watermark::v1_ms`, for all users.
     pub v1_ms: u64,
-    /// As `Watermark::v2_expired_ms`, for all users.
+    /// Like `Watermark::v2_expired_ms`, for all users.
     pub v2_expired_ms: u64,
-    /// As `Watermark::jobs_expired_ms`, for all users.
+    /// Like `Watermark::jobs_expired_ms`, for all users.
     #[serde(default)]
     pub jobs_expired_ms: u64,
-    /// By name.
+    /// The users' watermarks, by name.
     pub users: BTreeMap<String, Watermark>,
 }
 
 impl Watermarks {
-    /// From the rows that a store keeps: (user, last timestamp of version 1) and (user, nonce,
-    /// when it expires). All else follows from them, if no nonce is dropped before it expires.
+    /// Builds the state from the rows of a store: (user, last timestamp of version 1) and (user,
+    /// nonce, expiry). Complete if the store drops no nonce before it expires.
     pub fn of(
         v1: impl IntoIterator<Item = (String, u64)>,
         nonces: impl IntoIterator<Item = (String, String, u64)>,
@@ -103,7 +104,7 @@ impl Watermarks {
         marks
     }
 
-    /// Rows of version 1, as `of` takes them.
+    /// Returns the rows of version 1, as for `of`.
     pub fn v1_rows(&self) -> impl Iterator<Item = (&str, u64)> {
         let rows = self
             .users
@@ -112,7 +113,7 @@ impl Watermarks {
         rows.filter(|(_, v1_ms)| *v1_ms > 0)
     }
 
-    /// Rows of nonces, as `of` takes them; those of jobs have `job:` first.
+    /// Returns the rows of nonces, as for `of`; those of jobs have the prefix `job:`.
     pub fn nonce_rows(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.users.iter().flat_map(|(user, mark)| {
             let rows = mark.nonces.iter().chain(&mark.jobs);
@@ -121,15 +122,17 @@ impl Watermarks {
     }
 }
 
-/// One user's, with the nonces in the order in which they expire.
+/// The state of one user, with the nonces in order of expiry.
 #[derive(Debug, Default)]
 struct User {
     mark: Watermark,
     by_expiry: BTreeSet<(u64, String)>,
+    /// `mark.v1_ms` from before the last counted request.
+    v1_before_ms: u64,
 }
 
 impl User {
-    /// Of two states that are merged, the later expiry of a nonce holds.
+    /// Adds a nonce; when two states are merged, the later expiry holds.
     fn insert(&mut self, nonce: &str, expires_ms: u64) {
         let expiry = self.mark.nonces.entry(nonce.to_string()).or_default();
         self.by_expiry.remove(&(*expiry, nonce.to_string()));
@@ -137,7 +140,7 @@ impl User {
         self.by_expiry.insert((*expiry, nonce.to_string()));
     }
 
-    /// Forgets the nonces that expired, and the earliest of too many.
+    /// Forgets expired nonces, and beyond `NONCES_MAX` those that expire first.
     fn forget(&mut self, now_ms: u64) {
         while let Some((expires_ms, _)) = self.by_expiry.first()
             && (*expires_ms <= now_ms.max(self.mark.v2_expired_ms)
@@ -145,18 +148,18 @@ impl User {
         {
             let (expires_ms, nonce) = self.by_expiry.pop_first().expect("there is a first");
             self.mark.nonces.remove(&nonce);
-            // Also of those that expired: a clock may be set back.
+            // Expired ones count, too: a clock may be set back.
             self.mark.v2_expired_ms = self.mark.v2_expired_ms.max(expires_ms);
         }
     }
 
-    /// As `insert`, of a job.
+    /// Adds a job, like `insert`.
     fn insert_job(&mut self, key: &str, expires_ms: u64) {
         let expiry = self.mark.jobs.entry(key.to_string()).or_default();
         *expiry = expires_ms.max(*expiry);
     }
 
-    /// Forgets the jobs whose signatures expired.
+    /// Forgets the jobs with expired signatures.
     fn forget_jobs(&mut self, now_ms: u64) {
         let mark = &mut self.mark;
         let over_ms = now_ms.max(mark.jobs_expired_ms);
@@ -165,13 +168,32 @@ impl User {
         mark.jobs.retain(|_, expires_ms| *expires_ms > over_ms);
     }
 
-    /// As `last_expiry_ms`, of jobs.
+    /// Like `last_expiry_ms`, for jobs.
     fn last_job_ms(&self) -> u64 {
         let last = self.mark.jobs.values().max();
         last.map_or(0, |last| *last).max(self.mark.jobs_expired_ms)
     }
 
-    /// The time up to which everything of this user is refused once the user is forgotten.
+    /// Takes back the entries of a request, unless a later one builds on them.
+    fn undo(&mut self, added: &Watermark) {
+        if added.v1_ms > 0 && self.mark.v1_ms == added.v1_ms {
+            self.mark.v1_ms = self.v1_before_ms;
+        }
+        for (nonce, expires_ms) in &added.nonces {
+            if self.mark.nonces.get(nonce) == Some(expires_ms) {
+                self.mark.nonces.remove(nonce);
+                self.by_expiry.remove(&(*expires_ms, nonce.clone()));
+            }
+        }
+        for (key, expires_ms) in &added.jobs {
+            if self.mark.jobs.get(key) == Some(expires_ms) {
+                self.mark.jobs.remove(key);
+            }
+        }
+    }
+
+    /// Returns the time up to which every request of this user is refused after the user is
+    /// forgotten.
     fn last_expiry_ms(&self) -> u64 {
         let last = self
             .by_expiry
@@ -181,12 +203,12 @@ impl User {
     }
 }
 
-/// What was accepted.
+/// The accepted requests and submissions.
 #[derive(Debug)]
 pub struct Replay {
     clock: Clock,
     started_ms: u64,
-    /// Nothing is known of what was accepted before the start.
+    /// Whether nothing is known of requests before the start.
     fresh: bool,
     v1_ms: u64,
     v2_expired_ms: u64,
@@ -195,8 +217,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Of a server that started (or took over) at `started_ms` and knows nothing of before:
-    /// everything that was signed before is refused, until a `merge`.
+    /// Starts without knowledge, for a server that started (or took over) at `started_ms`: refuses
+    /// everything that was signed earlier, until a `merge`.
     pub fn new(clock: Clock, started_ms: u64) -> Replay {
         Replay {
             clock,
@@ -209,8 +231,8 @@ impl Replay {
         }
     }
 
-    /// Adds what a store kept. Version 1 still needs timestamps after the start, as published;
-    /// version 2 may have been signed before it from now on.
+    /// Adds the state from a store. Version 1 still needs timestamps after the start, as published;
+    /// from now on, requests of version 2 may have been signed before it.
     pub fn merge(&mut self, marks: &Watermarks) {
         self.fresh = false;
         self.v1_ms = self.v1_ms.max(marks.v1_ms);
@@ -233,7 +255,7 @@ impl Replay {
         }
     }
 
-    /// The whole state.
+    /// Returns the whole state.
     pub fn export(&self) -> Watermarks {
         let users = self.users.iter();
         Watermarks {
@@ -246,8 +268,8 @@ impl Replay {
         }
     }
 
-    /// Accepts a proven request of version 1: its timestamp is larger than the last one's of its
-    /// user and than the start (DP-38), and near the clock.
+    /// Accepts a proven request of version 1. Its timestamp must be near the clock, and later than
+    /// the start and the last one of its user (DP-38).
     ///
     /// # Errors
     ///
@@ -274,7 +296,7 @@ impl Replay {
         Ok(self.accepted(user, added))
     }
 
-    /// Accepts a proven request of version 2: not expired, its nonce not seen.
+    /// Accepts a proven, unexpired request of version 2 with a new nonce.
     ///
     /// # Errors
     ///
@@ -315,12 +337,12 @@ impl Replay {
         Ok(self.accepted(user, added))
     }
 
-    /// Accepts a proven submission of a job, as `accept_v2` does a request. Its nonce takes no
-    /// room from requests, and is kept until the signature expires, whatever comes after it.
+    /// Accepts a proven submission of a job, like `accept_v2` a request. Its nonce takes no room
+    /// from requests, and is kept until the signature expires.
     ///
     /// # Errors
     ///
-    /// As `accept_v2`; then nothing is accepted.
+    /// Like `accept_v2`; then nothing is accepted.
     pub fn accept_job(
         &mut self,
         user: &str,
@@ -341,14 +363,23 @@ impl Replay {
         Ok(self.add_job(user, key, expires_ms))
     }
 
-    /// Takes a job as accepted that was accepted before a failover; what is not known of it yet is
-    /// to be stored. Never refused: the job is there.
+    /// Registers a job that was accepted before a failover, and returns the unknown part to store.
+    /// Never refuses: the job exists.
     pub fn recover_job(&mut self, user: &str, nonce: &str, expires_ms: u64) -> Watermarks {
         let key = job_key(nonce);
         if self.is_job_known(user, &key, expires_ms) {
             return Watermarks::default();
         }
         self.add_job(user, key, expires_ms)
+    }
+
+    /// Takes back the entries of an acceptance whose change was not made.
+    pub fn undo(&mut self, added: &Watermarks) {
+        for (name, added) in &added.users {
+            if let Some(user) = self.users.get_mut(name) {
+                user.undo(added);
+            }
+        }
     }
 
     fn is_job_known(&self, user: &str, key: &str, expires_ms: u64) -> bool {
@@ -389,7 +420,8 @@ impl Replay {
         Ok(())
     }
 
-    /// What is forgotten on the way is not part of it: it follows when the parts are merged.
+    /// Returns the added entries. Forgotten ones are left out: they follow when the parts are
+    /// merged.
     fn accepted(&mut self, user: &str, added: Watermark) -> Watermarks {
         self.forget_user(user);
         Watermarks {
@@ -398,7 +430,7 @@ impl Replay {
         }
     }
 
-    /// Forgets the user who has been silent for longest, if there are too many; not `but`.
+    /// Beyond `USERS_MAX`, forgets the user who was silent for longest; never `but`.
     fn forget_user(&mut self, but: &str) {
         if self.users.len() <= USERS_MAX {
             return;

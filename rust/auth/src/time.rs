@@ -1,44 +1,44 @@
-//! The gate's clock: what a host reads off its two clocks, and the time that the gate makes of it.
-//! The clock of the wall may be set, forward by mistake or back; the gate's never goes back, and
-//! does not follow a jump that does not last. Reads no clock itself.
+//! The gate's clock: computes one time from the two clocks of a host. The wall clock may be set,
+//! forward by mistake or back. The gate's clock never goes back, and does not follow a jump that
+//! does not last. Reads no clock itself.
 //!
-//! To go back would be to choose: either what expired is good again, and may be sent again, or
-//! users are kept out until the clock is where it was.
+//! A clock that goes back has only bad choices. Either expired requests become valid again and can
+//! be replayed, or users are locked out until the clock has caught up.
 
-/// For so long must the clock of the wall be ahead before it is believed, ms.
+/// The time for which the wall clock must be ahead before the gate follows it, ms.
 const SETTLE_MS: u64 = 60_000;
 
-/// What two clocks of a host show at one moment.
+/// Readings of a host's two clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// That of the wall, ms since 1970.
+    /// The wall clock, ms since 1970.
     pub wall_ms: u64,
-    /// One that nobody sets (`System.nanoTime`, `CLOCK_MONOTONIC`), ms since any moment.
+    /// A clock that is never set (`System.nanoTime`, `CLOCK_MONOTONIC`), ms since any moment.
     pub steady_ms: u64,
 }
 
-/// What the gate goes by.
+/// A reading of the gate's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// Ms since 1970: clients' times are compared with it.
+    /// Ms since 1970, to compare with clients' times.
     pub(crate) at_ms: u64,
-    /// Ms that have passed: for waits.
+    /// Ms that have passed, for waits.
     pub(crate) passed_ms: u64,
 }
 
-/// Makes one time of two clocks.
+/// Computes one time from two clocks.
 #[derive(Debug)]
 pub(crate) struct Timekeeper {
     reading: Reading,
     steady_ms: Option<u64>,
-    /// Since when, in `passed_ms`, the wall has been ahead at every look.
+    /// The start, in `passed_ms`, of an uninterrupted lead of the wall clock.
     ahead_since_ms: Option<u64>,
-    /// What halving left over, 0 or 1 ms.
+    /// The remainder of the halving, 0 or 1 ms.
     rest_ms: u64,
 }
 
 impl Timekeeper {
-    /// Of a server that started at this time.
+    /// Starts the clock of a server that started at this time.
     pub(crate) fn new(started_ms: u64) -> Timekeeper {
         Timekeeper {
             reading: Reading {
@@ -51,8 +51,8 @@ impl Timekeeper {
         }
     }
 
-    /// The time now. At the first look the wall is believed; afterwards time passes as it does on
-    /// the steady clock, at half speed while the wall is behind, until they agree.
+    /// Returns the current time. The first reading follows the wall clock; later ones advance with
+    /// the steady clock, at half speed while the wall clock is behind, until they agree.
     pub(crate) fn read(&mut self, now: Now) -> Reading {
         let first = self.steady_ms.is_none();
         let before_ms = self.steady_ms.replace(now.steady_ms);
@@ -110,7 +110,7 @@ mod tests {
         let later = time.read(now(START - HOUR / 2, HOUR / 2));
         assert_eq!(later.at_ms, START + HOUR / 4);
         assert_eq!(later.passed_ms, HOUR / 2);
-        // By single milliseconds it is half speed too.
+        // Single milliseconds also pass at half speed.
         for passed in 1..=1000 {
             time.read(now(START - HOUR / 2 + passed, HOUR / 2 + passed));
         }
@@ -141,8 +141,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the clocks show, the gate's does not go back, nor do waits; and it is no
-        /// further than the steady clock says, unless that is what the wall shows.
+        /// Whatever the clocks show, the gate's clock and its waits never go back. The gate's clock
+        /// is never ahead of the steady clock, unless the wall shows that time.
         #[test]
         fn time_does_not_go_back(
             shown in prop::collection::vec((any::<u32>(), any::<u32>()), 1..60),

@@ -1,4 +1,4 @@
-//! Tests of replay: what was accepted is refused, whatever happens in between.
+//! Tests of replay: an accepted request is refused again, whatever happens in between.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,13 +21,13 @@ fn validity(timestamp_ms: u64, expires_ms: u64, nonce: u64) -> Validity {
     }
 }
 
-/// As a store does it: through text.
+/// Stores and reads the state as text.
 fn stored(marks: &Watermarks) -> Watermarks {
     let text = serde_json::to_string(marks).expect("plain data");
     serde_json::from_str(&text).expect("what was written")
 }
 
-/// As a store keeps them that has rows of its own and not all of our fields.
+/// Stores the state in rows, like a store without fields for all of it.
 fn in_rows(marks: &[Watermarks]) -> Watermarks {
     let (mut v1, mut nonces) = (BTreeMap::new(), BTreeMap::new());
     for marks in marks {
@@ -166,7 +166,7 @@ fn what_was_signed_before_an_unknown_past_ended_is_refused() {
     );
     replay.merge(&Watermarks::default());
     assert!(replay.accept_v2("a", &before, START + 1).is_ok());
-    // Version 1 needs a timestamp after the start all the same (DP-38).
+    // Version 1 still needs a timestamp after the start (DP-38).
     assert_eq!(
         replay.accept_v1("a", START, START + 1),
         Err(Refusal::Replayed)
@@ -181,7 +181,7 @@ fn replay_is_refused_after_a_restart_and_a_failover() {
     replay.merge(&Watermarks::default());
     let mut kept = replay.accept_v2("a", &request, now).expect("accepted");
     let v1 = replay.accept_v1("a", now, now).expect("accepted");
-    // A restart: the whole state. Its start is early, so that only the watermark refuses.
+    // A restart with the whole state. Its start is early, so that only the watermark refuses.
     let mut restarted = fresh();
     restarted.merge(&stored(&replay.export()));
     assert_eq!(
@@ -192,7 +192,7 @@ fn replay_is_refused_after_a_restart_and_a_failover() {
         restarted.accept_v1("a", now, now + 1),
         Err(Refusal::Replayed)
     );
-    // A failover: what the requests added, as stored with their changes.
+    // A failover with the added entries, as stored with their changes.
     let mut successor = fresh();
     kept.users.get_mut("a").expect("added").v1_ms = v1.users["a"].v1_ms;
     successor.merge(&stored(&kept));
@@ -243,7 +243,7 @@ fn too_many_nonces_are_forgotten_and_still_refused() {
     );
 }
 
-/// What is forgotten is refused from then on, with everything as old: that must not be a day.
+/// Forgetting refuses every request that expires as early, and that must not last a day.
 #[test]
 fn requests_signed_for_long_do_not_keep_others_out() {
     let mut replay = fresh();
@@ -288,7 +288,7 @@ fn too_many_users_are_forgotten_and_still_refused() {
     let mut replay = fresh();
     let now = START + 100;
     let names: Vec<String> = (0..USERS_MAX + 20).map(|i| format!("user{i}")).collect();
-    // The same in both versions, for every other user: later ones count for longer.
+    // Users alternate between the versions, with the same times; later users have later times.
     let v1_ms = |i: usize| now + 1 + i as u64 / 1_000;
     let v2 = |i: usize| validity(now, v1_ms(i), 1);
     for (i, name) in names.iter().enumerate() {
@@ -313,7 +313,37 @@ fn too_many_users_are_forgotten_and_still_refused() {
     }
 }
 
-/// Something that happens to a server.
+/// A nonce that was taken back may return with another expiry.
+#[test]
+fn what_is_left_of_a_nonce_that_was_given_back_removes_no_other() {
+    let mut replay = fresh();
+    let now = START + 1;
+    let added = replay.accept_v2("a", &validity(now, now + 10, 1), now);
+    replay.undo(&added.expect("fresh"));
+    let longer = validity(now, now + 1_000, 1);
+    assert!(replay.accept_v2("a", &longer, now).is_ok());
+    let other = validity(now, now + 2_000, 2);
+    assert!(replay.accept_v2("a", &other, now + 500).is_ok());
+    let again = replay.accept_v2("a", &longer, now + 501);
+    assert_eq!(again, Err(Refusal::Replayed));
+}
+
+#[test]
+fn what_a_store_knows_is_not_given_back() {
+    let mut replay = fresh();
+    let now = START + 100;
+    let added = replay.accept_v1("a", now, now).expect("fresh");
+    let stored = [("a".to_string(), now - 10)];
+    replay.merge(&Watermarks::of(stored, []));
+    replay.undo(&added);
+    for at_ms in [now - 11, now - 10] {
+        let again = replay.accept_v1("a", at_ms, now);
+        assert_eq!(again, Err(Refusal::Replayed), "{at_ms}");
+    }
+    assert!(replay.accept_v1("a", now, now).is_ok());
+}
+
+/// An event in a server's life.
 #[derive(Clone, Debug)]
 enum Happening {
     Request {
@@ -321,13 +351,13 @@ enum Happening {
         what: Sent,
     },
     Clock(i64),
-    /// The state is written whole.
+    /// The whole state is written.
     Saved,
-    /// The server starts again from what was stored.
+    /// The server restarts from the stored state.
     Restart,
 }
 
-/// What is sent: of version 1, version 2, and a job.
+/// A request of version 1 or 2, or a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sent {
     V1 { at_ms: u64 },
@@ -367,8 +397,9 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
-    /// No request is accepted twice, in any history of clocks that jump, saves and restarts. What
-    /// is stored: now and then the whole state, and after each request what it added.
+    /// No request is accepted twice in any history of clock jumps, saves, restarts, and refused
+    /// changes. The store gets the whole state now and then, and after each request its added
+    /// entries.
     #[test]
     fn nothing_is_accepted_twice(
         history in prop::collection::vec(happening(), 1..200), as_rows: bool,
@@ -404,7 +435,39 @@ proptest! {
         }
     }
 
-    /// Stored parts may come in any order, and more than once.
+    /// An immediate `undo` leaves no trace.
+    #[test]
+    fn what_is_undone_was_never_there(
+        before in prop::collection::vec(happening(), 0..20), user in 0u8..3,
+        at_ms in START + 10_000..START + 40_000, nonce in 0u64..40, good_for_ms in 1u64..3_000,
+    ) {
+        let mut replay = fresh();
+        replay.merge(&Watermarks::default());
+        let now = START + 20_000;
+        for happening in before {
+            if let Happening::Request { user, what, .. } = happening {
+                let _ = what.send(&mut replay, user, now);
+            }
+        }
+        let sent = [
+            Sent::V1 { at_ms },
+            Sent::V2 { good_for_ms, nonce },
+            Sent::Job { good_for_ms, nonce },
+        ];
+        for what in sent {
+            let known = replay.export();
+            if let Ok(added) = what.send(&mut replay, user, now) {
+                replay.undo(&added);
+                prop_assert_eq!(
+                    replay.export().users.get(&user.to_string()).cloned().unwrap_or_default(),
+                    known.users.get(&user.to_string()).cloned().unwrap_or_default()
+                );
+                prop_assert!(what.send(&mut replay, user, now).is_ok());
+            }
+        }
+    }
+
+    /// Stored parts may be merged in any order, and repeatedly.
     #[test]
     fn merging_has_no_order(
         parts in prop::collection::vec((0u8..3, 0u64..99, 0u64..99, 0u64..9, 1u64..99), 1..12),

@@ -1,17 +1,16 @@
-//! The ACL file: who there is, with which role and secret (DP-37), as HADOOP-4768 has it, and a
-//! little more. A line is
+//! The ACL file: the users with their roles and secrets (DP-37), as in HADOOP-4768 with a few
+//! additions. A line is
 //!
 //! ```text
 //! <user> <role> <secret> [queues=<queue>,<queue>...] [v1=off]
 //! ```
 //!
-//! with blanks or tabs between the fields; the role is `admin`, or anything else for `user`. Ours:
-//! empty lines, comments (`#` first), more queues of a user, and no signatures of version 1 from a
-//! user who has a client of version 2. A line that is malformed is reported by its number and
-//! skipped; the published reader never came to its end after one. It may have been meant to take
-//! a right from its user: what an earlier line gave them ends there, until a later one. No report
-//! repeats what stands in a line: in a malformed one, anything may be the secret. Reads no file:
-//! `file` does.
+//! with blanks or tabs between the fields; the role is `admin`, or anything else for `user`. Heddle
+//! adds empty lines, comments (`#` first), more queues for a user, and `v1=off` for a user whose
+//! client uses version 2. A malformed line is reported by its number and skipped; the published
+//! reader never finished after one. The line may have been meant to take a right from its user. So
+//! the rights from an earlier line end there, until a later one. No report repeats text of a line:
+//! in a malformed one, any field may be the secret. Does not read the file: `file` does.
 
 pub mod file;
 
@@ -21,23 +20,23 @@ use heddle_core::model::queue::user_queue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How many users a file may have; more than `replay` remembers would be forgotten there.
+/// Limit of users in a file: `replay` would forget more than that.
 pub const USERS_MAX: usize = crate::replay::USERS_MAX;
-/// How many reports are kept of one file.
+/// Limit of faults reported for one file.
 pub const FAULTS_MAX: usize = 100;
 const LINE_BYTES_MAX: usize = 8192;
 const NAME_BYTES_MAX: usize = 255;
 
-/// One user.
+/// A user in the file.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// What the user is.
+    /// The role of the user.
     pub role: Role,
-    /// What the user signs with.
+    /// The secret for the user's signatures.
     pub secret: Secret,
     /// Full paths of queues besides the user's own (DP-40).
     pub queues: Vec<String>,
-    /// Whether signatures of version 1 count.
+    /// Whether signatures of version 1 are accepted.
     pub v1: bool,
     line: usize,
 }
@@ -46,11 +45,11 @@ pub struct User {
 #[derive(Clone, Default)]
 pub struct Acl {
     users: BTreeMap<String, User>,
-    /// Names that a skipped line begins with, and no later line gives anything.
+    /// Names from skipped lines, unless a later line is valid.
     shut_out: BTreeSet<String>,
 }
 
-/// How many are shut out only: what a malformed line begins with may be a secret.
+/// Shows only the number of shut out names: the first word of a malformed line may be a secret.
 impl fmt::Debug for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Acl")
@@ -60,48 +59,48 @@ impl fmt::Debug for Acl {
     }
 }
 
-/// Something about a line.
+/// A fault in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// From 1.
+    /// Its number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The kind of fault.
     pub what: What,
 }
 
-/// What is wrong with a line.
+/// The kind of fault in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Fewer than three fields. Skipped.
     TooFewFields,
-    /// A field after the secret that is none of ours. Skipped: it may restrict.
+    /// An unknown field after the secret. Skipped: it may restrict.
     UnknownOption,
-    /// A list of queues that is empty or has an empty or doubly pointed name. Skipped.
+    /// A list of queues that is empty or has an empty name or an empty part between dots. Skipped.
     BadQueues,
-    /// An option that is given twice. Skipped.
+    /// A repeated option. Skipped.
     OptionTwice,
     /// Not UTF-8, or with control characters. Skipped.
     NotText,
     /// A line or a name that is too long. Skipped.
     TooLong,
-    /// More users than there may be. Skipped.
+    /// More users than `USERS_MAX`. Skipped.
     TooMany,
-    /// The user stands on an earlier line too, this one. The later one counts, as published.
+    /// Repeats the user of this earlier line. The later line counts, as published.
     Again(usize),
-    /// The user stands on an earlier line too, this one, which counts no more: what this line was
-    /// meant to take away is not known.
+    /// Repeats the user of this earlier line, which no longer counts: this line may have been meant
+    /// to take a right away.
     ShutOut(usize),
-    /// The user has the same queue as the one of this line: the core takes a dot in a name for
-    /// `_dot_`. Counts: so do their jobs.
+    /// Has the same queue as the user of this earlier line: the core takes a dot in a name for
+    /// `_dot_`. Counts, because their jobs share the queue, too.
     SameQueue(usize),
-    /// A role that is neither `admin` nor `user`. Counts as `user`, as published.
+    /// A role other than `admin` and `user`. Counts as `user`, as published.
     OddRole,
     /// A secret below 16 bytes. Counts.
     ShortSecret,
 }
 
 impl What {
-    /// Whether the line counts for nothing.
+    /// Tells whether the line is skipped.
     pub fn is_skipped(self) -> bool {
         !matches!(
             self,
@@ -152,7 +151,7 @@ impl fmt::Display for Fault {
 }
 
 impl Acl {
-    /// Reads the contents of a file, and reports on its lines: the first `FAULTS_MAX` faults.
+    /// Parses the contents of a file, and reports the first `FAULTS_MAX` faults in its lines.
     pub fn parse(contents: &[u8]) -> (Acl, Vec<Fault>) {
         let contents = contents.strip_prefix(b"\xef\xbb\xbf").unwrap_or(contents);
         let (mut acl, mut faults) = (Acl::default(), Vec::new());
@@ -175,7 +174,7 @@ impl Acl {
         (acl, faults)
     }
 
-    /// Users who have a queue that an earlier line's user has.
+    /// Finds users who have the queue of an earlier line's user.
     fn same_queues(&self) -> Vec<Fault> {
         let mut users: Vec<_> = self.users.iter().collect();
         users.sort_by_key(|(_, user)| user.line);
@@ -191,27 +190,27 @@ impl Acl {
         faults
     }
 
-    /// The user of this name.
+    /// Returns the user of this name.
     pub fn get(&self, name: &str) -> Option<&User> {
         self.users.get(name)
     }
 
-    /// Whether a skipped line names somebody, so that nothing is known of their rights.
+    /// Tells whether a skipped line names this user, so that their rights are unknown.
     pub fn is_shut_out(&self, name: &str) -> bool {
         self.shut_out.contains(name)
     }
 
-    /// How many users there are.
+    /// Returns the number of users.
     pub fn len(&self) -> usize {
         self.users.len()
     }
 
-    /// Whether there is nobody.
+    /// Tells whether there are no users.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// Shuts out the user whom a skipped line names; gives what a line before it gave them.
+    /// Shuts out the user that a skipped line names; returns the user from an earlier line.
     fn shut_out(&mut self, line: &[u8]) -> Option<User> {
         let mut fields = line.split(|byte| matches!(byte, b' ' | b'\t'));
         let name = fields.find(|field| !field.is_empty())?;
@@ -220,7 +219,7 @@ impl Acl {
         self.users.remove(name)
     }
 
-    /// Takes one line; `Err` where it is skipped.
+    /// Adds the user of one line; `Err` if the line is skipped.
     fn add_line(
         &mut self,
         line: usize,
@@ -275,7 +274,7 @@ impl Acl {
     }
 }
 
-/// What stands after the secret: more queues, and whether version 1 counts.
+/// Parses the options after the secret: more queues, and whether version 1 is accepted.
 fn options<'a>(fields: impl Iterator<Item = &'a str>) -> Result<(Vec<String>, bool), What> {
     let (mut queues, mut v1) = (Vec::new(), true);
     for field in fields {

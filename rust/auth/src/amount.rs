@@ -1,24 +1,24 @@
-//! Numbers of the interface, from text: credits and rates to the millionth, times in
-//! milliseconds. Nothing passes through floating point, so there is no NaN and no infinity, and
-//! what is rounded at all is rounded once. The money type is the core's.
+//! Parses the numbers of the interface: credits and rates to the millionth, times in milliseconds.
+//! Avoids floating point, so there is no NaN and no infinity, and each number is rounded at most
+//! once. The money type is the core's.
 
 use crate::refusal::{Refusal, malformed};
 use heddle_core::words::credits::Credits;
 
 const DECIMALS: usize = 6;
-/// Of whole credits: `Credits::MAX` has ten digits.
+/// Digits of whole credits: `Credits::MAX` has ten.
 const WHOLE_DIGITS_MAX: usize = 10;
-/// More than any amount has, with leading and trailing zeros.
+/// The longest text, with room for leading and trailing zeros.
 const LENGTH_MAX: usize = 40;
 /// Milliseconds since 1970 in 15 digits reach beyond the year 30000.
 const TIME_DIGITS_MAX: usize = 15;
 
-/// Credits, or credits per slot and interval: digits with at most one point, such as `12`,
-/// `0.05`, `.5`. No sign, exponent, blank, or more than a millionth of a credit.
+/// Parses credits, or credits per slot and interval: digits with at most one point, such as `12`,
+/// `0.05`, `.5`. Accepts no sign, exponent or blank, and at most six decimals.
 ///
 /// # Errors
 ///
-/// The text is no such number, or is above 1e9 credits; `what` names it in the message.
+/// The text is no such number, or exceeds 1e9 credits; the message names `what`.
 pub fn credits(what: &str, text: &str) -> Result<Credits, Refusal> {
     let refused = || {
         malformed(
@@ -42,13 +42,13 @@ pub fn credits(what: &str, text: &str) -> Result<Credits, Refusal> {
     Ok(Credits::from_micro(micro))
 }
 
-/// As `credits`, of the published interface, which takes floating point: also with an exponent, as
-/// Java writes `5.0E-4`, and with more decimals, as it writes the sum of 0.1 and 0.2. Rounded once,
-/// from the decimal digits, to the nearest millionth, halves up.
+/// Parses credits of the published interface, which takes floating point. Unlike `credits`, accepts
+/// an exponent, as Java writes `5.0E-4`, and more decimals, as it writes the sum of 0.1 and 0.2.
+/// Rounds once, from the decimal digits, to the nearest millionth, halves up.
 ///
 /// # Errors
 ///
-/// As `credits`; also where rounding would make nothing of something.
+/// Like `credits`; also if a positive number would be rounded to 0.
 pub fn published_credits(what: &str, text: &str) -> Result<Credits, Refusal> {
     let refused = || {
         malformed(
@@ -71,7 +71,7 @@ pub fn published_credits(what: &str, text: &str) -> Result<Credits, Refusal> {
     if significant.is_empty() {
         return Ok(Credits::ZERO);
     }
-    // How many of the significant digits are whole millionths.
+    // Number of significant digits that are whole millionths.
     let zeros = all.len() - significant.len();
     let wholes = whole.len() as i32 - zeros as i32 + exponent + DECIMALS as i32;
     let wholes = usize::try_from(wholes).map_err(|_| refused())?;
@@ -92,7 +92,7 @@ pub fn published_credits(what: &str, text: &str) -> Result<Credits, Refusal> {
     }
 }
 
-/// Digits before and after the point, if a text is nothing else, and not too long.
+/// Splits a text at its point; `None` if it has anything except digits, or is too long.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -101,7 +101,7 @@ fn digits(text: &str) -> Option<(&str, &str)> {
         .then_some((whole, decimals))
 }
 
-/// An exponent: a sign or none, and one to three digits.
+/// Parses an exponent: an optional sign, and one to three digits.
 fn exponent_of(text: &str) -> Option<i32> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -112,13 +112,13 @@ fn exponent_of(text: &str) -> Option<i32> {
     Some(sign * value)
 }
 
-/// The shortest text that `credits` reads as this amount.
+/// Formats credits: the shortest text that `credits` reads as this amount.
 pub fn credits_text(credits: Credits) -> String {
     micro_text(i128::from(credits.micro()))
 }
 
-/// Millionths of a credit as decimals, without needless zeros: `12`, `0.5`, `-0.000001`. Also of
-/// sums and differences, which are no `Credits`.
+/// Formats millionths of a credit as decimals, without needless zeros: `12`, `0.5`, `-0.000001`.
+/// Accepts sums and differences, too, which are no `Credits`.
 pub fn micro_text(micro: i128) -> String {
     let (whole, rest) = (
         micro.unsigned_abs() / 1_000_000,
@@ -129,12 +129,12 @@ pub fn micro_text(micro: i128) -> String {
     format!("{}{shorter}", if micro < 0 { "-" } else { "" })
 }
 
-/// Milliseconds since 1970: digits without a sign and without leading zeros, so that every time
-/// has one spelling.
+/// Parses milliseconds since 1970: digits without a sign and without leading zeros, so that every
+/// time has one spelling.
 ///
 /// # Errors
 ///
-/// The text is no such number; `what` names it in the message.
+/// The text is no such number; the message names `what`.
 pub fn time_ms(what: &str, text: &str) -> Result<u64, Refusal> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if digits && text.len() <= TIME_DIGITS_MAX && !text.starts_with('0') {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(micro("0.000001"), Some(1));
         assert_eq!(micro("1000000000"), Some(1_000_000_000_000_000));
         assert_eq!(micro("0000000000000000012.5000000000"), Some(12_500_000));
-        // In floating point this is not the number that it says.
+        // Floating point would change this number.
         assert_eq!(micro("999999999.999999"), Some(999_999_999_999_999));
     }
 
@@ -224,8 +224,8 @@ mod tests {
         published_credits("rate", text).ok().map(Credits::micro)
     }
 
-    /// What Java's `Double.toString` and `Float.toString` write (their documentation says when
-    /// they write an exponent), and Python's `repr`.
+    /// The output of Java's `Double.toString` and `Float.toString` (their documentation says when
+    /// they write an exponent), and of Python's `repr`.
     #[test]
     fn numbers_of_published_clients_are_read() {
         assert_eq!(published("5.0E-4"), Some(500));
@@ -326,7 +326,7 @@ mod tests {
             prop_assert_eq!(micro(&spelt), Some(amount));
         }
 
-        /// By its definition: digits times a power of ten, in a number that is wide enough.
+        /// Compares with the definition: digits times a power of ten, in a wide enough integer.
         #[test]
         fn an_exponent_means_a_power_of_ten(
             whole in 0u64..100_000_000, decimals in "[0-9]{0,9}", exponent in -20i32..12,
@@ -355,7 +355,7 @@ mod tests {
             let _ = published(&text);
         }
 
-        /// By the definition of decimal notation, digit by digit.
+        /// Compares with the definition of decimal notation, digit by digit.
         #[test]
         fn what_is_read_is_what_is_written(text in "[0-9.eE+\\- ]{0,20}") {
             let points = text.matches('.').count();

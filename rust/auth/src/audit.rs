@@ -1,6 +1,6 @@
-//! What is written about every request: one line of JSON, in ASCII without control characters, so
-//! that no name can begin a line of its own, move a terminal's cursor or turn text around. Holds
-//! no signature and no secret; writes to no file.
+//! The audit line of every request: JSON in ASCII without control characters. So no name can begin
+//! a new line, move a terminal's cursor or turn text around. Contains no signature and no secret;
+//! writes to no file.
 
 use crate::refusal::Refusal;
 use crate::role::{Caller, Role, Version};
@@ -8,44 +8,45 @@ use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// Bytes of one text that are kept, as they stand in the line; the rest is cut off, and three
-/// points say so. A name that the ACL file may have is kept whole, unless it has odd letters.
+/// Limit of one text, in bytes of the line; a longer one is cut off and gets three points. Every
+/// name in the ACL file fits, unless it has many unusual letters.
 const TEXT_BYTES_MAX: usize = 512;
-/// Likewise in the line of a refused request: anybody can have such lines written.
+/// The same limit in the line of a refused request: any caller can cause such lines.
 const REFUSED_BYTES_MAX: usize = 192;
-/// No line of a refused request is longer; a user, an action, a queue and a reason are in it.
+/// The longest line of a refused request, which has a user, an action, a queue and a reason.
 pub const REFUSED_LINE_BYTES_MAX: usize = 1024;
 
-/// One request and what became of it.
+/// A request and its outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// From where, if it is known.
+    /// The sender's address, if known.
     pub address: Option<IpAddr>,
-    /// Who, proven; or else in whose name, if any was given.
+    /// The proven sender, or the claimed name, if one was given.
     pub who: Who<'a>,
-    /// What was asked for: a command, or a method and a path.
+    /// The action: a command, or a method and a path.
     pub action: &'a str,
-    /// About which queue, if about one.
+    /// The queue of the action, if it has one.
     pub queue: Option<&'a str>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Result<(), &'a Refusal>,
 }
 
-/// Who is behind a request.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Who<'a> {
-    /// Nobody said.
+    /// The request names no user.
     Unknown,
-    /// Somebody who did not prove it.
+    /// A user name without proof.
     Claimed(&'a str),
-    /// Somebody who did.
+    /// A proven user.
     Proven(&'a Caller),
 }
 
 impl Record<'_> {
-    /// One line, without its end. Keys are always in the same order; what is not known is absent.
+    /// Formats the line, without its end. Keys are always in the same order; unknown ones are
+    /// absent.
     pub fn to_line(&self) -> String {
         let most = match self.outcome {
             Ok(()) => TEXT_BYTES_MAX,
@@ -89,7 +90,7 @@ impl Record<'_> {
     }
 }
 
-/// As many letters as fit into so many bytes of the line.
+/// Cuts a text to the letters that fit into this number of bytes of the line.
 fn shortened(text: &str, most: usize) -> String {
     let mut bytes = 0;
     let end = text.char_indices().find(|(_, letter)| {
@@ -102,7 +103,7 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// How long a letter is in the line, at the most.
+/// Returns the largest length of a letter in the line.
 fn escaped_bytes(letter: char) -> usize {
     match letter {
         '"' | '\\' => 2,
@@ -115,7 +116,7 @@ fn is_plain(letter: char) -> bool {
     letter.is_ascii_graphic() || letter == ' '
 }
 
-/// JSON with everything outside visible ASCII escaped: such characters stand in texts only, where
+/// Escapes everything outside visible ASCII in JSON. Such characters occur only in strings, where
 /// an escape means the same.
 fn ascii(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
@@ -197,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Anybody can have the line of a refused request written, as often as they like.
+    /// Any caller can cause lines of refused requests, without limit.
     #[test]
     fn the_line_of_a_refused_request_is_short() {
         let addresses = ["255.255.255.255", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"];

@@ -1,29 +1,29 @@
-//! The texts that version 2 signs, byte for byte. Whoever writes a client reads this file; it
-//! computes no signature and checks no time.
+//! The texts that version 2 signs, byte for byte: the page for authors of clients. Computes no
+//! signature and checks no time.
 //!
-//! Every text is lines that end in a newline (0x0A), the last one too. The first line names the
-//! text, so that a signature of one kind is never one of the other. Names (users, queues, jobs)
-//! are percent-encoded: all bytes of their UTF-8 but letters, digits, `-`, `.`, `_` and `~`, in
-//! capital digits (RFC 3986; `urllib.parse.quote(name, safe='')`); so no name can begin a line.
-//! Times are milliseconds since 1970 in plain digits. The signature is the HMAC-SHA256 of the
-//! text under the user's secret, in 64 small hexadecimal digits.
+//! Every text consists of lines that end in a newline (0x0A), the last one too. The first line
+//! names the text, so that a signature of one kind is never one of the other. Names (users, queues,
+//! jobs) are percent-encoded: all bytes of their UTF-8 except letters, digits, `-`, `.`, `_` and
+//! `~`, in capital digits (RFC 3986; `urllib.parse.quote(name, safe='')`). So no name can begin a
+//! line. Times are milliseconds since 1970 in plain digits. The signature is the HMAC-SHA256 of the
+//! text under the user's secret, in 64 lower-case hexadecimal digits.
 //!
 //! # A request
 //!
-//! | line | what |
+//! | line | content |
 //! | --- | --- |
 //! | 1 | `HEDDLE-REQUEST-V2` |
 //! | 2 | the method, in capitals |
 //! | 3 | the path as sent, with its escapes, without the query |
 //! | 4 | the query as sent, without the question mark; empty if there is none |
-//! | 5 | the SHA-256 of the body, in 64 small hexadecimal digits; of no body, that of no bytes |
+//! | 5 | the SHA-256 of the body, or of no bytes, in 64 lower-case hexadecimal digits |
 //! | 6 | the user, encoded |
-//! | 7, 8 | when it was signed; when it expires |
+//! | 7, 8 | the time of signing; the time of expiry |
 //! | 9 | the nonce: 16 to 64 letters, digits, `-` and `_`, never used before |
 //!
-//! The host is not in it, as both ResourceManagers of a pair must accept it: who runs two clusters
-//! gives a user two secrets. Nor is the order of parameters changed: a proxy that reorders them
-//! breaks the signature.
+//! The text omits the host, because both ResourceManagers of a pair must accept the request. An
+//! operator of two clusters gives a user two secrets. The order of parameters stays as sent: a
+//! proxy that reorders them breaks the signature.
 //!
 //! For example, user `alice@EXAMPLE` with the secret `a secret of thirty-two bytes ...` sends the
 //! body `{"rate":"0.5"}`:
@@ -48,13 +48,13 @@
 //!
 //! # A job
 //!
-//! | line | what |
+//! | line | content |
 //! | --- | --- |
 //! | 1 | `HEDDLE-JOB-V2` |
 //! | 2, 3, 4 | the user, the full path of the queue, and the job's name, encoded |
 //! | 5, 6 | the credits that it may spend in all; the highest rate; as sent |
-//! | 7 | until when it may spend |
-//! | 8, 9, 10 | when it was signed; until when it may be submitted; the nonce |
+//! | 7 | the time until which it may spend |
+//! | 8, 9, 10 | the time of signing; the last time for submission; the nonce |
 
 use crate::query::quoted;
 use crate::refusal::{Refusal, malformed};
@@ -63,32 +63,32 @@ use sha2::{Digest, Sha256};
 const NONCE_MIN: usize = 16;
 const NONCE_MAX: usize = 64;
 
-/// When a signature was made, until when it counts, and what makes it the only one of its kind.
+/// The times of a signature, and the nonce that makes it unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// When it was signed, in milliseconds since 1970 by the client's clock.
+    /// The time of signing, in milliseconds since 1970 by the client's clock.
     pub timestamp_ms: u64,
-    /// From when on it is refused.
+    /// The time from which it is refused.
     pub expires_ms: u64,
     /// Never used before by this user.
     pub nonce: String,
 }
 
-/// What a request's signature covers.
+/// The parts of a request that its signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Signed<'a> {
-    /// In capitals.
+    /// The method, in capitals.
     pub method: &'a str,
-    /// As sent.
+    /// The path, as sent.
     pub path: &'a str,
-    /// As sent, without the question mark.
+    /// The query as sent, without the question mark.
     pub query: &'a str,
-    /// All of it.
+    /// The whole body.
     pub body: Body,
 }
 
-/// What a signature covers of a body. A server makes it before it locks the gate, and so that of a
-/// long body keeps nobody waiting.
+/// Length and hash of a body. A server computes them before it locks the gate, so that a long body
+/// delays no other request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
     bytes: usize,
@@ -96,7 +96,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Of all bytes of a body; of a request without one, of none.
+    /// Hashes all bytes of a body; a request without one has no bytes.
     pub fn of(bytes: &[u8]) -> Body {
         Body {
             bytes: bytes.len(),
@@ -104,23 +104,23 @@ impl Body {
         }
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there is none.
+    /// Tells whether there is no body.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 }
 
-/// In small digits.
+/// Encodes bytes in lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The text of a request.
+/// Returns the text of a request.
 pub fn request(signed: &Signed<'_>, user: &str, validity: &Validity) -> String {
     format!(
         "HEDDLE-REQUEST-V2\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n",
@@ -135,15 +135,15 @@ pub fn request(signed: &Signed<'_>, user: &str, validity: &Validity) -> String {
     )
 }
 
-/// What a job's signature covers besides its validity: the submission, and the bounds of what
-/// the job may spend, as texts.
+/// The parts of a submission that its signature covers besides its validity: the job, and the
+/// bounds of its spending, as texts.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedJob<'a> {
-    /// Who signs, and submits.
+    /// The user who signs, and submits.
     pub user: &'a str,
-    /// Its full path.
+    /// The full path of the queue.
     pub queue: &'a str,
-    /// As submitted.
+    /// The name of the job, as submitted.
     pub name: &'a str,
     /// Credits in all, as sent.
     pub credits: &'a str,
@@ -153,7 +153,7 @@ pub struct SignedJob<'a> {
     pub until: &'a str,
 }
 
-/// The text of a job.
+/// Returns the text of a job.
 pub fn job(signed: &SignedJob<'_>, validity: &Validity) -> String {
     format!(
         "HEDDLE-JOB-V2\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n",
@@ -169,7 +169,7 @@ pub fn job(signed: &SignedJob<'_>, validity: &Validity) -> String {
     )
 }
 
-/// A nonce that may stand in a text, or why not.
+/// Checks the form of a nonce.
 pub(crate) fn nonce(text: &str) -> Result<String, Refusal> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if (NONCE_MIN..=NONCE_MAX).contains(&text.len()) && text.bytes().all(allowed) {

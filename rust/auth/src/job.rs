@@ -1,9 +1,9 @@
 //! Signatures of job submissions, in parameters of the job's configuration (DP-39). Version 1, as
-//! published, says no more than who submits; version 2 signs one job of one queue and bounds what
-//! it may spend. Makes and checks the parameters; who enforces the bounds asks `Authority`.
+//! published, proves only the submitter; version 2 signs one job of one queue and limits its
+//! spending. Creates and checks the parameters; the engine enforces the limits of an `Authority`.
 //!
-//! A submission is checked once, when it arrives. Applications that a ResourceManager recovers
-//! were checked by its predecessor: checked again, they would be replays.
+//! A submission is checked once, on arrival. A ResourceManager does not check recovered
+//! applications, because its predecessor did: checked again, they would be replays.
 
 use crate::amount::{credits, credits_text, time_ms};
 use crate::canonical::{self, SignedJob, Validity};
@@ -15,12 +15,12 @@ use crate::{v1, v2};
 use heddle_core::words::credits::Credits;
 use serde::{Deserialize, Serialize};
 
-/// Version 1: when it was signed, ms.
+/// Version 1: the time of signing, ms.
 pub const TIMESTAMP: &str = "mapred.job.timestamp";
 /// Version 1: the signature, URL-quoted.
 pub const SIGNATURE: &str = "mapred.job.signature";
-/// Version 2: credits in all, highest rate, end of spending, when it was signed, until when it may
-/// be submitted, nonce, signature. One of them, and the submission is of version 2.
+/// Version 2: credits in all, highest rate, end of spending, time of signing, last time for
+/// submission, nonce, signature. Any of them makes the submission one of version 2.
 pub const V2: [&str; 7] = [
     "heddle.job.credits",
     "heddle.job.rate",
@@ -31,21 +31,21 @@ pub const V2: [&str; 7] = [
     "heddle.job.signature",
 ];
 
-/// What an unset parameter is in the template for clients: a reference to an empty one would keep
-/// every ApplicationMaster from starting.
+/// The value of an unset parameter in the template for clients: a reference to an empty one would
+/// keep every ApplicationMaster from starting.
 const ABSENT: &str = "none";
 
-/// A value of the configuration is no longer than this.
+/// The longest value of a parameter.
 const VALUE_BYTES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 4096;
 
-/// All parameters of both versions.
+/// Lists all parameters of both versions.
 pub fn parameters() -> impl Iterator<Item = &'static str> {
     [TIMESTAMP, SIGNATURE].into_iter().chain(V2)
 }
 
-/// The variable in the environment of a job's ApplicationMaster that carries a parameter to the
-/// ResourceManager, which never sees a job's configuration: `HEDDLE_JOB_CREDITS`.
+/// Names the variable in the environment of a job's ApplicationMaster that carries a parameter to
+/// the ResourceManager, which never sees a job's configuration: `HEDDLE_JOB_CREDITS`.
 pub fn variable(parameter: &str) -> String {
     let name = parameter.replace('.', "_").to_uppercase();
     match name.starts_with("HEDDLE_") {
@@ -54,42 +54,42 @@ pub fn variable(parameter: &str) -> String {
     }
 }
 
-/// What a variable says of its parameter; None if that was not set. MapReduce joins the values of
-/// a variable that is set twice, by `:`, which is in no value: the first that was set counts.
+/// Reads a parameter from its variable; `None` if it was not set. MapReduce joins the values of a
+/// variable that is set twice with `:`, which no value contains: the first set value counts.
 pub fn carried(value: &str) -> Option<&str> {
     let absent = |part: &str| part.is_empty() || part.eq_ignore_ascii_case(ABSENT);
-    // A reference that nobody resolved is no value either, whatever stands in it.
+    // An unresolved reference is no value, whatever it contains.
     if value.contains("${") {
         return None;
     }
     value.split(':').map(str::trim).find(|part| !absent(part))
 }
 
-/// A job as it is submitted.
+/// A submitted job.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
-    /// Who submits, as YARN has it.
+    /// The submitting user, from YARN.
     pub user: &'a str,
-    /// Where to: the full path of the queue, as the engine resolved what was submitted. It is what
-    /// version 2 signs, so that no change of the queues turns a signature to another one.
+    /// The full path of the queue, as the engine resolved it. Version 2 signs this path, so that no
+    /// change of the queues can redirect a signature.
     pub queue: &'a str,
-    /// What it is called.
+    /// The name of the job.
     pub name: &'a str,
 }
 
-/// What a job may spend.
+/// The limits of a job's spending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// In all.
+    /// Credits in all.
     pub credits: Credits,
-    /// Per slot and interval, at most.
+    /// The highest rate, per slot and interval.
     pub rate: Credits,
-    /// Until when, ms since 1970.
+    /// The end of spending, ms since 1970.
     pub until_ms: u64,
 }
 
 impl Bounds {
-    /// Of a job that may spend nothing.
+    /// The bounds of a job that may spend nothing.
     pub const NOTHING: Bounds = Bounds {
         credits: Credits::ZERO,
         rate: Credits::ZERO,
@@ -97,32 +97,32 @@ impl Bounds {
     };
 }
 
-/// What the owner of a queue allows one job to spend, proven. A host stores it with the job, so
-/// that its bounds hold after a failover, and counts what is spent under `user` and `nonce`.
+/// A proven permission of a queue's owner for one job to spend. A host stores it with the job, so
+/// that its bounds hold after a failover, and counts the spending under `user` and `nonce`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authority {
-    /// Whose credits.
+    /// The user whose credits are spent.
     pub user: String,
-    /// The full path of the queue; a job that is moved has none.
+    /// The full path of the queue; a job that is moved has no authority.
     pub queue: String,
-    /// The job's name.
+    /// The name of the job.
     pub job: String,
-    /// How much.
+    /// The limits of its spending.
     pub bounds: Bounds,
-    /// What makes its signature the only one of its kind, among this user's of jobs.
+    /// Makes its signature unique among this user's jobs.
     pub nonce: String,
-    /// Until when it could be submitted, ms since 1970.
+    /// The last time for submission, ms since 1970.
     pub expires_ms: u64,
 }
 
 impl Authority {
-    /// What is left of the credits after `spent`.
+    /// Returns the credits left after `spent`.
     pub fn remaining(&self, spent: Credits) -> Credits {
         let left = self.bounds.credits.micro().saturating_sub(spent.micro());
         Credits::from_micro(left)
     }
 
-    /// Whether the job may be charged `more` at this rate after `spent`, at this time.
+    /// Tells whether the job may be charged `more` at this rate after `spent`, at this time.
     pub fn allows(&self, spent: Credits, more: Credits, rate: Credits, now_ms: u64) -> bool {
         let bounds = &self.bounds;
         now_ms < bounds.until_ms
@@ -132,7 +132,7 @@ impl Authority {
     }
 }
 
-/// The parameters of a submission of version 1.
+/// Returns the parameters of a submission of version 1.
 pub fn sign_v1(secret: &Secret, user: &str, timestamp_ms: u64) -> Vec<(&'static str, String)> {
     let timestamp = timestamp_ms.to_string();
     let text = v1::signed_text("", user, &timestamp);
@@ -140,7 +140,7 @@ pub fn sign_v1(secret: &Secret, user: &str, timestamp_ms: u64) -> Vec<(&'static 
     vec![(TIMESTAMP, timestamp), (SIGNATURE, signature)]
 }
 
-/// The parameters of a submission of version 2, as in `canonical`.
+/// Returns the parameters of a submission of version 2, as in `canonical`.
 pub fn sign_v2(
     secret: &Secret,
     submission: &Submission<'_>,
@@ -172,7 +172,7 @@ fn signed<'a>(submission: &Submission<'a>, bounds: [&'a str; 3]) -> SignedJob<'a
     }
 }
 
-/// What the parameters of a submission claim; nothing of it is proven.
+/// The unproven content of a submission's parameters.
 #[derive(Debug)]
 pub(crate) enum Claim {
     V1(v1::Claim),
@@ -188,12 +188,12 @@ pub(crate) struct ClaimV2 {
 }
 
 impl Claim {
-    /// Of the parameters that `value` looks up by name.
+    /// Reads the parameters that `value` looks up by name.
     pub(crate) fn of(
         submission: &Submission<'_>,
         value: impl Fn(&str) -> Option<String>,
     ) -> Result<Claim, Refusal> {
-        // First: nothing else of a job that is not signed is for us to mind.
+        // Checked first: Heddle ignores everything else of an unsigned job.
         if parameters().all(|name| value(name).is_none()) {
             return Err(Refusal::Unsigned);
         }
@@ -272,7 +272,7 @@ mod tests {
 
     const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
 
-    /// By hand from the table in `canonical`.
+    /// Written by hand from the table in `canonical`.
     const TEXT: &str = "HEDDLE-JOB-V2\nalice\nroot.alice\nword%20count%0A%C3%A9\n12.5\n0.000001\n\
         1700003600000\n1700000000000\n1700000060000\nZm9vYmFyYmF6cXV4\n";
     /// printf "$TEXT" | openssl dgst -sha256 -hmac 'a secret of thirty-two bytes ...'

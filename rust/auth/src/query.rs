@@ -1,28 +1,28 @@
-//! The query of a request, as it was sent: its parameters, decoded strictly, each at most once.
-//! What is signed is the text itself; decoding changes nothing in it.
+//! Decodes the query of a request strictly, with each parameter at most once. Signatures cover the
+//! text as sent; decoding does not change it.
 
 use crate::refusal::{Refusal, malformed};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// More bytes are not looked at: the longest command is a queue's name and an amount.
+/// The longest query: the longest command has a queue's name and an amount.
 pub const QUERY_BYTES_MAX: usize = 8192;
 const PARAMETERS_MAX: usize = 64;
 
-/// Everything but the unreserved characters of RFC 3986, section 2.3.
+/// Everything except the unreserved characters of RFC 3986, section 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Percent-encoded as in RFC 3986 with all but letters, digits, `-`, `.`, `_` and `~`, in capital
-/// digits: in URLs, headers and canonical texts.
+/// Percent-encodes a text as in RFC 3986: all except letters, digits, `-`, `.`, `_` and `~`, in
+/// capital digits; for URLs, headers and canonical texts.
 pub fn quoted(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// The text that `quoted` gives as `text`, or another spelling of it. None where an escape is cut
-/// off, is no hexadecimal number, or gives what is not UTF-8.
+/// Decodes a text from `quoted`, or another spelling of it. `None` if an escape is cut off, is no
+/// hexadecimal number, or yields invalid UTF-8.
 pub(crate) fn unquoted(text: &str) -> Option<String> {
     let escapes = text.split('%').skip(1);
     let is_number = |escape: &str| {
@@ -36,7 +36,7 @@ pub(crate) fn unquoted(text: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// Whether `text` may stand in the first line of an HTTP request, where it is split at blanks.
+/// Tells whether `text` fits into the first line of an HTTP request, which is split at blanks.
 pub(crate) fn is_visible_ascii(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -46,8 +46,8 @@ pub(crate) fn is_visible_ascii(text: &str) -> bool {
 pub struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Takes a query apart, as it was sent, without the question mark. Its escapes are those of
-    /// forms: `+` is a blank.
+    /// Parses a query as it was sent, without the question mark. Its escapes are those of forms:
+    /// `+` is a blank.
     ///
     /// # Errors
     ///
@@ -80,11 +80,11 @@ impl Parameters {
         ))
     }
 
-    /// The value of a parameter; of one without `=`, the empty text.
+    /// Returns the value of a parameter; the empty text if it has no `=`.
     ///
     /// # Errors
     ///
-    /// It is given twice: who checks and who acts might take different ones.
+    /// It is given twice: the check and the action might use different values.
     pub fn get(&self, name: &str) -> Result<Option<&str>, Refusal> {
         let mut values = self.0.iter().filter(|(given, _)| given == name);
         let first = values.next().map(|(_, value)| value.as_str());
@@ -94,7 +94,7 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter that must be there and not be empty.
+    /// Returns the value of a required parameter, which must not be empty.
     ///
     /// # Errors
     ///

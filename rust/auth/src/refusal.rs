@@ -1,46 +1,46 @@
-//! Why a request is refused: what its sender is told, and the status of HTTP that goes with it.
-//! Says the same of an unknown user and of a wrong signature, and never repeats what was sent:
-//! it ends up in logs, pages and terminals.
+//! The reasons for a refusal: the message to the sender, and its HTTP status. An unknown user and a
+//! wrong signature get the same message. No message repeats input, because it ends up in logs,
+//! pages and terminals.
 
 use std::fmt;
 
-/// Why a request or a submission is refused.
+/// The reason why a request or a submission is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// More bytes than are read; what, and how many at most.
+    /// More bytes than the limit; the part, and the limit.
     TooLarge(&'static str, usize),
-    /// It cannot be understood; what, what was expected. Made of our own words only.
+    /// It cannot be parsed; the part, and the expected form. Contains Heddle's words only.
     Malformed(String),
-    /// It is not signed, and what it asks for needs a signature.
+    /// It is unsigned, and its action needs a signature.
     Unsigned,
-    /// It is signed as published (version 1), which is switched off, for all or for this user.
+    /// Its signature is of version 1, which is switched off, for all users or for this one.
     V1Off,
     /// Version 1 signs the query alone: no body, and only the published interface.
     V1SignsTheQueryOnly,
-    /// The user is unknown or the signature is not of this text: told alike.
+    /// The user is unknown, or the signature does not match: both look alike.
     WrongSignature,
-    /// The timestamp is further from the server's clock than is allowed; the clock, in ms.
+    /// The timestamp differs from the server's clock by more than the skew; the clock, in ms.
     Skewed(u64),
     /// It has expired; the server's clock, in ms.
     Expired(u64),
-    /// It was to be valid for longer than is allowed; how long at most, in ms.
+    /// Its validity is too long; the limit, in ms.
     ValidTooLong(u64),
-    /// It was accepted before, or is older than one that was (DP-38).
+    /// It was accepted before, or is older than an accepted one (DP-38).
     Replayed,
-    /// What expires at this time (ms since 1970) or before is remembered no more: whether it was
-    /// accepted before is not known.
+    /// Nonces that expire at this time (ms since 1970) or earlier are forgotten: it may have been
+    /// accepted before.
     Forgotten(u64),
-    /// So many requests or jobs of the user are signed for long that no other can be remembered for
-    /// as long; when the first of them expires, in ms since 1970.
+    /// The user's remembered requests or jobs have reached their limit, and expire too late to be
+    /// forgotten; the first expiry, in ms since 1970.
     TooManyUnexpired(u64),
     /// The role or the queue does not allow it.
     NotAllowed,
-    /// Too many refused requests of this user or address; when to try again, in ms from now.
+    /// Too many refused requests of this user or address; the time to wait, in ms.
     TooManyFailures(u64),
 }
 
 impl Refusal {
-    /// Whether it is of somebody who proved who they are: told what is wrong however often others
+    /// Tells whether the sender is proven. Such a sender learns the reason, however often others
     /// failed in their name.
     pub(crate) fn is_of_proven(&self) -> bool {
         match self {
@@ -61,7 +61,7 @@ impl Refusal {
         }
     }
 
-    /// The status of the answer over HTTP.
+    /// Returns the HTTP status of the answer.
     pub fn status(&self) -> u16 {
         match self {
             Refusal::Malformed(_) => 400,
@@ -74,7 +74,7 @@ impl Refusal {
         }
     }
 
-    /// One word for the audit log, which does not change when the sentence does.
+    /// Returns a word for the audit log, which stays the same when the message changes.
     pub fn word(&self) -> &'static str {
         match self {
             Refusal::TooLarge(..) => "too-large",
@@ -153,7 +153,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A part that cannot be understood: which, and what was expected.
+/// Returns the refusal of a part that cannot be parsed; `expected` is its form.
 pub(crate) fn malformed(what: &str, expected: &str) -> Refusal {
     Refusal::Malformed(format!("{what}: expected {expected}"))
 }

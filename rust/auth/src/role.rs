@@ -1,5 +1,5 @@
-//! The commands of the published interface (DP-32, DP-33), and who may give which. Says what is
-//! allowed; does nothing, and proves nobody's identity.
+//! The commands of the published interface (DP-32, DP-33), and the role that each one needs.
+//! Decides permissions only; identities are proven elsewhere.
 
 use crate::amount::published_credits;
 use crate::query::Parameters;
@@ -9,27 +9,27 @@ use heddle_core::words::credits::Credits;
 
 const QUEUE_BYTES_MAX: usize = 255;
 
-/// What a user is, as the ACL file says.
+/// The role of a user in the ACL file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Sees and bids for queues of their own.
+    /// Sees their own queues and bids for them.
     User,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
-/// Who may do something.
+/// The permission that an action needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need<'a> {
-    /// Anybody, unsigned.
+    /// None: unsigned requests are allowed.
     Nothing,
-    /// The user of this queue, by its full path, or an administrator.
+    /// The user of this queue, given by its full path, or an administrator.
     Queue(&'a str),
     /// An administrator.
     Admin,
 }
 
-/// How an identity was proven.
+/// The version of the signature that proved an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// HMAC-SHA1, as published.
@@ -38,36 +38,36 @@ pub enum Version {
     V2,
 }
 
-/// Who sent a request, proven.
+/// The proven sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// As in the ACL file.
+    /// The name in the ACL file.
     pub user: String,
-    /// As in the ACL file.
+    /// The role in the ACL file.
     pub role: Role,
     /// Queues besides the user's own, as full paths.
     pub queues: Vec<String>,
-    /// How it was proven.
+    /// The version of the signature.
     pub version: Version,
 }
 
 impl Caller {
-    /// Whether a queue is the user's: the one in which the core puts their jobs, or one that the
-    /// ACL file adds (DP-40, without sharing a secret). `path` is full, as the engine resolved it:
-    /// any other name is nobody's, as the engine may find another queue of that name.
+    /// Tells whether a queue is the user's: the one in which the core puts their jobs, or one that
+    /// the ACL file adds (DP-40, without sharing a secret). `path` is full, as the engine resolved
+    /// it. Any other name matches none: the engine may find another queue of that name.
     pub fn has(&self, path: &str) -> bool {
         path == user_queue(&self.user) || self.queues.iter().any(|queue| queue == path)
     }
 }
 
-/// Whether a name is the full path of a queue below the root.
+/// Tells whether a name is the full path of a queue below the root.
 pub fn is_full_path(queue: &str) -> bool {
     let below = queue.strip_prefix("root.");
     below.is_some_and(|below| !below.split('.').any(str::is_empty))
 }
 
-/// The full path of a queue that is not there yet: as in the core, a name without `root.` is below
-/// the root. Of one that is there, `Queues::find` of the core tells the path.
+/// Returns the full path of a new queue: as in the core, a name without `root.` is below the root.
+/// For an existing queue, `Queues::find` of the core gives the path.
 pub fn queue_path(queue: &str) -> String {
     match queue.starts_with("root.") {
         true => queue.to_string(),
@@ -75,7 +75,7 @@ pub fn queue_path(queue: &str) -> String {
     }
 }
 
-/// Whether `caller` may do what needs `need`; None is somebody who proved nothing.
+/// Checks that `caller` has the permission `need`; `None` is an unproven caller.
 ///
 /// # Errors
 ///
@@ -94,29 +94,29 @@ pub fn allow(need: Need<'_>, caller: Option<&Caller>) -> Result<(), Refusal> {
     }
 }
 
-/// A command of the published interface, with its parameters checked.
+/// A command of the published interface, with checked parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The present price.
+    /// The current price.
     Price,
-    /// When the server started, and its clock (DP-33).
+    /// The start of the server, and its clock (DP-33).
     Time,
-    /// One queue's use.
+    /// The use of one queue.
     Info(String),
-    /// All queues' use.
+    /// The use of all queues.
     Infos,
-    /// The spending rate of a queue.
+    /// Sets the spending rate of a queue.
     SetSpending(String, Credits),
-    /// More credits for a queue.
+    /// Adds credits to a queue.
     AddBudget(String, Credits),
-    /// A new queue.
+    /// Adds a queue.
     AddQueue(String),
-    /// A queue less.
+    /// Removes a queue.
     RemoveQueue(String),
 }
 
 impl Command {
-    /// The names of the commands, as they stand in the query.
+    /// The names of the commands in a query.
     pub const NAMES: [&'static str; 8] = [
         "price",
         "time",
@@ -128,12 +128,12 @@ impl Command {
         "removeQueue",
     ];
 
-    /// The command of a query. None if there is none; parameters that no command has are ignored,
-    /// as published.
+    /// Reads the command of a query; `None` if it has none. Ignores unknown parameters, as
+    /// published.
     ///
     /// # Errors
     ///
-    /// Two commands (the published server did both), a parameter twice, no queue, no amount.
+    /// Two commands (the published server did both), a repeated parameter, no queue, no amount.
     pub fn of(query: &Parameters) -> Result<Option<Command>, Refusal> {
         let mut given = None;
         for name in Command::NAMES {
@@ -159,9 +159,9 @@ impl Command {
         }))
     }
 
-    /// The same command with the full path of its queue, which `path` gives: what the core's
-    /// `Queues::find` finds by a name, or None. To be asked under the lock under which the command
-    /// is then carried out. A queue that is not there has the path that it would be made with.
+    /// Returns the command with the full path of its queue. `path` looks a name up like the core's
+    /// `Queues::find`, under the same lock as the later execution of the command. An unknown queue
+    /// gets the path that it would be created with.
     #[must_use]
     pub fn resolved(self, path: impl FnOnce(&str) -> Option<String>) -> Command {
         let full = |queue: String| path(&queue).unwrap_or_else(|| queue_path(&queue));
@@ -175,8 +175,8 @@ impl Command {
         }
     }
 
-    /// Who may give it, once it is `resolved`: the table of DP-32. Of one that is not, a user has
-    /// no queue but by its full path.
+    /// Returns the permission that a `resolved` command needs: the table of DP-32. In an unresolved
+    /// command, only a full path matches a user's queue.
     pub fn need(&self) -> Need<'_> {
         match self {
             Command::Price | Command::Time => Need::Nothing,
@@ -189,7 +189,7 @@ impl Command {
     }
 }
 
-/// A queue's name or path: parts without blanks and control characters, none empty.
+/// Checks a queue's name or path: no part is empty or has blanks or control characters.
 fn queue_name(parameter: &str, name: &str) -> Result<String, Refusal> {
     let fits = |part: &str| {
         let odd = |letter: char| letter.is_control() || letter.is_whitespace();
@@ -224,8 +224,8 @@ mod tests {
         Command::of(&Parameters::of(query)?)
     }
 
-    /// DP-32, row by row: the query, then whether nobody, the user of the queue, another user and
-    /// an administrator may.
+    /// DP-32, row by row: the query; then whether an unsigned caller, the user of the queue,
+    /// another user and an administrator may.
     #[test]
     fn the_table_of_commands_and_roles() {
         let table = [
@@ -261,7 +261,7 @@ mod tests {
         for queue in ["root.alice", "root.shared"] {
             assert!(alice.has(queue), "{queue}");
         }
-        // Names that are no full path may be anybody's: `shared` may be `root.ads.shared`.
+        // Names that are no full path may belong to others: `shared` may be `root.ads.shared`.
         for queue in [
             "",
             "alice",
@@ -276,7 +276,7 @@ mod tests {
         ] {
             assert!(!alice.has(queue), "{queue}");
         }
-        // Whoever is called as a path is, has no queue of somebody else's.
+        // A user whose name is a path owns no queue of another user.
         for queue in ["root.alice", "root.root.alice"] {
             assert!(!caller("root.alice", Role::User).has(queue), "{queue}");
         }
@@ -302,7 +302,7 @@ mod tests {
         Queues::new(&setup.expect("a good configuration").config)
     }
 
-    /// The core finds the only leaf of a name: what is checked is what it finds.
+    /// The core finds the only leaf of a name; the check applies to that queue.
     #[test]
     fn a_command_is_about_the_queue_that_the_core_finds() {
         let queues = queues(&["root.ads.alice", "root.bob"]);
@@ -316,7 +316,7 @@ mod tests {
         assert!(may("bob", "setSpending=1&queue=bob"));
         assert!(may("bob", "info=root.bob"));
         assert!(!may("alice", "info=bob"));
-        // A queue that is not there yet is found nowhere else.
+        // A new queue has no other path.
         assert!(may("carol", "info=carol"));
         let owner = Caller {
             queues: vec!["root.ads.alice".to_string()],

@@ -1,5 +1,5 @@
-//! Shared secrets, and what is made with them: HMAC-SHA1 and HMAC-SHA256. The comparison of
-//! signatures is the `hmac` crate's, in constant time. Knows no text that is signed.
+//! Shared secrets and their signatures: HMAC-SHA1 and HMAC-SHA256. The `hmac` crate compares
+//! signatures in constant time. Knows nothing of the signed texts.
 
 use hmac::digest::KeyInit;
 use hmac::{Hmac, Mac};
@@ -7,11 +7,11 @@ use sha1::Sha1;
 use sha2::Sha256;
 use std::fmt;
 
-/// Shorter secrets can be found out by trying: offline, once somebody has seen a signature.
+/// Shorter secrets can be found by guessing, offline, from one observed signature.
 const BYTES_ADVISED: usize = 16;
 
 /// A secret that a user shares with the server. Never shown: it has no `Display`, and its `Debug`
-/// says nothing of it.
+/// hides it.
 #[derive(Clone)]
 pub struct Secret(Box<[u8]>);
 
@@ -26,28 +26,28 @@ impl fmt::Debug for Secret {
 pub(crate) enum Hash {
     /// As published (DP-36).
     Sha1,
-    /// Of version 2.
+    /// For version 2.
     Sha256,
 }
 
 impl Secret {
-    /// The bytes as they stand in the file; HMAC takes any number of them.
+    /// Takes the bytes from the file; HMAC accepts any number of them.
     pub fn new(bytes: &[u8]) -> Secret {
         Secret(bytes.into())
     }
 
-    /// Whether it may be found by trying, so that failures must be limited for whoever signs too.
+    /// Tells whether it may be guessed, so that failures must limit correct signatures, too.
     pub(crate) fn is_short(&self) -> bool {
         self.0.len() < BYTES_ADVISED
     }
 
-    /// What is computed with when the user is unknown, so that this takes as long. Its signatures
-    /// count for nothing, though anybody can make them.
+    /// The secret that stands in for an unknown user, so that a check takes as long. Its signatures
+    /// count for nothing, even though any caller can compute them.
     pub(crate) fn of_nobody() -> Secret {
         Secret::new(&[0x5a; 32])
     }
 
-    /// The signature of `text`.
+    /// Signs `text`.
     pub(crate) fn sign(&self, hash: Hash, text: &[u8]) -> Vec<u8> {
         match hash {
             Hash::Sha1 => self
@@ -63,7 +63,7 @@ impl Secret {
         }
     }
 
-    /// Whether `signature` is that of `text`, in a time that does not tell where they differ.
+    /// Checks `signature` against `text`, in a time that does not reveal where they differ.
     pub(crate) fn proves(&self, hash: Hash, text: &[u8], signature: &[u8]) -> bool {
         match hash {
             Hash::Sha1 => self.mac::<Hmac<Sha1>>(text).verify_slice(signature).is_ok(),

@@ -1,5 +1,6 @@
-//! A secret in a file of its own, such as a user's or a password: its first line, if nobody but the
-//! owner may read it. No message repeats any of it. The ACL file has rules of its own (`acl`).
+//! Reads a secret, such as a user's or a password, from the first line of its own file. Only the
+//! owner may have access to the file. No message repeats any of it. The ACL file has other rules
+//! (`acl`).
 
 use std::fmt;
 use std::fs::{self, File};
@@ -7,15 +8,15 @@ use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
-/// No secret, and no password, is longer.
+/// The longest secret or password.
 const BYTES_MAX: u64 = 4096;
 
-/// Why a file is not used.
+/// The reason why a file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unusable {
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What was expected, or what to do.
+    /// The expected state, or the remedy.
     pub expected: String,
 }
 
@@ -27,11 +28,12 @@ impl fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// The first line of a file that nobody but its owner may read.
+/// Reads the first line of a file that only its owner may read.
 ///
 /// # Errors
 ///
-/// It cannot be read, is no file (or pipe), lets others at it, or its first line is too long.
+/// The file is unreadable, is no file (or pipe), or is open to others; or its first line is too
+/// long.
 pub fn first_line(path: &Path) -> Result<String, Unusable> {
     let unreadable = |error: std::io::Error| {
         let expected = "a file with the secret in its first line";
@@ -39,7 +41,7 @@ pub fn first_line(path: &Path) -> Result<String, Unusable> {
     };
     check(&fs::metadata(path).map_err(unreadable)?)?;
     let file = File::open(path).map_err(unreadable)?;
-    // Again, as it may be another one by now.
+    // Checked again, because it may be a different file by now.
     check(&file.metadata().map_err(unreadable)?)?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX + 1)

@@ -1,6 +1,6 @@
 //! Version 1 of signatures, as published (DP-36, DP-37): HMAC-SHA1 over the query as sent, which
 //! ends in the user and the timestamp; in base64, URL-quoted, in the header `Authorization`. It
-//! covers neither method, path nor body. Makes and checks signatures; replay is not looked for.
+//! covers neither method, path nor body. Creates and checks signatures; `replay` rejects replays.
 
 use crate::amount::time_ms;
 use crate::query::{Parameters, quoted, unquoted};
@@ -9,32 +9,32 @@ use crate::secret::{Hash, Secret};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The text that is signed, and that is sent as the query: a job's submission signs the empty
-/// `query` (DP-39). The user stands in it as it is; clients whose user has other characters than
-/// letters and digits must give it `quoted`.
+/// Returns the signed text, which is also the query: a job's submission signs the empty `query`
+/// (DP-39). The user is inserted unchanged; a client must pass it `quoted` if it has characters
+/// other than letters and digits.
 pub fn signed_text(query: &str, user: &str, timestamp: &str) -> String {
     format!("{query}&user={user}&timestamp={timestamp}")
 }
 
-/// The signature of a text, in base64.
+/// Returns the signature of a text, in base64.
 pub fn signature(secret: &Secret, text: &str) -> String {
     STANDARD.encode(secret.sign(Hash::Sha1, text.as_bytes()))
 }
 
-/// The value of the header `Authorization`: base64 has three letters that mean something else in
-/// a URL, and the published clients quote them here too.
+/// Returns the value of the header `Authorization`. Three characters of base64 have another meaning
+/// in a URL, and the published clients quote them here, too.
 pub fn header(signature: &str) -> String {
     quoted(signature)
 }
 
-/// The signature in a header, quoted or, as of clients that do not, plain.
+/// Decodes the signature in a header, URL-quoted or, from clients that do not quote, plain.
 pub(crate) fn signature_bytes(header: &str) -> Result<Vec<u8>, Refusal> {
     unquoted(header)
         .and_then(|base64| STANDARD.decode(base64).ok())
         .ok_or_else(|| malformed("signature", "base64, URL-quoted"))
 }
 
-/// What a request of version 1 claims; nothing of it is proven.
+/// The unproven content of a request of version 1.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) user: String,
@@ -44,7 +44,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Of a request: its query as sent, and its header.
+    /// Reads a request: its query as sent, and its header.
     pub(crate) fn of_request(query: &str, header: &str) -> Result<Claim, Refusal> {
         let parameters = Parameters::of(query)?;
         Ok(Claim {
@@ -55,7 +55,7 @@ impl Claim {
         })
     }
 
-    /// Of a job's submission by `user`.
+    /// Reads a job's submission by `user`.
     pub(crate) fn of_job(user: &str, timestamp: &str, signature: &str) -> Result<Claim, Refusal> {
         Ok(Claim {
             user: user.to_string(),
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Base64 of which several texts mean the same bytes is refused.
+    /// Base64 that is not the only spelling of its bytes is refused.
     #[test]
     fn signatures_have_one_base64() {
         for text in ["AA==", "AB=="] {

@@ -5,8 +5,8 @@
 //! Heddle-HMAC-SHA256 user=U,timestamp=T,expires=E,nonce=N,signature=S
 //! ```
 //!
-//! with `U` percent-encoded, in this order and spelling: a header with one other byte is another
-//! one. What is signed is in `canonical`. Neither replay nor expiry is looked at here.
+//! with `U` percent-encoded, in this order and spelling: any other byte makes the header malformed.
+//! `canonical` has the signed text. This module checks neither replay nor expiry.
 
 use crate::amount::time_ms;
 use crate::canonical::{self, Signed, Validity};
@@ -14,12 +14,12 @@ use crate::query::{quoted, unquoted};
 use crate::refusal::{Refusal, malformed};
 use crate::secret::{Hash, Secret};
 
-/// What the header begins with; what begins otherwise is of version 1, or not ours.
+/// The prefix of the header; any other header is of version 1, or for another scheme.
 pub const SCHEME: &str = "Heddle-HMAC-SHA256 ";
 const FIELDS: [&str; 5] = ["user", "timestamp", "expires", "nonce", "signature"];
 
-/// The value of the header `Authorization` for a request. The nonce is the caller's: 16 to 64
-/// random letters and digits, another one every time.
+/// Returns the value of the header `Authorization` for a request. The caller chooses the nonce: 16
+/// to 64 random letters and digits, new every time.
 pub fn header(secret: &Secret, user: &str, signed: &Signed<'_>, validity: &Validity) -> String {
     let text = canonical::request(signed, user, validity);
     format!(
@@ -32,12 +32,12 @@ pub fn header(secret: &Secret, user: &str, signed: &Signed<'_>, validity: &Valid
     )
 }
 
-/// The signature of a canonical text, in small hexadecimal digits.
+/// Returns the signature of a canonical text, in lower-case hexadecimal digits.
 pub fn signature(secret: &Secret, text: &str) -> String {
     canonical::hex(&secret.sign(Hash::Sha256, text.as_bytes()))
 }
 
-/// What a signature of version 2 claims; nothing of it is proven.
+/// The unproven content of a signature of version 2.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) user: String,
@@ -46,7 +46,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Of a request's header.
+    /// Decodes the header of a request.
     pub(crate) fn of_header(header: &str) -> Result<Claim, Refusal> {
         let fields = fields(header).ok_or_else(|| {
             malformed(
@@ -73,7 +73,7 @@ impl Claim {
     }
 }
 
-/// The values of the header's fields, if it has exactly these in this order.
+/// Returns the values of the header's fields; `None` unless it has exactly these in this order.
 fn fields(header: &str) -> Option<[&str; FIELDS.len()]> {
     let mut given = header.strip_prefix(SCHEME)?.split(',');
     let mut values = [""; FIELDS.len()];
@@ -83,7 +83,7 @@ fn fields(header: &str) -> Option<[&str; FIELDS.len()]> {
     given.next().is_none().then_some(values)
 }
 
-/// The bytes of a signature in 64 small hexadecimal digits.
+/// Decodes a signature of 64 lower-case hexadecimal digits.
 pub(crate) fn signature_bytes(text: &str) -> Result<Vec<u8>, Refusal> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -105,8 +105,8 @@ mod tests {
     const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
     const BODY: &[u8] = br#"{"rate":"0.5"}"#;
 
-    /// The worked example: the text as a client would write it down by hand. The
-    /// SHA-256 in it is `printf '%s' '{"rate":"0.5"}' | sha256sum`.
+    /// The worked example: the text as a client would write it down by hand. The SHA-256 in it is
+    /// `printf '%s' '{"rate":"0.5"}' | sha256sum`.
     const TEXT: &str = "HEDDLE-REQUEST-V2\n\
         POST\n\
         /heddle/v1/queues/root.alice/rate\n\
@@ -153,7 +153,7 @@ mod tests {
         assert!(claim.is_proven(&Secret::new(SECRET), &signed()));
     }
 
-    /// The page for whoever writes a client shows this example.
+    /// The page for authors of clients shows this example.
     #[test]
     fn the_example_in_the_documentation_is_this_one() {
         let page = include_str!("canonical.rs");

@@ -1,6 +1,6 @@
-//! The ACL file on disk: read again when it changed and has settled, as the allocations file is
-//! (FS-7). The only I/O of this crate. A file that cannot be used leaves the old users in force,
-//! and is reported once for each state that it is in.
+//! Watches the ACL file: reads it again when it has changed and settled, like the allocations file
+//! (FS-7). The only I/O of this crate, except `secret_file`. An unusable file leaves the old users
+//! in force, and is reported once per state.
 
 use super::{Acl, Fault};
 use std::fmt;
@@ -9,13 +9,13 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// More bytes are no ACL.
+/// The largest ACL file.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Of a file's mode: what is granted to the group and to others.
+/// Bits of a file's mode that give rights to the group or to others.
 const NOT_THE_OWNERS: u32 = 0o077;
 
-/// What tells one state of a file from another. Mode and owner are part of it: a file that was
-/// refused for them is read again after `chmod` or `chown`.
+/// Identifies a state of the file. Includes mode and owner, so that a file refused for them is read
+/// again after `chmod` or `chown`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: (i64, i64),
@@ -37,18 +37,18 @@ impl Stamp {
     }
 }
 
-/// Why a file is not used.
+/// The reason why a file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
     /// It cannot be read.
     Unreadable(PathBuf, String),
-    /// Others than the owner may read or write it; its mode.
+    /// Users other than the owner may read or write it; its mode.
     Exposed(PathBuf, u32),
-    /// It belongs to another user than ours, who could change it; that user's number, and ours.
+    /// It belongs to another user, who could change it; that user's number, and ours.
     NotOurs(PathBuf, u32, u32),
     /// A folder, a pipe, a device.
     NotAFile(PathBuf),
-    /// More bytes than an ACL has.
+    /// More than `FILE_BYTES_MAX` bytes.
     TooLarge(PathBuf),
 }
 
@@ -81,34 +81,34 @@ impl fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// What came of looking at the file.
+/// The result of a poll.
 #[derive(Debug)]
 pub enum Polled {
-    /// Nothing new, or not settled yet.
+    /// The file is unchanged, or has not settled yet.
     Unchanged,
-    /// Other users, and what is odd about the lines.
+    /// New users, and the faults in the lines.
     Read(Acl, Vec<Fault>),
-    /// Cannot be used.
+    /// The file is unusable.
     Unusable(Unusable),
 }
 
-/// A file that is looked at from time to time.
+/// A polled file.
 #[derive(Debug)]
 pub struct AclFile {
     path: PathBuf,
     settle_ms: u64,
-    /// The state that was dealt with.
+    /// The last state that was read or reported.
     done: Option<Stamp>,
-    /// A state that is waited for to settle, and since when.
+    /// A state that has yet to settle, and the time of its first poll.
     seen: Option<(Option<Stamp>, u64)>,
     reported: Option<Unusable>,
-    /// Whose file it must be.
+    /// The required owner.
     ours: u32,
 }
 
 impl AclFile {
-    /// A file that is read when it has not changed for `settle_ms`: whoever writes it may need as
-    /// long. It is read at once the first time.
+    /// Watches a file. Reads it when it has not changed for `settle_ms`, so that its writer can
+    /// finish; the first time, at once.
     pub fn new(path: &Path, settle_ms: u64) -> AclFile {
         AclFile {
             path: path.to_path_buf(),
@@ -120,7 +120,7 @@ impl AclFile {
         }
     }
 
-    /// Looks at the file. The time is of a clock that nobody sets, ms since any moment.
+    /// Checks the file. `now_ms` is of a steady clock, ms since any moment.
     pub fn poll(&mut self, now_ms: u64) -> Polled {
         let metadata = std::fs::metadata(&self.path);
         let stamp = metadata.as_ref().ok().map(Stamp::of);
@@ -141,7 +141,7 @@ impl AclFile {
             .map_err(|error| self.unreadable(&error))
             .and_then(|metadata| self.read(&metadata));
         match read {
-            // It changed while it was read: the next poll sees another state.
+            // It changed during the reading: the next poll sees another state.
             Ok(None) => Polled::Unchanged,
             Ok(Some(contents)) => {
                 (self.done, self.reported) = (stamp, None);
@@ -152,7 +152,8 @@ impl AclFile {
         }
     }
 
-    /// What cannot be read is tried again: there may be no descriptor left at the moment.
+    /// Reports an unusable file. Tries unreadable ones again: descriptors may be scarce at the
+    /// moment.
     fn report(&mut self, unusable: Unusable, stamp: Option<Stamp>) -> Polled {
         if !matches!(unusable, Unusable::Unreadable(..)) {
             self.done = stamp;
@@ -164,9 +165,9 @@ impl AclFile {
         Polled::Unusable(unusable)
     }
 
-    /// The contents; None if it is not in the state `expected` any more.
+    /// Reads the contents; `None` if the file is no longer in the state `expected`.
     fn read(&self, expected: &Metadata) -> Result<Option<Vec<u8>>, Unusable> {
-        // Before it is opened: to open a pipe waits for its writer.
+        // Checked before opening: opening a pipe waits for its writer.
         self.check(expected)?;
         let open = File::open(&self.path).map_err(|error| self.unreadable(&error))?;
         let metadata = || open.metadata().map_err(|error| self.unreadable(&error));
@@ -267,7 +268,7 @@ mod tests {
         assert!(unchanged(file.poll(6_198)));
         assert_eq!(users(file.poll(6_199)), 2);
         assert!(unchanged(file.poll(9_000)));
-        // A clock that was set after all starts the wait again, and no more.
+        // A clock that was set only starts the wait again.
         place.write("");
         assert!(unchanged(file.poll(9_000)));
         assert!(unchanged(file.poll(10)), "set back");
@@ -303,7 +304,7 @@ mod tests {
         let mut file = AclFile::new(&place.path, 0);
         let ours = file.ours;
         assert_eq!(users(file.poll(1)), 1);
-        // As if this process ran as somebody else.
+        // As if this process ran as another user.
         let mut other = AclFile::new(&place.path, 0);
         other.ours = ours + 1;
         let said = refused(other.poll(1));
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!(users(file.poll(7)), 0);
     }
 
-    /// To open a pipe that nobody writes to would never return.
+    /// Opening a pipe without a writer would never return.
     #[test]
     fn a_pipe_is_not_opened() {
         let place = place();
@@ -344,7 +345,7 @@ mod tests {
         assert!(refused(file.poll(1)).contains("expected a regular file"));
     }
 
-    /// A file that is replaced by another of the same size and time, as `mv` does.
+    /// A file that is replaced by another of the same size and time, for instance by `mv`.
     #[test]
     fn a_replaced_file_is_another() {
         let place = place();

@@ -1,4 +1,4 @@
-//! Tests of the parser: every kind of malformed line, hostile bytes, and that nothing is shown.
+//! Tests of the parser: every kind of malformed line, hostile bytes, and secrecy of the contents.
 
 use super::*;
 use crate::secret::Hash;
@@ -40,7 +40,8 @@ fn our_extensions_are_read() {
     assert!(carol.v1 && carol.queues == ["root.x"]);
 }
 
-/// A malformed line between a good one and an empty one is reported, and only it is skipped.
+/// Puts a malformed line between a good one and an empty one: it is reported, and only it is
+/// skipped.
 fn assert_skipped(line: &[u8], what: What) {
     assert!(what.is_skipped());
     let file = [b"\n\n", line, b"\nbob user 0123456789abcdef"].concat();
@@ -101,7 +102,7 @@ fn lines_with_other_options_are_skipped_as_these_may_restrict() {
     }
 }
 
-/// The line that was to take the right away is the one that nobody can read.
+/// The unreadable line may have been meant to take the right away.
 #[test]
 fn a_skipped_line_takes_away_what_an_earlier_one_gave_its_user() {
     let long = format!("alice user {}", "s".repeat(9_000));
@@ -207,7 +208,7 @@ fn nothing_of_a_line_is_shown() {
 }
 
 proptest! {
-    /// Anything is read; what is not reported as skipped, empty or a comment is a user.
+    /// Any text can be parsed. Each line is a user, reported as skipped, empty or a comment.
     #[test]
     fn every_line_is_a_user_or_reported(
         lines in prop::collection::vec("[ -~\\t\u{e9}\u{0}\u{85}]{0,30}", 0..40),

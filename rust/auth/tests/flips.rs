@@ -1,5 +1,5 @@
 //! A changed byte anywhere is refused: in the request, in its header, in a job's parameters. Every
-//! case also checks that the unchanged one passes, or the test would show nothing.
+//! case also checks that the unchanged one passes, because otherwise it would prove nothing.
 
 use heddle_auth::acl::Acl;
 use heddle_auth::canonical::{Body, Signed, Validity};
@@ -36,7 +36,7 @@ fn validity() -> Validity {
     }
 }
 
-/// `text` with other bits at one place, where that is still a text.
+/// Flips `bits` at one place of `text`; `None` if the result is no text.
 fn flipped(text: &str, at: Index, bits: u8) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     if bytes.is_empty() {
@@ -47,7 +47,7 @@ fn flipped(text: &str, at: Index, bits: u8) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A request's parts, of which one at a time is changed.
+/// The parts of a request; each test changes one of them.
 #[derive(Clone)]
 struct Sent {
     method: String,
@@ -78,7 +78,7 @@ impl Sent {
     }
 }
 
-/// No parameter is called `user`, which a request has once.
+/// Generates queries without a parameter `user`, which a request has once.
 fn query() -> impl Strategy<Value = String> {
     "([a-t]{1,5}=[a-zA-Z0-9._~%]{0,8}&){0,4}x=1".prop_map(|text| text.replace('%', "%20"))
 }
@@ -113,8 +113,8 @@ proptest! {
         prop_assert!(!other.passes(Interface::Json));
     }
 
-    /// Of the header, another spelling of the same bytes passes: `%2b` for `%2B`, `/` for `%2F`.
-    /// The request is the same one, and is refused a second time like any other.
+    /// A header has several spellings of the same bytes, which pass: `%2b` for `%2B`, `/` for
+    /// `%2F`. They are the same request, and a second one is refused like any replay.
     #[test]
     fn version_1_refuses_every_changed_bit(
         query in query(), in_query: bool, at: Index, bits in 1u8..,
@@ -184,8 +184,7 @@ proptest! {
         }
     }
 
-    /// A signature of one text is none of another, whatever is in them: no two requests have one
-    /// canonical text.
+    /// No two requests have the same canonical text, so a signature of one text never fits another.
     #[test]
     fn parts_cannot_be_shifted(
         one in ("[A-Z]{1,3}", "/[a-z/%0-9]{0,6}", "[a-z=&]{0,6}"),
@@ -209,7 +208,7 @@ proptest! {
     }
 }
 
-/// A quoted text with its escapes undone, by their definition, byte by byte.
+/// Decodes the escapes of a quoted text by their definition, byte by byte.
 fn spelling(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let (mut plain, mut i) = (Vec::new(), 0);

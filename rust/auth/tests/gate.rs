@@ -1,4 +1,4 @@
-//! The gate as a whole, as a host uses it: attacks that are refused, clients that pass.
+//! The whole gate from a host's view: attacks are refused, clients pass.
 
 use heddle_auth::acl::Acl;
 use heddle_auth::canonical::{Body, Signed, Validity};
@@ -45,7 +45,7 @@ fn gate() -> Gate {
     gate_with(Settings::default())
 }
 
-/// Clocks that agree.
+/// Returns clocks that agree.
 fn at(ms: u64) -> Now {
     Now {
         wall_ms: ms,
@@ -71,7 +71,7 @@ fn published<'a>(query: &'a str, header: &'a str) -> Request<'a> {
     }
 }
 
-/// Query and header as a published client makes them.
+/// Returns query and header like a published client.
 fn sign_v1(query: &str, user: &str, at_ms: u64) -> (String, String) {
     let text = v1::signed_text(query, user, &at_ms.to_string());
     let header = v1::header(&v1::signature(&secret(user), &text));
@@ -130,7 +130,7 @@ fn a_published_client_passes_and_its_replay_does_not() {
     assert_eq!(refused.status(), 403);
 }
 
-/// The published server read parameters from the body too, which version 1 does not sign.
+/// The published server also read parameters from the body, which version 1 does not sign.
 #[test]
 fn version_1_covers_no_body_and_no_other_interface() {
     let mut gate = gate();
@@ -197,7 +197,7 @@ fn an_unknown_user_is_told_what_a_wrong_signature_is_told() {
         (&Refusal::WrongSignature, &Refusal::WrongSignature)
     );
     assert_eq!(unknown.user.as_deref(), Some("mallory"));
-    // What stands in for an unknown user's secret is in the source: it must prove nothing.
+    // The stand-in for an unknown user's secret is public in the source: it must prove nothing.
     let stand_in = Secret::new(&[0x5a; 32]);
     let text = v1::signed_text("price", "mallory", &NOW.to_string());
     let header = v1::header(&v1::signature(&stand_in, &text));
@@ -282,13 +282,14 @@ fn what_is_not_ours_or_not_signed_is_unsigned_and_counts_as_no_failure() {
         request.authorization = None;
         assert_eq!(why(gate.identify(&request, at(NOW))), Refusal::Unsigned);
     }
-    // Nor is it limited: an address that fails too often has users of Kerberos behind it, too.
+    // Such headers are not limited: an address that fails too often may serve users of Kerberos,
+    // too.
     for _ in 0..100 {
         let _ = gate.identify(&published("infos", "wrong%3D"), at(NOW));
     }
     let request = published("infos", &ticket);
     assert_eq!(why(gate.identify(&request, at(NOW))), Refusal::Unsigned);
-    // Ours in another spelling is ours, and malformed.
+    // Heddle's scheme in another spelling is malformed, not foreign.
     let spelt = published("infos", "heddle-hmac-sha256 user=alice");
     let mut elsewhere = gate_with(Settings::default());
     let refused = why(elsewhere.identify(&spelt, at(NOW)));

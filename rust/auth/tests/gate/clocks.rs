@@ -1,10 +1,10 @@
-//! A server's clock that is set, back or forward, keeps nobody out and lets nothing in twice.
+//! A server's clock that is set back or forward locks no user out and accepts nothing twice.
 
 use super::*;
 
 const HOUR: u64 = 3_600_000;
 
-/// The wall shows another time than what has passed since.
+/// Returns clocks whose wall time differs from the time that has passed.
 fn set_by(by_ms: i64, passed_ms: u64) -> Now {
     Now {
         wall_ms: (NOW + passed_ms).saturating_add_signed(by_ms),
@@ -42,7 +42,7 @@ fn passes_v1(gate: &mut Gate, signed_ms: u64, now: Now) -> bool {
     gate.identify(&published(&query, &header), now).is_ok()
 }
 
-/// Clients have the right time, or ask for the server's (DP-33).
+/// Clients have the correct time, or ask for the server's (DP-33).
 #[test]
 fn a_clock_that_is_set_keeps_nobody_out_and_lets_nothing_in_twice() {
     for by_ms in [-5 * HOUR as i64, -60_000, 60_000, 5 * HOUR as i64] {
@@ -61,7 +61,7 @@ fn a_clock_that_is_set_keeps_nobody_out_and_lets_nothing_in_twice() {
             assert!(!passes_v2(&mut gate, again, now), "{by_ms}");
         }
         assert!(!passes_v1(&mut gate, NOW, now), "{by_ms}");
-        // Set right after a while: all goes on.
+        // The clock is corrected after a while: everything continues.
         let now = at(NOW + 50_000);
         assert!(passes_v1(&mut gate, NOW + 50_000, now), "{by_ms}: right");
         assert!(passes_v2(&mut gate, &request_v2(3, NOW + 49_000), now));
@@ -71,7 +71,7 @@ fn a_clock_that_is_set_keeps_nobody_out_and_lets_nothing_in_twice() {
     }
 }
 
-/// A request that expired and was forgotten would be good again on a clock that goes back.
+/// A request that expired and was forgotten would be valid again on a clock that goes back.
 #[test]
 fn what_has_expired_stays_expired() {
     let mut gate = gate();
@@ -80,7 +80,7 @@ fn what_has_expired_stays_expired() {
     let other = request_v2(2, NOW + 100_000);
     assert!(passes_v2(&mut gate, &other, at(NOW + 100_000)));
     assert!(!passes_v2(&mut gate, &before, set_by(-100_000, 100_000)));
-    // Those who sign with the right time pass meanwhile.
+    // Clients that sign with the correct time pass meanwhile.
     let now = set_by(-100_000, 101_000);
     assert!(passes_v2(&mut gate, &request_v2(3, NOW + 101_000), now));
 }
@@ -97,16 +97,16 @@ fn waits_go_by_the_steady_clock() {
         }
         let limited = Refusal::TooManyFailures(6_000);
         assert_eq!(refused(&mut gate, at(NOW)), limited);
-        // A clock that is set opens nothing...
+        // Setting a clock does not shorten a wait...
         assert_eq!(refused(&mut gate, set_by(by_ms, 0)), limited, "{by_ms}");
         let almost = refused(&mut gate, set_by(by_ms, 5_999));
         let soon = matches!(almost, Refusal::TooManyFailures(1..=6));
         assert!(soon, "{by_ms}: {almost}");
-        // ... and makes no wait longer.
+        // ... and does not lengthen one.
         let now = set_by(by_ms, 6_000);
         assert_eq!(refused(&mut gate, now), Refusal::WrongSignature, "{by_ms}");
     }
-    // Nor does a host whose steady clock is none.
+    // A host whose steady clock is not steady behaves the same.
     let mut gate = gate();
     for _ in 0..10 {
         refused(&mut gate, at(NOW));

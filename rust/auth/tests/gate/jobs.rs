@@ -1,11 +1,11 @@
-//! Submissions: what they bound, and what is left of it after a failover.
+//! Submissions: their bounds, and the remainder of these after a failover.
 
 use super::*;
 use heddle_auth::gate::Accepted;
 use heddle_auth::job::Authority;
 use heddle_auth::replay::{JOBS_MAX, Watermarks};
 
-/// One parameter of version 2, and version 1 does not count any more.
+/// With one parameter of version 2, version 1 no longer counts.
 #[test]
 fn a_submission_cannot_be_weakened_to_version_1() {
     let mut gate = gate();
@@ -93,7 +93,7 @@ fn a_submission_of_version_2_bounds_what_the_job_spends() {
     );
 }
 
-/// The engine finds the only leaf of a name: what is checked must be what it found.
+/// The engine finds the only leaf of a name: the check must apply to that queue.
 #[test]
 fn a_submission_to_what_is_no_full_path_is_refused() {
     for queue in ["shared", "new", "root", "", "root.", "root..a", "default"] {
@@ -116,7 +116,7 @@ fn a_submission_to_what_is_no_full_path_is_refused() {
     }
 }
 
-/// A job of the user `new`, signed with this nonce and good for so long.
+/// A job of the user `new`, signed with this nonce and this validity.
 struct SignedJob {
     given: BTreeMap<&'static str, String>,
 }
@@ -182,10 +182,10 @@ fn jobs_signed_for_a_day_leave_room_for_requests() {
     assert_eq!(full, Refusal::TooManyUnexpired(NOW + DAY / 2));
     assert_eq!((full.status(), full.word()), (429, "too-many-unexpired"));
     assert!(full.to_string().contains("first expires at"), "{full}");
-    // Nothing of it is forgotten for another.
+    // It is not forgotten to make room for another.
     assert_eq!(why(first.submit(&mut gate, at(NOW))), Refusal::Replayed);
     request_passes(&mut gate, 2, NOW + 1).expect("requests go on");
-    // The same in a successor, from rows.
+    // A successor that starts from rows behaves the same.
     let kept = gate.export();
     let own = |(user, v1_ms): (&str, u64)| (user.to_string(), v1_ms);
     let owned = |(user, nonce, ms): (&str, &str, u64)| (user.to_string(), nonce.to_string(), ms);
@@ -203,7 +203,7 @@ fn jobs_signed_for_a_day_leave_room_for_requests() {
     }
 }
 
-/// A crash between YARN's store, which has the job, and ours, which has not its nonce.
+/// A crash after YARN's store has kept the job, and before Heddle's store has kept its nonce.
 #[test]
 fn a_recovered_job_is_the_only_one_of_its_signature() {
     let mut gate = gate();
@@ -215,7 +215,7 @@ fn a_recovered_job_is_the_only_one_of_its_signature() {
     assert_eq!(recovered, authority);
     let mut successor = gate_with(Settings::default());
     successor.merge(&Watermarks::default());
-    // Its authority was lost too: the parameters are proven again.
+    // Its authority was lost, too: the parameters are proven again.
     let again = successor.prove_again(&OWN, |name| job.value(name));
     assert_eq!(again, Ok(Some(authority)));
     let added = successor.recover(&recovered);
@@ -226,7 +226,7 @@ fn a_recovered_job_is_the_only_one_of_its_signature() {
     );
     let known = successor.recover(&recovered);
     assert_eq!(known, Watermarks::default(), "nothing is new");
-    // What was stored in between holds after the next one.
+    // The entries stored in between remain valid after the next failover.
     let mut next = gate_with(Settings::default());
     next.merge(&added);
     assert_eq!(why(job.submit(&mut next, at(NOW + 1))), Refusal::Replayed);
@@ -256,8 +256,37 @@ fn a_recovered_job_is_proven_again_though_its_signature_expired() {
     assert_eq!(v1, Ok(None), "as published, bounded by nothing");
 }
 
-/// A launch script on a node shows signature and nonce to whoever may read it there. They are good
-/// for nothing more, whatever they are sent with, here and after a failover.
+/// The store refused the change: the same request may try again.
+#[test]
+fn what_the_store_refused_can_be_sent_again() {
+    let mut gate = gate();
+    let (query, header) = sign_v1("price", "alice", NOW);
+    let v1 = published(&query, &header);
+    let first = gate.identify(&v1, at(NOW)).expect("passes");
+    gate.undo(&first.added);
+    let second = gate.identify(&v1, at(NOW)).expect("passes again");
+    let (query, header) = sign_v1("price", "alice", NOW + 1);
+    let later = published(&query, &header);
+    let later = gate.identify(&later, at(NOW)).expect("passes");
+    // A later request builds on the first: `undo` leaves the earlier timestamp used.
+    gate.undo(&second.added);
+    assert_eq!(why(gate.identify(&v1, at(NOW))), Refusal::Replayed);
+    gate.undo(&later.added);
+    assert_eq!(why(gate.identify(&v1, at(NOW))), Refusal::Replayed);
+    let v2 = request_passes(&mut gate, 1, NOW).expect("passes");
+    assert_eq!(why(request_passes(&mut gate, 1, NOW)), Refusal::Replayed);
+    gate.undo(&v2.added);
+    request_passes(&mut gate, 1, NOW).expect("passes again");
+    let job = SignedJob::new(1, DAY);
+    let accepted = job.submit(&mut gate, at(NOW)).expect("passes");
+    gate.undo(&accepted.added);
+    job.submit(&mut gate, at(NOW)).expect("passes again");
+    assert_eq!(why(job.submit(&mut gate, at(NOW))), Refusal::Replayed);
+    assert_eq!(why(request_passes(&mut gate, 1, NOW)), Refusal::Replayed);
+}
+
+/// A launch script on a node shows signature and nonce to anyone who can read it there. They are
+/// useless for anything else, with whatever they are sent, here and after a failover.
 #[test]
 fn what_a_launch_script_shows_starts_no_other_job() {
     let mut gate = gate();
@@ -315,7 +344,7 @@ fn what_a_launch_script_shows_starts_no_other_job() {
             assert_eq!(&refused, expected, "{submission:?}, {name} = {value}");
         }
     }
-    // Nor does it sign a request.
+    // The signature does not sign a request either.
     let signature = job.given.values().max_by_key(|value| value.len());
     let header = format!(
         "Heddle-HMAC-SHA256 user=new, timestamp={NOW}, expires={}, nonce={}, signature={}",

@@ -1,14 +1,14 @@
-//! Failures and what they keep out: those that fail, and nobody else behind their address.
+//! Failures limit the failing callers, and no others behind their address.
 
 use super::*;
 use heddle_auth::gate::FAILING_BODY_BYTES_MAX;
 
-/// A signature of another text.
+/// Returns a signature of another text.
 fn wrong() -> String {
     v1::header(&v1::signature(&Secret::new(b"alice's_16_bytes"), "no"))
 }
 
-/// As many failures from address 1, in a user's name, as there may be and more.
+/// Fails `times` times from address 1 in a user's name.
 fn fail(gate: &mut Gate, user: &str, times: usize) {
     let (query, _) = sign_v1("price", user, NOW);
     for _ in 0..times {
@@ -35,7 +35,7 @@ fn whoever_fails_too_often_is_told_to_wait() {
         }
     }
     assert_eq!(limited, 90, "10 in the name of a user");
-    // Another name each time: the address ends it.
+    // A new name each time: the limit of the address ends the attempts.
     let mut tried = 0;
     for i in 0..100 {
         let (query, _) = sign_v1("price", &format!("guess{i}"), NOW);
@@ -47,7 +47,7 @@ fn whoever_fails_too_often_is_told_to_wait() {
         tried += usize::from(why(gate.identify(&request, at(NOW))) == Refusal::WrongSignature);
     }
     assert_eq!(tried, 20);
-    // What proves nothing is told so too, without a look at it.
+    // An unproven request gets the same answer, whatever is wrong with it.
     let malformed = Request {
         address: address(3),
         ..published("user=%ff", "a=")
@@ -56,11 +56,11 @@ fn whoever_fails_too_often_is_told_to_wait() {
     assert!(matches!(refused, Refusal::TooManyFailures(_)), "{refused}");
 }
 
-/// Behind a proxy or NAT all have one address.
+/// Behind a proxy or NAT, all clients have one address.
 #[test]
 fn failures_of_others_keep_nobody_out_who_signs_rightly() {
     let mut gate = gate();
-    // The address, and both users, have no failure left: 10 each and 20 in all.
+    // The address and both users have used up their failures: 10 each and 20 in all.
     for user in ["alice", "new"] {
         fail(&mut gate, user, 100);
     }
@@ -69,7 +69,7 @@ fn failures_of_others_keep_nobody_out_who_signs_rightly() {
     assert!(matches!(refused, Refusal::TooManyFailures(_)), "{refused}");
     let (query, header) = sign_v1("price", "alice", NOW);
     assert!(gate.identify(&published(&query, &header), at(NOW)).is_ok());
-    // Who proved themselves are told what is wrong, however many failed.
+    // A proven sender learns the reason, however many others failed.
     let again = why(gate.identify(&published(&query, &header), at(NOW)));
     assert_eq!(again, Refusal::Replayed);
     let (query, header) = sign_v1("price", "alice", NOW - 3_600_000);
@@ -95,7 +95,7 @@ fn failures_of_others_keep_nobody_out_who_signs_rightly() {
     assert!(gate.submit(&own, value, address(1), at(NOW)).is_ok());
 }
 
-/// A secret of a few letters is found by trying, unless trying is slow.
+/// A secret of a few letters can be guessed, unless guessing is slow.
 #[test]
 fn guesses_of_a_short_secret_are_limited_and_a_right_one_too() {
     let mut gate = gate();
@@ -113,8 +113,8 @@ fn guesses_of_a_short_secret_are_limited_and_a_right_one_too() {
     assert!(later.is_ok(), "one more after 6 s");
 }
 
-/// Long bodies are read of those who do not fail: to hash one takes as long as thousands of
-/// signatures.
+/// Long bodies are read only from addresses that do not fail: hashing one takes as long as
+/// thousands of signatures.
 #[test]
 fn of_an_address_that_fails_no_long_body_is_read() {
     let mut gate = gate();

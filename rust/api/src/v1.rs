@@ -1,5 +1,5 @@
-//! What the routes under `/heddle/v1/` answer, one file per group. Which there are and who may use
-//! them is in `route`.
+//! The answers of the routes under `/heddle/v1/`, one file per group. `route` has the routes and
+//! their permissions.
 
 pub(crate) mod advice;
 pub(crate) mod body;
@@ -8,5 +8,5 @@ pub(crate) mod market;
 pub(crate) mod queues;
 pub(crate) mod server;
 
-/// The description of the routes and their answers (OpenAPI 3.1), as it is served.
+/// The served description of the routes and their answers (OpenAPI 3.1).
 pub const OPENAPI: &str = include_str!("openapi.json");

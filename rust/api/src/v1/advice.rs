@@ -1,5 +1,5 @@
-//! Advice before a bid (DP-27, DP-44 to DP-48): what so many slots would cost a queue now, and when
-//! its budget ends. The engine works it out; here it gets its form. Bids for nobody.
+//! Advice before a bid (DP-27, DP-44 to DP-48): the cost of some slots for a queue now, and the end
+//! of its budget. The engine computes it; this module formats it. Places no bid.
 
 use crate::account::{self, Projection};
 use crate::answer::{Failure, Reply};
@@ -7,10 +7,11 @@ use crate::credit;
 use crate::exchange::Exchange;
 use serde_json::{Map, Value};
 
-/// The larger of the numbers by which the engine calls its pools of slots.
+/// The engine's highest number of a pool.
 const POOL_MAX: u64 = 1;
 
-/// `GET queues/{queue}/advice`: the least bid that buys `slots` slots if the others bid as they do.
+/// `GET queues/{queue}/advice`: the least bid that buys `slots` slots if the others keep their
+/// bids.
 pub(crate) fn advice(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let path = account::checked_queue(&exchange.variables[0])?;
     let most = u64::from(u32::MAX);
@@ -24,7 +25,7 @@ pub(crate) fn advice(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&answer(&told, exchange.request.now_ms)))
 }
 
-/// Where no bid does it, what would follow from one is null, and `why` says what is in the way.
+/// Formats the advice. If no bid suffices, its consequences are null, and `why` names the obstacle.
 fn answer(told: &Value, now_ms: u64) -> Value {
     let mut answer = Map::new();
     for key in ["queue", "slots", "pool", "cluster_slots", "quota"] {

@@ -1,5 +1,5 @@
-//! Bodies of requests: one JSON object with known keys, each once, and amounts that are exact
-//! whether they are sent as texts or as numbers.
+//! Bodies of requests: one JSON object with known keys, each once, and amounts that are exact both
+//! as texts and as numbers.
 
 use crate::answer::Failure;
 use heddle_auth::{Refusal, amount};
@@ -31,16 +31,16 @@ pub(crate) struct NewQueue {
     pub(crate) queue: String,
 }
 
-/// Reads a body; `example` is what it should look like.
+/// Reads a body; `example` shows the expected form.
 ///
 /// # Errors
 ///
-/// 415 if it is no JSON and does not begin as an object does (a form, XML, something compressed);
-/// 400 if it is something else than was expected.
+/// 415 if it is no JSON and does not begin like an object (a form, XML, compressed data); 400 if it
+/// has another form than expected.
 pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8], example: &str) -> Result<T, Failure> {
     let refused = |status, what: String| {
         let expected = format!("an object such as {example}");
-        // What stood in the body is for its sender, not for the audit.
+        // The sender may see the contents of the body, the audit may not.
         let noted = Refusal::Malformed(format!("body: expected {expected}"));
         Failure {
             refusal: Some(Box::new(noted)),
@@ -58,7 +58,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8], example: &str) -> Res
     }
 }
 
-/// A number of credits, from a text or a number.
+/// Reads a number of credits, from a text or a number.
 pub(crate) fn credits(key: &str, raw: &RawValue) -> Result<Credits, Failure> {
     let text: Option<String> = serde_json::from_str(raw.get()).ok();
     let read = amount::credits(

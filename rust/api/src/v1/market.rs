@@ -1,5 +1,5 @@
-//! The market: shares, the price now and over time (DP-46), and what queues were charged. Prices
-//! are of the intervals that `History` remembers, charges also of those that only a store has.
+//! The market: shares, the price now and over time (DP-46), and charges of queues. Prices come from
+//! the in-memory window (`History`), charges also from the store.
 
 use crate::account::{self, Account, Accounts};
 use crate::answer::{CSV, Failure, Reply};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const PAGE: u64 = 1_000;
 const PAGE_MAX: u64 = 10_000;
 
-/// `GET price`: what a slot costs now.
+/// `GET price`: the price of a slot now.
 pub(crate) fn price(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let mut price = Map::new();
     credit::put(&mut price, "price", account::price(exchange.engine)?);
@@ -23,7 +23,7 @@ pub(crate) fn price(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&Value::Object(price)))
 }
 
-/// `GET shares`: what queues are entitled to and use; an administrator's all, a user's own.
+/// `GET shares`: entitlement and use of queues; all for an administrator, their own for a user.
 pub(crate) fn shares(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let report = exchange.ask(&json!({"op": "queues"}))?;
     let accounts = account::if_any(Accounts::read(exchange.engine))?;
@@ -62,7 +62,7 @@ fn bought(account: &Account) -> Value {
     })
 }
 
-/// The times and the length of a page, from the query.
+/// Times and length of a page, from the query.
 struct Page {
     from_ms: u64,
     to_ms: u64,
@@ -79,7 +79,7 @@ impl Page {
         })
     }
 
-    /// What is remembered of those times, and whether that is all of it.
+    /// Returns the intervals in memory for these times, and whether they are complete.
     fn intervals(&self, exchange: &Exchange<'_>) -> (Vec<Arc<Interval>>, bool) {
         let history = exchange.service.history.lock();
         let complete = history.reaches_back_to(self.from_ms);
@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// `GET price/history`: the price of each interval, the oldest first.
+/// `GET price/history`: the price of each interval, oldest first.
 pub(crate) fn history(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let page = Page::of(exchange)?;
     let (intervals, complete) = page.intervals(exchange);
@@ -107,8 +107,9 @@ pub(crate) fn history(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     })))
 }
 
-/// `GET ledger`: what each queue had, used and paid per interval, the oldest first, in JSON or CSV.
-/// Of one queue, or of all that the caller may see. What is not remembered is asked of the store.
+/// `GET ledger`: what each queue had, used and paid per interval, oldest first, in JSON or CSV; for
+/// one queue, or for all that the caller may see. Reads ledger pages older than the in-memory
+/// window from the store.
 pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let page = Page::of(exchange)?;
     let from = exchange.number("from_interval", 1, i64::MAX as u64)?;
@@ -132,7 +133,7 @@ pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let found = find(exchange, &page, from.unwrap_or(1), queues)?;
     let mut intervals = found.intervals.iter().peekable();
     let mut rows: Vec<(&Interval, &Row)> = Vec::new();
-    // Whole intervals, so that the next page can begin with the next one.
+    // Takes whole intervals, so that the next page can begin with the next one.
     while let Some(interval) = intervals.next_if(|_| rows.len() < page.max) {
         let here = interval.rows.iter().filter(|row| wanted(row));
         rows.extend(here.map(|row| (&**interval, row)));
@@ -159,7 +160,7 @@ pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(reply.with("Vary", "Accept"))
 }
 
-/// The queues that somebody sees; none if those are all.
+/// Returns the queues that a caller sees; `None` means all.
 fn own_queues(caller: &Caller) -> Option<Vec<String>> {
     let own = || std::iter::once(user_queue(&caller.user)).chain(caller.queues.iter().cloned());
     (caller.role != Role::Admin).then(|| own().collect())
@@ -168,14 +169,14 @@ fn own_queues(caller: &Caller) -> Option<Vec<String>> {
 /// Intervals of the ledger, in order.
 struct Found {
     intervals: Vec<Arc<Interval>>,
-    /// Number and end of the one after them, if it is not among them.
+    /// Number and end of the next interval, if it is not among these.
     next: Option<(u64, u64)>,
     complete: bool,
 }
 
-/// What is remembered, and before that what the store has, if that was asked for. The two meet
-/// between two intervals: where one of the store stands for several of which the last are
-/// remembered, what the store has of those is told.
+/// Finds the intervals of a page: older ones in the store, later ones in memory. The two parts meet
+/// between two intervals. If the end of a merged interval of the store is in memory, too, the
+/// store's version is used.
 fn find(
     exchange: &Exchange<'_>,
     page: &Page,
@@ -213,7 +214,7 @@ fn find(
             cut = older.cut;
             after = match older.reaches {
                 Some(reaches) => reaches,
-                // Behind what the store has yet there may be more.
+                // The store lags behind and may get more intervals.
                 None if cut.is_none() && found.next.is_none() => {
                     return Err(unread("it is being brought up to date"));
                 }
@@ -242,7 +243,8 @@ fn unread(why: &str) -> Failure {
     Failure::new(503, what, "store", expected).with("Retry-After", "5")
 }
 
-/// What a page before has told of them one by one would be told again, as a part of the sum.
+/// Returns the error for a page that begins inside a merged interval. An earlier page had its
+/// parts, and the sum would count them again.
 fn merged(first: u64, last: u64) -> Failure {
     let what = format!(
         "intervals {first} to {last} have become one, as the store was out of reach for long"
@@ -268,8 +270,8 @@ fn to_json(interval: &Interval, row: &Row) -> Value {
     Value::Object(line)
 }
 
-/// Amounts as decimals: a spreadsheet is what reads it. Paths of queues begin with `root`, so no
-/// cell of theirs is taken for a formula.
+/// Formats rows with amounts as decimals, for spreadsheets. Paths of queues begin with `root`, so
+/// no cell is taken for a formula.
 fn to_csv(rows: &[(&Interval, &Row)]) -> Vec<u8> {
     let mut csv = csv::Writer::from_writer(Vec::new());
     let head = [

@@ -1,5 +1,5 @@
-//! Queues: how they stand, and what users and administrators change about them. The commands are
-//! those of the published interface (DP-32), in another form.
+//! Queues: their state, and the changes by users and administrators. The commands are those of the
+//! published interface (DP-32), in another form.
 
 use super::body::{self, Bid, Budget, NewQueue};
 use crate::account::{self, Account, Accounts};
@@ -10,7 +10,7 @@ use heddle_auth::role::{Command, Need};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What the engine and the accounts say of every queue, by its path.
+/// The reports of the engine and of the accounts about every queue, by path.
 struct Report {
     /// The engine's own report.
     engine: Value,
@@ -24,8 +24,8 @@ impl Report {
         Ok(Report { engine, accounts })
     }
 
-    /// A queue may have only an account (an administrator added it, nobody has submitted yet) or
-    /// only a place in the tree.
+    /// Joins both reports. A queue may have only an account (an administrator added it, and no job
+    /// was submitted yet) or only a place in the tree.
     fn rows(&self) -> BTreeMap<&str, (Option<&Value>, Option<&Account>)> {
         let mut rows: BTreeMap<&str, (Option<&Value>, Option<&Account>)> = BTreeMap::new();
         for queue in self.engine["queues"].as_array().into_iter().flatten() {
@@ -48,7 +48,7 @@ fn row(path: &str, (scheduling, account): (Option<&Value>, Option<&Account>)) ->
     })
 }
 
-/// `GET queues`: an administrator's all, a user's own.
+/// `GET queues`: all queues for an administrator, their own for a user.
 pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let report = Report::read(exchange)?;
     let rows = report
@@ -78,7 +78,7 @@ pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&row(&path, found)))
 }
 
-/// `POST queues`: a new queue, with nothing in its account (DP-41).
+/// `POST queues`: adds a queue with an empty account (DP-41).
 pub(crate) fn add(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let new: NewQueue = body::read(exchange.request.body, "{\"queue\": \"alice\"}")?;
     let path = account::checked_queue(&new.queue)?;
@@ -88,14 +88,14 @@ pub(crate) fn add(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(reply.with("Location", location))
 }
 
-/// `DELETE queues/{queue}`: its account, with what is in it (DP-41).
+/// `DELETE queues/{queue}`: removes its account with its credits (DP-41).
 pub(crate) fn remove(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let path = account::checked_queue(&exchange.variables[0])?;
     exchange.change(path.clone(), Command::RemoveQueue(path))?;
     Ok(Reply::nothing())
 }
 
-/// `PUT queues/{queue}/bid`: the spending rate.
+/// `PUT queues/{queue}/bid`: sets the spending rate.
 pub(crate) fn bid(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let path = account::checked_queue(&exchange.variables[0])?;
     let bid: Bid<'_> = body::read(exchange.request.body, "{\"rate\": \"0.5\"}")?;
@@ -103,7 +103,7 @@ pub(crate) fn bid(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     exchange.change(path.clone(), Command::SetSpending(path, rate))
 }
 
-/// `POST queues/{queue}/budget`: more credits.
+/// `POST queues/{queue}/budget`: adds credits.
 pub(crate) fn add_budget(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let path = account::checked_queue(&exchange.variables[0])?;
     let budget: Budget<'_> = body::read(exchange.request.body, "{\"add\": \"12\"}")?;
@@ -112,17 +112,17 @@ pub(crate) fn add_budget(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> 
 }
 
 impl Exchange<'_> {
-    /// Asks the engine for what every policy has.
+    /// Makes an engine request that every policy knows.
     pub(crate) fn ask(&self, request: &Value) -> Result<Value, Failure> {
         let answer = self.engine.request(request);
         answer.map_err(|problem| Failure::engine(&problem))
     }
 
-    /// Carries out a command, and shows the account as it is then.
+    /// Executes a command, and returns the account after it.
     fn change(&mut self, path: String, command: Command) -> Result<Reply, Failure> {
         self.action = Some(account::action(&command));
         self.queue = Some(path.clone());
-        // The table of routes says who may; that it says what DP-32 does is checked here too.
+        // The table of routes has the permissions; this checks that they agree with DP-32.
         self.who.may(command.need())?;
         account::change(self.engine, &command, &self.who)?;
         let gone = matches!(command, Command::RemoveQueue(_));

@@ -1,12 +1,11 @@
-//! The server itself: its clock, its health, how it is configured, and the description of all
-//! this. Nothing of the configuration is a secret: those stand in the ACL file, whose contents are
-//! never shown.
+//! The server itself: its clock, its health, its configuration, and the description of the routes.
+//! The configuration has no secrets: those are in the ACL file, whose contents are never shown.
 
 use crate::answer::{Failure, JSON, Reply};
 use crate::exchange::Exchange;
 use serde_json::{Value, json};
 
-/// `GET time`: for clients whose clock is wrong, and for timestamps of version 1 (DP-33).
+/// `GET time`: for clients with a wrong clock, and for timestamps of version 1 (DP-33).
 pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&json!({
         "start_ms": exchange.service.started_ms,
@@ -14,8 +13,8 @@ pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     })))
 }
 
-/// `GET health`: 200 if requests are served, 503 if the engine is not. Anybody may ask, so it says
-/// no more than that; the configuration tells an administrator why.
+/// `GET health`: 200 if requests are served, 503 if the engine is not running. Open to all, so it
+/// tells no more than that; the configuration gives an administrator the reasons.
 pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let engine = exchange.engine.request(&json!({"op": "policies"})).is_ok();
     let acl = exchange.service.acl.lock();
@@ -45,7 +44,7 @@ pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(reply)
 }
 
-/// `GET configuration`: what is in force.
+/// `GET configuration`: the configuration in force.
 pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let report = exchange.ask(&json!({"op": "queues"}))?;
     let keys = [
@@ -70,7 +69,7 @@ pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failur
         .map(configured);
     let settings = &exchange.service.settings;
     let acl = exchange.service.acl.lock();
-    // Lines by number, without what stands in them.
+    // Line numbers without the contents of the lines.
     let faults: Vec<String> = acl.faults.iter().map(ToString::to_string).collect();
     Ok(Reply::json(&json!({
         "policy": report["policy"],
@@ -93,7 +92,7 @@ pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failur
     })))
 }
 
-/// `GET openapi.json`: the description of all routes; it changes with the version only.
+/// `GET openapi.json`: the description of all routes; it changes only with the version.
 pub(crate) fn openapi(_: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let reply = Reply::of(JSON, super::OPENAPI.as_bytes().to_vec());
     Ok(reply.with("Cache-Control", "public, max-age=3600"))

@@ -1,11 +1,11 @@
-//! The header `Accept` (RFC 9110, section 12.5.1): which of the types that a route can give a
-//! client wants. What cannot be read in it is passed over; it decides nothing but a format.
+//! The header `Accept` (RFC 9110, section 12.5.1): picks the client's preferred type among those
+//! that a route offers. Ignores unreadable parts, because it only chooses a format.
 
-/// Of a header that is longer, no more is looked at.
+/// The longest header; the rest is ignored.
 const LENGTH_MAX: usize = 2_048;
 
-/// The first of `offered` among those that the client likes most; None if it takes none of them.
-/// Without a header, everything is welcome.
+/// Returns the first of `offered` with the client's highest preference; `None` if the client
+/// accepts none of them. Without a header, every type is acceptable.
 pub(crate) fn choose(accept: Option<&str>, offered: &[&'static str]) -> Option<&'static str> {
     let Some(accept) = accept.filter(|accept| !accept.trim().is_empty()) else {
         return offered.first().copied();
@@ -22,7 +22,7 @@ pub(crate) fn choose(accept: Option<&str>, offered: &[&'static str]) -> Option<&
     best.map(|(_, offer)| offer)
 }
 
-/// How much a type is wanted, in thousandths: as the most exact of the ranges that cover it says.
+/// Returns the preference for a type in thousandths, from the most exact range that covers it.
 fn quality(accept: &str, offer: &str) -> u32 {
     let mime = offer.split(';').next().unwrap_or(offer).trim();
     let family = mime.split('/').next().unwrap_or(mime);

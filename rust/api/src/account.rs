@@ -1,5 +1,5 @@
 //! Accounts as the engine reports them (`accounts`), and the commands that change them, for both
-//! interfaces. Says who may do what nowhere: that was checked before.
+//! interfaces. Does no authorization: callers have done it before.
 
 use crate::answer::Failure;
 use crate::caller::Identity;
@@ -11,19 +11,19 @@ use heddle_auth::query::{Parameters, quoted};
 use heddle_auth::role::{Command, queue_path};
 use serde_json::{Map, Value, json};
 
-/// One account. Amounts in millionths of a credit.
+/// One account, with amounts in millionths of a credit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Account {
     /// The queue's full path.
     pub(crate) queue: String,
     pub(crate) budget_micro: i64,
-    /// Bid per slot and allocation interval.
+    /// The bid per slot and allocation interval.
     pub(crate) rate_micro: i64,
-    /// Per hour.
+    /// Income per hour.
     pub(crate) income_micro: i64,
-    /// Charged for the last interval.
+    /// The charge for the last interval.
     pub(crate) debit_micro: i64,
-    /// Of all slots, 0 to 1.
+    /// The share of all slots, 0 to 1.
     pub(crate) share: f64,
     /// Slots by pool: all, or maps and reduces.
     pub(crate) quota: [u64; 2],
@@ -32,12 +32,12 @@ pub(crate) struct Account {
     pub(crate) projection: Projection,
 }
 
-/// What an account spends, and how long that lasts, if the slots in use stay as they are.
+/// The spending of an account and how long its budget lasts, if the slots in use stay the same.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Projection {
     spends_micro: i64,
     income_micro: i64,
-    /// When the budget ends, in milliseconds from now; none if income pays for the slots.
+    /// The end of the budget, in milliseconds from now; `None` if the income pays for the slots.
     ends_in_ms: Option<i64>,
 }
 
@@ -76,12 +76,12 @@ impl Account {
         }
     }
 
-    /// Slots in use, of all pools.
+    /// Returns the slots in use, of all pools.
     pub(crate) fn used_slots(&self) -> u64 {
         self.used.iter().sum()
     }
 
-    /// Tasks that wait for slots, of all pools.
+    /// Returns the tasks that wait for slots, of all pools.
     pub(crate) fn pending_slots(&self) -> u64 {
         self.pending.iter().sum()
     }
@@ -109,11 +109,11 @@ impl Account {
     }
 }
 
-/// All accounts, in the order of their names.
+/// All accounts, ordered by name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Accounts {
     pub(crate) price_micro: i64,
-    /// Whether nobody has a share, so that jobs are served in order of arrival (DP-12).
+    /// Whether no queue has a share, so that jobs are served in order of arrival (DP-12).
     pub(crate) fifo: bool,
     pub(crate) allocation_interval_ms: Value,
     /// Slots of the cluster by pool.
@@ -122,7 +122,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// As they are now. The engine looks at every job for it.
+    /// Reads the current accounts. The engine looks at every job for this.
     pub(crate) fn read(engine: &dyn Engine) -> Result<Accounts, Failure> {
         let report = ask(engine, &json!({"op": "accounts"}))?;
         let rows = report["queues"].as_array();
@@ -135,20 +135,20 @@ impl Accounts {
         })
     }
 
-    /// The account of a queue, by its full path.
+    /// Returns the account of a queue, by its full path.
     pub(crate) fn get(&self, path: &str) -> Option<&Account> {
         self.rows.iter().find(|account| account.queue == path)
     }
 }
 
-/// The account of a queue, by its full path (DP-41: an error, not nothing, if there is none).
+/// Reads the account of a queue, by its full path (DP-41: a missing one is an error).
 pub(crate) fn account(engine: &dyn Engine, path: &str) -> Result<Account, Failure> {
     let accounts = Accounts::read(engine)?;
     let found = accounts.get(path).cloned();
     found.ok_or_else(|| no_account(404))
 }
 
-/// What a queue must bid for so many slots (DP-27), as the engine works it out.
+/// Asks the engine for the bid that buys this number of slots (DP-27).
 pub(crate) fn advice(
     engine: &dyn Engine,
     path: &str,
@@ -163,13 +163,13 @@ pub(crate) fn advice(
     })
 }
 
-/// The present price, in millionths per slot and interval.
+/// Reads the current price, in millionths per slot and interval.
 pub(crate) fn price(engine: &dyn Engine) -> Result<i64, Failure> {
     let report = ask(engine, &json!({"op": "price"}))?;
     Ok(credit::micro_of(&report["price"]))
 }
 
-/// Whether the engine's policy has accounts at all.
+/// Turns the error of a policy without accounts into `None`.
 pub(crate) fn if_any(accounts: Result<Accounts, Failure>) -> Result<Option<Accounts>, Failure> {
     match accounts {
         Ok(accounts) => Ok(Some(accounts)),
@@ -178,7 +178,7 @@ pub(crate) fn if_any(accounts: Result<Accounts, Failure>) -> Result<Option<Accou
     }
 }
 
-/// A command's name and amount, for the audit.
+/// Returns a command's name and amount, for the audit.
 pub(crate) fn action(command: &Command) -> String {
     match command {
         Command::Price => "price".to_string(),
@@ -192,7 +192,7 @@ pub(crate) fn action(command: &Command) -> String {
     }
 }
 
-/// The queue that a command is about.
+/// Returns the queue of a command.
 pub(crate) fn queue(command: &Command) -> Option<&str> {
     match command {
         Command::Price | Command::Time | Command::Infos => None,
@@ -204,7 +204,7 @@ pub(crate) fn queue(command: &Command) -> Option<&str> {
     }
 }
 
-/// A queue's name or path that a command could carry: the check is the published interface's.
+/// Checks a queue's name or path with the rules of the published interface; returns the full path.
 pub(crate) fn checked_queue(name: &str) -> Result<String, Failure> {
     let query = format!("info={}", quoted(name));
     match Parameters::of(&query).and_then(|query| Command::of(&query)) {
@@ -225,7 +225,7 @@ fn odd_queue(refusal: Refusal) -> Failure {
     }
 }
 
-/// Whether a command changes something.
+/// Tells whether a command changes something.
 pub(crate) fn changes(command: &Command) -> bool {
     matches!(
         command,
@@ -236,7 +236,7 @@ pub(crate) fn changes(command: &Command) -> bool {
     )
 }
 
-/// Carries out a command that changes something and is resolved, for whoever signed it.
+/// Executes a `resolved` command that changes something, on behalf of its signer.
 pub(crate) fn change(
     engine: &dyn Engine,
     command: &Command,
@@ -255,7 +255,7 @@ pub(crate) fn change(
     if let (Command::AddBudget(..) | Command::RemoveQueue(_), Some(caller)) =
         (command, who.caller())
     {
-        // For the books: who made or took credits.
+        // The books record who granted or removed credits.
         request["by"] = caller.user.as_str().into();
     }
     let Err(problem) = engine.change(&request, &who.signature()) else {
@@ -264,7 +264,7 @@ pub(crate) fn change(
     if !problem.starts_with("key `queue`") && !problem.starts_with("key `value`") {
         return Err(unserved(&problem));
     }
-    // What the account is now tells why; the engine's sentence is shown where it does not.
+    // The current account explains the error; otherwise the engine's message is shown.
     let there = Accounts::read(engine)?.get(path).is_some();
     Err(match (command, there) {
         (Command::AddQueue(_), true) => {
@@ -288,14 +288,14 @@ fn no_account(status: u16) -> Failure {
     )
 }
 
-/// Asks the engine for what only a policy with accounts has.
+/// Makes an engine request that only policies with accounts know.
 fn ask(engine: &dyn Engine, request: &Value) -> Result<Value, Failure> {
     engine
         .request(request)
         .map_err(|problem| unserved(&problem))
 }
 
-/// A policy without accounts does not know the operations.
+/// Converts an engine error; a policy without accounts does not know the operation.
 fn unserved(problem: &str) -> Failure {
     match problem.starts_with("key `op`") {
         true => {

@@ -1,5 +1,5 @@
-//! What goes back: bodies, statuses and headers, of what succeeds and of what does not. Knows no
-//! route; whether an error is shown as JSON or as XML is the caller's.
+//! Answers: bodies, statuses and headers, of successes and of errors. Knows no route; the caller
+//! shows an error as JSON or as XML.
 
 use heddle_auth::Refusal;
 use serde_json::{Value, json};
@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 /// The types of bodies.
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const CSV: &str = "text/csv; charset=utf-8";
-/// As published. It names no character set, so that bodies are ASCII, which is all of them.
+/// As published, without a character set; therefore every body is ASCII.
 pub(crate) const XML: &str = "text/xml";
 
 /// An answer, for the host to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
     /// The header `Content-Type`; empty if there is no body.
     pub content_type: &'static str,
-    /// All other headers but those that a server adds by itself (`Date`, `Content-Length`). The
-    /// same name may stand there once only.
+    /// All other headers except those that a server adds (`Date`, `Content-Length`). Each name
+    /// occurs at most once.
     pub headers: Vec<(&'static str, String)>,
-    /// The body; of an answer to `HEAD`, what must not be sent is left out already.
+    /// The body; already empty in an answer to `HEAD`.
     pub body: Vec<u8>,
 }
 
-/// What a route gives.
+/// The answer of a route.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -59,7 +59,7 @@ impl Reply {
         self
     }
 
-    /// With what every answer carries: nothing here is a page, and most is for one reader only.
+    /// Adds the headers of every answer: none is a page, and most are for one reader only.
     pub(crate) fn secured(self) -> Answer {
         let mut headers = self.headers;
         let mut put = |name: &'static str, value: &str| {
@@ -83,18 +83,18 @@ impl Reply {
     }
 }
 
-/// Why there is no such answer. None of its texts repeats a secret or a signature.
+/// An error answer. None of its texts repeats a secret or a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) status: u16,
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     pub(crate) what: String,
-    /// Which part of the request it is about.
+    /// The faulty part of the request.
     pub(crate) at: String,
-    /// What would be right, or what to do.
+    /// The expected content, or the remedy.
     pub(crate) expected: String,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// What the audit says of it.
+    /// The refusal for the audit.
     pub(crate) refusal: Option<Box<Refusal>>,
 }
 
@@ -120,7 +120,8 @@ impl Failure {
         self
     }
 
-    /// The engine did not answer: it is being built anew, or another ResourceManager is active.
+    /// Returns the error for an unavailable engine: it is restarting, or another ResourceManager is
+    /// active.
     pub(crate) fn engine(problem: &str) -> Failure {
         let expected = "an engine that runs; try again in a moment";
         Failure::new(503, problem, "engine", expected).with("Retry-After", "1")
@@ -130,7 +131,7 @@ impl Failure {
         json!({"error": {"what": self.what, "where": self.at, "expected": self.expected}})
     }
 
-    /// What the audit log is told.
+    /// Returns the refusal for the audit log.
     pub(crate) fn refusal(&self) -> Refusal {
         match &self.refusal {
             Some(refusal) => (**refusal).clone(),
@@ -139,7 +140,7 @@ impl Failure {
     }
 }
 
-/// What a refused request is told about which part of it.
+/// Returns the faulty part of a refused request, and the remedy.
 fn part_and_remedy(why: &Refusal) -> (&'static str, String) {
     let header = "header `Authorization`";
     match why {
@@ -169,7 +170,7 @@ impl From<Refusal> for Failure {
         let (part, expected) = part_and_remedy(&why);
         let mut failure = Failure::new(why.status(), why.to_string(), part, expected);
         if failure.status == 401 {
-            // RFC 9110, section 15.5.2: what would be accepted must be said.
+            // RFC 9110, section 15.5.2 requires the accepted scheme.
             let scheme = "Heddle-HMAC-SHA256 realm=\"heddle\"";
             failure = failure.with("WWW-Authenticate", scheme);
         }

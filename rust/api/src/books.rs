@@ -1,23 +1,23 @@
-//! Whether accounts can be shown and changed. Between the start of a ResourceManager and the moment
-//! at which its store was read, the engine has the accounts of its configuration: opening budgets,
-//! and none of the queues that only the store has. Those are nobody's accounts, so they are never
-//! shown. What was read once is shown also while the store is out of reach, with a header that says
-//! so. The host refuses changes until the books are open, and has the last word on them.
+//! Decides whether accounts can be shown and changed. Between the start of a ResourceManager and
+//! the reading of its store, the engine has the accounts of its configuration: opening budgets, and
+//! none of the queues that only the store has. These are no real accounts, so they are never shown.
+//! Accounts that were read once are shown even while the store is out of reach, with a header that
+//! says so. The host refuses changes until the books are open, and has the last word on them.
 
 use crate::Engine;
 use crate::account;
 use crate::answer::{Failure, Reply};
 
-/// Says that what is shown is not written in the store.
+/// Reports that the shown accounts may not be in the store.
 const HEADER: &str = "Heddle-Books";
 
-/// Nothing, or why accounts are not shown (or `changed`) at this moment. No place of a store is
-/// told, as this is said before it is known who asks.
+/// Returns the error if accounts cannot be shown (or `changed`) now. It names no place of a store,
+/// because the caller is not identified yet.
 pub(crate) fn open(engine: &dyn Engine, changed: bool) -> Result<(), Failure> {
     let books = engine.books();
     let read = books["read"] != false;
     let (what, expected, retry) = match books["state"].as_str() {
-        // No attempt has ended, or the engine is given its accounts in a moment.
+        // The first attempt is under way, or the engine is about to get its accounts.
         Some("opening" | "standby") => (
             "the books are being opened: accounts are known in a moment, and scheduling goes on \
              meanwhile",
@@ -45,7 +45,7 @@ pub(crate) fn open(engine: &dyn Engine, changed: bool) -> Result<(), Failure> {
         ),
         _ => return Ok(()),
     };
-    // A policy without accounts shows none, whatever the store says.
+    // A policy without accounts shows none, whatever the state of the store.
     if retry != Some("1") && account::price(engine).is_err_and(|why| why.status == 404) {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(crate) fn open(engine: &dyn Engine, changed: bool) -> Result<(), Failure> {
     })
 }
 
-/// With what there is to say about accounts that the store does not have like this.
+/// Adds the header if the store may lack the current accounts.
 pub(crate) fn marked(engine: &dyn Engine, reply: Reply) -> Reply {
     let books = engine.books();
     match books["state"].as_str() {

@@ -1,6 +1,6 @@
-//! Who sent a request and whether they may: the gate's answer, or the user whom the
-//! ResourceManager's web authentication found; and the line of the audit. Signatures and roles
-//! themselves are `heddle_auth`'s.
+//! Identifies the sender of a request, checks permissions, and writes the audit line. The sender is
+//! proven by the gate, or found by the ResourceManager's web authentication. `heddle_auth` checks
+//! signatures and roles.
 
 use crate::answer::Failure;
 use crate::{BODY_BYTES_MAX, Engine, Request, Service};
@@ -11,17 +11,17 @@ use heddle_auth::gate::{self, Accepted, Interface};
 use heddle_auth::replay::Watermarks;
 use heddle_auth::role::{Caller, Need, Role, Version, allow};
 
-/// Who is behind a request.
+/// The sender of a request.
 #[derive(Debug)]
 pub(crate) enum Identity {
-    /// Nobody said, or it was not asked.
+    /// No user was named, or identity was not needed.
     Unknown,
-    /// Somebody who did not prove it.
+    /// A user name without proof.
     Claimed(String),
-    /// Somebody who signed.
+    /// A user who signed.
     Signed(Accepted),
-    /// Somebody whom the web server knows. For reading only: a browser sends along what it was
-    /// authenticated by, whoever wrote the page that asks.
+    /// A user known to the web server, for reading only: a browser sends its credentials along with
+    /// any page's request.
     Web(Caller),
 }
 
@@ -39,12 +39,12 @@ impl Identity {
             Identity::Unknown => Who::Unknown,
             Identity::Claimed(user) => Who::Claimed(user),
             Identity::Signed(accepted) => Who::Proven(&accepted.caller),
-            // Not proven by a signature, which is what the audit tells of.
+            // The audit reports only signatures as proof.
             Identity::Web(caller) => Who::Claimed(&caller.user),
         }
     }
 
-    /// What must be remembered of the signature, if there is one.
+    /// Returns the watermarks of the signature, if there is one.
     pub(crate) fn signature(&self) -> Watermarks {
         match self {
             Identity::Signed(accepted) => accepted.added.clone(),
@@ -52,25 +52,25 @@ impl Identity {
         }
     }
 
-    /// Whether they may do what needs `need`.
+    /// Checks a permission.
     pub(crate) fn may(&self, need: Need<'_>) -> Result<(), Failure> {
         Ok(allow(need, self.caller())?)
     }
 
-    /// Whoever it is, they must have proven it.
+    /// Returns the caller; an error if identity is unproven.
     pub(crate) fn known(&self) -> Result<&Caller, Failure> {
         self.caller().ok_or_else(|| Refusal::Unsigned.into())
     }
 
-    /// Whether they may see a queue.
+    /// Tells whether the caller may see a queue.
     pub(crate) fn sees(&self, queue: &str) -> bool {
         allow(Need::Queue(queue), self.caller()).is_ok()
     }
 }
 
 impl Service {
-    /// Who sent a request of which nothing but a signature may say so (`Request::signed_only`).
-    /// First of all, before path and form: who has passed no authentication learns nothing else.
+    /// Identifies the sender by signature alone (`Request::signed_only`). Runs before the checks of
+    /// path and form: unauthenticated senders learn nothing else.
     pub(crate) fn prove(
         &self,
         is_published: bool,
@@ -82,7 +82,7 @@ impl Service {
             true => Interface::Published,
             false => Interface::Json,
         };
-        // Before the gate, which hashes it.
+        // Checked before the gate hashes it.
         let outcome = match request.body.len() > BODY_BYTES_MAX {
             true => Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
             false => self.identify(interface, engine, request, who),
@@ -99,7 +99,7 @@ impl Service {
         outcome
     }
 
-    /// Who sent a request: asked only where something depends on it, as a signature counts once.
+    /// Identifies the sender. Called only when identity matters, because a signature counts once.
     pub(crate) fn identify(
         &self,
         interface: Interface,
@@ -116,7 +116,7 @@ impl Service {
                 method: request.method,
                 path: request.path,
                 query: request.query,
-                // Hashed here, before the gate's lock.
+                // Hashed here, before the gate is locked.
                 body: Body::of(request.body),
             },
             authorization: request.authorization,
@@ -133,7 +133,7 @@ impl Service {
                 if let Some(caller) = self.web_caller(interface, request) {
                     *who = Identity::Web(caller);
                 }
-                // Whether a signature was needed, the caller's rights will tell.
+                // The later check of rights tells whether a signature was needed.
                 Ok(())
             }
             Err(refused) => {
@@ -143,8 +143,8 @@ impl Service {
         }
     }
 
-    /// Why somebody is refused, if the reason is that nobody has a secret here: then no signature
-    /// would do, and the operator learns what to set.
+    /// Explains a refusal when there are no users at all: then no signature could pass, and the
+    /// operator learns which setting is missing.
     pub(crate) fn without_users(&self, failure: Failure) -> Failure {
         match self.settings.acl_file {
             Some(_) => failure,
@@ -159,7 +159,7 @@ impl Service {
         }
     }
 
-    /// The user whom the web server found, where that is trusted.
+    /// Returns the user found by the web server, if `trust_web_user` is set.
     fn web_caller(&self, interface: Interface, request: &Request<'_>) -> Option<Caller> {
         let reads = matches!(request.method, "GET" | "HEAD");
         if !self.settings.trust_web_user || !reads || interface != Interface::Json {
@@ -167,7 +167,7 @@ impl Service {
         }
         let name = request.user.filter(|user| !user.is_empty())?;
         let acl = self.acl.lock();
-        // Of whom a malformed line speaks: it may have been meant to take rights away.
+        // A malformed line names this user: it may have been meant to take rights away.
         if acl.users.is_shut_out(name) {
             return None;
         }
@@ -181,7 +181,7 @@ impl Service {
     }
 }
 
-/// Writes the line of the audit of a request.
+/// Writes the audit line of a request.
 pub(crate) fn audit(
     request: &Request<'_>,
     who: &Identity,
@@ -200,7 +200,7 @@ pub(crate) fn audit(
     write(&record);
 }
 
-/// Hands a line of the audit to the host, which knows it by its target.
+/// Hands an audit line to the host, which recognises it by its target.
 pub(crate) fn write(record: &Record<'_>) {
     log::info!(target: "heddle.audit", "{}", record.to_line());
 }

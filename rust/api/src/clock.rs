@@ -1,9 +1,9 @@
-//! Times of the engine, whose clock is monotonic and begins anywhere, as times of day for
-//! answers. Reads no clock.
+//! Converts times of the engine, whose clock is monotonic and begins anywhere, to times of day.
+//! Reads no clock.
 
 use serde_json::Value;
 
-/// What the engine's clock showed at a time of day.
+/// A time of the engine's clock and the time of day at the same moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     engine_ms: i64,
@@ -11,7 +11,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The engine said `engine_ms` when it was `now_ms`.
+    /// Takes `engine_ms`, the engine's time at `now_ms`.
     pub(crate) fn new(engine_ms: &Value, now_ms: u64) -> Clock {
         Clock {
             engine_ms: engine_ms.as_i64().unwrap_or(0),
@@ -19,7 +19,7 @@ impl Clock {
         }
     }
 
-    /// Makes milliseconds since 1970 of the engine's; leaves what is no time as it is.
+    /// Converts the engine's milliseconds to milliseconds since 1970; leaves other values alone.
     pub(crate) fn put_right(self, at: &mut Value) {
         if let Some(ms) = at.as_i64() {
             let since_ms = ms.saturating_sub(self.engine_ms);

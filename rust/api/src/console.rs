@@ -1,5 +1,5 @@
-//! The console at `/heddle/`: a page and its scripts, the same for everybody and without any
-//! data; what it shows it asks for under `/heddle/v1/`, like any client. Knows no engine.
+//! Serves the console at `/heddle/`: a page and its scripts, the same for every caller and without
+//! any data. The page requests its data under `/heddle/v1/`, like any client. Knows no engine.
 
 use crate::Request;
 use crate::answer::{Failure, Reply};
@@ -8,8 +8,8 @@ use heddle_core::config::unknown;
 const BASE: &str = "/heddle/";
 const METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// Nothing from elsewhere, no script but in files, no text that becomes markup: the browser
-/// itself refuses `innerHTML` and its like (Trusted Types), whatever a script tries.
+/// Allows no foreign source, no inline script, and no text that becomes markup. The browser itself
+/// refuses `innerHTML` and similar (Trusted Types), whatever a script tries.
 const POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
     trusted-types 'none'";
@@ -19,7 +19,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const PICTURE: &str = "image/svg+xml";
 
-/// A file by its name below `BASE`.
+/// A file, named by its path below `BASE`.
 struct File {
     name: &'static str,
     content_type: &'static str,
@@ -52,7 +52,7 @@ const FILES: &[File] = &[
     ),
 ];
 
-/// Answers a request for a file of the console; none for what is not the console's.
+/// Answers a request for a file of the console; `None` for other paths.
 pub(crate) fn answer(request: &Request<'_>) -> Option<Result<Reply, Failure>> {
     if request.path == "/heddle" {
         let elsewhere = Reply::nothing().with("Location", BASE);
@@ -65,7 +65,7 @@ pub(crate) fn answer(request: &Request<'_>) -> Option<Result<Reply, Failure>> {
     let found = FILES.iter().find(|file| file.name == name);
     match found {
         Some(file) => Some(send(file, request.method)),
-        // The interface says better what else there might have been.
+        // The interface suggests a better path.
         None if name == "v1" || name.starts_with("v1/") => None,
         None => Some(Err(not_found(request.path))),
     }
@@ -75,7 +75,7 @@ fn send(file: &File, method: &str) -> Result<Reply, Failure> {
     match method {
         "GET" | "HEAD" => {
             let reply = Reply::of(file.content_type, file.content.to_vec());
-            // With another version of the library comes another page.
+            // Another version of the library brings another page.
             let reply = reply.with("Cache-Control", "no-cache");
             Ok(reply.with("Content-Security-Policy", POLICY))
         }
@@ -93,7 +93,7 @@ fn not_found(path: &str) -> Failure {
         .map(|file| format!("{BASE}{}", file.name))
         .collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    // As much as a name is long: what is compared letter by letter must be short.
+    // Cut to the length of a name: the comparison letter by letter needs short texts.
     let short: String = path.chars().take(60).collect();
     let expected = unknown(&short, &known);
     Failure::new(404, "there is nothing at this path", "path", expected)

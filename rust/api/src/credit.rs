@@ -1,19 +1,19 @@
-//! Amounts of credits in answers: a decimal text, exact, and millionths as an integer beside it,
-//! so that no reader has to trust a floating point number. What requests carry is read by
-//! `heddle_auth::amount`.
+//! Amounts of credits in answers: an exact decimal text, and millionths as an integer beside it, so
+//! that no reader depends on a floating point number. `heddle_auth::amount` reads the amounts of
+//! requests.
 
 use heddle_auth::amount::micro_text;
 use serde_json::{Map, Value};
 
 const MICRO: f64 = 1_000_000.0;
 
-/// Millionths as decimals, without needless zeros: `12`, `0.5`, `-0.000001`.
+/// Formats millionths as decimals, without needless zeros: `12`, `0.5`, `-0.000001`.
 pub(crate) fn text(micro: i64) -> String {
     micro_text(i128::from(micro))
 }
 
-/// As the published server wrote a `float`: with a decimal point always, here never rounded and
-/// never with an exponent.
+/// Formats like a `float` of the published server, always with a decimal point; unlike it, never
+/// rounded and never with an exponent.
 pub(crate) fn published(micro: i64) -> String {
     let text = text(micro);
     match text.contains('.') {
@@ -22,10 +22,10 @@ pub(crate) fn published(micro: i64) -> String {
     }
 }
 
-/// Millionths of an amount that the engine reports as a number of credits.
+/// Converts an amount that the engine reports as a number of credits to millionths.
 pub(crate) fn micro_of(credits: &Value) -> i64 {
     let micro = credits.as_f64().unwrap_or(0.0) * MICRO;
-    // A conversion with `as` stays within the range of integers, and makes 0 of what is none.
+    // A conversion with `as` stays within the range of integers, and turns NaN into 0.
     micro.round() as i64
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn put(object: &mut Map<String, Value>, name: &str, micro: i64) {
     object.insert(format!("{name}_micro"), micro.into());
 }
 
-/// The same where there is no amount: null, twice.
+/// Puts null under both names, where there is no amount.
 pub(crate) fn put_nothing(object: &mut Map<String, Value>, name: &str) {
     object.insert(name.to_string(), Value::Null);
     object.insert(format!("{name}_micro"), Value::Null);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     proptest! {
-        /// The engine reports floating point numbers; up to the largest balance nothing is lost.
+        /// The engine reports floating point numbers; they are exact up to the largest balance.
         #[test]
         fn every_amount_survives_the_engines_numbers(micro in 0..=Credits::MAX.micro()) {
             let amount = Credits::from_micro(micro);

@@ -1,11 +1,10 @@
-//! A request on its way through a route. Decides nothing.
+//! The state of a request while a route processes it. Decides nothing.
 
 use crate::answer::Failure;
 use crate::caller::Identity;
 use crate::{Engine, Request, Service};
 use heddle_auth::query::Parameters;
 
-/// A request on its way through a route.
 pub(crate) struct Exchange<'a> {
     pub(crate) service: &'a Service,
     pub(crate) engine: &'a dyn Engine,
@@ -22,7 +21,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// A whole number in the query.
+    /// Reads a whole number from the query.
     pub(crate) fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Failure> {
         let Some(text) = self.query.get(name)? else {
             return Ok(None);

@@ -1,48 +1,48 @@
-//! The allocation intervals that ended lately, for prices and charges over time (DP-46). Bounded,
-//! and in memory only: what must last is the store's ledger, whose end is told again after a
-//! restart. Knows no policy and no request.
+//! The in-memory window of ended allocation intervals, for prices and charges over time (DP-46).
+//! Bounded; the store's ledger is permanent, and its end is read back after a restart. Knows no
+//! policy and no request.
 
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many rows are kept in all: with thousands of queues, fewer intervals are.
+/// Limit of rows in memory: with thousands of queues, fewer intervals fit.
 const ROWS_MAX: usize = 200_000;
 const POOLS: usize = 2;
 
-/// One queue in one interval. Amounts in millionths of a credit.
+/// One queue in one interval, with amounts in millionths of a credit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Row {
-    /// Its full path.
+    /// The queue's full path.
     pub(crate) queue: Box<str>,
-    /// Per slot and interval.
+    /// The rate per slot and interval.
     pub(crate) rate_micro: i64,
     /// Slots by pool: all, or maps and reduces.
     pub(crate) quota: [u32; POOLS],
     /// Slots used times milliseconds, by pool.
     pub(crate) used_slot_ms: [i64; POOLS],
-    /// Credited in the interval.
+    /// The income of the interval.
     pub(crate) income_micro: i64,
-    /// Charged for the interval.
+    /// The charge for the interval.
     pub(crate) debit_micro: i64,
-    /// Left after it.
+    /// The balance after the interval.
     pub(crate) balance_micro: i64,
 }
 
-/// An interval that ended.
+/// An ended interval.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Interval {
-    /// When, ms since 1970.
+    /// The time of its end, ms since 1970.
     pub(crate) at_ms: u64,
-    /// The price in it, in millionths per slot and interval.
+    /// The price set at its end, in millionths per slot and interval.
     pub(crate) price_micro: i64,
-    /// Every account's.
+    /// Rows of the accounts that were charged, paid or had slots.
     pub(crate) rows: Vec<Row>,
     /// Its number; 0 until it has one.
     #[serde(default, rename = "interval")]
     pub(crate) number: u64,
-    /// How many it stands for, which end with it.
+    /// The number of intervals that it stands for; they end with it.
     #[serde(default = "one", rename = "intervals")]
     pub(crate) stands_for: u64,
 }
@@ -52,33 +52,34 @@ fn one() -> u64 {
 }
 
 impl Interval {
-    /// The number of the first that it stands for.
+    /// Returns the number of the first interval that it stands for.
     pub(crate) fn first(&self) -> u64 {
         self.number
             .saturating_sub(self.stands_for.saturating_sub(1))
     }
 }
 
-/// The last intervals, the oldest first.
+/// The last intervals, oldest first.
 #[derive(Debug)]
 pub(crate) struct History {
     intervals: VecDeque<Arc<Interval>>,
     intervals_max: usize,
     rows: usize,
-    /// There was no room for what was oldest.
+    /// Whether the oldest intervals were dropped at a limit.
     forgotten: bool,
-    /// Nobody told of what was oldest.
+    /// Whether there were older intervals that are not here.
     late: bool,
-    /// The number after the last that was told of; 0 before the first.
+    /// The number after the last reported interval; 0 before the first.
     next: u64,
-    /// An interval ended no later than one before it: times do not tell which came first.
+    /// Whether a clock was set back: some interval ended no later than an earlier one, so times do
+    /// not give the order.
     clock_fell: bool,
-    /// Nobody said that what was before the first ended before it.
+    /// Whether intervals before the first may have ended after it.
     unordered: bool,
 }
 
 impl History {
-    /// Of at most so many intervals.
+    /// Creates a window of at most `intervals_max` intervals.
     pub(crate) fn new(intervals_max: usize) -> History {
         History {
             intervals: VecDeque::new(),
@@ -92,18 +93,18 @@ impl History {
         }
     }
 
-    /// Adds an interval; what is oldest is forgotten for it.
+    /// Adds an interval, and drops the oldest ones beyond the limits.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is not later than the last. Then nothing is added: a host that tells
-    /// of an interval again after a failure adds nothing twice.
+    /// It cannot be read, or is not later than the last. Then nothing is added: a host that reports
+    /// an interval again after a failure adds nothing twice.
     pub(crate) fn add(&mut self, closed: &Value) -> Result<(), String> {
         let mut interval = read(closed)?;
         let last_ms = self.intervals.back().map(|last| last.at_ms);
         let follows = interval.number >= self.next.max(1);
         if follows {
-            // Also if it is left out here: then there is a gap, which the store has not.
+            // Advanced even if it is left out here: the store has it, so there is a gap.
             self.next = interval.number + 1;
             self.clock_fell |= last_ms.is_some_and(|last_ms| interval.at_ms <= last_ms);
         }
@@ -129,13 +130,14 @@ impl History {
         Ok(())
     }
 
-    /// Adds what went before the first, the oldest first; `whole` if there was nothing before that.
-    /// What is oldest is left out where it is too much. Gives how many were left out because they
-    /// cannot be read, are of a time after `now_ms`, or are no earlier than those that followed,
-    /// as a clock was set back: `add` would refuse what comes now, or those after them.
+    /// Adds the intervals before the first, oldest first; `whole` if there were none before them.
+    /// Leaves out the oldest beyond the limits. Returns the number of faulty ones, which are left
+    /// out, too. An interval is faulty if it is unreadable, ended after `now_ms`, or ended no
+    /// earlier than its successors because a clock was set back. `add` would refuse the current
+    /// interval, or those successors.
     pub(crate) fn restore(&mut self, past: &[Value], whole: bool, now_ms: u64) -> usize {
         let mut faulty = 0;
-        // Where the host gives no numbers: those before what follows.
+        // Without numbers from the host, they are those before the next interval.
         let end = match self.intervals.front() {
             Some(next) => next.first(),
             None => past.len() as u64 + 1,
@@ -145,7 +147,7 @@ impl History {
             self.next = last.map_or(end, |last| last.saturating_add(1));
         }
         let mut told = past.iter().rev().zip(1..);
-        // What was forgotten already came after all of them.
+        // Intervals that were dropped already came after all of these.
         while !self.forgotten
             && let Some((closed, back)) = told.next()
         {
@@ -174,8 +176,8 @@ impl History {
         faulty
     }
 
-    /// Those that ended from one moment to another, both included, the oldest first. Shared, so
-    /// that nobody who adds one waits while they are written down.
+    /// Returns the intervals that ended between two moments, both included, oldest first. Shared,
+    /// so that adding one does not wait while these are written out.
     pub(crate) fn between(&self, from_ms: u64, to_ms: u64) -> Vec<Arc<Interval>> {
         let start = self
             .intervals
@@ -186,8 +188,8 @@ impl History {
             .collect()
     }
 
-    /// The number from which on all intervals that were told of are here, and whether all that
-    /// ended at `from_ms` or later are among those. `u64::MAX` if nobody told of any.
+    /// Returns the number from which on all reported intervals are here, and whether those include
+    /// all that ended at `from_ms` or later. `u64::MAX` if none was reported.
     pub(crate) fn whole_from(&self, from_ms: u64) -> (u64, bool) {
         if self.next == 0 {
             return (u64::MAX, false);
@@ -204,36 +206,36 @@ impl History {
         (first, covers)
     }
 
-    /// First and last number of several that are told of as one, if `number` is among them and not
-    /// the first.
+    /// Returns the first and last number of a merged interval that has `number` inside, after its
+    /// first.
     pub(crate) fn cut(&self, number: u64) -> Option<(u64, u64)> {
         let mut cut = self.intervals.iter().map(|it| (it.first(), it.number));
         cut.find(|(first, last)| *first < number && number <= *last)
     }
 
-    /// There were intervals before, which nobody tells of here, or `restore` will.
+    /// Notes that there were intervals before the first; `restore` may add them.
     pub(crate) fn begins_late(&mut self) {
         self.late = true;
         self.unordered = true;
     }
 
-    /// All that was before what `restore` added ended before it.
+    /// Notes that every interval before those of `restore` ended earlier.
     pub(crate) fn begins_in_order(&mut self) {
         self.unordered = false;
     }
 
-    /// Whether everything since the start, or since `from_ms`, is still here.
+    /// Tells whether everything since the start, or since `from_ms`, is still here.
     pub(crate) fn reaches_back_to(&self, from_ms: u64) -> bool {
         let first = self.intervals.front();
         !(self.forgotten || self.late) || first.is_some_and(|first| first.at_ms <= from_ms)
     }
 }
 
-/// An interval as hosts tell it.
+/// Reads an interval in the form of hosts.
 ///
 /// # Errors
 ///
-/// It is none.
+/// It has another form.
 pub(crate) fn read(closed: &Value) -> Result<Interval, String> {
     Interval::deserialize(closed).map_err(|error| format!("an interval cannot be read: {error}"))
 }
@@ -298,7 +300,7 @@ mod tests {
         history.add(&interval(80, 1)).expect("it follows");
         assert_eq!(times(&history, 0, u64::MAX), [20, 30, 60, 70, 80]);
         assert!(!history.reaches_back_to(10) && history.reaches_back_to(20));
-        // Again, after something was forgotten: it would leave a gap.
+        // Again, after some were dropped: adding these would leave a gap.
         assert_eq!(history.restore(&past, true, 100), 0);
         assert_eq!(times(&history, 0, u64::MAX), [20, 30, 60, 70, 80]);
         assert!(!history.reaches_back_to(10));
@@ -317,14 +319,14 @@ mod tests {
         let mut wide = History::new(100);
         let past = [1, 2, 3].map(|at_ms| interval(at_ms, 90_000));
         wide.restore(&past, true, 100);
-        // Two of them have 180,000 rows; three would have more than 200,000.
+        // Two of them have 180,000 rows; three would exceed 200,000.
         assert_eq!((times(&wide, 0, 9), wide.rows), (vec![2, 3], 180_000));
         assert!(!wide.reaches_back_to(1));
     }
 
     #[test]
     fn times_that_a_wrong_clock_gave_are_left_out_and_said() {
-        // The clock was at 99, set back to 20, and is at 50 now.
+        // The clock was at 99, was set back to 20, and is at 50 now.
         let past = [10, 99, 20, 30, 98].map(|at_ms| interval(at_ms, 1));
         let mut history = History::new(9);
         assert_eq!(history.restore(&past, true, 50), 2);

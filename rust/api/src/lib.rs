@@ -3,71 +3,70 @@
 //! console at `/heddle/` is a page in front of the JSON.
 //!
 //! The crate opens no socket, starts no thread, and reads no clock. A host hands over plain
-//! requests and sends plain answers, from any number of threads. It calls `poll` once a second,
-//! and `interval` when an allocation interval has ended. The crate also says whether a submitted
-//! job is signed as it must be. It reads the ACL file, through `heddle_auth`, and writes the
-//! audit, through `log`. It decides nothing about slots.
+//! requests and sends plain answers, from any number of threads. It calls `poll` once a second, and
+//! `interval` when an allocation interval has ended. The crate also checks the signatures of
+//! submitted jobs. It reads the ACL file, through `heddle_auth`, and writes the audit, through
+//! `log`. It decides nothing about slots.
 //!
 //! # Modules
 //!
 //! - `published`: `/scheduler`, its commands and `<QueueInfo>`.
 //! - `route`: the table of routes under `/heddle/v1/`, with the role that each needs.
-//! - `v1`: what the routes answer: `queues`, `advice`, `jobs`, `market` (shares, prices, ledger),
-//!   `server` (clock, health, configuration), `body`.
-//! - `submission`: whether a submitted job is signed as it must be, and what it may spend.
+//! - `v1`: the answers of the routes: `queues`, `advice`, `jobs`, `market` (shares, prices,
+//!   ledger), `server` (clock, health, configuration), `body`.
+//! - `submission`: the check of a submitted job's signature, and the bounds of its spending.
 //! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
-//! - `books`, `older`: whether accounts can be shown yet; requests to the store beyond the memory.
+//! - `books`, `older`: the state of the books; ledger pages older than the in-memory window.
 //! - `account`, `history`, `names`, `credit`, `clock`: accounts and their commands, for both
-//!   interfaces; the last intervals; names of jobs and nodes; amounts and times as they are shown.
+//!   interfaces; the last intervals; names of jobs and nodes; the formats of amounts and times.
 //! - `console`: the files of the folder `console`.
 //!
-//! `openapi.json` is the description that is served. Tests compare it with the table of routes,
-//! both ways, and with answers of every route, good and bad.
+//! `openapi.json` is the served description. Tests compare it with the table of routes, both ways,
+//! and with answers of every route, good and bad.
 //!
 //! # Rules
 //!
-//! - *One table says which role a route needs, and changes are checked again* by the need of the
-//!   published command that they are. A route that is not in the tests' table of roles fails a
-//!   test.
+//! - *One table lists the role of each route*, and changes are checked again with the permission of
+//!   the published command. A route that is missing in the tests' table of roles fails a test.
 //! - *Form first, then identity, then rights, then the engine.* A signature counts once, so a
-//!   request for a path that does not exist does not use it up. A body above 16 KB is refused
-//!   before the gate hashes it.
-//! - *Hosts give names of jobs and nodes.* With a request about jobs come application, user and
-//!   name of those on its page; the core has numbers. A number may be another job's by the time
-//!   the engine is asked; the answer is about the job whose queue was checked. Names of all nodes
-//!   come too, since only the answer tells which it speaks of: `names` puts them for `node#N` in
-//!   sentences, and as `host` beside `node` in a trace. A node's name says since when it has its
-//!   number: an older entry is about another node, and says that it has left.
-//! - *Lists show an administrator everything and a user the own queues*; single things of others
+//!   request for a path that does not exist does not use it up. A body above 16 KB
+//!   (`BODY_BYTES_MAX`) is refused before the gate hashes it.
+//! - *Hosts supply names of jobs and nodes.* A request about jobs carries application, user and
+//!   name of those on its page; the core has numbers. A number may belong to another job by the
+//!   time the engine is asked; the answer is about the job whose queue was checked. Names of all
+//!   nodes come too, because only the answer determines which it mentions. `names` puts them for
+//!   `node#N` in sentences, and as `host` beside `node` in a trace. A node's name has the time
+//!   since which the node holds its number. An older entry is about another node, and says that it
+//!   has left.
+//! - *Lists show an administrator everything and a user their own queues*; single items of others
 //!   are refused. Price, clock, health and description are open.
-//! - *Amounts go out as decimals and as millionths, and come in as texts or as numbers*; the
-//!   digits that were sent are read. A key given twice, an unknown key, or a list instead of an
-//!   object is an error.
-//! - *XML is ASCII*: `text/xml` without a character set has been read as ASCII and as UTF-8.
+//! - *Amounts go out as decimals and as millionths, and come in as texts or as numbers*; the digits
+//!   are read as sent. A repeated key, an unknown key, or a list instead of an object is an error.
+//! - *XML is ASCII*: readers have taken `text/xml` without a character set for ASCII or for UTF-8.
 //!   Numbers look like Java's `Float.toString`: with a point, but exact and without exponents. A
-//!   queue below the root is called like its user, and a host by its short name, as published.
-//! - *Differences to the original at `/scheduler`*: one command at a time; an unknown queue, or
-//!   one added twice, is an error; `HEAD` changes nothing. Statuses say what is wrong instead of
-//!   500, and the body begins with `ACCESS DENIED` as before. `<spending>` is the bid even of a
-//!   queue that cannot pay it; the original showed 0 then.
+//!   queue below the root is named like its user, and a host by its short name, as published.
+//! - *Differences to the original at `/scheduler`*: one command at a time; an unknown queue, or one
+//!   added twice, is an error; `HEAD` changes nothing. Statuses name the error instead of 500, and
+//!   the body begins with `ACCESS DENIED` as before. `<spending>` is the bid even of a queue that
+//!   cannot pay it; the original showed 0 then.
 //! - *A user whom the web server authenticated may read unsigned only with `trust_web_user`*, and
-//!   never change anything. Without Kerberos a client can claim any name there, and a browser
-//!   sends its credentials along with any page's request. The role is the one in the ACL file.
+//!   never change anything. Without Kerberos a client can claim any name there, and a browser sends
+//!   its credentials along with any page's request. The role is the one in the ACL file.
 //! - *A host may ask for signed requests only* (`Request::signed_only`), where its own
-//!   authentication was not asked. Then the signature is proven first of all, and no open route,
-//!   console or 404 is answered without. There a request for a path that does not exist uses a
-//!   signature up, too.
+//!   authentication was skipped. Then the signature is checked first of all; without it, even open
+//!   routes, the console and 404 are refused. There a request for a path that does not exist uses
+//!   up its signature, too.
 //! - *The watermark of a signature goes with the change* (`Engine::change`), so that a host can
 //!   store both in one transaction.
-//! - *The body tells whether it is JSON* (415 for forms, XML, compressed ones): a request carries
-//!   no `Content-Type` here.
-//! - *Threads share four locks, never two at a time except while the ACL is read*: the gate,
-//!   users, history, file. Intervals are shared, so that adding one does not wait while others are
-//!   written out.
+//! - *The body itself shows whether it is JSON* (415 for forms, XML, compressed ones): a request
+//!   carries no `Content-Type` here.
+//! - *Threads share four locks, never two at a time except while the ACL is read*: the gate, users,
+//!   history, file. Intervals are shared, so that adding one does not wait while others are written
+//!   out.
 //!
 //! # Known gaps
 //!
-//! Prices beyond the remembered intervals are in the store, and no route reads them. Each answer
+//! Prices older than the in-memory window are in the store, and no route reads them. Each answer
 //! about one account asks the engine for all of them, which looks at every job. Times inside the
 //! reasons of an explanation are the engine's. Dots in names of users are treated as in `role`.
 #![forbid(unsafe_code)]
@@ -109,51 +108,51 @@ use serde_json::Value;
 use settings::Settings;
 use std::net::IpAddr;
 
-/// A body that is longer is refused; the longest that anything needs is a few hundred bytes. A
-/// host stops reading one byte later.
+/// The longest accepted body: the largest command needs a few hundred bytes. A host stops reading
+/// one byte later.
 pub const BODY_BYTES_MAX: usize = 16 << 10;
 
-/// With this begins what `Engine::change` says of a change that its host cannot keep.
+/// The prefix of the error from `Engine::change` when the host cannot store a change.
 pub const NOT_KEPT: &str = "accounts cannot be changed now";
 
 /// The engine behind its host's lock.
 pub trait Engine {
-    /// One request of the control plane: `heddle_core::Engine::request`.
+    /// Makes one request of the control plane: `heddle_core::Engine::request`.
     ///
     /// # Errors
     ///
-    /// The engine's own sentence (one that begins with "key `" is about the request), or why
-    /// there is no engine now.
+    /// The engine's own message (one that begins with "key `" is about the request), or the reason
+    /// why no engine is running.
     fn request(&self, request: &Value) -> Result<Value, String>;
 
-    /// A request that changes an account, and what must be remembered of the signature under it.
-    /// A host with a store writes the two in one transaction: then no crash loses the one and
-    /// keeps the other. Without a store it is a request like any other.
+    /// Makes a request that changes an account, together with the watermarks of its signature. A
+    /// host with a store writes the two in one transaction: then no crash loses the one and keeps
+    /// the other. Without a store it is a request like any other.
     ///
     /// # Errors
     ///
-    /// As `request`; then nothing was changed.
+    /// Like `request`; then nothing was changed.
     fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
         let _ = signature;
         self.request(request)
     }
 
-    /// A signed request was accepted, whatever it asks for and before that: for a host that
-    /// remembers it also where nothing changes.
+    /// Reports an accepted signature, before the request is processed: for a host that stores
+    /// watermarks even if nothing changes.
     fn accepted(&self, _signature: &Watermarks) {}
 
-    /// A page of the ledger of before what is remembered; none where nothing is stored. May wait
-    /// for a disk.
+    /// Reads a ledger page older than the in-memory window; `None` without a store. May wait for a
+    /// disk.
     ///
     /// # Errors
     ///
-    /// Why the store cannot be read now.
+    /// The reason why the store cannot be read now.
     fn older(&self, _wanted: &Wanted) -> Option<Result<Older, String>> {
         None
     }
 
-    /// How the books get on with their store: an object with `state`, and `read`: whether the
-    /// engine's accounts are those of the store, if it has one.
+    /// Returns the state of the books: an object with `state`, and with `read`: whether the
+    /// engine's accounts come from the store, if there is one.
     fn books(&self) -> Value {
         serde_json::json!({"state": "in memory only"})
     }
@@ -162,34 +161,34 @@ pub trait Engine {
 /// A request as it was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// In capitals.
+    /// The method, in capitals.
     pub method: &'a str,
-    /// As sent, with its escapes.
+    /// The path as sent, with its escapes.
     pub path: &'a str,
-    /// As sent, without the question mark; may be empty.
+    /// The query as sent, without the question mark; may be empty.
     pub query: &'a str,
     /// The header `Authorization`.
     pub authorization: Option<&'a str>,
-    /// From where.
+    /// The sender's address, if known.
     pub address: Option<IpAddr>,
-    /// Whom the ResourceManager's own web authentication found.
+    /// The user found by the ResourceManager's own web authentication.
     pub user: Option<&'a str>,
-    /// That authentication was not asked, as there seems to be a signature: without a right one
-    /// nothing is answered, not even what else anybody may know.
+    /// Whether that authentication was skipped because a signature seems to be there. Without a
+    /// valid signature, even open routes are then refused.
     pub signed_only: bool,
     /// The header `Accept`.
     pub accept: Option<&'a str>,
-    /// The host that the sender asked.
+    /// The host name that the sender used.
     pub host: &'a str,
-    /// All of it.
+    /// The whole body.
     pub body: &'a [u8],
-    /// What the host calls the jobs that it may be about; none where there are no names.
+    /// Names of the jobs that it may be about; empty without names.
     pub jobs: &'a [JobName],
-    /// The same of the nodes that an answer about jobs may speak of.
+    /// Names of the nodes that an answer about jobs may mention.
     pub nodes: &'a [NodeName],
     /// The time, in milliseconds since 1970.
     pub now_ms: u64,
-    /// The time by a clock that nobody sets, in milliseconds since any moment.
+    /// The time by a steady clock, in milliseconds since any moment.
     pub steady_ms: u64,
 }
 
@@ -202,45 +201,45 @@ impl Request<'_> {
     }
 }
 
-/// What is wrong with section `api` of `heddle.json`. Opens nothing.
+/// Checks section `api` of `heddle.json`. Opens nothing.
 ///
 /// # Errors
 ///
-/// Where, and what was expected.
+/// The wrong key, and its expected value.
 pub fn check(section: &Value) -> Result<(), String> {
     let settings = Settings::read(section).map_err(|error| error.to_string());
     settings.map(drop)
 }
 
-/// What was read from the ACL file.
+/// The last content of the ACL file.
 #[derive(Debug, Default)]
 struct AclState {
     users: Acl,
     faults: Vec<Fault>,
-    /// Why the file is not used, while that is so.
+    /// The reason why the current file is not used.
     unusable: Option<String>,
 }
 
-/// All that answers need besides the engine. One per ResourceManager that is active.
+/// The state behind the answers, except for the engine. One per active ResourceManager.
 #[derive(Debug)]
 pub struct Service {
     settings: Settings,
     started_ms: u64,
     gate: Mutex<Gate>,
-    /// Locked for as long as a disk takes, and by `poll` only.
+    /// Locked for as long as a disk takes, and only by `poll`.
     acl_file: Mutex<Option<AclFile>>,
     acl: Mutex<AclState>,
     history: Mutex<History>,
 }
 
 impl Service {
-    /// From section `api` of `heddle.json`, of a server that started (or took over) at
-    /// `started_ms`. Reads the ACL file once; one that cannot be used is reported and looked at
-    /// again by `poll`, as it must not keep the ResourceManager from starting.
+    /// Creates the service from section `api` of `heddle.json`, for a server that started (or took
+    /// over) at `started_ms`. Reads the ACL file once. An unusable file is reported and read again
+    /// by `poll`, because it must not keep the ResourceManager from starting.
     ///
     /// # Errors
     ///
-    /// The section is wrong: where, and what was expected.
+    /// The wrong key of the section, and its expected value.
     pub fn new(settings: &Value, started_ms: u64) -> Result<Service, String> {
         let settings = Settings::read(settings).map_err(|error| error.to_string())?;
         let path = settings.acl_file.as_deref();
@@ -257,8 +256,8 @@ impl Service {
         Ok(service)
     }
 
-    /// Reads the ACL file again if it changed. To be called about once a second, never by the
-    /// thread that schedules: it may have to wait for a disk. `steady_ms` is `Request::steady_ms`.
+    /// Reads the ACL file again if it changed. A host calls it about once a second, never on the
+    /// scheduling thread: it may wait for a disk. `steady_ms` is `Request::steady_ms`.
     pub fn poll(&self, steady_ms: u64) {
         let mut acl_file = self.acl_file.lock();
         let polled = acl_file.as_mut().map(|file| file.poll(steady_ms));
@@ -283,8 +282,8 @@ impl Service {
         }
     }
 
-    /// Answers a request. Paths that are not ours have status 404; a host asks only for
-    /// `/scheduler`, `/heddle` and what is below it.
+    /// Answers a request. Foreign paths get 404; a host passes on only `/scheduler`, `/heddle` and
+    /// the paths below it.
     pub fn answer(&self, engine: &dyn Engine, request: &Request<'_>) -> Answer {
         let is_published = request.path == published::PATH;
         let mut who = Identity::Unknown;
@@ -305,47 +304,47 @@ impl Service {
         answer
     }
 
-    /// The time that clients' times are compared with, which is what `time` answers (DP-33).
+    /// Returns the time that clients' times are compared with: the answer to `time` (DP-33).
     fn now_ms(&self, request: &Request<'_>) -> u64 {
         self.gate.lock().now_ms(request.now())
     }
 
-    /// The gate's time, ms since 1970: it follows no jump of the wall's clock that does not last.
-    /// What forgets requests that expired goes by it, too.
+    /// Returns the gate's time, ms since 1970: it ignores short jumps of the wall clock. The expiry
+    /// of stored nonces uses it, too.
     pub fn settled_ms(&self, now: Now) -> u64 {
         self.gate.lock().now_ms(now)
     }
 
-    /// An allocation interval ended: `{"at_ms": ms since 1970, "price_micro", "rows": [{"queue",
-    /// "rate_micro", "quota": [..], "used_slot_ms": [..], "income_micro", "debit_micro",
-    /// "balance_micro"}]}`. One that cannot be read or does not follow is logged and left out.
-    /// A host with a store adds `interval`, its number there, and `intervals`, if it stands for
-    /// several that end with it.
+    /// Adds an ended allocation interval: `{"at_ms": ms since 1970, "price_micro", "rows":
+    /// [{"queue", "rate_micro", "quota": [..], "used_slot_ms": [..], "income_micro", "debit_micro",
+    /// "balance_micro"}]}`. An unreadable one, or one that does not follow, is logged and left out.
+    /// A host with a store adds `interval`, its number there, and `intervals`, if it is the merger
+    /// of several that end with it.
     pub fn interval(&self, closed: &Value) {
         if let Err(problem) = self.history.lock().add(closed) {
             log::warn!("history of prices: {problem}");
         }
     }
 
-    /// There were intervals before the first that `interval` tells of: what is asked of them cannot
-    /// be answered in full.
+    /// Notes that there were intervals before the first call of `interval`: answers about them are
+    /// incomplete.
     pub fn history_begins_late(&self) {
         self.history.lock().begins_late();
     }
 
-    /// All that was before what `restore_history` told of ended before it. Else a store is asked
-    /// for whatever may have ended in the time that somebody asks for.
+    /// Notes that every interval before those of `restore_history` ended earlier. Otherwise the
+    /// store is asked for any range of times.
     pub fn history_begins_in_order(&self) {
         self.history.lock().begins_in_order();
     }
 
-    /// How many intervals are remembered at the most.
+    /// Returns the limit of intervals in memory.
     pub fn history_intervals(&self) -> usize {
         self.settings.history_intervals
     }
 
-    /// Intervals from before the first that `interval` told of, in the form that it takes, the
-    /// oldest first; `whole` if there was none before them. `now_ms` is since 1970.
+    /// Adds intervals from before the first call of `interval`, in the same form, oldest first.
+    /// `whole` means that there were none before them. `now_ms` is since 1970.
     pub fn restore_history(&self, past: &[Value], whole: bool, now_ms: u64) {
         let faulty = self.history.lock().restore(past, whole, now_ms);
         if faulty > 0 {
@@ -353,12 +352,12 @@ impl Service {
         }
     }
 
-    /// All that a store must keep of signed requests that were accepted.
+    /// Returns the watermarks of all accepted requests, for a store.
     pub fn export_watermarks(&self) -> Watermarks {
         self.gate.lock().export()
     }
 
-    /// Adds what a store kept of them.
+    /// Adds the watermarks from a store.
     pub fn merge_watermarks(&self, marks: &Watermarks) {
         self.gate.lock().merge(marks);
     }

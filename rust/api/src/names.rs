@@ -1,39 +1,40 @@
-//! What a host calls the jobs and nodes that the engine knows by number: with a request come the
-//! names of those that it may be about. The only place where names replace numbers in sentences.
-//! Looks nothing up in the engine and decides nothing; a job without a name keeps its number.
+//! The host's names for the jobs and nodes that the engine knows by number. A request carries the
+//! names that it may need. The only place where names replace numbers in sentences. Asks the engine
+//! nothing and decides nothing; a job without a name keeps its number.
 
 use crate::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// One job. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`, of one that is put
-/// aside with `["root.alice", "The application is put aside: ..."]` at its end.
+/// A job's name. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`, for a job that
+/// is put aside with `["root.alice", "The application is put aside: ..."]` at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JobName {
-    /// The engine's.
+    /// The engine's number.
     pub number: u32,
-    /// YARN's.
+    /// YARN's application id.
     pub application: String,
-    /// Who submitted it.
+    /// The submitting user.
     pub user: String,
-    /// What that user calls it.
+    /// The user's name for it.
     pub name: String,
-    /// Its queue, and why the engine is told nothing of it.
+    /// Its queue, and the reason why it is kept from the engine.
     #[serde(default)]
     pub aside: Option<(String, String)>,
 }
 
-/// One node. In JSON a list: `[3, "host-3.example.com:45454", 1700]`, and a reason if it is put
-/// aside.
+/// A node's name. In JSON a list: `[3, "host-3.example.com:45454", 1700]`, and a reason if it is
+/// put aside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NodeName {
-    /// The engine's.
+    /// The engine's number.
     pub number: u32,
-    /// YARN's: host and port.
+    /// YARN's name: host and port.
     pub name: String,
-    /// When it got the number, by the engine's clock: before that another node had it.
+    /// The time at which it got the number, by the engine's clock: another node had the number
+    /// before.
     pub since_ms: i64,
-    /// Why the engine is told nothing of it.
+    /// The reason why it is kept from the engine.
     #[serde(default)]
     pub aside: Option<String>,
 }
@@ -57,7 +58,7 @@ impl<'a> Names<'a> {
         self.jobs.iter().find(|job| u64::from(job.number) == number)
     }
 
-    /// The name that a node had at a moment of the engine's clock; none stands for now.
+    /// Returns the name of a node at a moment of the engine's clock; `None` means now.
     pub(crate) fn node(self, number: u64, at_ms: Option<i64>) -> Option<&'a str> {
         let mut nodes = self.nodes.iter();
         let node = nodes.find(|node| u64::from(node.number) == number)?;
@@ -66,19 +67,19 @@ impl<'a> Names<'a> {
             .then_some(node.name.as_str())
     }
 
-    /// The number of an application.
+    /// Returns the number of an application.
     pub(crate) fn number(self, application: &str) -> Option<u32> {
         let mut jobs = self.jobs.iter();
         let job = jobs.find(|job| job.application == application);
         job.map(|job| job.number)
     }
 
-    /// The queue of a job that is put aside, and why it is.
+    /// Returns the queue of a job that is put aside, and the reason.
     pub(crate) fn aside(self, number: u64) -> Option<&'a (String, String)> {
         self.job(number).and_then(|job| job.aside.as_ref())
     }
 
-    /// The nodes that are put aside, and why.
+    /// Returns the nodes that are put aside, with the reasons.
     pub(crate) fn nodes_aside(self) -> Vec<Value> {
         let nodes = self.nodes.iter().filter(|node| node.aside.is_some());
         nodes
@@ -86,8 +87,8 @@ impl<'a> Names<'a> {
             .collect()
     }
 
-    /// Adds `application`, `user` and `name` to what is said of the job `number`; null if it has
-    /// none.
+    /// Adds `application`, `user` and `name` to the description of the job `number`; null without a
+    /// name.
     pub(crate) fn put(self, job: &mut Value, number: &Value) {
         let known = number.as_u64().and_then(|number| self.job(number));
         job["application"] = known.map(|job| job.application.as_str()).into();
@@ -95,8 +96,8 @@ impl<'a> Names<'a> {
         job["name"] = known.map(|job| job.name.as_str()).into();
     }
 
-    /// Puts applications for `job#N` and hosts for `node#N` in a sentence of the engine's, which
-    /// it said at that moment of its clock; none stands for now.
+    /// Replaces `job#N` by applications and `node#N` by hosts in a sentence that the engine wrote
+    /// at that moment of its clock; `None` means now.
     pub(crate) fn put_into(self, sentence: &mut Value, at_ms: Option<i64>) {
         if let Some(text) = sentence.as_str().filter(|text| text.contains('#')) {
             *sentence = self.named(text, at_ms).into();
@@ -111,7 +112,7 @@ impl<'a> Names<'a> {
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();
             let (number, left) = after.split_at(digits);
             let word = [JOB, NODE].into_iter().find(|word| before.ends_with(word));
-            // Not in the midst of a queue's name, which may be anything but blank.
+            // Skips matches inside a queue's name, which may have any characters except blanks.
             let word = word.filter(|word| {
                 let begin = &before[..before.len() - word.len()];
                 let last = begin.chars().next_back().or(named.chars().next_back());
@@ -133,15 +134,15 @@ impl<'a> Names<'a> {
     fn name(self, word: &str, number: u64, at_ms: Option<i64>) -> Option<&'a str> {
         match word {
             JOB => self.job(number).map(|job| job.application.as_str()),
-            // A host that names no node at all knows no better than its engine.
+            // Without any names of nodes, the engine's number stays.
             _ if self.nodes.is_empty() => None,
             _ => self.node(number, at_ms).or(Some(GONE)),
         }
     }
 }
 
-/// Whether a text is an application's id as YARN writes it: the cluster's start, and the number
-/// with four digits at the least.
+/// Tells whether a text is an application id of YARN: the start of the cluster, and a number with
+/// at least four digits.
 pub(crate) fn is_application(text: &str) -> bool {
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = text.strip_prefix("application_");
@@ -151,11 +152,11 @@ pub(crate) fn is_application(text: &str) -> bool {
     })
 }
 
-/// How the engine's sentences speak of a job and of a node, before `#` and the number.
+/// The words for a job and a node in the engine's sentences, before `#` and the number.
 const JOB: &str = "job";
 const NODE: &str = "node";
 
-/// Stands for a node that is no longer there: its number may be another's by now.
+/// Stands for a node that has left: its number may belong to another one by now.
 const GONE: &str = "a node that has left";
 
 #[cfg(test)]
@@ -183,7 +184,7 @@ mod tests {
                 "2 go first, next application_1_0071, application_1_0007: 3",
             ),
             ("(job#7)", "(application_1_0007)"),
-            // No such job, no number, one that is too large, and queues that are called so.
+            // An unknown job, no number, a too large one, and queues with such names.
             ("job#8", "job#8"),
             ("job#", "job#"),
             ("job#x job#7", "job#x application_1_0007"),
@@ -214,10 +215,10 @@ mod tests {
                 Some(500),
                 "on rack2-b:45454, application_1_0007",
             ),
-            // Another node had the number, and one that nobody has.
+            // Another node had the number; a number without a node.
             ("on node#7", Some(499), "on a node that has left"),
             ("; node#70 is held", None, "; a node that has left is held"),
-            // No number, and queues that are called so.
+            // No number, and queues with such names.
             ("node# node#x #7", None, "node# node#x #7"),
             ("`root.node#7` xnode#0", None, "`root.node#7` xnode#0"),
         ] {

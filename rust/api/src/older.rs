@@ -1,35 +1,35 @@
-//! What a host with a store is asked for beyond what is remembered here. Plain values.
+//! Requests to a host with a store for ledger pages older than the in-memory window. Plain values.
 
 use serde_json::Value;
 
-/// Which intervals of the ledger.
+/// Selects intervals of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The number of the first.
+    /// The number of the first interval.
     pub from: u64,
     /// Only intervals that begin before the one with this number.
     pub before: u64,
-    /// Only those that ended then or later, in ms since 1970.
+    /// Only intervals that ended at this time or later, in ms since 1970.
     pub from_ms: u64,
-    /// Only those that ended then or earlier.
+    /// Only intervals that ended at this time or earlier.
     pub to_ms: u64,
     /// Only rows of these queues.
     pub queues: Option<Vec<String>>,
-    /// The page ends with the interval that reaches so many rows.
+    /// The page ends with the interval that reaches this number of rows.
     pub rows: usize,
 }
 
-/// A page of them.
+/// A page of the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Older {
-    /// As `Service::interval` takes them, in order of their numbers.
+    /// Intervals as for `Service::interval`, ordered by number.
     pub intervals: Vec<Value>,
-    /// Number and end of the next, if there is one that is wanted; the page may be short.
+    /// Number and end of the next selected interval, if there is one; the page may be short.
     pub next: Option<(u64, u64)>,
-    /// The number of the last interval that begins before `Wanted::before`; none if it is not
+    /// The number of the last interval that begins before `Wanted::before`; `None` if that is not
     /// written yet.
     pub reaches: Option<u64>,
-    /// First and last of several intervals that became one, if `Wanted::from` is among them and
-    /// is not the first: nothing was read then.
+    /// First and last number of a merged interval that has `Wanted::from` inside, after its first:
+    /// then nothing was read.
     pub cut: Option<(u64, u64)>,
 }

@@ -1,13 +1,12 @@
 //! The published interface at `/scheduler` (DP-32 to DP-34): commands in the query, by GET and by
-//! POST alike, answers in XML as the published servlet wrote them.
+//! POST alike, answers in XML like those of the published servlet.
 //!
-//! Where it differs, and why: one command at a time and each parameter once (the servlet carried
-//! out several, and checked one user while it changed another's queue); an unknown queue is an
-//! error and not an empty answer (DP-41), as is a query without a command, and so is a queue that
-//! is added twice, which emptied its account; refusals have the status of what is wrong, not 500
-//! for everything, and say in the body what the servlet said in a page, beginning with
-//! `ACCESS DENIED`. A queue right below the root is called as its user is, `alice` and not
-//! `root.alice`, as clients know it.
+//! It differs in these points. Each request has one command, and each parameter once; the servlet
+//! executed several, and checked one user while it changed another's queue. An unknown queue is an
+//! error and not an empty answer (DP-41). So is a query without a command, and adding a queue
+//! twice, which emptied its account. A refusal has its own status instead of 500, and repeats in
+//! the body the servlet's message, which begins with `ACCESS DENIED`. A queue right below the root
+//! is named like its user, `alice` and not `root.alice`, as clients know it.
 
 mod xml;
 
@@ -21,11 +20,11 @@ use heddle_auth::query::{Parameters, QUERY_BYTES_MAX};
 use heddle_auth::role::{Command, Need};
 use xml::QueueInfo;
 
-/// Where it is.
+/// The path of the interface.
 pub(crate) const PATH: &str = "/scheduler";
 const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
-/// What is known of a request by the time its answer is written.
+/// The state of a request while it is processed.
 struct Exchange<'a> {
     service: &'a Service,
     engine: &'a dyn Engine,
@@ -34,7 +33,7 @@ struct Exchange<'a> {
     command: Option<Command>,
 }
 
-/// Answers a request for `/scheduler`; `who` is known if it had to be proven before all else.
+/// Answers a request for `/scheduler`; `who` is set if identity was proven first.
 pub(crate) fn answer(
     service: &Service,
     engine: &dyn Engine,
@@ -56,7 +55,7 @@ pub(crate) fn answer(
     }
 }
 
-/// An error in the form of this interface.
+/// Formats an error for this interface.
 pub(crate) fn refused(host: &str, failure: Failure) -> Reply {
     let info = QueueInfo::new(host).element("error", &failure.what);
     let mut reply = Reply::of(XML, info.finish());
@@ -78,16 +77,16 @@ impl Exchange<'_> {
             return Err(Refusal::TooLarge("body", crate::BODY_BYTES_MAX).into());
         }
         let command = Command::of(&Parameters::of(self.request.query)?)?;
-        // Accounts go by full paths: the engine finds no other queue by one.
+        // Accounts are found by full path: the engine then finds no other queue.
         self.command = command.map(|command| command.resolved(|_| None));
         let Some(command) = self.command.clone() else {
-            // A name that is none must not look as if something had been done.
+            // A mistyped command must not look as if it had been executed.
             return match self.request.query.is_empty() {
                 true => Ok(self.reply(self.info())),
                 false => Err(no_command()),
             };
         };
-        // Version 1 does not sign the method, and nobody expects that a HEAD changes anything.
+        // Version 1 does not sign the method, and clients expect that HEAD changes nothing.
         if account::changes(&command) && self.request.method == "HEAD" {
             return Err(wrong_method());
         }
@@ -132,7 +131,7 @@ impl Exchange<'_> {
             | Command::AddBudget(queue, _)
             | Command::AddQueue(queue) => {
                 account::change(self.engine, command, &self.who)?;
-                // It may be gone again by now; the change was made.
+                // It may be gone by now; the change was made.
                 let account = account::account(self.engine, queue).ok();
                 let shown = |info: QueueInfo, account: Account| info.account(&account, false);
                 account.map_or_else(|| self.info(), |account| shown(self.info(), account))

@@ -1,5 +1,5 @@
-//! The routes under `/heddle/v1/`: which there are, who may use them, how one is found, and what
-//! is said where there is none. What they answer is in `v1`, one file per group.
+//! The routes under `/heddle/v1/`: their table, their permissions, the matching of paths, and the
+//! errors for unknown ones. `v1` has the answers, one file per group.
 
 use crate::answer::{CSV, Failure, JSON, Reply};
 use crate::caller::{Identity, audit};
@@ -12,17 +12,17 @@ use heddle_auth::role::Need;
 use heddle_core::config::unknown;
 use percent_encoding::percent_decode_str;
 
-/// Under which all of them are.
+/// The prefix of all routes.
 const BASE: &str = "/heddle/v1/";
-/// Of a path that is not known, no more is compared with those that are.
+/// Limit of bytes of an unknown path that are compared with the known ones.
 const COMPARED_BYTES: usize = 120;
 
-/// Who may use a route, before anything is looked up.
+/// The permission that a route needs, before anything is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Anybody, unsigned.
+    /// None: unsigned requests are allowed.
     Anybody,
-    /// Whoever proved who they are; they are shown their own, or the route looks further.
+    /// Any proven caller; they see only their own queues, or the route checks further.
     Known,
     /// The user of the queue that is the path's first variable, or an administrator.
     Queue,
@@ -30,16 +30,16 @@ pub(crate) enum Access {
     Admin,
 }
 
-/// One route.
+/// A route.
 pub(crate) struct Route {
     method: &'static str,
-    /// Below `BASE`, with variables in braces.
+    /// The path below `BASE`, with variables in braces.
     path: &'static str,
     access: Access,
     /// Names of parameters in the query; others are refused.
     parameters: &'static [&'static str],
     types: &'static [&'static str],
-    /// Whether it shows or changes accounts, or what follows from them.
+    /// Whether it shows or changes accounts, or results of them.
     accounts: bool,
     handle: fn(&mut Exchange<'_>) -> Result<Reply, Failure>,
 }
@@ -57,7 +57,7 @@ impl Route {
         }
     }
 
-    /// One that shows accounts, or what follows from them.
+    /// Creates a route that shows accounts, or results of them.
     const fn of_accounts(path: &'static str, access: Access, handle: Handler) -> Route {
         Route {
             accounts: true,
@@ -97,7 +97,7 @@ const LEDGER: Route = Route {
     ..Route::of_accounts("ledger", Access::Known, v1::market::ledger)
 };
 
-/// All of them. The description in `openapi.json` has the same, and a test compares the two.
+/// All routes. A test compares them with the description in `openapi.json`.
 const ROUTES: &[Route] = &[
     Route::of_accounts("queues", Access::Known, v1::queues::list),
     Route::change("POST", "queues", Access::Admin, v1::queues::add),
@@ -131,12 +131,12 @@ const ROUTES: &[Route] = &[
     Route::get("openapi.json", Access::Anybody, v1::server::openapi),
 ];
 
-/// A route, for those who describe or test them.
+/// The description of a route, for documentation and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteInfo {
     /// `GET` (and with it `HEAD`), `PUT`, `POST` or `DELETE`.
     pub method: &'static str,
-    /// Below `/heddle/v1/`, with variables in braces.
+    /// The path below `/heddle/v1/`, with variables in braces.
     pub path: &'static str,
     /// Whether it answers without a signature.
     pub is_open: bool,
@@ -144,7 +144,7 @@ pub struct RouteInfo {
     pub parameters: &'static [&'static str],
 }
 
-/// All routes under `/heddle/v1/`.
+/// Returns all routes under `/heddle/v1/`.
 pub fn routes() -> impl Iterator<Item = RouteInfo> {
     ROUTES.iter().map(|route| RouteInfo {
         method: route.method,
@@ -154,8 +154,8 @@ pub fn routes() -> impl Iterator<Item = RouteInfo> {
     })
 }
 
-/// Answers a request for anything but the published interface; `who` is known if it had to be
-/// proven before all else.
+/// Answers a request for any path outside the published interface; `who` is set if identity was
+/// proven first.
 pub(crate) fn answer(
     service: &Service,
     engine: &dyn Engine,
@@ -169,7 +169,7 @@ pub(crate) fn answer(
     outcome.unwrap_or_else(refused)
 }
 
-/// An error in the form of this interface.
+/// Formats an error for this interface.
 pub(crate) fn refused(failure: Failure) -> Reply {
     let mut reply = Reply::json(&failure.to_json());
     (reply.status, reply.headers) = (failure.status, failure.headers);
@@ -178,11 +178,11 @@ pub(crate) fn refused(failure: Failure) -> Reply {
 
 enum Found {
     Route(&'static Route, Vec<String>),
-    /// Of a request for the methods that there are.
+    /// The allowed methods, for an `OPTIONS` request.
     Allowed(String),
 }
 
-/// The route for a method and a path.
+/// Finds the route for a method and a path.
 fn find(request: &Request<'_>) -> Result<Found, Failure> {
     if request.path.len() > PATH_BYTES_MAX {
         let expected = format!("at most {PATH_BYTES_MAX} bytes");
@@ -237,7 +237,7 @@ fn allowed(routes: &[&Route]) -> String {
     methods.join(", ")
 }
 
-/// A part of the path without its escapes.
+/// Decodes a part of the path.
 fn decoded(part: &str) -> Result<String, Failure> {
     let is_number = |escape: &str| {
         let digits = escape.as_bytes().get(..2);
@@ -254,14 +254,14 @@ fn decoded(part: &str) -> Result<String, Failure> {
     })
 }
 
-/// Nothing is there; which of the paths that there are was probably meant.
+/// Returns the error for an unknown path, with the most similar known path.
 fn not_found(path: &str) -> Failure {
     let end = (0..=path.len().min(COMPARED_BYTES))
         .rev()
         .find(|end| path.is_char_boundary(*end));
     let path = &path[..end.unwrap_or(0)];
     let given: Vec<&str> = path.strip_prefix(BASE).unwrap_or(path).split('/').collect();
-    // Variables of a path are as they were given, so that they count for no difference.
+    // Variables take the given values, so that they count for no difference.
     let like = |route: &Route| {
         let parts = route.path.split('/').enumerate().map(|(i, name)| {
             let value = given.get(i).filter(|value| !value.is_empty());
@@ -283,7 +283,7 @@ fn not_found(path: &str) -> Failure {
     )
 }
 
-/// A route that was found.
+/// Serves a request with its route, and writes the audit line.
 fn serve(
     service: &Service,
     engine: &dyn Engine,
@@ -318,7 +318,7 @@ fn serve(
     outcome
 }
 
-/// The query, if it has no other parameters than these.
+/// Parses the query; parameters other than `known` are an error.
 fn parameters(query: &str, known: &[&str]) -> Result<Parameters, Failure> {
     if query.len() > QUERY_BYTES_MAX {
         let expected = format!("at most {QUERY_BYTES_MAX} bytes");
@@ -361,7 +361,7 @@ impl Exchange<'_> {
                 expected,
             )
         })?;
-        // Before the gate, which hashes it.
+        // Checked before the gate hashes it.
         let most = if route.takes_body() {
             BODY_BYTES_MAX
         } else {
@@ -375,7 +375,8 @@ impl Exchange<'_> {
             }
             _ => return Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
         }
-        // Before the signature, which counts once: the same request is good in a moment.
+        // Checked before the signature, which counts once: the same request may succeed in a
+        // moment.
         if route.accounts {
             books::open(self.engine, route.changes())?;
         }
@@ -415,7 +416,7 @@ mod tests {
                 let same = other.path == route.path && other.method == route.method;
                 assert!(!same, "{} {}", route.method, route.path);
             }
-            // Where several paths fit a request, the variables of the first would be taken.
+            // If several paths matched a request, the variables of the first would be used.
             let given: Vec<&str> = route.path.split('/').collect();
             let fitting = ROUTES.iter().filter(|other| matches(other.path, &given));
             assert!(fitting.into_iter().all(|other| other.path == route.path));

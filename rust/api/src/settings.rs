@@ -1,5 +1,5 @@
-//! Section `api` of `heddle.json`: what an operator decides about the remote interface. Reads no
-//! file; the secrets stand in the ACL file, of which only the name is here.
+//! Section `api` of `heddle.json`: the operator's settings for the remote interface. Reads no file;
+//! the secrets are in the ACL file, and only its name is here.
 
 use heddle_auth::gate;
 use heddle_auth::replay::Clock;
@@ -14,24 +14,24 @@ const HISTORY_INTERVALS_MAX: i64 = 100_000;
 const ACL_SETTLE_MS: i64 = 2_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// What is configured.
+/// The settings of the section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Users, roles and secrets; without one, only what needs nothing is answered.
+    /// Users, roles and secrets; without this file, only open routes are answered.
     pub(crate) acl_file: Option<PathBuf>,
-    /// For how long it must not have changed before it is read again, ms.
+    /// How long the file must be unchanged before it is read again, ms.
     pub(crate) acl_settle_ms: u64,
-    /// Whether signatures of version 1 count, as published.
+    /// Whether signatures of version 1 are accepted, as published.
     pub(crate) v1: bool,
-    /// Bounds on clients' times.
+    /// Limits on clients' times.
     pub(crate) clock: Clock,
-    /// How many allocation intervals are remembered.
+    /// Limit of allocation intervals in memory.
     pub(crate) history_intervals: usize,
-    /// Whether a user whom the ResourceManager's web authentication found may read without a
-    /// signature. Off: in a cluster without Kerberos anybody can claim any name there.
+    /// Whether a user found by the ResourceManager's web authentication may read without a
+    /// signature. Off: in a cluster without Kerberos any client can claim any name there.
     pub(crate) trust_web_user: bool,
-    /// Whether jobs that are not signed are refused. Off: a signature that is there is checked all
-    /// the same, and the jobs of today, which have none, run on.
+    /// Whether unsigned jobs are refused. Off: a given signature is still checked, and today's
+    /// unsigned jobs continue to run.
     pub(crate) require_signed_jobs: bool,
 }
 
@@ -77,7 +77,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What of it is the gate's.
+    /// Returns the settings of the gate.
     pub(crate) fn gate(&self) -> gate::Settings {
         gate::Settings {
             v1: self.v1,

@@ -1,6 +1,5 @@
-//! Jobs as they are submitted: whether the signature that came with one is right (DP-39), and what
-//! it then may spend. Asked by the thread that schedules: waits for no disk. Who enforces the
-//! bounds is the engine.
+//! Submitted jobs: checks the signature (DP-39), and returns the bounds of the job's spending. Runs
+//! on the scheduling thread, so it waits for no disk. The engine enforces the bounds.
 
 use crate::Service;
 use crate::caller::{Identity, write};
@@ -11,14 +10,14 @@ use heddle_auth::replay::Watermarks;
 use heddle_auth::time::Now;
 use std::collections::BTreeMap;
 
-/// A job that a ResourceManager is asked to take.
+/// A submitted job.
 #[derive(Clone, Copy, Debug)]
 pub struct Submitted<'a> {
-    /// Who, where to, what it is called.
+    /// User, queue and name of the job.
     pub job: Submission<'a>,
     /// Variables of its ApplicationMaster's environment.
     pub environment: &'a BTreeMap<String, String>,
-    /// It was taken before, by this ResourceManager or another.
+    /// Whether the job was accepted before, by this ResourceManager or another.
     pub recovering: bool,
 }
 
@@ -29,28 +28,28 @@ impl Submitted<'_> {
     }
 }
 
-/// A job that is taken.
+/// An accepted job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// What it may spend; None: what its queue has.
+    /// The bounds of its spending; `None`: the queue's budget.
     pub bounds: Option<Bounds>,
-    /// What must be remembered of its signature.
+    /// The watermarks of its signature.
     pub added: Watermarks,
 }
 
 impl Service {
-    /// Whether a job is taken. One that is recovered always is: it runs.
+    /// Checks whether a job is accepted. A recovered one always is, because it runs.
     ///
     /// # Errors
     ///
-    /// Why not, for its user.
+    /// The reason, for its user.
     pub fn submit(&self, submitted: &Submitted<'_>, now: Now) -> Result<Taken, Refusal> {
         if submitted.recovering {
             return Ok(self.recover(submitted));
         }
         let job = &submitted.job;
         let value = |parameter: &str| submitted.value(parameter);
-        // Where the ResourceManager was asked from is not known to its scheduler.
+        // The scheduler does not know the client's address.
         let outcome = self.gate.lock().submit(job, value, None, now);
         match outcome {
             Ok(accepted) => {
@@ -77,8 +76,8 @@ impl Service {
         }
     }
 
-    /// A job that runs keeps its bounds. If they cannot be proven any more, as its user has
-    /// another secret or it was moved to another queue, it may not spend at all.
+    /// Keeps the bounds of a running job. If they can no longer be proven, because its user has a
+    /// new secret or it was moved to another queue, it may not spend at all.
     fn recover(&self, submitted: &Submitted<'_>) -> Taken {
         let value = |parameter: &str| submitted.value(parameter);
         let mut gate = self.gate.lock();

@@ -1,7 +1,7 @@
-//! `<QueueInfo>`, the document that all answers of the published interface are (DP-34), laid out
-//! as the servlet did: one element to a line. Escaping is `quick-xml`'s; beyond that, everything
-//! outside ASCII is written as a character reference, because `text/xml` without a character set
-//! has been read as ASCII and as UTF-8, and these are the same text in both.
+//! `<QueueInfo>`, the document of all answers of the published interface (DP-34), laid out like the
+//! servlet's: one element to a line. `quick-xml` escapes texts; in addition, every character
+//! outside ASCII becomes a character reference. Readers have taken `text/xml` without a character
+//! set for ASCII or for UTF-8, and references are the same in both.
 
 use crate::account::Account;
 use crate::credit;
@@ -10,11 +10,11 @@ use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-/// A document that is being written.
+/// A document under construction.
 pub(super) struct QueueInfo(Writer<Vec<u8>>);
 
 impl QueueInfo {
-    /// Begins with the host, by its short name as published; an address is not shortened.
+    /// Begins with the host, by its short name as published; an IP address is not shortened.
     pub(super) fn new(host: &str) -> QueueInfo {
         let short = match host.parse::<IpAddr>() {
             Ok(_) => host,
@@ -40,12 +40,12 @@ impl QueueInfo {
         self.element(name, &credit::published(micro))
     }
 
-    /// Adds what there is to say of an account. Answers to changes have no share.
+    /// Adds the contents of an account. Answers to changes have no share.
     pub(super) fn account(self, account: &Account, with_share: bool) -> QueueInfo {
         let mut info = self.amount("budget", account.budget_micro);
         info = info.amount("spending", account.rate_micro);
         if with_share {
-            // Of a `float`, the shortest text that gives it again.
+            // The shortest text of a `float` that yields the same value.
             info = info.element("share", &format!("{:?}", account.share as f32));
         }
         info.element("used", &account.used_slots().to_string())
@@ -63,7 +63,7 @@ impl QueueInfo {
         info
     }
 
-    /// The whole document, in ASCII.
+    /// Returns the whole document, in ASCII.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.event(Event::End(BytesEnd::new("QueueInfo")));
         self.line();
@@ -87,16 +87,16 @@ impl QueueInfo {
     }
 }
 
-/// A queue as clients call it: one right below the root by its user's name. The name means the
-/// same queue when it is sent back; a name that begins with `root.` would not.
+/// Returns a queue's name for clients: right below the root it is the user's name. The name means
+/// the same queue when it is sent back; a name that begins with `root.` would not.
 fn name(path: &str) -> &str {
     path.strip_prefix("root.")
         .filter(|name| !name.starts_with("root."))
         .unwrap_or(path)
 }
 
-/// What XML 1.0 has no way to say is replaced; so are line ends and tabs, which a reader of an
-/// attribute gets as blanks. No name of a queue has any of it.
+/// Replaces characters that XML 1.0 cannot represent. Line ends and tabs are replaced, too, because
+/// readers of an attribute get them as blanks. No name of a queue has any of these.
 fn allowed(text: &str) -> String {
     let odd = |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
     text.replace(odd, "\u{fffd}")
@@ -166,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// Another parser reads what was written, whatever the names are.
+        /// An independent parser reads the output back, whatever the names are.
         #[test]
         fn any_name_is_one_element(queue in "(?s).{0,40}|[<>&\"'\\]\\[!-]{0,20}") {
             let path = format!("root.{queue}");

@@ -1,5 +1,5 @@
-//! Advice before a bid, and what budgets are projected to: in numbers worked out by hand, for those
-//! who may have it, and nothing for what is no question.
+//! Advice before a bid, and the projection of budgets: numbers worked out by hand, permissions, and
+//! errors for wrong questions.
 
 use crate::common::{NOW, Site, json_of, text};
 use serde_json::{Value, json};
@@ -15,9 +15,10 @@ fn advice(site: &Site, user: &str, queue: &str, query: &str) -> (u16, Value) {
 fn the_least_bid_and_what_it_leads_to() {
     let site = Site::market();
     site.cluster().until(7_000);
-    // A bid b buys 12 b / (b + 1) slots. 8.5 are rounded up to 9, as alice is before bob, so b is
-    // 8.5 / 3.5, rounded up to a millionth. 9 slots of it for 180 intervals an hour are 3934.28664
-    // credits, and 100 credits last 91,503 ms; 8 slots at 2 are 2880, and they last 125 s.
+    // A bid b buys 12 b / (b + 1) slots. 8.5 are rounded up to 9, because alice comes before bob.
+    // So b is 8.5 / 3.5, rounded up to a millionth. 9 slots of it for 180 intervals an hour are
+    // 3934.28664 credits, and 100 credits last 91,503 ms; 8 slots at 2 are 2880, and they last 125
+    // s.
     let expected = json!({
         "queue": "root.alice", "slots": 9, "pool": 0, "cluster_slots": 12, "quota": 8,
         "budget": "100", "budget_micro": 100_000_000, "rate": "2", "rate_micro": 2_000_000,
@@ -38,7 +39,7 @@ fn the_least_bid_and_what_it_leads_to() {
     assert_eq!(advice(&site, "alice", "alice", "slots=9"), (200, expected));
     let by_path = advice(&site, "root", "root.alice", "pool=0&slots=9").1;
     assert_eq!(by_path["bid_micro"], 2_428_572);
-    // What is advised does it, and a millionth less does not.
+    // The advised bid suffices, and a millionth less does not.
     for (rate, quota) in [("2.428571", 8), ("2.428572", 9)] {
         let body = format!("{{\"rate\": \"{rate}\"}}");
         site.signed("alice", "PUT", "/heddle/v1/queues/alice/bid", &body);
@@ -96,7 +97,7 @@ fn only_the_queues_user_and_administrators_are_told() {
     assert_eq!(advice(&site, "bob", "alice", "slots=3").0, 403);
     let unsigned = site.get("/heddle/v1/queues/alice/advice?slots=3");
     assert_eq!(unsigned.status, 401);
-    // Whether there is such a queue is not told to others.
+    // Other users do not learn whether the queue exists.
     assert_eq!(advice(&site, "bob", "nobody", "slots=3").0, 403);
     let (status, told) = advice(&site, "root", "nobody", "slots=3");
     assert_eq!((status, &told["error"]["where"]), (404, &json!("queue")));
@@ -178,7 +179,7 @@ fn every_account_has_its_projection() {
         assert_eq!(projection["spends_per_hour"], "2880", "{target}");
         assert_eq!(projection["ends_in_ms"], 125_000, "{target}");
     }
-    // A change shows it as it is then, and others' answers have nothing of it.
+    // A change returns the new projection, and other users' answers contain none of it.
     let body = "{\"rate\": \"0\"}";
     let set = site.signed("alice", "PUT", "/heddle/v1/queues/alice/bid", body);
     assert!(json_of(&set)["projection"].is_object(), "{}", text(&set));

@@ -1,5 +1,5 @@
-//! A little cluster with a market on it behind the API, users with secrets, and requests that
-//! they sign. Checks nothing itself.
+//! A small cluster with a market behind the API, users with secrets, and signed requests. Contains
+//! no checks.
 #![allow(unreachable_pub)]
 
 use heddle_api::{Answer, Engine, Request, Service};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 use tempfile::TempDir;
 
-/// When the service started, and what its clock shows unless a test says otherwise.
+/// The start of the service, and the default time of its clock.
 pub const START: u64 = 1_700_000_000_000;
 pub const NOW: u64 = START + 100_000;
 
@@ -33,7 +33,7 @@ pub fn secret(user: &str) -> Secret {
     Secret::new(word.unwrap_or("nobody's secret.").as_bytes())
 }
 
-/// The engine, its clock and its nodes' free room, as a host has them.
+/// A host's state: the engine, its clock and the free room of its nodes.
 pub struct Cluster {
     engine: heddle_core::Engine,
     now: Millis,
@@ -42,7 +42,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Nodes of three slots of 1 GB each.
+    /// Creates nodes of three slots of 1 GB each.
     pub fn new(config: &Value, nodes: u32) -> Cluster {
         let setup = Setup::with_config(config).expect("a good configuration");
         let mut cluster = Cluster {
@@ -80,7 +80,7 @@ impl Cluster {
             .map_err(|error| error.0)
     }
 
-    /// A job of a user, with that many maps of one slot each.
+    /// Submits a job of a user, with this number of maps of one slot each.
     pub fn submit(&mut self, job: u32, user: &str, maps: u32) {
         let placed = self.request(&json!({"op": "place", "user": user}));
         let queue = placed.expect("there is a queue")["queue"]
@@ -111,7 +111,7 @@ impl Cluster {
         ]);
     }
 
-    /// Time passes to that moment; ticks come twice a second, as they should.
+    /// Advances the time to that moment, with ticks twice a second.
     pub fn until(&mut self, now: Millis) {
         while self.now < now {
             self.now = (self.now + 500).min(now);
@@ -123,7 +123,7 @@ impl Cluster {
         self.step(&[Event::Tick]);
     }
 
-    /// Every node reports once; its grants are committed.
+    /// Lets every node report once; commits its grants.
     pub fn beat(&mut self) {
         for node in 0..self.free.len() {
             let heartbeat = Event::Heartbeat {
@@ -159,7 +159,7 @@ pub struct Site {
     pub service: Service,
     pub engine: Locked,
     pub folder: TempDir,
-    /// From where requests come; another one for every site, by which the audit is told apart.
+    /// The sender's address; different for every site, so that the audit lines can be told apart.
     pub address: IpAddr,
 }
 
@@ -183,8 +183,9 @@ impl Site {
         }
     }
 
-    /// Alice bids 2, bob 1, for 12 slots: of those she pays for 12 * 2 / 3 = 8, he for 4. Her job
-    /// 1 has 20 maps, so that 12 wait; his job 2 has 10, so that 6 wait. The price is 3.
+    /// Creates a site where alice bids 2 and bob 1 for 12 slots: she pays for 12 * 2 / 3 = 8, he
+    /// for 4. Her job 1 has 20 maps, so that 12 wait; his job 2 has 10, so that 6 wait. The price
+    /// is 3.
     pub fn market() -> Site {
         let site = Site::with(&market_config(), &json!({}));
         let mut cluster = site.cluster();
@@ -204,12 +205,12 @@ impl Site {
         self.folder.path().join("acl")
     }
 
-    /// Millionths in an account, as the engine itself says.
+    /// Asks the engine for the millionths in an account.
     pub fn budget_micro(&self, queue: &str) -> Option<i64> {
         self.account(queue)["budget_micro"].as_i64()
     }
 
-    /// The rate of an account, as the engine itself says.
+    /// Asks the engine for the rate of an account.
     pub fn rate(&self, queue: &str) -> Option<f64> {
         self.account(queue)["spending_rate"].as_f64()
     }
@@ -249,7 +250,7 @@ impl Site {
         self.service.answer(&self.engine, request)
     }
 
-    /// Unsigned; the target may have a query.
+    /// Sends an unsigned request; the target may have a query.
     pub fn get(&self, target: &str) -> Answer {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         self.send(&Request {
@@ -259,7 +260,7 @@ impl Site {
         })
     }
 
-    /// A command of the published interface, signed as its clients do.
+    /// Sends a command of the published interface, signed like its clients.
     pub fn command(&self, method: &str, query: &str, user: &str, at_ms: u64) -> Answer {
         let text = v1::signed_text(query, user, &at_ms.to_string());
         let header = v1::header(&v1::signature(&secret(user), &text));
@@ -272,7 +273,7 @@ impl Site {
         })
     }
 
-    /// A request signed in version 2; the target may have a query.
+    /// Sends a request signed in version 2; the target may have a query.
     pub fn signed(&self, user: &str, method: &str, target: &str, body: &str) -> Answer {
         self.signed_with(user, method, target, body.as_bytes(), None)
     }
@@ -310,7 +311,7 @@ pub fn market_config() -> Value {
     })
 }
 
-/// A header of version 2 with a nonce of its own, good for a minute.
+/// Returns a header of version 2 with a new nonce, valid for a minute.
 pub fn v2_header(user: &str, method: &str, path: &str, query: &str, body: &[u8]) -> String {
     let signed = Signed {
         method,
@@ -326,7 +327,7 @@ pub fn v2_header(user: &str, method: &str, path: &str, query: &str, body: &[u8])
     v2::header(&secret(user), user, &signed, &validity)
 }
 
-/// With the mode that is asked for.
+/// Writes the file with the required mode.
 pub fn write_acl(path: &Path, users: &str) {
     let _ = fs::remove_file(path);
     let mut file = OpenOptions::new()
@@ -351,7 +352,7 @@ pub fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// Paths of the queues in a list.
+/// Returns the paths of the queues in a list.
 pub fn paths(list: &Value) -> Vec<&str> {
     let rows = list.as_array().expect("a list");
     rows.iter()
@@ -388,7 +389,7 @@ fn hear_the_audit() {
     });
 }
 
-/// The audit's lines about requests to a site.
+/// Returns the audit lines about requests to a site.
 pub fn audit_of(site: &Site) -> Vec<Value> {
     let lines = LINES.lock().expect("a list");
     let lines = lines

@@ -1,5 +1,5 @@
-//! The console as a browser gets it: what there is, with which headers, and that its files keep to
-//! the policy that those headers set. How it behaves is tested in a browser, on a cluster.
+//! The console as a browser gets it: its files and headers, and that the files keep to the policy
+//! in those headers. A browser on a cluster tests its behaviour.
 
 use crate::common::{NOW, Site, header, text};
 use heddle_api::{Answer, Request};
@@ -11,7 +11,7 @@ fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("console")
 }
 
-/// The names of all files in the folder, with what is in them.
+/// Returns the names and contents of all files in the folder.
 fn files() -> Vec<(String, String)> {
     let entries = fs::read_dir(folder()).expect("the folder is there");
     let mut files: Vec<(String, String)> = entries
@@ -93,7 +93,7 @@ fn the_folders_name_leads_to_it_and_nothing_else_is_there() {
     let suggested = text(&site.get("/heddle/main.j"));
     assert!(suggested.contains("/heddle/main.js"), "{suggested}");
     assert_eq!(site.get(&"/heddle/a".repeat(5_000)).status, 404);
-    // What is below v1 is the interface's, also where it has nothing.
+    // Unknown paths below v1 are answered by the interface.
     let none = text(&site.get("/heddle/v1/pric"));
     assert!(none.contains("/heddle/v1/price"), "{none}");
 }
@@ -127,7 +127,7 @@ fn it_is_only_read() {
     assert_eq!(head.content_type, "text/html; charset=utf-8");
 }
 
-/// What `name="` in markup, or `from '` in a script, names.
+/// Returns the names after `name="` in markup, or after `from '` in a script.
 fn named<'a>(text: &'a str, before: &str, after: char) -> Vec<&'a str> {
     let parts = text.split(before).skip(1);
     parts.filter_map(|rest| rest.split(after).next()).collect()
@@ -143,7 +143,7 @@ fn all_that_its_files_name_is_served() {
             named(&content, "src=\"", '"'),
         ];
         let links = links.concat();
-        // YARN's own pages on the same server are led to, and nothing of them is loaded.
+        // Links may lead to YARN's own pages on the same server, but nothing is loaded from there.
         let own = |link: &&str| !link.starts_with('#') && !link.starts_with("/cluster");
         for link in links.into_iter().filter(own) {
             assert!(
@@ -191,7 +191,7 @@ fn its_files_keep_to_the_policy() {
         for word in never {
             assert!(!content.contains(word), "{name} has {word}");
         }
-        // The name space of SVG is a name, and nothing is fetched from there.
+        // The name space of SVG is only a name; nothing is fetched from there.
         let hosts = content.replace("http://www.w3.org/2000/svg", "");
         assert!(!hosts.contains("://"), "{name} names another host");
         if name.ends_with(".html") {

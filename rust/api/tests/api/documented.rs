@@ -1,4 +1,4 @@
-//! The description and the router tell the same, and what is answered is what is described.
+//! The description and the router agree, and answers match their description.
 
 use crate::common::{NOW, START, Site, json_of, market_config, text};
 use heddle_api::{Answer, OPENAPI, Request, routes};
@@ -9,7 +9,7 @@ fn description() -> Value {
     serde_json::from_str(OPENAPI).expect("JSON")
 }
 
-/// What a reference inside the description stands for.
+/// Follows a reference inside the description.
 fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => document
@@ -59,7 +59,7 @@ fn routes_and_description_are_the_same() {
     assert_eq!(document["servers"][0]["url"], "/heddle/v1");
 }
 
-/// Makes schemas exact: a key that is not described is a fault of the description.
+/// Makes schemas exact: a key without a description is an error of the description.
 fn exact(value: &mut Value) {
     if let Some(object) = value.as_object_mut() {
         if object.contains_key("properties") && !object.contains_key("additionalProperties") {
@@ -71,7 +71,7 @@ fn exact(value: &mut Value) {
     }
 }
 
-/// Checks a body against the schema that the description has for it.
+/// Checks a body against its schema in the description.
 fn check(document: &Value, method: &str, path: &str, answer: &Answer) {
     let operation = &document["paths"][path][method.to_lowercase()];
     let response = &operation["responses"][answer.status.to_string()];
@@ -98,7 +98,7 @@ fn check(document: &Value, method: &str, path: &str, answer: &Answer) {
         "application/json" => json_of(answer),
         _ => text(answer).into(),
     };
-    // The schema refers to others of the document, which are where it says.
+    // The schema refers to others of the document by path.
     let mut whole = json!({"components": document["components"], "allOf": [schema]});
     exact(&mut whole);
     let validator = jsonschema::validator_for(&whole).expect("a schema");
@@ -109,7 +109,7 @@ fn check(document: &Value, method: &str, path: &str, answer: &Answer) {
     assert!(faults.is_empty(), "{method} {path}: {faults:#?}\n{body:#}");
 }
 
-/// Bob's queue, in which nothing has been bought, and one that has only an account.
+/// Creates a site with three jobs on the market, and with two intervals in memory.
 fn busy_site() -> Site {
     let site = Site::market();
     site.cluster().until(20_000);
@@ -218,7 +218,7 @@ fn without_accounts_too() {
     }
 }
 
-/// Whatever goes wrong on a route is among what its description says, and has its form.
+/// Every error of a route is in its description, and has the described form.
 #[test]
 fn errors_of_every_route_are_as_described() {
     let document = description();
@@ -279,7 +279,7 @@ fn errors_of_every_route_are_as_described() {
     check(&document, "POST", "/queues", &refused);
 }
 
-/// The test above would see it if an answer were not as described.
+/// Proves that the test above detects a wrong answer.
 #[test]
 fn a_wrong_answer_is_noticed() {
     let document = description();

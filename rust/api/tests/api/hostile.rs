@@ -1,5 +1,5 @@
-//! What nobody sends who means well: names that are markup, escapes that are broken, bodies that
-//! are too long, numbers that are none.
+//! Hostile requests: names that are markup, broken escapes, bodies that are too long, invalid
+//! numbers.
 
 use crate::common::{NOW, Site, audit_of, header, json_of, market_config, paths, text};
 use heddle_api::{Answer, Request};
@@ -7,7 +7,7 @@ use heddle_auth::query::quoted;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// All are names that the interface allows: no blanks, no control characters.
+/// The interface allows all of these: they have no blanks and no control characters.
 const NAMES: &[&str] = &[
     "</queue><price>0</price><queue>",
     "\"><script>alert(1)</script>",
@@ -152,7 +152,7 @@ fn broken_escapes_are_refused() {
     }
     for query in ["max=%31", "m%61x=1", "max=1&%6dax=2", "max=%"] {
         let answer = site.signed("root", "GET", &format!("/heddle/v1/jobs?{query}"), "");
-        // A value may be escaped; a name that is, is not known.
+        // A value may be escaped; an escaped name is unknown.
         let expected = if query == "max=%31" { 200 } else { 400 };
         assert_eq!(answer.status, expected, "{query}");
     }
@@ -216,19 +216,19 @@ fn long_bodies_are_refused_before_they_are_looked_at() {
         });
         assert_eq!(refused.status, 413);
     }
-    // One byte too many is too many.
+    // One byte above the limit is refused.
     for (length, status) in [(0, 400), (1, 413)] {
         let digits = "0".repeat(heddle_api::BODY_BYTES_MAX - 12 + length);
         let body = format!("{{\"rate\": \"{digits}\"}}");
         assert_eq!(body.len(), heddle_api::BODY_BYTES_MAX + length);
         assert_eq!(site.signed("alice", "PUT", path, &body).status, status);
     }
-    // As deep as the bound allows.
+    // The deepest nesting that the limit allows.
     let deep = format!("{{\"rate\": {}1{}}}", "[".repeat(8_000), "]".repeat(8_000));
     assert_eq!(site.signed("alice", "PUT", path, &deep).status, 400);
     let zeros = format!("{{\"rate\": \"{}1\"}}", "0".repeat(16_000));
     assert_eq!(site.signed("alice", "PUT", path, &zeros).status, 400);
-    // A body where none belongs.
+    // A body on a route without one.
     assert_eq!(
         site.signed("alice", "GET", "/heddle/v1/queues", "{}")
             .status,
@@ -277,7 +277,7 @@ fn numbers_that_are_none_change_nothing() {
     {
         for (path, key) in [("bid", "rate"), ("budget", "add")] {
             let target = format!("/heddle/v1/queues/alice/{path}");
-            // Outside of a text, blanks around a number are JSON's.
+            // Outside a text, JSON allows blanks around a number.
             let bare = format!("{{\"{key}\": {}}}", number.replace("1 ", "1 2"));
             let quoted = format!("{{\"{key}\": {}}}", Value::from(number));
             for body in [bare, quoted] {
@@ -296,7 +296,7 @@ fn numbers_that_are_none_change_nothing() {
     assert_eq!(site.budget_micro("root.alice"), Some(100_000_000));
 }
 
-/// What holds of every answer, whatever was asked.
+/// Checks the rules that every answer keeps.
 fn sound(answer: &Answer) {
     let known = [
         200, 201, 204, 400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 429,
@@ -324,8 +324,8 @@ fn sound(answer: &Answer) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Signed by the administrator or by nobody: no request brings the service down, and none is
-    /// answered with something that is no answer.
+    /// No request, signed by the administrator or unsigned, brings the service down, and every
+    /// answer is a valid one.
     #[test]
     fn anything_is_answered(
         method in "GET|PUT|POST|DELETE|HEAD|OPTIONS|[A-Z]{0,5}|\\PC{0,4}",

@@ -1,5 +1,5 @@
-//! What the routes answer: queues, jobs and changes in numbers that were worked out by hand, and
-//! errors that say what is wrong, where, and what was expected.
+//! Answers of the routes: queues, jobs and changes with numbers worked out by hand, and errors with
+//! fault, place and remedy.
 
 use crate::common::{NOW, START, Site, header, json_of, market_config, paths, text};
 use heddle_api::{Engine, Request};
@@ -50,7 +50,7 @@ fn bids_and_budgets_are_exact() {
         (&set["rate"], &set["rate_micro"]),
         (&json!("0.000001"), &json!(1))
     );
-    // In floating point, 0.1 added ten thousand times to 100 is not 1100.
+    // In floating point, 0.1 added 200 times to 100 is not 120.
     let mut last = Value::Null;
     for _ in 0..200 {
         last = json_of(&site.signed("root", "POST", budget, "{\"add\": 0.1}"));
@@ -251,7 +251,7 @@ fn methods_that_there_are_for_a_path() {
         ..site.plain()
     });
     assert_eq!((head.status, head.body.len()), (200, 0));
-    // A HEAD is signed as one.
+    // A HEAD is signed as HEAD.
     let head = site.signed("alice", "HEAD", "/heddle/v1/queues/alice", "");
     assert_eq!((head.status, head.body.len()), (200, 0));
     let head = site.send(&Request {
@@ -325,7 +325,7 @@ fn the_configuration_has_no_secret() {
     assert_eq!(configuration["policy"]["share"], "dynamic-priority");
 }
 
-/// What a host says while an engine is being built anew.
+/// A host whose engine is being restarted.
 struct Down;
 
 impl Engine for Down {
@@ -399,7 +399,7 @@ fn a_policy_without_accounts_has_queues_all_the_same() {
     }
 }
 
-/// A host's threads send requests all at once, while intervals end and the ACL file is looked at.
+/// A host's threads send requests concurrently, while intervals end and the ACL file is polled.
 #[test]
 fn many_threads_may_ask() {
     fn is_shared<T: Send + Sync>(_: &T) {}

@@ -1,4 +1,4 @@
-//! The API as a host uses it: signed requests in, answers out, with a real engine behind it.
+//! The API from a host's view: signed requests in, answers out, with a real engine behind it.
 
 mod advice;
 mod common;

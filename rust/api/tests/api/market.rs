@@ -1,10 +1,9 @@
-//! Prices and charges over time: intervals that a host tells of, and what is made of them.
+//! Prices and charges over time, from the intervals that a host reports.
 
 use crate::common::{NOW, START, Site, header, json_of, market_config, text};
 use serde_json::{Value, json};
 
-/// An interval of alice, who bids 2 and pays 16 for 8 slots, and bob, who bids 1 and pays 4 for 4,
-/// both for 20 s.
+/// Returns an interval of 20 s. Alice bids 2 and pays 16 for 8 slots; bob bids 1 and pays 4 for 4.
 fn interval(i: i64) -> Value {
     let row = |queue: &str, rate: i64, quota: i64, balance: i64| {
         json!({
@@ -81,7 +80,7 @@ fn what_has_been_forgotten_is_said() {
     let target = format!("/heddle/v1/price/history?from_ms={}", START + 80_000);
     let late = json_of(&site.signed("root", "GET", &target, ""));
     assert_eq!(late["complete"], true);
-    // What is told again, or cannot be read, is left out.
+    // A repeated or unreadable interval is left out.
     for wrong in [interval(5), interval(1), json!({"at_ms": 1}), Value::Null] {
         site.service.interval(&wrong);
     }
@@ -145,7 +144,7 @@ fn the_ledger_in_csv() {
     assert_eq!(own.lines().count(), 3);
 }
 
-/// After a failover: intervals 5 to 7 are one, and a client that had 5 from the server before asks
+/// After a failover, intervals 5 to 7 are merged. A client that got 5 from the former server asks
 /// for 6.
 #[test]
 fn a_page_that_begins_inside_of_a_sum_is_refused() {

@@ -1,4 +1,4 @@
-//! Jobs by the names that come with a request: shown, and asked by, for those whose jobs they are.
+//! Names of jobs come with a request: they are shown to the jobs' users, who can also ask by them.
 
 use crate::common::{Site, header, json_of, v2_header};
 use heddle_api::{Answer, JobName, NodeName, Request};
@@ -62,7 +62,7 @@ fn sentences_name_hosts_and_entries_too() {
         since_ms,
         aside: None,
     };
-    // Of the fourth the number was given to it after the grants, which were made at 0 ms.
+    // The fourth node got its number after the grants, which were made at 0 ms.
     let nodes = [node(0, 0), node(1, 0), node(2, 0), node(3, 1)];
     let explained = json_of(&asked_with(&site, "alice", "explain/1", &names(), &nodes));
     assert!(!explained.to_string().contains("node#"), "{explained}");
@@ -86,7 +86,7 @@ fn sentences_name_hosts_and_entries_too() {
     }
     assert!(named > 0, "{explained}");
 
-    // Nothing is free under `fifo`, where no bid comes before the room.
+    // Under `fifo` no bid matters, so the full nodes are the reason.
     let config = json!({"policy": "fifo", "heartbeat_fill": 1.0});
     let site = Site::with(&config, &json!({}));
     site.cluster().submit(1, "alice", 20);
@@ -110,7 +110,7 @@ fn sentences_name_hosts_and_entries_too() {
     }
 }
 
-/// The engine knows neither any more; the host says why with the names.
+/// The engine knows neither any more; the names carry the host's reasons.
 #[test]
 fn jobs_and_nodes_that_are_put_aside_are_explained() {
     let site = Site::market();
@@ -168,7 +168,7 @@ fn a_name_gives_no_rights_and_finds_nothing_that_is_not_there() {
         ] {
             assert_eq!(of("root", odd, &jobs), 400, "{route}/{odd}");
         }
-        // Named, and not in the engine yet.
+        // The host has a name for it, but the engine does not know it yet.
         let mut early = names();
         early[0].number = 77;
         assert_eq!(of("root", &early[0].application, &early), 404, "{route}");

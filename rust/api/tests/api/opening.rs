@@ -1,11 +1,11 @@
-//! Before the store was read: nobody is shown opening budgets, or told that a queue is unknown
-//! which only the store has. And what is shown while it cannot be read.
+//! Before the store was read, no answer shows opening budgets, or calls a queue of the store
+//! unknown. Also tests the answers while the store is out of reach.
 
 use crate::common::{Locked, Site, header, json_of, text, v2_header};
 use heddle_api::{Answer, Engine, Request, RouteInfo, routes};
 use serde_json::{Value, json};
 
-/// The engine of a site, with books in some state.
+/// The engine of a site, with the books in some state.
 struct Kept<'a>(&'a Locked, Value);
 
 impl Engine for Kept<'_> {
@@ -31,7 +31,7 @@ fn ask(site: &Site, books: &Value, method: &str, path: &str, body: &str) -> Answ
         .answer(&Kept(&site.engine, books.clone()), &request)
 }
 
-/// Routes that answer whatever the books do.
+/// Routes that answer in every state of the books.
 const ALWAYS: [&str; 7] = [
     "time",
     "health",
@@ -99,7 +99,7 @@ fn the_published_interface_waits_too_but_tells_the_time() {
     }
 }
 
-/// What the engine has then are the budgets of heddle.json, which are nobody's.
+/// Until then the engine has the budgets of heddle.json, which are no real accounts.
 #[test]
 fn accounts_that_were_never_read_are_not_shown_and_the_remedy_is_told() {
     let site = Site::market();
@@ -121,7 +121,7 @@ fn accounts_that_were_never_read_are_not_shown_and_the_remedy_is_told() {
     }
 }
 
-/// A damaged store does not mend in a moment.
+/// A damaged store does not recover in a moment.
 #[test]
 fn a_change_that_a_damaged_store_cannot_keep_is_told_what_to_do() {
     let site = Site::market();

@@ -1,5 +1,5 @@
-//! The published interface (DP-32 to DP-34): what clients of the original scheduler send, and
-//! what they are used to get.
+//! The published interface (DP-32 to DP-34), with requests of clients of the original scheduler and
+//! the answers that they expect.
 
 use crate::common::{NOW, START, Site, audit_of, header, text, write_acl};
 use heddle_api::{Answer, Request};
@@ -22,9 +22,9 @@ fn price_and_time_need_no_signature() {
     let time = site.get("/scheduler?time");
     let expected = format!("<start>{START}</start>\n<time>{NOW}</time>\n");
     assert_eq!(text(&time), info(&expected));
-    // As published, no command is no error.
+    // As published, a missing command is no error.
     assert_eq!(text(&site.get("/scheduler")), info(""));
-    // Something else is one: nothing of it was done.
+    // An unknown parameter is one: nothing was executed.
     let none = site.get("/scheduler?user=alice&timestamp=1");
     let said = text(&none);
     assert_eq!(none.status, 400, "{said}");
@@ -96,7 +96,7 @@ fn an_administrator_adds_queues_and_credits_and_takes_queues_away() {
     let removed = site.command("GET", "removeQueue=carol", "root", NOW + 3);
     assert_eq!(text(&removed), info(""));
     assert_eq!(site.budget_micro("root.carol"), None);
-    // DP-41: an error to the caller.
+    // DP-41: an error for the caller.
     for (i, query) in [
         "removeQueue=carol",
         "addBudget=1&queue=carol",
@@ -115,8 +115,8 @@ fn an_administrator_adds_queues_and_credits_and_takes_queues_away() {
     }
 }
 
-/// DP-32, row by row, through the whole interface: nobody, the user of the queue, another user, an
-/// administrator.
+/// DP-32, row by row, through the whole interface: an unsigned caller, the user of the queue,
+/// another user, an administrator.
 #[test]
 fn the_table_of_commands_and_roles() {
     let table = [
@@ -143,7 +143,7 @@ fn the_table_of_commands_and_roles() {
             assert_eq!(denied(answer), expected != 200, "{query}");
         }
     }
-    // 100 and the administrator's 1; nobody else's.
+    // 100 and the administrator's 1; no other grant.
     assert_eq!(site.budget_micro("root.alice"), Some(101_000_000));
 }
 
@@ -152,13 +152,13 @@ fn refusals_say_access_denied_and_change_nothing() {
     let site = Site::market();
     let bid = "setSpending=0.5&queue=alice";
     assert_eq!(site.command("GET", bid, "alice", NOW).status, 200);
-    // A replay; an older one; one that the server could not have seen.
+    // A replay, an older one, one not later than the start, and one beyond the skew.
     for at_ms in [NOW, NOW - 1, START, NOW + 3_600_000] {
         let refused = site.command("GET", "setSpending=9&queue=alice", "alice", at_ms);
         assert!(refused.status == 401 && denied(&refused), "{at_ms}");
         assert!(header(&refused, "WWW-Authenticate").is_some());
     }
-    // Unknown, and who may not use version 1.
+    // An unknown user, and one who may not use version 1.
     for user in ["mallory", "modern"] {
         let refused = site.command("GET", "info=alice", user, NOW + 5);
         assert!(refused.status == 401 && denied(&refused), "{user}");
@@ -194,7 +194,7 @@ fn a_method_that_should_change_nothing_does_not() {
     assert_eq!(header(&options, "Allow"), Some("GET, HEAD, POST, OPTIONS"));
 }
 
-/// Version 1 does not cover the body, in which the published server looked for parameters too.
+/// Version 1 does not cover the body, where the published server also looked for parameters.
 #[test]
 fn a_body_carries_no_commands() {
     let site = Site::market();
@@ -246,7 +246,7 @@ fn version_1_can_be_switched_off() {
     let site = Site::with(&config, &json!({"v1": false}));
     let refused = site.command("GET", "info=alice", "alice", NOW);
     assert!(refused.status == 401 && denied(&refused));
-    // Clients of version 2 may use the commands.
+    // Clients of version 2 may use the commands, too.
     let shown = site.signed("alice", "GET", "/scheduler?info=alice", "");
     assert_eq!(shown.status, 200, "{}", text(&shown));
 }
@@ -267,7 +267,7 @@ fn the_acl_file_is_read_again_when_it_has_settled() {
         site.command("GET", "info=alice", "alice", NOW + 2).status,
         401
     );
-    // One that cannot be used leaves the old users in force.
+    // An unusable file leaves the old users in force.
     std::fs::remove_file(site.acl()).expect("it was there");
     site.service.poll(NOW + 2_000);
     site.service.poll(NOW + 9_000);
@@ -275,7 +275,7 @@ fn the_acl_file_is_read_again_when_it_has_settled() {
     assert!(text(&site.get("/heddle/v1/health")).contains("\"degraded\""));
 }
 
-/// What was accepted before a restart or a failover is not accepted after it.
+/// A request accepted before a restart or failover is refused after it.
 #[test]
 fn watermarks_outlast_the_service() {
     let (one, other) = (Site::market(), Site::market());

@@ -1,4 +1,5 @@
-//! Who may do what under `/heddle/v1/`: every route, nobody, two users and an administrator.
+//! Permissions under `/heddle/v1/`: every route, for an unsigned caller, two users and an
+//! administrator.
 
 use crate::common::{NOW, START, Site, audit_of, json_of, market_config, paths, text};
 use heddle_api::{Engine, Request, Service, routes};
@@ -6,7 +7,7 @@ use heddle_auth::replay::Watermarks;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// DP-32's roles, carried over to the routes: nobody, alice, bob, root.
+/// DP-32's roles, carried over to the routes: an unsigned caller, alice, bob, root.
 const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
     ("GET", "price", "", [200, 200, 200, 200]),
     ("GET", "time", "", [200, 200, 200, 200]),
@@ -49,7 +50,7 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
     ("DELETE", "queues/carol", "", [401, 403, 403, 204]),
 ];
 
-/// Then no signature is good, and neither a right secret nor patience would help.
+/// Then no signature is valid, and neither a correct secret nor waiting would help.
 #[test]
 fn without_an_acl_file_it_says_what_to_set() {
     let site = Site {
@@ -90,7 +91,7 @@ fn without_an_acl_file_it_says_what_to_set() {
         );
     }
     assert_eq!(site.get("/heddle/v1/price").status, 200);
-    // Whom the web server knows needs no secret to read.
+    // A user of the web server needs no secret to read.
     let trusting = json!({"trust_web_user": true});
     let site = Site {
         service: Service::new(&trusting, START).expect("good settings"),
@@ -104,7 +105,7 @@ fn without_an_acl_file_it_says_what_to_set() {
     assert_eq!(site.send(&known).status, 200);
 }
 
-/// What a page shows of actions goes by this; what is allowed does not.
+/// The page uses this to choose the shown actions; permissions do not depend on it.
 #[test]
 fn who_asks_is_told_whether_they_administer() {
     let site = Site::market();
@@ -133,7 +134,7 @@ fn the_table_of_routes_and_roles() {
         }
         assert_eq!(found, expected, "{method} {path}");
     }
-    // No route is left out of the table.
+    // No route is missing in the table.
     for route in routes() {
         let like = |path: &str| {
             let path = path.split('?').next().unwrap_or(path);
@@ -191,7 +192,7 @@ fn version_1_is_no_signature_here() {
             authorization: Some(&signature),
             ..site.plain()
         });
-        // The parameters of version 1 are no parameters here.
+        // Here the parameters of version 1 are unknown.
         assert_eq!(refused.status, if query.is_empty() { 401 } else { 400 });
     }
 }
@@ -226,7 +227,7 @@ fn a_signature_covers_everything_and_counts_once() {
     for request in &moved {
         assert_eq!(site.send(request).status, 401, "{request:?}");
     }
-    // Expired; elsewhere, as a server's clock goes forward only.
+    // Expired; on another site, because a server's clock never goes back.
     let elsewhere = Site::market();
     let late = Request {
         now_ms: NOW + 60_000,
@@ -266,11 +267,11 @@ fn whoever_fails_too_often_has_to_wait() {
         statuses.starts_with(&[401; 5]) && statuses.ends_with(&[429; 5]),
         "{statuses:?}"
     );
-    // What needs no signature is answered all the same.
+    // Open routes still answer.
     assert_eq!(site.get("/heddle/v1/price").status, 200);
 }
 
-/// Of the web server's own users: reading only, and only where it is switched on.
+/// Users of the web server may only read, and only if the setting allows it.
 #[test]
 fn users_of_the_web_server_may_read_where_that_is_trusted() {
     let trusting = Site::with(&market_config(), &json!({"trust_web_user": true}));
@@ -312,7 +313,7 @@ fn users_of_the_web_server_may_read_where_that_is_trusted() {
     assert_eq!(trusting.rate("root.alice"), Some(2.0));
 }
 
-/// A malformed line may have been meant to take rights away: nobody enters by it.
+/// A malformed line may have been meant to take rights away: its user is shut out.
 #[test]
 fn a_web_user_of_a_malformed_line_is_shut_out() {
     let site = Site::with(&market_config(), &json!({"trust_web_user": true}));
@@ -348,7 +349,7 @@ fn a_web_user_of_a_malformed_line_is_shut_out() {
 fn the_audit_has_a_line_for_every_change_and_every_refusal() {
     let site = Site::market();
     let base = "/heddle/v1/queues";
-    // A refusal; three changes; a change that cannot be; readings, which leave no line.
+    // A refusal; three changes; an impossible change; readings, which leave no line.
     site.signed("bob", "PUT", &format!("{base}/alice/bid"), "{\"rate\": 1}");
     site.signed(
         "alice",
@@ -408,7 +409,7 @@ fn the_audit_has_a_line_for_every_change_and_every_refusal() {
     );
 }
 
-/// A host with a store: it keeps what it is told to remember.
+/// A host with a store, which keeps the watermarks.
 struct Storing<'a> {
     engine: &'a crate::common::Locked,
     stored: Mutex<Vec<(String, Watermarks)>>,
@@ -429,7 +430,7 @@ impl Engine for Storing<'_> {
     }
 }
 
-/// With what was stored together with a change, the next server refuses the request.
+/// With the watermarks that were stored with a change, the next server refuses the request.
 #[test]
 fn what_is_to_be_remembered_comes_with_the_change() {
     let site = Site::market();

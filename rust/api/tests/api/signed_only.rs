@@ -1,12 +1,12 @@
-//! Requests that a host hands over before its own authentication, as they seem to be signed: only
-//! a right signature opens anything, and it is the same once as on any other way.
+//! Requests that a host passes on before its own authentication, because they seem to be signed.
+//! Only a correct signature opens anything, and it counts once, as elsewhere.
 
 use crate::common::{NOW, Site, header, market_config, secret, v2_header};
 use heddle_api::{Answer, Request};
 use heddle_auth::v1;
 use serde_json::json;
 
-/// What is answered otherwise without a signature, what is not there, and what is not ours.
+/// Open routes, an unknown path, and foreign paths.
 const OPEN: [&str; 12] = [
     "/heddle/v1/price",
     "/heddle/v1/health",
@@ -22,7 +22,7 @@ const OPEN: [&str; 12] = [
     "/",
 ];
 
-/// With a user of the web server's, to see that it opens nothing here.
+/// Sends a request with a user of the web server, which must open nothing here.
 fn sent(site: &Site, method: &str, path: &str, query: &str, sign: Option<&str>) -> Answer {
     site.send(&Request {
         method,
@@ -49,7 +49,7 @@ fn without_a_right_signature_nothing_is_answered() {
         Some(of_bob.as_str()),
         Some(forged.as_str()),
     ];
-    // 429: too many that fail, from one address.
+    // 429: too many failures from one address.
     for sign in wrong {
         for path in OPEN {
             for method in ["GET", "HEAD", "OPTIONS", "POST"] {
@@ -115,7 +115,7 @@ fn a_change_is_made_once() {
     assert_eq!(put(body), 401);
 }
 
-/// Version 1 signs the query only, so that it is for the published interface only.
+/// Version 1 signs the query only, so it is valid on the published interface only.
 #[test]
 fn published_signatures_are_for_the_published_interface() {
     let site = Site::market();

@@ -1,8 +1,9 @@
 //! Decides whether accounts can be shown and changed. Between the start of a ResourceManager and
-//! the reading of its store, the engine has the accounts of its configuration: opening budgets, and
-//! none of the queues that only the store has. These are no real accounts, so they are never shown.
-//! Accounts that were read once are shown even while the store is out of reach, with a header that
-//! says so. The host refuses changes until the books are open, and has the last word on them.
+//! the reading of its store, the engine has the accounts of its configuration. They have opening
+//! budgets, and lack the queues that only the store has. These are no real accounts, so they are
+//! never shown. Accounts that were read once are shown even while the store is out of reach, with a
+//! header that says so. The host refuses changes until the books are open, and has the last word on
+//! them.
 
 use crate::Engine;
 use crate::account;

@@ -1,5 +1,5 @@
-//! Amounts of credits in answers: an exact decimal text, and millionths as an integer beside it, so
-//! that no reader depends on a floating point number. `heddle_auth::amount` reads the amounts of
+//! Amounts of credits in answers: an exact decimal text, and millionths as an integer beside it. So
+//! no reader depends on a floating point number. `heddle_auth::amount` reads the amounts of
 //! requests.
 
 use heddle_auth::amount::micro_text;

@@ -18,7 +18,7 @@
 //! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
 //! - `books`, `older`: the state of the books; ledger pages older than the in-memory window.
 //! - `account`, `history`, `names`, `credit`, `clock`: accounts and their commands, for both
-//!   interfaces; the last intervals; names of jobs and nodes; the formats of amounts and times.
+//!   interfaces; the last intervals; names of jobs and nodes; formats of amounts, times.
 //! - `console`: the files of the folder `console`.
 //!
 //! `openapi.json` is the served description. Tests compare it with the table of routes, both ways,
@@ -28,7 +28,7 @@
 //!
 //! - *One table lists the role of each route*, and changes are checked again with the permission of
 //!   the published command. A route that is missing in the tests' table of roles fails a test.
-//! - *Form first, then identity, then rights, then the engine.* A signature counts once, so a
+//! - *Form first, then identity, then rights, then the engine.* A signature counts once. So a
 //!   request for a path that does not exist does not use it up. A body above 16 KB
 //!   (`BODY_BYTES_MAX`) is refused before the gate hashes it.
 //! - *Hosts supply names of jobs and nodes.* A request about jobs carries application, user and

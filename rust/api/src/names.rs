@@ -6,8 +6,8 @@ use crate::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A job's name. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`, for a job that
-/// is put aside with `["root.alice", "The application is put aside: ..."]` at its end.
+/// A job's name. In JSON a list: `[7, "application_1_0007", "alice", "word count"]`. A job that is
+/// put aside has `["root.alice", "The application is put aside: ..."]` at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JobName {
     /// The engine's number.

@@ -1,5 +1,5 @@
 //! The published interface at `/scheduler` (DP-32 to DP-34): commands in the query, by GET and by
-//! POST alike, answers in XML like those of the published servlet.
+//! POST alike. Answers are in XML, like those of the published servlet.
 //!
 //! It differs in these points. Each request has one command, and each parameter once; the servlet
 //! executed several, and checked one user while it changed another's queue. An unknown queue is an

@@ -76,8 +76,8 @@ impl Service {
         }
     }
 
-    /// Keeps the bounds of a running job. If they can no longer be proven, because its user has a
-    /// new secret or it was moved to another queue, it may not spend at all.
+    /// Keeps the bounds of a running job. If they can no longer be proven, it may not spend at all.
+    /// That happens after a change of the user's secret or of the job's queue.
     fn recover(&self, submitted: &Submitted<'_>) -> Taken {
         let value = |parameter: &str| submitted.value(parameter);
         let mut gate = self.gate.lock();

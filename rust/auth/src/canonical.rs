@@ -3,10 +3,10 @@
 //!
 //! Every text consists of lines that end in a newline (0x0A), the last one too. The first line
 //! names the text, so that a signature of one kind is never one of the other. Names (users, queues,
-//! jobs) are percent-encoded: all bytes of their UTF-8 except letters, digits, `-`, `.`, `_` and
-//! `~`, in capital digits (RFC 3986; `urllib.parse.quote(name, safe='')`). So no name can begin a
-//! line. Times are milliseconds since 1970 in plain digits. The signature is the HMAC-SHA256 of the
-//! text under the user's secret, in 64 lower-case hexadecimal digits.
+//! jobs) are percent-encoded. This covers all bytes of their UTF-8 except letters, digits, `-`,
+//! `.`, `_` and `~`, in capital digits (RFC 3986; `urllib.parse.quote(name, safe='')`). So no name
+//! can begin a line. Times are milliseconds since 1970 in plain digits. The signature is the
+//! HMAC-SHA256 of the text under the user's secret, in 64 lower-case hexadecimal digits.
 //!
 //! # A request
 //!

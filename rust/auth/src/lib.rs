@@ -34,7 +34,7 @@
 //! # Rules
 //!
 //! - *The full path is checked.* A bare name means the queue right below `root`, over HTTP and in
-//!   `heddle sign`; the core would also find the only leaf of that name. Version 2 signs the full
+//!   `heddle sign`. The core would also find the only leaf of that name. Version 2 signs the full
 //!   path, so no later queue can redirect a signature. A user's own queue is the core's
 //!   `user_queue`.
 //! - *A replay is refused with bounded memory.* The oldest entries are forgotten; from then on
@@ -51,13 +51,13 @@
 //! - *`undo` never revives a counted request*: a timestamp below a later one stays used. Never call
 //!   it for a change that may have been stored.
 //! - *Version 1 works on the published interface only, and without a body*: it covers neither path
-//!   nor body, and the published server took parameters from the body. Its timestamps are bounded
-//!   on both sides; as published, an undelivered request would be valid for ever.
+//!   nor body. The published server took parameters from the body. Its timestamps are bounded on
+//!   both sides; as published, an undelivered request would be valid for ever.
 //! - *A correct signature passes, whatever others did* in the user's name or behind the address (a
 //!   proxy, NAT). Signatures are always computed. An empty bucket only makes unproven callers wait,
 //!   and prevents the hashing of long bodies. Secrets below 16 bytes can be guessed. For them a
 //!   correct signature waits like a wrong one, at addresses that failed lately.
-//! - *The gate's clock never goes back, and ignores a jump that lasts less than a minute*; while
+//! - *The gate's clock never goes back, and ignores a jump that lasts less than a minute*. While
 //!   the wall clock is behind, it runs at half speed. A clock that followed a step back would
 //!   revive expired requests, or lock users out until it has caught up. Waits use the steady clock
 //!   alone.
@@ -69,8 +69,8 @@
 //!
 //! # Known gaps
 //!
-//! - A wall clock may be ahead for more than a minute, or at the start, and then be set back by
-//!   more than the skew. Clients with a correct clock are then locked out for up to twice the
+//! - A wall clock may be ahead for more than a minute, or at the start. If it is then set back by
+//!   more than the skew, clients with a correct clock are locked out for up to twice the
 //!   difference. Clients that ask for `time` are not. After a failover the other ResourceManager's
 //!   clock counts.
 //! - Signatures are computed under the host's lock (tens of microseconds for the longest query).
@@ -84,7 +84,7 @@
 //! - Users `a.b` and `a_dot_b` share one queue, as in the core; the ACL reader reports it, and lets
 //!   both act for it.
 //! - In the core, `Queues::find` takes an unknown full path for the end of another (`root.alice`
-//!   for `root.ads.root.alice`): the queue that it finds is refused to `alice`.
+//!   for `root.ads.root.alice`). The queue that it finds is refused to `alice`.
 //! - `body_bytes_max` and `undo` have no caller: they would save little.
 #![forbid(unsafe_code)]
 

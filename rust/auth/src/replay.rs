@@ -39,7 +39,7 @@ pub struct Clock {
 }
 
 impl Default for Clock {
-    /// A quarter of an hour, as in the service that version 1 was modelled after (DP-36); a day for
+    /// A quarter of an hour, as in the service that version 1 was modelled after (DP-36). A day for
     /// version 2, because a job may be signed long before it is submitted.
     fn default() -> Clock {
         Clock {

@@ -52,9 +52,9 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Tells whether a queue is the user's: the one in which the core puts their jobs, or one that
-    /// the ACL file adds (DP-40, without sharing a secret). `path` is full, as the engine resolved
-    /// it. Any other name matches none: the engine may find another queue of that name.
+    /// Tells whether a queue is the user's. That is the one in which the core puts their jobs, and
+    /// each that the ACL file adds (DP-40, without sharing a secret). `path` is full, as the engine
+    /// resolved it. Any other name matches none: the engine may find another queue of that name.
     pub fn has(&self, path: &str) -> bool {
         path == user_queue(&self.user) || self.queues.iter().any(|queue| queue == path)
     }

@@ -51,8 +51,8 @@ impl Timekeeper {
         }
     }
 
-    /// Returns the current time. The first reading follows the wall clock; later ones advance with
-    /// the steady clock, at half speed while the wall clock is behind, until they agree.
+    /// Returns the current time. The first reading follows the wall clock. Later ones advance with
+    /// the steady clock, at half speed while the wall clock is behind.
     pub(crate) fn read(&mut self, now: Now) -> Reading {
         let first = self.steady_ms.is_none();
         let before_ms = self.steady_ms.replace(now.steady_ms);

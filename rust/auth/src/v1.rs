@@ -1,6 +1,7 @@
 //! Version 1 of signatures, as published (DP-36, DP-37): HMAC-SHA1 over the query as sent, which
-//! ends in the user and the timestamp; in base64, URL-quoted, in the header `Authorization`. It
-//! covers neither method, path nor body. Creates and checks signatures; `replay` rejects replays.
+//! ends in the user and the timestamp. It is sent in base64, URL-quoted, in the header
+//! `Authorization`. It covers neither method, path nor body. Creates and checks signatures;
+//! `replay` rejects replays.
 
 use crate::amount::time_ms;
 use crate::query::{Parameters, quoted, unquoted};

@@ -58,7 +58,7 @@
 //!   the middle of one loses its session after 5 s. An epoch newer than the store's means that an
 //!   old copy was restored.
 //! - *A take-over needs a fencing token that grows with each activation*, so that a stuck call of a
-//!   former holder fences no other; the current holder may take over again. The writer makes the
+//!   former holder fences no other. The current holder may take over again. The writer makes the
 //!   token from the clock. If the clock is behind the books' token, the writer waits 30 s and then
 //!   takes the next token (`Options::fenced_retry`). During the wait, a ResourceManager that is no
 //!   longer active learns so and ends its writer.
@@ -89,8 +89,8 @@
 //!   per interval. A merge or a withdrawal takes as long as the whole queue.
 //! - A hanging file system (`file`, `sqlite`) is shown, but the call cannot be abandoned: the
 //!   thread waits with it.
-//! - A migration that fails on the way (a full disk) leaves the target empty and the source whole,
-//!   but fenced until a ResourceManager becomes active again.
+//! - A migration that fails on the way (a full disk) leaves the target empty and the source whole.
+//!   The source stays fenced until a ResourceManager becomes active again.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -176,7 +176,7 @@ pub trait Store: Send {
     /// The fencing `token`, at least 1, grows with each activation. It is the time at which the
     /// ResourceManager became active. Where clocks may differ by more than a failover takes, it is
     /// the larger of that and one more than the token in the books. A lower token than the highest
-    /// so far, or the same under another name, is `Fenced`: that call was made before the last
+    /// so far, or the same under another name, is `Fenced`. Such a call was made before the last
     /// activation and got stuck. The same owner may take over again with the same token, for
     /// instance after a lost answer.
     fn take_over(&mut self, owner: &str, token: u64) -> Result<Epoch, StoreError>;

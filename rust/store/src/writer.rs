@@ -238,16 +238,16 @@ impl Writer {
     }
 
     /// Returns the last intervals before the opening, once. The writer thread reads them after it
-    /// opens the books and before its first write; items handed over meanwhile wait as they do for
+    /// opens the books and before its first write. Items handed over meanwhile wait as they do for
     /// a disk. Never returns any if they cannot be read, or if `past_intervals` is 0.
     pub fn past(&self) -> Option<Past> {
         self.desk.shared.lock().past.take()
     }
 
     /// Shows `read` the books with all pending items applied: accounts, closed ones, watermarks,
-    /// nonces with their floors, and the head (its `serial` and `lesson` are those of the opening).
-    /// Leaves out lessons. Returns `None` if the writer is not open. `read` must be short: callers
-    /// that hand over items wait for it.
+    /// nonces with their floors, and the head. `serial` and `lesson` of the head are those of the
+    /// opening. Leaves out lessons. Returns `None` if the writer is not open. `read` must be short:
+    /// callers that hand over items wait for it.
     pub fn with_book<T>(&self, read: impl FnOnce(&Book) -> T) -> Option<T> {
         let mut shared = self.desk.shared.lock();
         shared.open().ok().map(|projected| read(projected.book()))

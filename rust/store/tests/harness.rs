@@ -1,6 +1,6 @@
 //! Damages a small store of each kind in every way: cuts at each byte, flips bits, removes or
-//! changes rows. Either the damage is found, or reading returns what was written: never an empty
-//! store, a wrong balance or a plausible wrong row of the ledger.
+//! changes rows. Either the damage is found, or reading returns what was written. It never returns
+//! an empty store, a wrong balance or a plausible wrong row of the ledger.
 //!
 //! One bit of each byte is flipped; `HEDDLE_STORE_EVERY_BIT=1` flips all of them, one by one.
 

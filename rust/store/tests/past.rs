@@ -1,5 +1,5 @@
-//! A writer reads the last intervals before its start, to answer for yesterday's costs: whole,
-//! once, in bounded memory, and never at the expense of the books.
+//! A writer reads the last intervals before its start, so that a host can report yesterday's costs.
+//! It reads them whole, once, in bounded memory, and never at the expense of the books.
 
 // Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]

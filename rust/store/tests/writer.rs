@@ -1,5 +1,5 @@
-//! Tests the writer thread with a store that fails in every way: before or after the write, for
-//! long, for good, with a panic, or by never answering.
+//! Tests the writer thread with a store that fails in every way. It fails before or after the
+//! write, for long, for good, with a panic, or by never answering.
 
 // Clippy does not treat helpers of tests as tests.
 #![allow(clippy::unwrap_used)]

@@ -35,7 +35,7 @@ pub(crate) struct NewQueue {
 ///
 /// # Errors
 ///
-/// 415 if it is no JSON and does not begin like an object (a form, XML, compressed data); 400 if it
+/// 415 if it is no JSON and does not begin like an object (a form, XML, compressed data). 400 if it
 /// has another form than expected.
 pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8], example: &str) -> Result<T, Failure> {
     let refused = |status, what: String| {

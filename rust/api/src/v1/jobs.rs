@@ -1,5 +1,5 @@
-//! Jobs: where they stand, why they wait, when they are expected to start and end. The engine
-//! knows jobs by number; names are the host's, and come with the request.
+//! Jobs: their state, the reasons for waiting, and their expected start and end. The engine knows
+//! jobs by number; the host's names come with the request.
 
 use crate::answer::{Failure, Reply};
 use crate::clock::Clock;
@@ -8,11 +8,12 @@ use crate::names::{self, Names};
 use heddle_auth::role::Need;
 use serde_json::{Value, json};
 
-/// Jobs in one answer: the engine is asked for each.
+/// Limit of jobs in one answer: the engine is asked for each.
 const JOBS: u64 = 100;
 const JOBS_MAX: u64 = 500;
 
-/// `GET jobs`: from a number on, with what each waits for; an administrator's all, a user's own.
+/// `GET jobs`: a page of jobs from a number on, with the reason why each waits. An administrator
+/// gets all jobs, a user their own.
 pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let from = exchange
         .number("from", 0, u64::from(u32::MAX))?
@@ -20,7 +21,7 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let max = exchange.number("max", 1, JOBS_MAX)?.unwrap_or(JOBS);
     let waits = exchange.ask(&json!({"op": "waits", "from": from, "max": max}))?;
     let told = waits["jobs"].as_array().map_or(&[][..], Vec::as_slice);
-    // The engine counts only those that wait for something.
+    // The engine counts only jobs that wait for something.
     let (page, rest) = told.split_at(told.len().min(max as usize));
     let mut jobs = Vec::new();
     for entry in page {
@@ -38,7 +39,7 @@ pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     })))
 }
 
-/// `GET jobs/{id}`: one job, and when it is expected to start and end.
+/// `GET jobs/{id}`: one job, with its expected start and end.
 pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let id = number(exchange)?;
     let report = own(exchange, &id)?;
@@ -63,7 +64,7 @@ pub(crate) fn one(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&job))
 }
 
-/// `GET explain/{job}`: why it waits, what would change that, and what was decided of it lately.
+/// `GET explain/{job}`: the reasons why it waits, the remedies, and the last decisions about it.
 pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let id = number(exchange)?;
     let names = Names::of(exchange.request);
@@ -90,7 +91,7 @@ pub(crate) fn explain(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&explained))
 }
 
-/// Explains a job that is put aside: the engine does not know it, the host gives the reason.
+/// Describes a job that is kept from the engine; the host gives the reason.
 fn put_aside(id: &Value, queue: &str, reason: &str, now_ms: u64) -> Value {
     json!({
         "job": id, "queue": queue, "now_ms": now_ms, "sentence": reason, "waits": [], "noted": 0,
@@ -98,7 +99,7 @@ fn put_aside(id: &Value, queue: &str, reason: &str, now_ms: u64) -> Value {
     })
 }
 
-/// Puts names for the numbers in an explanation, whose times are still the engine's.
+/// Replaces the numbers in an explanation by names. Its times are still the engine's.
 fn name(explained: &mut Value, id: &Value, names: Names<'_>) {
     names.put(explained, id);
     names.put_into(&mut explained["sentence"], None);
@@ -114,7 +115,7 @@ fn name(explained: &mut Value, id: &Value, names: Names<'_>) {
     }
 }
 
-/// The number of the job in the path, which is there as such or as an application's id.
+/// Returns the number of the job in the path, which is a number or an application id.
 fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
     let text = &exchange.variables[0];
     if names::is_application(text) {
@@ -130,7 +131,7 @@ fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
     })
 }
 
-/// What the engine says of a job, if there is one.
+/// Asks the engine for a job; `None` if it does not exist.
 fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> {
     match exchange.engine.request(&json!({"op": "job", "job": id})) {
         Ok(job) => Ok(Some(job)),
@@ -139,7 +140,7 @@ fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> 
     }
 }
 
-/// What is shown of that in a list.
+/// Formats a job for a list.
 fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
     let names = Names::of(exchange.request);
     let mut row = json!({
@@ -161,7 +162,7 @@ fn row(exchange: &Exchange<'_>, job: &Value, waits_for: &Value) -> Value {
     row
 }
 
-/// A job whose queue the caller may see.
+/// Returns a job whose queue the caller may see.
 fn own(exchange: &mut Exchange<'_>, id: &Value) -> Result<Value, Failure> {
     let job = found(exchange, id)?.ok_or_else(no_job)?;
     may_see(exchange, job["queue"].as_str().unwrap_or(""))?;
@@ -174,7 +175,7 @@ fn may_see(exchange: &mut Exchange<'_>, queue: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks more about a job, which may have ended by now.
+/// Asks the engine more about a job, which may have ended by now.
 fn of_job(exchange: &Exchange<'_>, op: &str, id: &Value) -> Result<Value, Failure> {
     let answer = exchange.engine.request(&json!({"op": op, "job": id}));
     answer.map_err(|problem| match problem.starts_with("key `job`") {

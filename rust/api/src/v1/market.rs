@@ -23,7 +23,7 @@ pub(crate) fn price(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&Value::Object(price)))
 }
 
-/// `GET shares`: entitlement and use of queues; all for an administrator, their own for a user.
+/// `GET shares`: entitlement and use of queues. An administrator gets all queues, a user their own.
 pub(crate) fn shares(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let report = exchange.ask(&json!({"op": "queues"}))?;
     let accounts = account::if_any(Accounts::read(exchange.engine))?;
@@ -107,8 +107,8 @@ pub(crate) fn history(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     })))
 }
 
-/// `GET ledger`: what each queue had, used and paid per interval, oldest first, in JSON or CSV; for
-/// one queue, or for all that the caller may see. Reads ledger pages older than the in-memory
+/// `GET ledger`: what each queue had, used and paid per interval, oldest first, in JSON or CSV.
+/// Covers one queue, or all that the caller may see. Reads ledger pages older than the in-memory
 /// window from the store.
 pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let page = Page::of(exchange)?;

@@ -48,7 +48,7 @@ fn row(path: &str, (scheduling, account): (Option<&Value>, Option<&Account>)) ->
     })
 }
 
-/// `GET queues`: all queues for an administrator, their own for a user.
+/// `GET queues`: an administrator gets all queues, a user their own.
 pub(crate) fn list(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let report = Report::read(exchange)?;
     let rows = report

@@ -17,7 +17,7 @@ fn the_least_bid_and_what_it_leads_to() {
     site.cluster().until(7_000);
     // A bid b buys 12 b / (b + 1) slots. 8.5 are rounded up to 9, because alice comes before bob.
     // So b is 8.5 / 3.5, rounded up to a millionth. 9 slots of it for 180 intervals an hour are
-    // 3934.28664 credits, and 100 credits last 91,503 ms; 8 slots at 2 are 2880, and they last 125
+    // 3934.28664 credits, and 100 credits last 91,503 ms. 8 slots at 2 are 2880, and they last 125
     // s.
     let expected = json!({
         "queue": "root.alice", "slots": 9, "pool": 0, "cluster_slots": 12, "quota": 8,

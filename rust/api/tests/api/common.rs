@@ -183,7 +183,7 @@ impl Site {
         }
     }
 
-    /// Creates a site where alice bids 2 and bob 1 for 12 slots: she pays for 12 * 2 / 3 = 8, he
+    /// Creates a site where alice bids 2 and bob 1 for 12 slots. She pays for 12 * 2 / 3 = 8, he
     /// for 4. Her job 1 has 20 maps, so that 12 wait; his job 2 has 10, so that 6 wait. The price
     /// is 3.
     pub fn market() -> Site {

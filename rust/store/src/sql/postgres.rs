@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// `statement_timeout`.
 const STATEMENT_SILENCE: Duration = Duration::from_secs(70);
 /// Settings of each session, in the server's syntax. The last one frees the lock of a process that
-/// stops in the middle of a transaction, so that the next active ResourceManager need not wait.
+/// stops in the middle of a transaction. So the next active ResourceManager need not wait.
 const SESSION: &str = "-c search_path=heddle -c synchronous_commit=on -c client_encoding=UTF8 \
                        -c statement_timeout=60s -c lock_timeout=10s \
                        -c idle_in_transaction_session_timeout=5s";

@@ -69,7 +69,7 @@ impl Sqlite {
     }
 
     /// Makes sure that the file exists. SQLite takes a file that lost its content for an empty
-    /// database, so a new store gets its name only after its tables are in it.
+    /// database. So a new store gets its name only after its tables are in it.
     fn find(&self) -> Result<(), StoreError> {
         let unavailable =
             |error| StoreError::Unavailable(format!("{}: {error}", self.path.display()));

@@ -256,7 +256,7 @@ pub(super) fn together(wishes: &[&Wish]) -> (i64, Vec<Change>) {
     (at_ms, changes)
 }
 
-/// Appends changes of another commit. The end of the first commit would have forgotten nonces, so a
+/// Appends changes of another commit. The end of the first commit would have forgotten nonces. So a
 /// `Forget` goes between the two, unless the end of the second forgets the same.
 fn follow(changes: &mut Vec<Change>, at_ms: i64, later: &[Change], later_ms: i64) {
     let nonce = |change: &Change| matches!(change, Change::Nonce { .. });

@@ -70,8 +70,8 @@ pub fn interval(tick: u64, rows: Vec<Row>) -> Interval {
     }
 }
 
-/// Adds up all that is stored, queue by queue and tick by tick, and compares: ticks have no gaps or
-/// doubles, grants + income - debits - forfeits = budgets. Returns the last tick.
+/// Adds up the whole store, queue by queue and tick by tick. Checks that ticks have no gaps or
+/// doubles, and that grants + income - debits - forfeits = budgets. Returns the last tick.
 pub fn check_conservation(store: &mut dyn Store, note: &str) -> u64 {
     let book = store.load().unwrap_or_else(|e| panic!("{note}: {e}"));
     let mut tick = 0;

@@ -71,7 +71,7 @@ pub enum Refusal {
     TooMuch(String),
     /// A timestamp or nonce that was accepted before.
     Replay(String),
-    /// That user has `NONCES_MAX` unexpired nonces; wait until some expire.
+    /// The store remembers `NONCES_MAX` nonces of that user; wait until some expire.
     TooManyNonces(String),
     /// A text that is empty, too long, has control characters, or should be JSON and is not.
     Text {

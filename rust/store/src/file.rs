@@ -210,7 +210,8 @@ impl FileStore {
         .map_err(|error| self.error(error))
     }
 
-    /// Jumps to the end of the accounts file. An unreadable accounts file is ignored.
+    /// Jumps to the position in the log up to which the accounts file has the books. Ignores an
+    /// unreadable accounts file.
     fn skip(&self, mut log: Log) -> Result<Log, StoreError> {
         let path = self.accounts_path();
         let Ok(bytes) = fs::read(&path) else {

@@ -58,10 +58,10 @@ impl Reader {
     }
 }
 
-/// Moves everything from `from` to `to`, which must be empty. Writes nothing but emptiness to `to`
-/// first, to see that it is writable. Then `owner` takes over `from`, so that a running scheduler
-/// can no longer write to it until it becomes active again. `from` keeps its content. A store
-/// without any use is refused: its name is probably wrong.
+/// Moves everything from `from` to `to`, which must be empty. First fills `to` with nothing, to see
+/// that it is writable. Then `owner` takes over `from`, so that a running scheduler can no longer
+/// write to it until it becomes active again. `from` keeps its content. A store without any use is
+/// refused: its name is probably wrong.
 pub fn migrate(
     from: &mut dyn Store,
     to: &mut dyn Store,

@@ -121,7 +121,7 @@ pub(crate) trait Database: Send {
     /// Returns kind and place.
     fn describe(&self) -> String;
 
-    /// Begins a transaction; a read-only one sees a single snapshot. Creates missing tables.
+    /// Begins a transaction; a read-only one sees a single snapshot. The tables exist afterwards.
     fn begin(&mut self, writes: bool) -> Result<(), StoreError>;
 
     /// Allows long pauses between the statements of this transaction; no other caller waits for it.

@@ -10,7 +10,7 @@ use crate::record::{Interval, IntervalHead, LedgerQuery};
 pub struct Past {
     /// The last intervals, oldest first. Their changes are left out: the books have them.
     pub intervals: Vec<Interval>,
-    /// Whether these are all intervals of the store.
+    /// Whether the store has no earlier ones.
     pub whole: bool,
     /// Whether all earlier intervals ended before these. False after a clock was set back.
     pub ordered: bool,

@@ -38,10 +38,10 @@
 //!   path, so no later queue can redirect a signature. A user's own queue is the core's
 //!   `user_queue`.
 //! - *A replay is refused with bounded memory.* The oldest entries are forgotten; from then on
-//!   every request as old is refused. These are, per user, the nonces that expire first; beyond
-//!   `replay::USERS_MAX`, the user who was silent for longest. A client whose requests expire in
-//!   their order of sending notices nothing; another gets `Forgotten`. With full memory, a request
-//!   that expires later than the clock skew is refused, not forgotten.
+//!   every request as old or older is refused. These are, per user, the nonces that expire first;
+//!   beyond `replay::USERS_MAX`, the user who was silent for longest. A client whose requests
+//!   expire in their order of sending notices nothing; another gets `Forgotten`. With full memory,
+//!   a request that expires later than the clock skew is refused, not forgotten.
 //! - *Jobs have nonces of their own* (in a store's rows with the prefix `job:`), because they are
 //!   signed for up to a day. A user has at most 1024; further ones are refused.
 //! - *Watermarks are stored with the change that they come with*, in one transaction, so a crash

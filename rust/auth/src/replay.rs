@@ -1,7 +1,7 @@
 //! Rejects replays: remembers per user the last timestamp of version 1 (DP-38) and the unexpired
 //! nonces of version 2. Memory is bounded: the oldest entries are forgotten, and from then on every
-//! request as old is refused. Jobs may be signed for a day, so beyond `JOBS_MAX` new ones are
-//! refused instead. Checks no signature: callers pass only proven requests.
+//! request as old or older is refused. Jobs may be signed for a day, so beyond `JOBS_MAX` new ones
+//! are refused instead. Checks no signature: callers pass only proven requests.
 //!
 //! The state is plain data (`Watermarks`) that a store keeps over restarts and failovers. An
 //! acceptance returns the entries that the request adds, to be stored together with its change. So

@@ -150,7 +150,6 @@ pub(crate) trait Database: Send {
     fn query(&mut self, sql: &str, parameters: &[Cell]) -> Result<Vec<Vec<Cell>>, StoreError>;
 }
 
-/// A store on a database.
 pub(crate) struct SqlStore<D> {
     database: D,
     /// The books as last read or written; valid while its counters equal those in the table.

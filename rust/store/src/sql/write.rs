@@ -217,7 +217,6 @@ pub(super) fn cells_of_row(LedgerRow { tick, row }: &LedgerRow) -> Vec<Cell> {
     ]
 }
 
-/// Writes rows of the ledger.
 pub(super) fn write_rows<D: Database>(
     database: &mut D,
     rows: &[LedgerRow],
@@ -233,7 +232,6 @@ pub(super) fn write_rows<D: Database>(
     )
 }
 
-/// Writes grants and forfeits.
 pub(super) fn write_grants<D: Database>(
     database: &mut D,
     grants: &[GrantRecord],

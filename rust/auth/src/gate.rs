@@ -6,8 +6,6 @@
 //! calls `Gate::identify`, unless the command needs no permission (`price`, and `time`, which
 //! answers `Gate::now_ms`), and then `role::allow`. It stores `Accepted::added` together with the
 //! change of the request, and writes an `audit::Record` whatever the outcome.
-//! `Gate::body_bytes_max` is for hosts with longer bodies, `Gate::undo` for hosts whose store may
-//! refuse a change.
 
 use crate::acl::{Acl, User};
 use crate::canonical::Signed;
@@ -143,25 +141,10 @@ impl Gate {
         self.replay.export()
     }
 
-    /// Takes back the watermarks of a request or submission whose change the store refused: then
-    /// the same may be sent again. Must not be called while the outcome of the change is unknown.
-    pub fn undo(&mut self, added: &Watermarks) {
-        self.replay.undo(added);
-    }
-
     /// Returns the time that clients' times are compared with, ms since 1970: the answer to `time`
     /// (DP-33).
     pub fn now_ms(&mut self, now: Now) -> u64 {
         self.time.read(now).at_ms
-    }
-
-    /// Returns how many bytes of a body to read from an address, before the sender is known.
-    pub fn body_bytes_max(&mut self, address: Option<IpAddr>, now: Now) -> usize {
-        let now = self.time.read(now);
-        match self.limiter.check_address(address, now.passed_ms) {
-            Ok(()) => BODY_BYTES_MAX,
-            Err(_) => FAILING_BODY_BYTES_MAX,
-        }
     }
 
     /// Identifies the sender of a request.

@@ -8,8 +8,8 @@
 //!
 //! # Modules
 //!
-//! - `gate`: the host's interface: `identify` a request, `submit` a job, `recover` one, `undo`.
-//!   Checks form, signature, replay, in this order.
+//! - `gate`: the host's interface: `identify` a request, `submit` a job, `recover` one. Checks
+//!   form, signature, replay, in this order.
 //! - `v1`, `v2`, `job`: the published signatures (SHA-1, over the query); Heddle's (SHA-256, over
 //!   everything); those of submissions.
 //! - `canonical`: the texts that version 2 signs, byte for byte: the page for authors of clients.
@@ -48,8 +48,6 @@
 //!   cannot keep one without the other. YARN's store is separate: a ResourceManager that becomes
 //!   active calls `recover` for each recovered job before it accepts submissions. A lost authority
 //!   is proven again from the submission (`prove_again`), without checks of time and replay.
-//! - *`undo` never revives a counted request*: a timestamp below a later one stays used. Never call
-//!   it for a change that may have been stored.
 //! - *Version 1 works on the published interface only, and without a body*: it covers neither path
 //!   nor body. The published server took parameters from the body. Its timestamps are bounded on
 //!   both sides; as published, an undelivered request would be valid for ever.
@@ -85,7 +83,6 @@
 //!   both act for it.
 //! - In the core, `Queues::find` takes an unknown full path for the end of another (`root.alice`
 //!   for `root.ads.root.alice`). The queue that it finds is refused to `alice`.
-//! - `body_bytes_max` and `undo` have no caller: they would save little.
 #![forbid(unsafe_code)]
 
 pub mod acl;

@@ -127,8 +127,6 @@ impl Watermarks {
 struct User {
     mark: Watermark,
     by_expiry: BTreeSet<(u64, String)>,
-    /// `mark.v1_ms` from before the last counted request.
-    v1_before_ms: u64,
 }
 
 impl User {
@@ -172,24 +170,6 @@ impl User {
     fn last_job_ms(&self) -> u64 {
         let last = self.mark.jobs.values().max();
         last.map_or(0, |last| *last).max(self.mark.jobs_expired_ms)
-    }
-
-    /// Takes back the entries of a request, unless a later one builds on them.
-    fn undo(&mut self, added: &Watermark) {
-        if added.v1_ms > 0 && self.mark.v1_ms == added.v1_ms {
-            self.mark.v1_ms = self.v1_before_ms;
-        }
-        for (nonce, expires_ms) in &added.nonces {
-            if self.mark.nonces.get(nonce) == Some(expires_ms) {
-                self.mark.nonces.remove(nonce);
-                self.by_expiry.remove(&(*expires_ms, nonce.clone()));
-            }
-        }
-        for (key, expires_ms) in &added.jobs {
-            if self.mark.jobs.get(key) == Some(expires_ms) {
-                self.mark.jobs.remove(key);
-            }
-        }
     }
 
     /// Returns the time up to which every request of this user is refused after the user is
@@ -371,15 +351,6 @@ impl Replay {
             return Watermarks::default();
         }
         self.add_job(user, key, expires_ms)
-    }
-
-    /// Takes back the entries of an acceptance whose change was not made.
-    pub fn undo(&mut self, added: &Watermarks) {
-        for (name, added) in &added.users {
-            if let Some(user) = self.users.get_mut(name) {
-                user.undo(added);
-            }
-        }
     }
 
     fn is_job_known(&self, user: &str, key: &str, expires_ms: u64) -> bool {

@@ -313,36 +313,6 @@ fn too_many_users_are_forgotten_and_still_refused() {
     }
 }
 
-/// A nonce that was taken back may return with another expiry.
-#[test]
-fn what_is_left_of_a_nonce_that_was_given_back_removes_no_other() {
-    let mut replay = fresh();
-    let now = START + 1;
-    let added = replay.accept_v2("a", &validity(now, now + 10, 1), now);
-    replay.undo(&added.expect("fresh"));
-    let longer = validity(now, now + 1_000, 1);
-    assert!(replay.accept_v2("a", &longer, now).is_ok());
-    let other = validity(now, now + 2_000, 2);
-    assert!(replay.accept_v2("a", &other, now + 500).is_ok());
-    let again = replay.accept_v2("a", &longer, now + 501);
-    assert_eq!(again, Err(Refusal::Replayed));
-}
-
-#[test]
-fn what_a_store_knows_is_not_given_back() {
-    let mut replay = fresh();
-    let now = START + 100;
-    let added = replay.accept_v1("a", now, now).expect("fresh");
-    let stored = [("a".to_string(), now - 10)];
-    replay.merge(&Watermarks::of(stored, []));
-    replay.undo(&added);
-    for at_ms in [now - 11, now - 10] {
-        let again = replay.accept_v1("a", at_ms, now);
-        assert_eq!(again, Err(Refusal::Replayed), "{at_ms}");
-    }
-    assert!(replay.accept_v1("a", now, now).is_ok());
-}
-
 /// An event in a server's life.
 #[derive(Clone, Debug)]
 enum Happening {
@@ -432,38 +402,6 @@ proptest! {
         }
         for (user, what) in accepted {
             prop_assert!(what.send(&mut replay, user, now).is_err(), "{what:?}");
-        }
-    }
-
-    /// An immediate `undo` leaves no trace.
-    #[test]
-    fn what_is_undone_was_never_there(
-        before in prop::collection::vec(happening(), 0..20), user in 0u8..3,
-        at_ms in START + 10_000..START + 40_000, nonce in 0u64..40, good_for_ms in 1u64..3_000,
-    ) {
-        let mut replay = fresh();
-        replay.merge(&Watermarks::default());
-        let now = START + 20_000;
-        for happening in before {
-            if let Happening::Request { user, what, .. } = happening {
-                let _ = what.send(&mut replay, user, now);
-            }
-        }
-        let sent = [
-            Sent::V1 { at_ms },
-            Sent::V2 { good_for_ms, nonce },
-            Sent::Job { good_for_ms, nonce },
-        ];
-        for what in sent {
-            let known = replay.export();
-            if let Ok(added) = what.send(&mut replay, user, now) {
-                replay.undo(&added);
-                prop_assert_eq!(
-                    replay.export().users.get(&user.to_string()).cloned().unwrap_or_default(),
-                    known.users.get(&user.to_string()).cloned().unwrap_or_default()
-                );
-                prop_assert!(what.send(&mut replay, user, now).is_ok());
-            }
         }
     }
 

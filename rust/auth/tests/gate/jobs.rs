@@ -256,35 +256,6 @@ fn a_recovered_job_is_proven_again_though_its_signature_expired() {
     assert_eq!(v1, Ok(None), "as published, bounded by nothing");
 }
 
-/// The store refused the change: the same request may try again.
-#[test]
-fn what_the_store_refused_can_be_sent_again() {
-    let mut gate = gate();
-    let (query, header) = sign_v1("price", "alice", NOW);
-    let v1 = published(&query, &header);
-    let first = gate.identify(&v1, at(NOW)).expect("passes");
-    gate.undo(&first.added);
-    let second = gate.identify(&v1, at(NOW)).expect("passes again");
-    let (query, header) = sign_v1("price", "alice", NOW + 1);
-    let later = published(&query, &header);
-    let later = gate.identify(&later, at(NOW)).expect("passes");
-    // A later request builds on the first: `undo` leaves the earlier timestamp used.
-    gate.undo(&second.added);
-    assert_eq!(why(gate.identify(&v1, at(NOW))), Refusal::Replayed);
-    gate.undo(&later.added);
-    assert_eq!(why(gate.identify(&v1, at(NOW))), Refusal::Replayed);
-    let v2 = request_passes(&mut gate, 1, NOW).expect("passes");
-    assert_eq!(why(request_passes(&mut gate, 1, NOW)), Refusal::Replayed);
-    gate.undo(&v2.added);
-    request_passes(&mut gate, 1, NOW).expect("passes again");
-    let job = SignedJob::new(1, DAY);
-    let accepted = job.submit(&mut gate, at(NOW)).expect("passes");
-    gate.undo(&accepted.added);
-    job.submit(&mut gate, at(NOW)).expect("passes again");
-    assert_eq!(why(job.submit(&mut gate, at(NOW))), Refusal::Replayed);
-    assert_eq!(why(request_passes(&mut gate, 1, NOW)), Refusal::Replayed);
-}
-
 /// A launch script on a node shows signature and nonce to anyone who can read it there. They are
 /// useless for anything else, with whatever they are sent, here and after a failover.
 #[test]

@@ -5,11 +5,12 @@ use crate::config::{Composition, Config, ConfigError, Section, unknown};
 use crate::order::{deficit, fifo, hfsp, reverse_adaptive};
 use crate::place::{delay, local_first, shuffle_watcher};
 use crate::share::{drf, dynamic_priority, fair, single};
-use crate::stage::entry::{Entry, Key, Own, Preset};
+use crate::stage::entry::{Entry, Key, Own, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::stage::share::{Share, ShareEntry};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Every share, in the order of the tables made from it.
 pub const SHARES: &[ShareEntry] = &[
@@ -162,6 +163,22 @@ pub(crate) fn build(config: &Config) -> Stages {
         (order.build)(config),
         (place.build)(config),
     )
+}
+
+/// The facts of jobs that a composition wants to hear, each once.
+pub(crate) fn wants(composition: &Composition) -> Vec<&'static str> {
+    let all = [
+        wanted_by(SHARES, &composition.share),
+        wanted_by(ORDERS, &composition.order),
+        wanted_by(PLACES, &composition.place),
+    ];
+    let names: BTreeSet<&str> = all.concat().iter().map(|wants| wants.name()).collect();
+    names.into_iter().collect()
+}
+
+fn wanted_by<Stage: ?Sized>(entries: &[Entry<Stage>], name: &str) -> &'static [Wants] {
+    let entry = entries.iter().find(|entry| entry.name == name);
+    entry.map_or(&[], |entry| entry.wants)
 }
 
 /// Everything that the configuration may name, and what its entries say of it.

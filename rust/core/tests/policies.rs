@@ -64,6 +64,25 @@ fn whatever_it_names_can_be_configured() {
 }
 
 #[test]
+fn of_those_in_force_it_says_what_they_want_and_whether_weights_count() {
+    let in_force = |config: Value| {
+        let mut answer = Host::new(config).request(json!({"op": "policies"}));
+        answer["in_force"].take()
+    };
+    let fair = in_force(json!({"policy": "fair"}));
+    assert_eq!(fair, json!({"wants": [], "by_weight": true}));
+    let both = in_force(json!({"policy": {"order": "hfsp", "place": "shuffle-watcher"}}));
+    let wants = json!(["progress", "totals", "traffic"]);
+    assert_eq!(both, json!({"wants": wants, "by_weight": true}));
+    let bids = in_force(json!({"policy": "dynamic-priority"}));
+    assert_eq!(bids["by_weight"], false);
+    let mut host = Host::new(json!({"policy": "fifo"}));
+    host.request(json!({"op": "reload", "config": {"policy": "hfsp"}}));
+    let after = host.request(json!({"op": "policies"}));
+    assert_eq!(after["in_force"]["wants"], json!(["progress", "totals"]));
+}
+
+#[test]
 fn no_journal_needs_it() {
     assert!(!Engine::is_mutating(&json!({"op": "policies"})));
 }

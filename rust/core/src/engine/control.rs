@@ -11,6 +11,7 @@ use crate::setup;
 use crate::setup::Setup;
 use crate::words::credits::{Credits, Spending};
 use crate::words::ids::{JobId, Millis, NodeId, QueueId};
+use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -64,7 +65,7 @@ impl Engine {
             "queues" => self.queues_request(section),
             "expireQueues" => self.expire_request(section),
             "audit" => self.audit(section),
-            "policies" => Ok(catalogue::report()),
+            "policies" => Ok(self.policies_report()),
             "stages" => Ok(json!({
                 "share": self.share.save(), "order": self.order.save(), "place": self.place.save(),
             })),
@@ -316,6 +317,16 @@ impl Engine {
     /// Whether a reload may have left more jobs running than the limits now admit.
     pub(super) fn limits_were_lowered(&self) -> bool {
         self.cluster.queues.reloads() > 1
+    }
+
+    /// Every policy that there is, and what hosts must know of those in force.
+    fn policies_report(&self) -> Value {
+        let mut report = catalogue::report();
+        report["in_force"] = json!({
+            "wants": catalogue::wants(&self.setup.config.composition),
+            "by_weight": self.share.layout() == Layout::Queues,
+        });
+        report
     }
 
     /// Queues with their configuration, entitlement and usage: `max` ids from `from` on.

@@ -50,7 +50,7 @@ impl ShareKey {
 pub enum Layout {
     /// One leaf holds all jobs.
     Single,
-    /// The tree of queues.
+    /// The tree of queues; each has a part of its parent's by weight.
     Queues,
     /// Every queue stands below the root, whatever its path, and keeps the first arrival among
     /// its asks for the keys.

@@ -3,11 +3,11 @@ package io.heddle.yarn.facts;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.EngineClock;
-import io.heddle.yarn.queues.QueueSnapshot;
 import io.heddle.yarn.queues.QueueTable;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
@@ -47,9 +47,9 @@ final class AmPoller {
   private static final int REDUCES_LISTED = 3_000;
   /** For how many intervals the word on single reduces goes before a guess. */
   private static final int REDUCES_TOLD = 3;
-  private static final String TRAFFIC = "shuffle-watcher";
-  private static final String SAMPLES = "hfsp";
-  private static final String TOTALS = "reverse-adaptive";
+  // What policies may want to hear beside the totals, as the engine calls it.
+  private static final String TRAFFIC = "traffic";
+  private static final String PROGRESS = "progress";
 
   private final JsonFetcher fetcher;
   private final QueueTable queues;
@@ -71,11 +71,7 @@ final class AmPoller {
 
   /** Whether ApplicationMasters are asked now: their addresses are users' words. */
   boolean enabled() {
-    if (set != null) {
-      return set;
-    }
-    QueueSnapshot policies = queues.snapshot();
-    return policies.uses(TRAFFIC) || policies.uses(SAMPLES) || policies.uses(TOTALS);
+    return set != null ? set : !queues.wants().isEmpty();
   }
 
   /** Whether they may be asked some time, perhaps after a reload. */
@@ -150,10 +146,10 @@ final class AmPoller {
   /** Asks what the policies in force look at; returns when to ask again. */
   private long ask(JobWatch watch, URI job) throws IOException {
     long startMs = Time.monotonicNow();
-    QueueSnapshot policies = queues.snapshot();
+    Set<String> wants = queues.wants();
     AmReplies.Totals totals = new AmReplies.Totals(fetcher.get(job));
     found.accept(to -> to.totals(watch.job(), totals.maps, totals.reduces));
-    if (!policies.uses(TRAFFIC)) {
+    if (!wants.contains(TRAFFIC)) {
       JobCounters counted = new JobCounters(totals, null);
       found.accept(to -> to.counters(watch.job(), counted));
     } else if (watch.beginCounters(startMs, countersMs)) {
@@ -163,10 +159,11 @@ final class AmPoller {
     }
     boolean reduces = totals.reducesDone < totals.reduces && totals.mapsDone >= totals.maps
         && totals.reduces <= REDUCES_LISTED;
-    if (policies.uses(SAMPLES) && reduces) {
+    if (wants.contains(PROGRESS) && reduces) {
       askReduces(watch, job, startMs + POLL_MS);
     }
-    return policies.uses(TRAFFIC) || policies.uses(SAMPLES) ? intervalMs : LAZY * intervalMs;
+    boolean more = wants.contains(TRAFFIC) || wants.contains(PROGRESS);
+    return more ? intervalMs : LAZY * intervalMs;
   }
 
   /** Without an answer the totals are still news, so this is no failure of the poll. */

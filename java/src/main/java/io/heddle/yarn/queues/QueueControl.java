@@ -31,6 +31,7 @@ public final class QueueControl {
 
   private static final long EXPIRY_MS = 1_000;
   private static final String QUEUES = SetupJson.request("queues");
+  private static final String POLICIES = SetupJson.request("policies");
   private static final String EXPIRE = SetupJson.request("expireQueues");
 
   private final Engine engine;
@@ -115,6 +116,10 @@ public final class QueueControl {
   private void publishConfigured(String reply) {
     QueueSnapshot next = QueueSnapshot.read(SetupJson.read(reply));
     table.configured(next);
+    String policies = engine.request(POLICIES);
+    if (policies != null) {
+      table.inForce(SetupJson.read(policies).path("in_force"));
+    }
     publish(next);
   }
 

@@ -26,7 +26,7 @@ public final class QueueSnapshot {
   // By the last part of the path.
   private final Map<String, Set<String>> byName = new ConcurrentHashMap<>();
 
-  // Implementation by stage, such as "fair" by "share".
+  // The name of the implementation by stage.
   private final Map<String, String> stages;
   private final Resource capacity;
 
@@ -87,12 +87,7 @@ public final class QueueSnapshot {
     return path.substring(path.lastIndexOf('.') + 1);
   }
 
-  /** Whether any stage of the policy in force is this one. */
-  public boolean uses(String stage) {
-    return stages.containsValue(stage);
-  }
-
-  /** Returns the implementation of a stage of the policy in force; "share" gives "fair", say. */
+  /** Returns the name of the implementation of a stage of the policy in force. */
   public String stage(String name) {
     return stages.getOrDefault(name, "");
   }

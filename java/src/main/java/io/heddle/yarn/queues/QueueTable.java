@@ -1,6 +1,10 @@
 package io.heddle.yarn.queues;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
 
@@ -13,6 +17,8 @@ public final class QueueTable {
   private final QueueReports reports;
   private final Configuration conf;
   private volatile QueueSnapshot snapshot = QueueSnapshot.EMPTY;
+  private volatile Set<String> wants = Collections.emptySet();
+  private volatile boolean byWeight;
 
   QueueTable(QueueReports reports, Configuration conf) {
     this.reports = reports;
@@ -40,6 +46,24 @@ public final class QueueTable {
   /** The configuration is another one: rights follow it. */
   void configured(QueueSnapshot next) {
     reports.configured(next);
+  }
+
+  /** Takes over what the engine says of the policies in force. */
+  void inForce(JsonNode policies) {
+    Set<String> facts = new HashSet<>();
+    policies.path("wants").forEach(fact -> facts.add(fact.asText()));
+    wants = facts;
+    byWeight = policies.path("by_weight").asBoolean();
+  }
+
+  /** Returns which facts of jobs the policies in force want to hear from ApplicationMasters. */
+  public Set<String> wants() {
+    return wants;
+  }
+
+  /** Whether queues have parts of what their parent has by weight. */
+  public boolean sharesByWeight() {
+    return byWeight;
   }
 
   /** Publishes one more queue; those above it are known. */

@@ -60,8 +60,7 @@ final class SchedulerInfo {
     this.reports = reports;
     this.snapshot = snapshot;
     largest = reports.largestContainer();
-    String share = snapshot.stage("share");
-    byWeight = share.equals("fair") || share.equals("drf");
+    byWeight = reports.table().sharesByWeight();
   }
 
   /** Answers a request that only reads. */

@@ -15,6 +15,7 @@ mod store;
 mod terminal;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use heddle_core::catalogue::PRESETS;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,7 +41,7 @@ enum Command {
         #[command(flatten)]
         what: simulate::What,
         /// A preset, a baseline, or share/order/place.
-        #[arg(long, default_value = "fair")]
+        #[arg(long, default_value = PRESETS[0].name)]
         policy: String,
         /// Where to write tables (CSV, JSON) and plots (SVG).
         #[arg(long)]

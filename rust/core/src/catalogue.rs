@@ -9,6 +9,7 @@ use crate::stage::entry::{Entry, Key, Own, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::stage::share::{Share, ShareEntry};
+use crate::words::keys::Layout;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -182,7 +183,7 @@ fn wanted_by<Stage: ?Sized>(entries: &[Entry<Stage>], name: &str) -> &'static [W
 }
 
 /// Everything that the configuration may name, and what its entries say of it.
-pub(crate) fn report() -> Value {
+pub(crate) fn report(config: &Config) -> Value {
     let presets = PRESETS.iter().map(|preset| {
         json!({
             "name": preset.name,
@@ -191,9 +192,13 @@ pub(crate) fn report() -> Value {
             "workload": preset.workload,
         })
     });
+    let shares = SHARES.iter().zip(rows(SHARES)).map(|(entry, mut row)| {
+        row["keeps_queues"] = json!((entry.build)(config).layout() != Layout::Single);
+        row
+    });
     json!({
         "presets": presets.collect::<Vec<_>>(),
-        "share": rows(SHARES),
+        "share": shares.collect::<Vec<_>>(),
         "order": rows(ORDERS),
         "place": rows(PLACES),
     })

@@ -20,7 +20,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("share", &["words", "config", "model", "explain", "stage"]),
     ("order", &["words", "config", "model", "explain", "stage"]),
     ("place", &["words", "config", "model", "explain", "stage"]),
-    ("catalogue", &["config", "stage", "share", "order", "place"]),
+    (
+        "catalogue",
+        &["words", "config", "stage", "share", "order", "place"],
+    ),
     ("setup", &["words", "config", "catalogue"]),
     ("predict", &["words", "model"]),
     (

@@ -64,6 +64,20 @@ fn whatever_it_names_can_be_configured() {
 }
 
 #[test]
+fn a_share_says_whether_queues_have_shares_of_their_own() {
+    let answer = answer();
+    let keeps = |name: &str| named(&answer, "share", name)["keeps_queues"].clone();
+    assert_eq!(
+        [keeps("single"), keeps("fair")],
+        [json!(false), json!(true)]
+    );
+    assert_eq!(
+        [keeps("drf"), keeps("dynamic-priority")],
+        [json!(true), json!(true)]
+    );
+}
+
+#[test]
 fn of_those_in_force_it_says_what_they_want_and_whether_weights_count() {
     let in_force = |config: Value| {
         let mut answer = Host::new(config).request(json!({"op": "policies"}));

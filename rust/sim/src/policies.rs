@@ -1,87 +1,39 @@
 //! Policies by name, for the full simulator: the core's presets, compositions of its stages, and
-//! the baselines of the papers' experiments (X-14). Each is a configuration of the engine; none
-//! implements anything.
+//! the baselines of the papers' experiments (X-14), which are in `baselines.json`. Every one is a
+//! configuration of the engine; none implements anything.
 
 use crate::policy::Policy;
 use heddle_core::catalogue::PRESETS;
 use serde_json::{Value, json};
 
 /// A baseline that is no preset.
-pub struct Baseline {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// One line for help texts.
-    pub summary: &'static str,
-    config: fn() -> Value,
+struct Baseline {
+    name: String,
+    summary: String,
+    config: Value,
 }
 
 /// The baselines, in the order of help texts.
-pub const BASELINES: &[Baseline] = &[
-    Baseline {
-        name: "fair-users",
-        summary: "fair between users, tasks anywhere at once (Fair of ShuffleWatcher's runs)",
-        config: || stages("fair", "fifo", "local-first"),
-    },
-    Baseline {
-        name: "delay",
-        summary: "the same with delay scheduling (Zaharia et al.), 5 s per level",
-        config: || {
-            let mut config = stages("fair", "fifo", "delay");
-            config["delay"] = json!({"node_wait_ms": 5_000, "rack_wait_ms": 5_000});
-            config
-        },
-    },
-    Baseline {
-        name: "drf",
-        summary: "dominant shares between users, tasks anywhere at once",
-        config: || stages("drf", "fifo", "local-first"),
-    },
-    Baseline {
-        name: "fair-jobs",
-        summary: "deficits of jobs in one line, with delay scheduling (FAIR of HFSP's runs)",
-        config: || stages("single", "deficit", "delay"),
-    },
-    Baseline {
-        name: "adaptive",
-        summary: "slots by completion goal, blind to the foreign load to come (Adaptive of \
-                  Reverse-Adaptive's runs)",
-        config: || {
-            let mut config = stages("single", "reverse-adaptive", "local-first");
-            config["reverse_adaptive"] = json!({"variant": "adaptive"});
-            config
-        },
-    },
-    Baseline {
-        name: "capacity",
-        summary: "an emulation of two Capacity queues: guaranteed parts by weight, what is idle \
-                  goes to the other, taken back after 60 minutes, jobs by arrival",
-        config: || {
-            let hour_ms = 3_600_000;
-            let mut config = stages("fair", "fifo", "local-first");
-            config["preemption"] = json!({
-                "enabled": true,
-                "min_share_timeout_ms": hour_ms,
-                "fair_share_timeout_ms": hour_ms,
-                "fair_share_threshold": 1.0,
-                "grace_ms": 0,
-            });
-            config
-        },
-    },
-];
-
-fn stages(share: &str, order: &str, place: &str) -> Value {
-    json!({"policy": {"share": share, "order": order, "place": place}})
+fn baselines() -> Vec<Baseline> {
+    let all: Vec<Value> = serde_json::from_str(include_str!("baselines.json"))
+        .expect("the file is part of the program and tested");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let read = |mut baseline: Value| Baseline {
+        name: text(&baseline["name"]),
+        summary: text(&baseline["summary"]),
+        config: baseline["config"].take(),
+    };
+    all.into_iter().map(read).collect()
 }
 
 /// Lists the known names, one per line with its summary.
 pub fn help() -> String {
-    let presets = PRESETS.iter().map(|preset| (preset.name, preset.summary));
-    let baselines = BASELINES
-        .iter()
-        .map(|baseline| (baseline.name, baseline.summary));
-    let line = |(name, summary): (&str, &str)| format!("  {name:18} {summary}\n");
-    presets.chain(baselines).map(line).collect()
+    let line = |name: &str, summary: &str| format!("  {name:18} {summary}\n");
+    let presets = PRESETS.iter();
+    let presets = presets.map(|preset| line(preset.name, preset.summary));
+    let baselines = baselines().into_iter();
+    let baselines = baselines.map(|baseline| line(&baseline.name, &baseline.summary));
+    presets.chain(baselines).collect()
 }
 
 /// Returns the configuration of a policy: a preset, a baseline, or `share/order/place`.
@@ -92,8 +44,8 @@ pub fn by_name(name: &str) -> Result<Value, String> {
     if PRESETS.iter().any(|preset| preset.name == name) {
         return Ok(json!({ "policy": name }));
     }
-    if let Some(baseline) = BASELINES.iter().find(|baseline| baseline.name == name) {
-        return Ok((baseline.config)());
+    if let Some(baseline) = baselines().into_iter().find(|known| known.name == name) {
+        return Ok(baseline.config);
     }
     match name.parse::<Policy>() {
         Ok(policy) => Ok(json!({
@@ -113,10 +65,10 @@ mod tests {
 
     #[test]
     fn every_name_is_a_configuration_that_the_engine_accepts() {
-        let presets = PRESETS.iter().map(|preset| preset.name);
-        let baselines = BASELINES.iter().map(|baseline| baseline.name);
+        let presets = PRESETS.iter().map(|preset| preset.name.to_string());
+        let baselines = baselines().into_iter().map(|baseline| baseline.name);
         for name in presets.chain(baselines) {
-            let config = by_name(name).expect("it is of the lists");
+            let config = by_name(&name).expect("it is of the lists");
             let setup = Setup::with_config(&config);
             setup.unwrap_or_else(|error| panic!("{name}: {error}"));
         }

@@ -321,7 +321,7 @@ impl Engine {
 
     /// Every policy that there is, and what hosts must know of those in force.
     fn policies_report(&self) -> Value {
-        let mut report = catalogue::report();
+        let mut report = catalogue::report(&self.setup.config);
         report["in_force"] = json!({
             "wants": catalogue::wants(&self.setup.config.composition),
             "by_weight": self.share.layout() == Layout::Queues,

@@ -4,6 +4,7 @@
  */
 package io.heddle.integration.bench;
 
+import io.heddle.integration.Policies;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -20,6 +21,8 @@ import org.apache.commons.cli.ParseException;
 /** What the user asked for. */
 final class BenchOptions {
   private static final String ALL = "stub,fair,capacity,heddle";
+  /** The API is about accounts: the policy that has them is shown by this workload. */
+  private static final String API_WORKLOAD = "bids";
 
   final boolean help;
   final boolean quick;
@@ -55,9 +58,8 @@ final class BenchOptions {
     for (String label : line.getOptionValue("schedulers", all).split(",")) {
       schedulers.add(SchedulerKind.byLabel(label.trim()));
     }
-    policy = HeddlePolicy.byLabel(
-        line.getOptionValue("policy", (api ? HeddlePolicy.DYNAMIC_PRIORITY
-            : HeddlePolicy.FAIR_FIFO).label).trim());
+    String usual = api ? Policies.shownBy(API_WORKLOAD) : HeddlePolicy.DEFAULT.label;
+    policy = HeddlePolicy.byLabel(line.getOptionValue("policy", usual).trim());
     workloads = workloads(line);
     rounds = number(line, "rounds", quick ? 1 : 3, 1);
     seed = number(line, "seed", 1, 0);
@@ -115,7 +117,7 @@ final class BenchOptions {
     options.addOption(valued("schedulers", "LIST", "of stub, fair, capacity, capacity-async, "
         + "heddle, heddle-untraced, heddle-api; default " + ALL));
     options.addOption(valued("policy", "NAME", "Heddle's policy, of " + HeddlePolicy.labels()
-        + "; default " + HeddlePolicy.FAIR_FIFO.label + ", which is fair between queues and first "
+        + "; default " + HeddlePolicy.DEFAULT.label + ", which is fair between queues and first "
         + "come first served inside. A policy with one line for all jobs runs no workload of the "
         + "family limited"));
     options.addOption(valued("workloads", "LIST", "names, or families of names: steady, "
@@ -126,8 +128,8 @@ final class BenchOptions {
         + "time, for machines that others use too"));
     options.addOption(valued("api-load", "N", "Heddle alone, in turn without and with N clients "
         + "that ask its API over HTTP as fast as they are answered: requests per second, their "
-        + "latency, and what becomes of the heartbeats'. Policy dynamic-priority, workload "
-        + "steady-300 unless told"));
+        + "latency, and what becomes of the heartbeats'. Policy "
+        + Policies.shownBy(API_WORKLOAD) + ", workload steady-300 unless told"));
     options.addOption(valued("api-rate", "N", "with --api-load: requests per second of all clients "
         + "together, instead of as many as are answered"));
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));

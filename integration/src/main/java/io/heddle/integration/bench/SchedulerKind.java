@@ -201,10 +201,6 @@ enum SchedulerKind {
     ObjectNode root = json.createObjectNode();
     policy.choose(root, shape);
     extra.accept(root);
-    if (shape.localityDelay) {
-      root.putObject("delay").put("node_wait_ms", shape.roundMs)
-          .put("rack_wait_ms", shape.roundMs);
-    }
     root.put("heartbeat_fill", 1.0);
     ArrayNode queues = root.putArray("queues");
     for (int q = 0; q < shape.queues; q++) {

@@ -27,9 +27,9 @@ final class Contender {
     return new Contender(name, policy);
   }
 
-  /** Heddle with all jobs in one line. */
-  static Contender fifo() {
-    return new Contender("fifo", TextNode.valueOf("fifo"));
+  /** Heddle with the simplest policy. */
+  static Contender simplest() {
+    return new Contender(Workload.OPPONENT, TextNode.valueOf(Workload.OPPONENT));
   }
 
   /** Hadoop's own scheduler. */

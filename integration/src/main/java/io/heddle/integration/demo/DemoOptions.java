@@ -8,10 +8,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.heddle.integration.Policies;
 import java.io.PrintWriter;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.StringJoiner;
 import org.apache.commons.cli.CommandLine;
 import org.apache.commons.cli.GnuParser;
 import org.apache.commons.cli.HelpFormatter;
@@ -22,7 +23,6 @@ import org.apache.commons.cli.ParseException;
 /** What the demo was asked to do. */
 final class DemoOptions {
   private static final int HELP_WIDTH = 80;
-  private static final List<String> STAGES = Arrays.asList("share", "order", "place");
 
   private final CommandLine line;
   private final JsonNode json;
@@ -58,16 +58,15 @@ final class DemoOptions {
             "p",
             "policy",
             true,
-            "the composition: a preset's name (" + String.join(", ", Workload.names())
-                + ") or stages, such as"
-                + " share=dynamic-priority,order=hfsp,place=shuffle-watcher. With a name that it"
-                + " does not know, Heddle"
-                + " lists those that it knows. Default: fair");
+            "the composition: a preset's name (" + String.join(", ", Policies.presets())
+                + ") or stages, such as " + example() + ". With a name that it does not know,"
+                + " Heddle lists those that it knows. Default: " + Policies.presets().get(0));
     policy.setArgName("POLICY");
     options.addOption(policy);
     options.addOption(null, "no-comparison", false, "run the workload under the policy alone");
     options.addOption(
-        null, "stock", false, "compare with Hadoop's own Capacity scheduler instead of fifo");
+        null, "stock", false, "compare with Hadoop's own Capacity scheduler instead of "
+            + Workload.OPPONENT);
     options.addOption(null, "plain", false, "print lines instead of a live picture");
     options.addOption(null, "keep", false, "keep the work folders with all logs");
     options.addOption("h", "help", false, "print this text");
@@ -82,7 +81,8 @@ final class DemoOptions {
             "./x demo [--hadoop V]",
             "\nStarts HDFS and YARN with four nodes on two racks in this process, and lets users"
                 + " run real MapReduce jobs of the kind that the policy was made for; then the same"
-                + " under fifo, and says what the policy changed. Takes a few minutes.\n\n",
+                + " under " + Workload.OPPONENT + ", and says what the policy changed. Takes a few"
+                + " minutes.\n\n",
             known(),
             2,
             4,
@@ -113,25 +113,34 @@ final class DemoOptions {
     if (line.hasOption("stock")) {
       return Optional.of(Contender.capacity());
     }
-    boolean alone = line.hasOption("no-comparison") || policy().equals("fifo");
-    return alone ? Optional.empty() : Optional.of(Contender.fifo());
+    boolean alone = line.hasOption("no-comparison") || policy().equals(Workload.OPPONENT);
+    return alone ? Optional.empty() : Optional.of(Contender.simplest());
   }
 
   /** What both run. */
   Workload workload() {
     return json.isObject()
-        // What is not named is as in preset fair.
-        ? Workload.forStages(stage("share", "fair"), stage("order", "deficit"),
-            stage("place", "delay"))
+        ? Workload.forStages(stage("share"), stage("order"), stage("place"))
         : Workload.forPreset(policy());
   }
 
-  private String stage(String name, String otherwise) {
-    return json.path(name).asText(otherwise);
+  /** What is not named is as in the default. */
+  private String stage(String name) {
+    return json.path(name).asText(Policies.stage(Policies.presets().get(0), name));
+  }
+
+  /** The last implementation of every stage. */
+  private static String example() {
+    StringJoiner stages = new StringJoiner(",");
+    for (String stage : Policies.STAGES) {
+      List<String> names = Policies.names(stage);
+      stages.add(stage + "=" + names.get(names.size() - 1));
+    }
+    return stages.toString();
   }
 
   private String policy() {
-    return line.getOptionValue("policy", "fair");
+    return line.getOptionValue("policy", Policies.presets().get(0));
   }
 
   /** The policy as heddle.json has it. */
@@ -142,7 +151,8 @@ final class DemoOptions {
     ObjectNode stages = JsonNodeFactory.instance.objectNode();
     for (String part : policy.split(",")) {
       String[] stage = part.split("=", 2);
-      if (stage.length != 2 || !STAGES.contains(stage[0].trim()) || stage[1].trim().isEmpty()) {
+      boolean known = Policies.STAGES.contains(stage[0].trim());
+      if (stage.length != 2 || !known || stage[1].trim().isEmpty()) {
         throw new ParseException(
             "--policy: '" + part + "' is not a stage; expected share=NAME, order=NAME or"
                 + " place=NAME, separated by commas");

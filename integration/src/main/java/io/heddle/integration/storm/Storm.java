@@ -10,13 +10,13 @@
  */
 package io.heddle.integration.storm;
 
+import io.heddle.integration.Policies;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.temporal.ChronoUnit;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
@@ -31,8 +31,7 @@ import org.apache.log4j.PatternLayout;
 /** Runs the storm. */
 public final class Storm {
   /** The presets of the engine. */
-  public static final List<String> PRESETS = Collections.unmodifiableList(Arrays.asList("fair",
-      "fair-original", "dynamic-priority", "shufflewatcher", "fifo", "hfsp", "reverse-adaptive"));
+  public static final List<String> PRESETS = Collections.unmodifiableList(Policies.presets());
   private static final String USAGE =
       "usage: ./x storm [--minutes M] [--seed S] [--preset NAME]";
 

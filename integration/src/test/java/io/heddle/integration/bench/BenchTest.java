@@ -43,16 +43,16 @@ public class BenchTest {
 
   @Test
   public void thePolicyIsWhatTheGoalsWereSetForUnlessTold() throws Exception {
-    assertEquals(HeddlePolicy.FAIR_FIFO, parse().policy);
-    assertEquals(HeddlePolicy.HFSP, parse("--policy", "hfsp").policy);
-    assertEquals(HeddlePolicy.FAIR, parse("--policy=fair").policy);
+    assertEquals("fair-fifo", parse().policy.label);
+    assertEquals("hfsp", parse("--policy", "hfsp").policy.label);
+    assertEquals("fair", parse("--policy=fair").policy.label);
   }
 
   @Test
   public void anUnknownPolicyIsRefusedWithTheKnownOnes() {
     String said = refusal("--policy", "fare");
     assertTrue(said, said.contains("--policy") && said.contains("'fare'"));
-    for (HeddlePolicy policy : HeddlePolicy.values()) {
+    for (HeddlePolicy policy : HeddlePolicy.all()) {
       assertTrue(said, said.contains(policy.label));
     }
   }
@@ -77,7 +77,7 @@ public class BenchTest {
 
   @Test
   public void everyPolicyRunsJobsAndLimitsAsItSays() throws Exception {
-    for (HeddlePolicy policy : HeddlePolicy.values()) {
+    for (HeddlePolicy policy : HeddlePolicy.all()) {
       Measurement measurement = run(policy, new ChurnWorkload(60, 16));
       assertTrue(policy.label, measurement.containers > 60);
       if (policy.keepsQueues) {
@@ -109,7 +109,7 @@ public class BenchTest {
     BenchOptions options = parse("--api-load", "3");
     assertEquals(3, options.apiClients);
     assertEquals(Collections.singletonList(SchedulerKind.HEDDLE_API), options.schedulers);
-    assertEquals(HeddlePolicy.DYNAMIC_PRIORITY, options.policy);
+    assertEquals("dynamic-priority", options.policy.label);
     assertEquals("steady-300", options.workloads.get(0).name());
     assertEquals("full-10", parse("--api-load", "1", "--workloads", "full-10").workloads.get(0)
         .name());

@@ -7,30 +7,21 @@ import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.heddle.yarn.HeddleScheduler;
-import java.io.File;
+import io.heddle.integration.Policies;
 import java.io.PrintWriter;
 import java.io.StringWriter;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.apache.commons.cli.ParseException;
-import org.apache.hadoop.yarn.conf.YarnConfiguration;
-import org.junit.Rule;
 import org.junit.Test;
-import org.junit.rules.TemporaryFolder;
 
 /** The demo's arguments, workloads, figures and pictures. Starts no cluster, as the demo does. */
 public class DemoTest {
   private static final int COLUMNS = 80;
-
-  @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
   private static DemoOptions parse(String... arguments) throws ParseException {
     return DemoOptions.parse(arguments);
@@ -124,32 +115,28 @@ public class DemoTest {
   /** Every workload that there is: those of the presets, and of compositions. */
   private static List<Workload> workloads() {
     List<Workload> all = new ArrayList<>();
-    Workload.names().forEach(name -> all.add(Workload.forPreset(name)));
+    Policies.presets().forEach(name -> all.add(Workload.forPreset(name)));
     all.add(Workload.forStages("dynamic-priority", "hfsp", "shuffle-watcher"));
     all.add(Workload.forStages("fair", "reverse-adaptive", "delay"));
     return all;
   }
 
-  /** What the engine says to a policy, without the cluster around it. */
-  private String refusalOfTheEngine(String policy) throws Exception {
-    File file = folder.newFile("heddle.json");
-    Files.write(file.toPath(), ("{\"policy\": \"" + policy + "\"}").getBytes("UTF-8"));
-    YarnConfiguration conf = new YarnConfiguration();
-    conf.set("heddle.config.file", file.getPath());
-    HeddleScheduler scheduler = new HeddleScheduler();
-    scheduler.setConf(conf);
-    Exception refusal = assertThrows(Exception.class, () -> scheduler.init(conf));
-    return String.valueOf(refusal.getMessage());
+  @Test
+  public void everyPresetOfTheEngineHasAWorkload() {
+    for (String preset : Policies.presets()) {
+      String workload = Policies.workload(preset);
+      assertTrue(preset + ": " + workload, Workload.names().contains(workload));
+    }
   }
 
   @Test
-  public void everyPresetOfTheEngineHasAWorkload() throws Exception {
-    // The engine lists its presets when it refuses one.
-    String said = refusalOfTheEngine("no-such-preset");
-    Matcher list = Pattern.compile("expected one of: ([a-z, -]+)").matcher(said);
-    assertTrue(said, list.find());
-    Set<String> presets = new TreeSet<>(Arrays.asList(list.group(1).trim().split(", ")));
-    assertEquals(presets, new TreeSet<>(Workload.names()));
+  public void aCompositionIsShownByWhatItsStagesAreAbout() {
+    assertEquals(0, Workload.forStages("single", "fifo", "local-first").figures().size());
+    List<Figure> figures =
+        Workload.forStages("fair", "reverse-adaptive", "shuffle-watcher").figures();
+    assertEquals(Figure.Waiting.class, figures.get(0).getClass());
+    assertEquals(Figure.GoalsMet.class, figures.get(1).getClass());
+    assertEquals(Figure.CrossRack.class, figures.get(2).getClass());
   }
 
   @Test
@@ -298,7 +285,7 @@ public class DemoTest {
     job.localities = new int[] {100, 20, 3};
     String composition = "share=dynamic-priority,order=hfsp,place=shuffle-watcher";
     List<Contender> both =
-        Arrays.asList(Contender.heddle(composition, null), Contender.fifo());
+        Arrays.asList(Contender.heddle(composition, null), Contender.simplest());
     List<JobResult> run = Collections.singletonList(job);
     Closing closing = new Closing(both, Arrays.asList(run, run));
     assertFits(closing.table());

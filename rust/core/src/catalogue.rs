@@ -261,7 +261,7 @@ mod tests {
         let stages = PRESETS
             .iter()
             .map(|preset| preset.stages)
-            .collect::<std::collections::BTreeSet<_>>();
+            .collect::<BTreeSet<_>>();
         assert_eq!(stages.len(), PRESETS.len(), "two names for one composition");
     }
 }

@@ -35,7 +35,8 @@ use std::collections::BTreeMap;
 /// The line of the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "deficit",
-    summary: "fair between jobs over time: below their guarantee first, then the largest deficit",
+    summary: "the original Fair Scheduler (HADOOP-3746): jobs below their queue's guarantee of \
+              slots, then the job that is owed most",
     preset: Some(Preset {
         name: "fair-original",
         summary: "the original Fair Scheduler (HADOOP-3746): jobs of all pools by deficit, \

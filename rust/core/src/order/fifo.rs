@@ -15,7 +15,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
     summary: "by application priority, then by time of submission",
     preset: Some(Preset {
         name: "fifo",
-        summary: "all jobs in one line in order of priority and submission",
+        summary: "all jobs in one line, by priority and submission",
         stages: ["single", "fifo", "local-first"],
         workload: "users",
     }),

@@ -36,11 +36,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The line of the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "hfsp",
-    summary: "by the work left in a virtual fair cluster, sizes learnt from sample tasks",
+    summary: "in the order in which jobs would end in a fair cluster; sizes are learnt from \
+              sample tasks",
     preset: Some(Preset {
         name: "hfsp",
-        summary: "jobs in the order in which they would end in a fair cluster, their sizes \
-                  learnt from sample tasks (HFSP)",
+        summary: "jobs in the order in which they would end in a fair cluster, their sizes learnt \
+                  from sample tasks",
         stages: ["single", "hfsp", "delay"],
         workload: "sizes",
     }),

@@ -44,11 +44,12 @@ const SIZE_PER_MS: i64 = 20;
 /// The line of the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "reverse-adaptive",
-    summary: "as many slots as each job's completion goal needs, given the foreign load over time",
+    summary: "as many slots as each job's completion goal needs, given the foreign load over \
+              time; the rest so that all jobs are equally content",
     preset: Some(Preset {
         name: "reverse-adaptive",
-        summary: "all jobs in one line, each with as many slots as its completion goal needs, \
-                  given the foreign load over time",
+        summary: "each job gets as many slots as its deadline needs, given the load of other \
+                  software",
         stages: ["single", "reverse-adaptive", "local-first"],
         workload: "goals",
     }),

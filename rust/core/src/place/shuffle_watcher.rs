@@ -45,11 +45,10 @@ use uplinks::Uplinks;
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "shuffle-watcher",
     summary: "maps before reduces while the links between racks are full, reduces before maps \
-              while they are not; both on the racks where least has to cross",
+              while they are not; both where least has to cross",
     preset: Some(Preset {
         name: "shufflewatcher",
-        summary: "queues as under `fair`; maps and reduces ordered and placed so that less \
-                  crosses between racks",
+        summary: "maps and reduces ordered and placed so that less data crosses between racks",
         stages: ["fair", "fifo", "shuffle-watcher"],
         workload: "shuffles",
     }),

@@ -19,7 +19,7 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 /// The line of the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "drf",
-    summary: "queues (users) by weighted dominant-resource fairness, hierarchical",
+    summary: "queues (users, unless configured otherwise) by weighted dominant-resource fairness",
     preset: None,
     wants: &[],
     own: None,

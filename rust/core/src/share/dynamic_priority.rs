@@ -52,11 +52,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The line of the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "dynamic-priority",
-    summary: "queues hold budgets and bid for slots; what is used of them is paid for",
+    summary: "queues hold budgets of credits and bid a rate per slot; slots follow the bids, and \
+              used slots are paid for",
     preset: Some(Preset {
         name: "dynamic-priority",
-        summary: "queues hold budgets and bid for slots, jobs in order of submission, local tasks \
-                  first",
+        summary: "queues hold budgets and bid for slots",
         stages: ["dynamic-priority", "fifo", "local-first"],
         workload: "bids",
     }),

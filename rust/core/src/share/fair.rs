@@ -19,11 +19,12 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 /// The line of the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "fair",
-    summary: "queues by weighted max-min with minimum and maximum shares, hierarchical",
+    summary: "queues by weighted max-min with minimum and maximum shares, hierarchical; memory \
+              or dominant resource",
     preset: Some(Preset {
         name: "fair",
-        summary: "queues by weighted max-min with minimum and maximum shares, jobs inside them \
-                  fair by deficit, tasks near their data (the default)",
+        summary: "queues share by weights, minimums and maximums; jobs inside them are fair by \
+                  deficit; tasks wait a little for their data (the default)",
         stages: ["fair", "deficit", "delay"],
         workload: "users",
     }),

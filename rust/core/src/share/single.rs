@@ -12,7 +12,8 @@ use crate::words::resource::Resource;
 /// The line of the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "single",
-    summary: "all jobs in one line; queues only name them",
+    summary: "all jobs in one line; queues only name them, and of their limits on resources only \
+              the root's hold",
     preset: None,
     wants: &[],
     own: None,

@@ -51,34 +51,32 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "cap_demand",
         "true",
-        "whether a job is owed only what it can use; `false` as published in 2008",
-    ),
-    Key::new(
-        "size_weight",
-        "false",
-        "whether jobs weigh log2(1 + tasks) more",
-    ),
-    Key::new(
-        "hadoop1_priorities",
-        "false",
-        "whether application priorities 5 to 1 are Hadoop 1's `VERY_HIGH` to `VERY_LOW`; \
-         else each step doubles a weight",
+        "a job is owed no more than it can use; `false` as published in 2008",
     ),
     Key::new(
         "new_job_boost",
         "",
         "an object of `factor` (3) and `duration_ms` (600000): new jobs weigh more",
     ),
+    Key::new("size_weight", "false", "jobs weigh log2(1 + tasks) more"),
+    Key::new(
+        "hadoop1_priorities",
+        "false",
+        "priorities 5 to 1 are Hadoop 1's `VERY_HIGH` to `VERY_LOW` (weights 4 to 0.25), \
+         and a job without one is `NORMAL` (3). Otherwise each step doubles a job's weight, \
+         from 1 at 0, up to 10 steps either way",
+    ),
     Key::new(
         "max_tasks_per_job",
         "",
-        "how many tasks of one kind a job runs at once",
+        "tasks of one kind that a job runs at once",
     ),
-    Key::new("user_max_jobs", "", "how many jobs a user runs at once"),
+    Key::new("user_max_jobs", "", "jobs that a user runs at once"),
     Key::new(
         "slow_start",
         "",
-        "the part of its maps that a job must have done before its reduces start",
+        "the part of its maps that a job must have done before its reduces start; \
+         MapReduce's ApplicationMaster does that already",
     ),
 ];
 

@@ -64,12 +64,12 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "samples",
         "5",
-        "how many sample tasks a job's maps and its reduces have",
+        "how many sample tasks a job's maps and its reduces have; 0 learns nothing",
     ),
     Key::new(
-        "delta_ms",
-        "10000",
-        "when a sample reduce that still executes is extrapolated from its progress",
+        "training_percent",
+        "100",
+        "on how many percent of the slots samples go before all other tasks",
     ),
     Key::new(
         "xi",
@@ -77,36 +77,36 @@ pub(super) const KEYS: &[Key] = &[
         "how much larger than by its number of tasks an unknown job is taken for",
     ),
     Key::new(
-        "training_percent",
-        "100",
-        "on how many percent of the slots samples go before all else",
-    ),
-    Key::new(
         "default_task_ms",
         "60000",
         "the length of a task before any has ended",
     ),
     Key::new(
+        "delta_ms",
+        "10000",
+        "when a sample reduce that still executes is extrapolated from its progress",
+    ),
+    Key::new(
         "late",
         "\"fifo\"",
-        "jobs that take longer than estimated: one after another (`fifo`) or side by side \
-         (`sharing`)",
+        "jobs that take longer than estimated: one after another, or side by side \
+         (`\"sharing\"`)",
     ),
     Key::new(
         "weigh_priorities",
         "false",
-        "whether each step of application priority doubles the speed at which a job ages",
+        "each step of application priority doubles the speed at which a job ages",
     ),
     Key::new(
         "slow_start_percent",
         "",
-        "how many percent of the maps must have ended before reduces start",
+        "hold reduces until this percentage of the maps has ended; MapReduce's own slow \
+         start does that already",
     ),
     Key::new(
         "kill",
         "false",
-        "whether tasks of jobs that have been overtaken are killed, after \
-         `preemption.grace_ms`",
+        "kill tasks of jobs that have been overtaken, after `preemption.grace_ms`",
     ),
 ];
 

@@ -74,36 +74,38 @@ pub(super) const KEYS: &[Key] = &[
         "the length of a task of which nothing is known",
     ),
     Key::new(
-        "variant",
-        "\"reverse\"",
-        "`reverse`, or `adaptive`, which is blind to the load to come",
-    ),
-    Key::new(
-        "evict",
-        "false",
-        "whether the newest containers are stopped where the foreign load takes their \
-         slots",
-    ),
-    Key::new(
-        "goals_per_user",
-        "256",
-        "how many goals of one user are believed at once, the earliest",
-    ),
-    Key::new(
-        "goal_share_per_user",
-        "1.0",
-        "up to which part of the slots the goals of a user go before jobs without a goal",
-    ),
-    Key::new(
         "foreign_load",
         "",
-        "the part of the cluster that other workloads take, as a list of `[from_ms, \
-         part]`",
+        "the part of the cluster that other workloads take, as a list of `[from_ms, part]`",
     ),
     Key::new(
         "foreign_load_repeat_ms",
         "",
-        "after how long the foreign load repeats (86400000 for a day)",
+        "after how long the list begins again (86400000: a day, times count from its \
+         beginning); otherwise times count from the epoch",
+    ),
+    Key::new(
+        "goals_per_user",
+        "256",
+        "how many goals of one user are believed at once, the earliest first",
+    ),
+    Key::new(
+        "goal_share_per_user",
+        "1.0",
+        "up to which part of the slots one user's goals go before jobs without a goal. Any \
+         user may claim a goal: on a shared cluster set a part",
+    ),
+    Key::new(
+        "variant",
+        "\"reverse\"",
+        "`\"adaptive\"` is the scheduler that the paper compares with, blind to the load to \
+         come",
+    ),
+    Key::new(
+        "evict",
+        "false",
+        "stop the newest containers where the foreign load takes their slots; otherwise \
+         they are waited for",
     ),
 ];
 

@@ -65,54 +65,53 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "threshold",
         "0.8",
-        "above which part of its bandwidth a rack's link counts as full, on average over \
-         the period",
+        "above which part of its bandwidth a rack's link counts as full",
     ),
-    Key::new(
-        "period_ms",
-        "5000",
-        "the period over which links are averaged",
-    ),
+    Key::new("period_ms", "5000", "over how long traffic is averaged"),
     Key::new(
         "scope",
         "\"rack\"",
-        "whose link decides: that of the node's own `rack`, `any`, or their `mean`",
-    ),
-    Key::new(
-        "completion_threshold",
-        "0.15",
-        "from which part of completed maps their output decides where the reduces go",
-    ),
-    Key::new(
-        "window_ms",
-        "600000",
-        "jobs of an earlier window of this width go before later ones; 0 for no windows",
-    ),
-    Key::new(
-        "relaxed_ms",
-        "0",
-        "how long a queue is passed over for a rack that its tasks want, and then again \
-         for its data",
-    ),
-    Key::new(
-        "default_ratio",
-        "1.0",
-        "bytes shuffled by bytes read of a job that says nothing and was never seen",
-    ),
-    Key::new(
-        "map_spread",
-        "\"uniform\"",
-        "how the place of map output is predicted: `uniform`, or by the blocks \
-         (`locality`)",
+        "whose link decides: that of the node's own rack, `\"any\"`, or their `\"mean\"`",
     ),
     Key::new(
         "uplink_bytes_per_s",
         "",
-        "what the link between a rack and the others carries; with it, links that are not \
-         measured are modelled",
+        "what the link between a rack and the others carries in either direction; with it, \
+         links without a measurement are modelled",
     ),
-    Key::new("samp", "true", "whether racks are preferred for maps"),
-    Key::new("sarp", "true", "whether racks are preferred for reduces"),
+    Key::new(
+        "completion_threshold",
+        "0.15",
+        "from which part of completed maps on their output decides where the reduces go",
+    ),
+    Key::new(
+        "window_ms",
+        "600000",
+        "jobs of an earlier window of this width go before later ones, whatever their \
+         place; 0 for no windows",
+    ),
+    Key::new(
+        "relaxed_ms",
+        "0",
+        "how long a queue is passed over for a rack that one of its tasks wants, and then \
+         as long again for one with its maps' data; 5000 in the paper's relaxed runs",
+    ),
+    Key::new(
+        "default_ratio",
+        "1.0",
+        "bytes shuffled by bytes read, for a job without a hint or an earlier run",
+    ),
+    Key::new(
+        "map_spread",
+        "\"uniform\"",
+        "how the place of map output is predicted; `\"locality\"`: by the blocks",
+    ),
+    Key::new(
+        "samp",
+        "true",
+        "racks are preferred for maps; off only to measure what that gives",
+    ),
+    Key::new("sarp", "true", "the same for reduces"),
 ];
 
 impl Settings {

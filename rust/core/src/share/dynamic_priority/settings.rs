@@ -53,54 +53,55 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "preset",
         "\"paper\"",
-        "the variant that the other keys start from: `paper`, or `contrib` as published",
+        "`\"paper\"`, or `\"contrib\"` for the rules of the published code; the keys from \
+         `charge_rate` on override single rules",
     ),
     Key::new(
         "allocation_interval_ms",
         "20000",
-        "the time unit of rates, and how often prices and quotas are set",
+        "how often slots are divided and paid for, 500 at least",
     ),
     Key::new(
         "reclaim_interval_ms",
         "0",
-        "how often slots that are not paid for are taken back; 0 for never",
+        "how often slots that are not paid for are taken back; 0 for never. It pays for \
+         long CPU-bound tasks, hardly where tasks end within a couple of minutes",
     ),
     Key::new(
         "victims",
         "\"progress\"",
-        "which tasks go first: those of the least `progress`, or the `latest`",
+        "whose tasks go first: those of the least progress, or the `\"latest\"`",
     ),
     Key::new(
         "usage",
         "\"averaged\"",
-        "whether use is `averaged` over an interval or `sampled` at its end",
+        "use is the average over the interval, or `\"sampled\"` at its end",
     ),
     Key::new(
         "charge_rate",
         "\"granted\"",
-        "whose rate is charged: the one that bought the quota (`granted`) or the \
-         `current` one",
+        "the rate that an interval is charged at: the one that bought the quota, or the \
+         `\"current\"` one",
     ),
     Key::new(
         "charge_cap",
         "\"quota\"",
-        "which use is charged: up to the `quota`, or all of it (`none`)",
+        "use is charged up to the quota, or (`\"none\"`) all of it",
     ),
     Key::new(
         "overdraft",
         "\"clamp\"",
-        "a charge above the budget: the budget goes to 0 (`clamp`), or nothing is charged \
-         (`skip`)",
+        "a charge above the budget takes it to 0, or (`\"skip\"`) is left out",
     ),
     Key::new(
         "solvent",
         "\"after_debit\"",
-        "which budget must pay for a slot: `after_debit` or `before_debit`",
+        "which budget must pay for one more slot: after the charge, or `\"before_debit\"`",
     ),
     Key::new(
         "rounding",
         "\"largest_remainder\"",
-        "how quotas are rounded to whole slots",
+        "of quotas to whole slots; also `\"half_up\"`, `\"floor\"`",
     ),
 ];
 

@@ -2,8 +2,10 @@
 # ./x check: what a developer runs before each commit. Format, lints and house rules of everything;
 # the unit tests of what changed. Sourced by x, after test.bash.
 
-# Tests that run for minutes are ./x test's: the simulator's swarms, the store's harness.
-CHECK_SLOW=(heddle-sim:swarm heddle-sim:hostile heddle-sim:mutations heddle-store:harness)
+# Tests that run for minutes are ./x test's: the simulator's swarms, a policy that is added to a copy,
+# the store's harness.
+CHECK_SLOW=(heddle-sim:swarm heddle-sim:hostile heddle-sim:mutations heddle-sim:add_a_policy
+    heddle-store:harness)
 
 # The files that differ from BASE; without one, what is not committed, else the last commit's.
 changed_files() {

@@ -1,36 +1,38 @@
 //! Every policy that there is, and the names under which they are composed. A new policy adds its
-//! line here; the configuration, the simulator and the documents follow.
+//! line to a list here; configuration, simulator, demo, bench and documents follow.
 
 use crate::config::{Composition, Config, ConfigError, Section, unknown};
-use crate::order::{deficit, fifo, hfsp, reverse_adaptive};
-use crate::place::{delay, local_first, shuffle_watcher};
-use crate::share::{drf, dynamic_priority, fair, single};
 use crate::stage::entry::{Entry, Key, Own, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::Layout;
+use crate::{order, place, share};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Every share, in the order of the tables made from it.
 pub const SHARES: &[ShareEntry] = &[
-    single::ENTRY,
-    fair::ENTRY,
-    drf::ENTRY,
-    dynamic_priority::ENTRY,
+    share::single::ENTRY,
+    share::fair::ENTRY,
+    share::drf::ENTRY,
+    share::dynamic_priority::ENTRY,
 ];
 
 /// Every order, in the order of the tables made from it.
 pub const ORDERS: &[OrderEntry] = &[
-    fifo::ENTRY,
-    deficit::ENTRY,
-    hfsp::ENTRY,
-    reverse_adaptive::ENTRY,
+    order::fifo::ENTRY,
+    order::deficit::ENTRY,
+    order::hfsp::ENTRY,
+    order::reverse_adaptive::ENTRY,
 ];
 
 /// Every placement, in the order of the tables made from it.
-pub const PLACES: &[PlaceEntry] = &[local_first::ENTRY, delay::ENTRY, shuffle_watcher::ENTRY];
+pub const PLACES: &[PlaceEntry] = &[
+    place::local_first::ENTRY,
+    place::delay::ENTRY,
+    place::shuffle_watcher::ENTRY,
+];
 
 const PRESET_COUNT: usize = count(SHARES) + count(ORDERS) + count(PLACES);
 
@@ -43,8 +45,8 @@ pub const PRESETS: &[Preset] = &{
     presets
 };
 
-/// Fills the table before presets are collected into it.
-const FIRST: Preset = fair::ENTRY.preset.expect("fair has a preset");
+/// What stands in the table before it is filled.
+const FIRST: Preset = share::fair::ENTRY.preset.expect("fair has a preset");
 
 const fn count<Stage: ?Sized>(entries: &[Entry<Stage>]) -> usize {
     let (mut count, mut i) = (0, 0);

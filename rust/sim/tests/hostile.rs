@@ -27,8 +27,8 @@ fn run(seed: u64, preset: &str, record: bool) -> Outcome {
     outcome.unwrap_or_else(|failure| {
         panic!(
             "\n{failure}\nseed {seed} under {preset}: {features}\nto run it again:\n    \
-             HEDDLE_FROM={seed} HEDDLE_SEEDS=1 cargo test -p heddle-sim --test hostile {}\n",
-            preset.replace('-', "_")
+             HEDDLE_FROM={seed} HEDDLE_SEEDS=1 HEDDLE_PRESET={preset} cargo test -p heddle-sim \
+             --test hostile\n"
         )
     })
 }
@@ -67,28 +67,15 @@ fn hostile(preset: &str) {
     );
 }
 
-macro_rules! presets {
-    ($($test:ident $name:literal,)*) => {
-        $(#[test]
-        fn $test() {
-            hostile($name);
-        })*
-
-        #[test]
-        fn no_preset_is_left_out() {
-            let listed: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            assert_eq!(listed, [$($name),*], "add a test for the new preset below");
+/// Every preset side by side, or the one that `HEDDLE_PRESET` names.
+#[test]
+fn every_preset() {
+    let only = std::env::var("HEDDLE_PRESET").ok();
+    let names = PRESETS.iter().map(|preset| preset.name);
+    let wanted = |name: &&str| only.as_deref().is_none_or(|only| only == *name);
+    std::thread::scope(|scope| {
+        for name in names.filter(wanted) {
+            scope.spawn(move || hostile(name));
         }
-    };
-}
-
-// One test per preset, so that they run in parallel.
-presets! {
-    fair "fair",
-    dynamic_priority "dynamic-priority",
-    fifo "fifo",
-    fair_original "fair-original",
-    hfsp "hfsp",
-    reverse_adaptive "reverse-adaptive",
-    shufflewatcher "shufflewatcher",
+    });
 }

@@ -4,6 +4,7 @@
 //! `HEDDLE_SEEDS=n` runs n seeds per composition instead of the usual number. A failure prints the
 //! command that runs its seed alone.
 
+use heddle_core::catalogue::share_names;
 use heddle_sim::{Options, Outcome, Policy, World};
 use std::time::Instant;
 
@@ -101,36 +102,14 @@ fn describe(failures: &[(u64, String)]) -> String {
     text
 }
 
-// One test per share, so that they run in parallel.
-
+/// The compositions of every share, side by side.
 #[test]
-fn every_composition_of_single() {
-    swarm("single");
-}
-
-#[test]
-fn every_composition_of_fair() {
-    swarm("fair");
-}
-
-#[test]
-fn every_composition_of_dynamic_priority() {
-    swarm("dynamic-priority");
-}
-
-#[test]
-fn every_composition_of_drf() {
-    swarm("drf");
-}
-
-#[test]
-fn no_share_is_left_out() {
-    let known = ["single", "fair", "drf", "dynamic-priority"];
-    let listed: Vec<&str> = heddle_core::catalogue::SHARES
-        .iter()
-        .map(|s| s.name)
-        .collect();
-    assert_eq!(listed, known, "add a test for the new share above");
+fn every_composition() {
+    std::thread::scope(|scope| {
+        for share in share_names() {
+            scope.spawn(move || swarm(share));
+        }
+    });
 }
 
 /// Runs one seed, to investigate a failure; does nothing without `HEDDLE_SEED`.

@@ -202,10 +202,8 @@ fn nothing_ties_the_repository_to_the_place_it_was_written_in() {
 }
 
 #[test]
-fn every_policy_has_a_file_of_its_name_and_is_documented() {
+fn every_policy_has_a_file_of_its_name_and_every_preset_a_page() {
     use heddle_core::catalogue;
-    let read = |name: &str| fs::read_to_string(root().join(name)).expect("the document is there");
-    let (readme, policies) = (read("README.md"), read("docs/policies/README.md"));
     let stages = [
         ("share", catalogue::share_names()),
         ("order", catalogue::order_names()),
@@ -215,17 +213,11 @@ fn every_policy_has_a_file_of_its_name_and_is_documented() {
         for name in names {
             let file = format!("rust/core/src/{stage}/{}.rs", name.replace('-', "_"));
             assert!(root().join(&file).exists(), "{name} should live in {file}");
-            let row = format!("| {stage} | `{name}` |");
-            assert!(policies.contains(&row), "docs/policies lacks {row}");
         }
     }
     for preset in catalogue::PRESETS {
-        let name = preset.name;
-        let row = format!("| [`{name}`](docs/policies/{name}.md) |");
-        assert!(readme.contains(&row), "README.md lacks {row}");
-        let [share, order, place] = preset.stages;
-        let row = format!("| [`{name}`]({name}.md) | `{share}` | `{order}` | `{place}` |");
-        assert!(policies.contains(&row), "docs/policies lacks {row}");
+        let page = format!("docs/policies/{}.md", preset.name);
+        assert!(root().join(&page).exists(), "{page} is missing");
     }
 }
 

@@ -4,10 +4,13 @@
 //! runs, on whatever machine it is; it asserts nothing about time. JNI's own share (about 0.1 us
 //! per call) and all of Java are not in these figures.
 
+#[path = "../tests/client/mod.rs"]
+mod client;
+
 use std::hint::black_box;
 use std::time::Instant;
 
-use heddle::client::{Answer, FrameWriter};
+use client::{Answer, FrameWriter};
 use heddle::frame::{decode, output_bytes_max};
 use heddle::host::Host;
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};

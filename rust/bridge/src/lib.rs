@@ -11,7 +11,6 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 pub mod c_abi;
-pub mod client;
 pub mod constant;
 pub mod error;
 pub mod frame;

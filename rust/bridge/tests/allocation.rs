@@ -3,10 +3,12 @@
 //! Counts the allocations of this one test on its thread. The test is alone in its binary, because
 //! the counter is the allocator of the whole process.
 
+mod client;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use heddle::client::FrameWriter;
+use client::FrameWriter;
 use heddle::frame::{self, Logs, Summary, output_bytes_max};
 use heddle::host::Host;
 use heddle_core::words::event::{Decision, Event, NodeFacts};

@@ -4,7 +4,9 @@
 #[path = "support/facts.rs"]
 mod facts;
 
-use heddle::client::{Answer, FrameWriter};
+mod client;
+
+use client::{Answer, FrameWriter};
 use heddle::constant::*;
 use heddle::error::BridgeError;
 use heddle::frame::{self, Logs, Summary};

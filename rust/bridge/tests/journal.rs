@@ -6,7 +6,6 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use heddle::client::{Answer, FrameWriter, LogLine};
 use heddle::constant::*;
 use heddle::frame::output_bytes_max;
 use heddle::host::Host;
@@ -14,6 +13,7 @@ use heddle::journal::{Reader, Recorder};
 use heddle::replay::{Replay, replay};
 use heddle_core::words::event::Event;
 use serde_json::{Value, json};
+use support::client::{Answer, FrameWriter, LogLine};
 use support::{Cluster, SETUP};
 
 /// A directory that is removed once its test has passed.

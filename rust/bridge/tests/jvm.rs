@@ -8,10 +8,12 @@
 // A failed unwrap in a helper fails its test, as it should.
 #![allow(clippy::unwrap_used)]
 
+mod client;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use heddle::client::{Answer, FrameWriter};
+use client::{Answer, FrameWriter};
 use heddle::constant::*;
 use heddle::frame::output_bytes_max;
 use heddle::jni_abi::{CLASS, NATIVE_METHODS};

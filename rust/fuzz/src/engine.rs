@@ -1,7 +1,10 @@
 //! What reaches the engine: frames as bytes, well-formed events, control requests, journals.
 
+#[path = "../../bridge/tests/client/mod.rs"]
+mod client;
+
 use arbitrary::{Arbitrary, Result, Unstructured};
-use heddle::client::FrameWriter;
+use client::FrameWriter;
 use heddle::error::BridgeError;
 use heddle::host::Host;
 use heddle::journal::{Reader, Recorder};

@@ -2,7 +2,10 @@
 //! node and a job for the engine, and requests signed like those of clients. Checks nothing.
 #![allow(dead_code, unreachable_pub)]
 
-use heddle::client::{Answer, FrameWriter};
+#[path = "../client/mod.rs"]
+pub mod client;
+
+use client::{Answer, FrameWriter};
 use heddle::host::{self, ENGINES};
 use heddle::services::{self, EngineHandle};
 use heddle_auth::{Secret, v1};

@@ -7,9 +7,12 @@
 // Each test uses a part of this.
 #![allow(dead_code)]
 
+#[path = "../client/mod.rs"]
+pub mod client;
+
 use std::collections::BTreeMap;
 
-use heddle::client::{Answer, FrameWriter};
+use client::{Answer, FrameWriter};
 use heddle::constant::RESOURCE_TYPES;
 use heddle_core::words::event::{
     AskFacts, ContainerFacts, Decision, Event, JobCounters, JobFacts, JobHints, NodeFacts, Refusal,

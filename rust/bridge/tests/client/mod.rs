@@ -1,7 +1,9 @@
 //! The caller's side of the boundary in Rust: events to input frames, output frames to decisions.
 //!
-//! For tests, benchmarks, and tools that write or read frames without Java. The shim has its own
-//! writer and reader; nothing in the library's own path uses this file.
+//! For tests, benchmarks and fuzzing without Java. The shim has its own writer and reader.
+
+// Each of them uses a part.
+#![allow(dead_code, unreachable_pub)]
 
 use bytemuck::Pod;
 use heddle_core::words::event::{
@@ -10,8 +12,8 @@ use heddle_core::words::event::{
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
 use heddle_core::words::resource::Resource;
 
-use crate::constant::*;
-use crate::record::{self, InputHeader, OutputHeader, RecordHeader};
+use heddle::constant::*;
+use heddle::record::{self, InputHeader, OutputHeader, RecordHeader};
 
 mod facts;
 

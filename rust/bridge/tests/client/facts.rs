@@ -4,8 +4,8 @@ use heddle_core::words::event::{Event, JobCounters, JobHints, TaskFacts};
 use heddle_core::words::ids::{ContainerKey, JobId, Millis, NodeId};
 
 use super::{FrameWriter, header};
-use crate::constant::*;
-use crate::record;
+use heddle::constant::*;
+use heddle::record;
 
 impl FrameWriter {
     pub(super) fn hints(&mut self, job: JobId, hints: &JobHints) {

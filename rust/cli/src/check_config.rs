@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use site::{AUTHENTICATION, Site};
 
-/// Which files are checked, and against what.
+/// The files to check.
 #[derive(Args)]
 pub(crate) struct Files {
     /// heddle.json, an allocations file, or Hadoop's site files in the order in which Hadoop reads

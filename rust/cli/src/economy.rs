@@ -59,9 +59,9 @@ pub(crate) enum Command {
     },
     /// One queue: its share, its jobs and, if it has one, its account.
     Info(OfQueue),
-    /// The price of a slot for one allocation interval; needs no secret, but for the history.
+    /// The price of a slot for one allocation interval; needs a secret only for the history.
     Price {
-        /// The prices of the intervals that the server remembers, the last so many.
+        /// Shows the last N prices that the server remembers.
         #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20")]
         history: Option<usize>,
         #[command(flatten)]
@@ -76,7 +76,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         server: Server,
     },
-    /// What a queue must bid to have so many slots, what they cost, and when its budget ends.
+    /// Tells what a queue must bid for N slots, what they cost, and when its budget ends.
     /// Changes nothing.
     Advise(advise::Advise),
     /// Adds credits to a queue's account (administrators).

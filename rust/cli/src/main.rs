@@ -36,7 +36,7 @@ enum Command {
     Store(store::Command),
     /// Imports a budget file of the published scheduler into a store.
     ImportBudget(store::Import),
-    /// Simulates a cluster under a policy and prints what came of it, as JSON.
+    /// Simulates a cluster under a policy and prints the results as JSON.
     Simulate {
         #[command(flatten)]
         what: simulate::What,

@@ -25,13 +25,13 @@ const VALID_MS: u64 = 60_000;
 /// The remedy for an answer that is not Heddle's.
 const NO_HEDDLE: &str = "a ResourceManager with Heddle, at the address of its web interface";
 
-/// Who asks.
+/// The user of a request.
 #[derive(Args, Clone)]
 pub(crate) struct Who {
     /// In whose name: the user's name in the ACL file.
     #[arg(long, env = "HEDDLE_USER", value_name = "NAME")]
     user: Option<String>,
-    /// The file with the user's secret in its first line, which nobody else may read (mode 600).
+    /// The file with the user's secret in its first line, readable only by its owner (mode 600).
     /// Without one, the secret is taken from the environment, HEDDLE_SECRET.
     #[arg(long, env = "HEDDLE_SECRET_FILE", value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -54,7 +54,7 @@ impl Who {
     }
 }
 
-/// Which ResourceManager, and who asks.
+/// The ResourceManager and the user.
 #[derive(Args, Clone)]
 pub(crate) struct Server {
     /// The ResourceManager's web address, http://HOST:PORT. For https, use the near end of a

@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What is simulated, but for the policy.
+/// The simulation, apart from the policy.
 #[derive(Args, Clone)]
 pub(crate) struct What {
     /// swim, pi, long-short, shuffle, pigmix-small, pigmix-large, goals, or a file: NAME.json of

@@ -13,7 +13,7 @@ pub(crate) struct Advise {
     /// The queue's name or path, such as alice or root.alice.
     #[arg(value_name = "QUEUE")]
     queue: String,
-    /// How many slots it is to have.
+    /// Number of slots to get.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     slots: u32,
     /// Of which pool, where maps and reduces have slots of their own: 0 maps, 1 reduces.

@@ -28,7 +28,7 @@ pub(crate) struct Ledger {
     #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max: u32,
-    /// One page only; where the next begins is said on standard error.
+    /// One page only; standard error names the start of the next one.
     #[arg(long)]
     page: bool,
     /// What to print; --json is the same as --format json.

@@ -23,8 +23,8 @@ pub(crate) struct Ledger {
     /// Intervals that ended before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<u64>,
-    /// Of each answer of the server, so many rows at least, if there are. With --page, no more
-    /// answers than one.
+    /// Least number of rows in each answer of the server, if there are as many. With --page, only
+    /// one answer.
     #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max: u32,

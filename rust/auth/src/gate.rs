@@ -102,6 +102,7 @@ impl From<Refusal> for Refused {
     }
 }
 
+/// The state of the gate; see the module.
 #[derive(Debug)]
 pub struct Gate {
     settings: Settings,

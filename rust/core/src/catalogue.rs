@@ -45,7 +45,7 @@ pub const PRESETS: &[Preset] = &{
     presets
 };
 
-/// What stands in the table before it is filled.
+/// Fills the table before presets are collected into it.
 const FIRST: Preset = share::fair::ENTRY.preset.expect("fair has a preset");
 
 const fn count<Stage: ?Sized>(entries: &[Entry<Stage>]) -> usize {

@@ -1,10 +1,13 @@
 package io.heddle.yarn.web;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
 import io.heddle.yarn.queues.QueueReports;
 import io.heddle.yarn.queues.QueueSnapshot;
 import io.heddle.yarn.queues.QueueView;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.List;
 import javax.servlet.http.HttpServletRequest;
@@ -48,14 +51,16 @@ final class SchedulerInfo {
   // In 3.5.0 another library writes the ResourceManager's answers, and leaves out an empty map.
   private static final boolean EMPTY_MAPS = writesEmptyMaps();
 
-  private final InfoDocument out;
+  private static final JsonFactory JSON = new JsonFactory();
+
+  private final JsonGenerator out;
   private final QueueReports reports;
   private final QueueSnapshot snapshot;
   private final Resource largest;
   private final Resource none = Resource.newInstance(0, 0);
   private final boolean byWeight;
 
-  private SchedulerInfo(InfoDocument out, QueueReports reports, QueueSnapshot snapshot) {
+  private SchedulerInfo(JsonGenerator out, QueueReports reports, QueueSnapshot snapshot) {
     this.out = out;
     this.reports = reports;
     this.snapshot = snapshot;
@@ -80,28 +85,31 @@ final class SchedulerInfo {
       Replies.notYet(response);
       return;
     }
-    ByteArrayOutputStream body = new ByteArrayOutputStream();
-    try (InfoDocument out =
-        type.equals(MediaTypes.XML) ? new XmlDocument(body) : new JsonDocument(body)) {
+    StringWriter json = new StringWriter();
+    try (JsonGenerator out = JSON.createGenerator(json)) {
       new SchedulerInfo(out, reports, snapshot).write();
     }
     Replies.send(response, HttpServletResponse.SC_OK, type + ";charset=utf-8",
-        body.toByteArray());
+        type.equals(MediaTypes.XML) ? XmlDocument.of(json.toString())
+            : json.toString().getBytes(StandardCharsets.UTF_8));
   }
 
   private void write() throws IOException {
-    out.begin("scheduler", null);
-    out.begin("schedulerInfo", "fairScheduler");
-    out.begin("rootQueue", null);
+    out.writeStartObject();
+    out.writeObjectFieldStart("scheduler");
+    out.writeObjectFieldStart("schedulerInfo");
+    out.writeStringField("type", "fairScheduler");
+    out.writeObjectFieldStart("rootQueue");
     fields(snapshot.root(), snapshot.capacity());
-    out.end();
-    out.end();
-    out.end();
+    out.writeEndObject();
+    out.writeEndObject();
+    out.writeEndObject();
+    out.writeEndObject();
   }
 
   private void fields(QueueView queue, Resource steady) throws IOException {
     QueueMetrics metrics = reports.metrics(queue.path);
-    out.number("maxApps", queue.maxRunningJobs == QueueView.NO_LIMIT
+    out.writeNumberField("maxApps", queue.maxRunningJobs == QueueView.NO_LIMIT
         ? Integer.MAX_VALUE : queue.maxRunningJobs);
     resource("minResources", queue.minShare);
     resource("maxResources", queue.maxShare);
@@ -114,15 +122,15 @@ final class SchedulerInfo {
     resource("clusterResources", snapshot.capacity());
     resource("reservedResources", none);
     resource("maxContainerAllocation", largest);
-    out.number("pendingContainers", queue.pendingContainers);
-    out.number("allocatedContainers", queue.runningContainers);
-    out.number("reservedContainers", 0);
-    out.text("queueName", queue.path);
-    out.text("schedulingPolicy", snapshot.stage(queue.leaf ? "order" : "share"));
-    out.flag("preemptable", true);
+    out.writeNumberField("pendingContainers", queue.pendingContainers);
+    out.writeNumberField("allocatedContainers", queue.runningContainers);
+    out.writeNumberField("reservedContainers", 0);
+    out.writeStringField("queueName", queue.path);
+    out.writeStringField("schedulingPolicy", snapshot.stage(queue.leaf ? "order" : "share"));
+    out.writeBooleanField("preemptable", true);
     if (queue.leaf) {
-      out.number("numPendingApps", metrics == null ? 0 : metrics.getAppsPending());
-      out.number("numActiveApps", metrics == null ? 0 : metrics.getAppsRunning());
+      out.writeNumberField("numPendingApps", metrics == null ? 0 : metrics.getAppsPending());
+      out.writeNumberField("numActiveApps", metrics == null ? 0 : metrics.getAppsRunning());
     } else {
       children(queue, steady);
     }
@@ -133,43 +141,46 @@ final class SchedulerInfo {
     for (QueueView child : queue.children()) {
       weights += child.weight;
     }
-    out.begin("childQueues", null);
-    out.beginList("queue");
+    out.writeObjectFieldStart("childQueues");
+    out.writeArrayFieldStart("queue");
     for (QueueView child : queue.children()) {
-      out.beginElement("queue", child.leaf ? "fairSchedulerLeafQueueInfo" : null);
+      out.writeStartObject();
+      if (child.leaf) {
+        out.writeStringField("type", "fairSchedulerLeafQueueInfo");
+      }
       double part = weights > 0 ? child.weight / weights : 0;
       fields(child, byWeight
           ? Resources.componentwiseMin(Resources.multiply(steady, part), child.maxShare)
           : child.fairShare);
-      out.end();
+      out.writeEndObject();
     }
-    out.endList();
-    out.end();
+    out.writeEndArray();
+    out.writeEndObject();
   }
 
   private void resource(String field, Resource amounts) throws IOException {
-    out.begin(field, null);
-    out.number("memory", amounts.getMemorySize());
-    out.number("vCores", amounts.getVirtualCores());
-    out.begin("resourceInformations", null);
-    out.beginList("resourceInformation");
+    out.writeObjectFieldStart(field);
+    out.writeNumberField("memory", amounts.getMemorySize());
+    out.writeNumberField("vCores", amounts.getVirtualCores());
+    out.writeObjectFieldStart("resourceInformations");
+    out.writeArrayFieldStart("resourceInformation");
     for (ResourceInformation type : amounts.getResources()) {
-      out.beginElement("resourceInformation", null);
+      out.writeStartObject();
       if (EMPTY_MAPS) {
-        out.begin("attributes", null);
-        out.end();
+        out.writeObjectFieldStart("attributes");
+        out.writeEndObject();
       }
-      out.number("maximumAllocation", type.getMaximumAllocation());
-      out.number("minimumAllocation", type.getMinimumAllocation());
-      out.text("name", type.getName());
-      out.text("resourceType", type.getResourceType().toString());
-      out.text("units", type.getUnits());
-      out.number("value", type.getValue());
-      out.end();
+      out.writeNumberField("maximumAllocation", type.getMaximumAllocation());
+      out.writeNumberField("minimumAllocation", type.getMinimumAllocation());
+      out.writeStringField("name", type.getName());
+      out.writeStringField("resourceType", type.getResourceType().toString());
+      out.writeStringField("units", type.getUnits());
+      out.writeNumberField("value", type.getValue());
+      out.writeEndObject();
     }
-    out.endList();
-    out.end();
-    out.end();
+    out.writeEndArray();
+    out.writeEndObject();
+    out.writeEndObject();
   }
 
   /** Whether Jersey 1 writes the ResourceManager's answers: its web filter is one of Jersey's. */

@@ -10,9 +10,12 @@ import static org.junit.Assert.fail;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import javax.servlet.FilterChain;
@@ -218,18 +221,18 @@ public class WebPartsTest {
   }
 
   private static String text(String value, boolean xml) throws Exception {
-    ByteArrayOutputStream body = new ByteArrayOutputStream();
-    try (InfoDocument out = xml ? new XmlDocument(body) : new JsonDocument(body)) {
-      out.begin("scheduler", null);
-      out.text("queueName", value);
-      out.end();
+    StringWriter json = new StringWriter();
+    try (JsonGenerator out = new JsonFactory().createGenerator(json)) {
+      out.writeStartObject();
+      out.writeObjectFieldStart("scheduler");
+      out.writeStringField("queueName", value);
     }
     if (!xml) {
-      return new ObjectMapper().readTree(body.toByteArray())
-          .path("scheduler").path("queueName").asText();
+      byte[] bytes = json.toString().getBytes(StandardCharsets.UTF_8);
+      return new ObjectMapper().readTree(bytes).path("scheduler").path("queueName").asText();
     }
     return DocumentBuilderFactory.newInstance().newDocumentBuilder()
-        .parse(new ByteArrayInputStream(body.toByteArray()))
+        .parse(new ByteArrayInputStream(XmlDocument.of(json.toString())))
         .getDocumentElement().getFirstChild().getTextContent();
   }
 

@@ -54,7 +54,7 @@ struct Hint {
     name: &'static str,
     /// Describes the form of a value, for people.
     expected: &'static str,
-    /// Checks a value by its form before it calculates with it: anybody may write it.
+    /// Checks a value by its form before it calculates with it: users write it.
     read: fn(&str, &Claims) -> Option<i64>,
 }
 
@@ -216,7 +216,7 @@ fn quoted(text: &str) -> String {
     format!("\"{shown}{more}\"")
 }
 
-/// Reads a number of at most so many digits, and nothing but digits.
+/// Reads a number of at most `most` digits, and nothing but digits.
 fn digits(text: &str, most: usize) -> Option<i64> {
     let plain = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| text.parse().expect("at most 16 digits"))

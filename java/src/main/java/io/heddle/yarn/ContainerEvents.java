@@ -71,13 +71,13 @@ final class ContainerEvents {
         // Java holds no reservations.
         break;
       case "MARK_CONTAINER_FOR_PREEMPTION":
-        mark(((ContainerPreemptEvent) event).getContainer());
+        mark(((ContainerPreemptEvent) event).getContainer().getContainerId(), true);
         break;
       case "MARK_CONTAINER_FOR_KILLABLE":
         preempt(((ContainerPreemptEvent) event).getContainer().getContainerId());
         break;
       case "MARK_CONTAINER_FOR_NONKILLABLE":
-        unmark(((ContainerPreemptEvent) event).getContainer());
+        mark(((ContainerPreemptEvent) event).getContainer().getContainerId(), false);
         break;
       default:
         // MANAGE_QUEUE and AUTO_QUEUE_DELETION are between the Capacity Scheduler and itself.
@@ -128,21 +128,13 @@ final class ContainerEvents {
         RMContainerEventType.RELEASED);
   }
 
-  /** Warns an AM that a container will be taken back; its node may be overcommitted. */
-  private void mark(RMContainer container) {
-    HeddleAppAttempt attempt =
-        scheduler.getCurrentAttemptForContainer(container.getContainerId());
-    if (attempt != null) {
-      attempt.markForPreemption(container.getContainerId());
-    }
-  }
-
-  /** Takes the warning back. */
-  private void unmark(RMContainer container) {
-    HeddleAppAttempt attempt =
-        scheduler.getCurrentAttemptForContainer(container.getContainerId());
-    if (attempt != null) {
-      attempt.unmarkForPreemption(container.getContainerId());
+  /** Warns an AM that a container will be taken back, or that it stays. */
+  private void mark(ContainerId id, boolean marked) {
+    HeddleAppAttempt attempt = scheduler.getCurrentAttemptForContainer(id);
+    if (attempt != null && marked) {
+      attempt.markForPreemption(id);
+    } else if (attempt != null) {
+      attempt.unmarkForPreemption(id);
     }
   }
 

@@ -3,9 +3,8 @@ package io.heddle.yarn;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.SetupJson;
-import java.util.ArrayList;
 import java.util.EnumSet;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -54,22 +53,11 @@ final class Explanations {
   private final RMContext rmContext;
   // The message that this put into each attempt's diagnostics.
   private final Map<ApplicationAttemptId, String> shown = new ConcurrentHashMap<>();
-  // The tick thread's alone.
-  private final List<Change> changes = new ArrayList<>();
+  // The next message for each attempt, null for none of ours. The tick thread's alone.
+  private final Map<HeddleAppAttempt, String> changes = new LinkedHashMap<>();
   private long nextAskMs = Long.MIN_VALUE;
   private int from;
   private int most = WAITS_MAX;
-
-  /** The next message for an attempt's diagnostics; null for none of ours. */
-  private static final class Change {
-    private final HeddleAppAttempt attempt;
-    private final String text;
-
-    Change(HeddleAppAttempt attempt, String text) {
-      this.attempt = attempt;
-      this.text = text;
-    }
-  }
 
   Explanations(
       Engine engine, EngineBooks books, Quarantine quarantine, RMContext rmContext) {
@@ -99,7 +87,7 @@ final class Explanations {
     }
     for (HeddleJob job : quarantine.jobs()) {
       if (job.attempt() != null) {
-        changes.add(new Change(job.attempt(), job.faults().aside()));
+        changes.put(job.attempt(), job.faults().aside());
       }
     }
     long end = Time.monotonicNow();
@@ -115,24 +103,22 @@ final class Explanations {
     // An unmanaged AM ends without a word to the scheduler: what stands there would be its last.
     boolean waits = sentence.isTextual() && !attempt.getUnmanagedAM();
     if (waits || shown.containsKey(attempt.getApplicationAttemptId())) {
-      changes.add(new Change(attempt, waits ? named(sentence.asText()) : null));
+      changes.put(attempt, waits ? named(sentence.asText()) : null);
     }
   }
 
   /** Shows what {@link #askIfDue} brought. Without the scheduler's lock, on the tick's thread. */
   void show() {
-    for (Change change : changes) {
-      ApplicationAttemptId id = change.attempt.getApplicationAttemptId();
-      if (change.text == null) {
-        withdraw(id);
-      } else {
-        show(id, change.text);
-        if (change.attempt.isStopped()) {
-          // It ended meanwhile, before there was a message to withdraw.
-          withdraw(id);
-        }
+    changes.forEach((attempt, text) -> {
+      ApplicationAttemptId id = attempt.getApplicationAttemptId();
+      if (text != null) {
+        show(id, text);
       }
-    }
+      // Or it ended meanwhile, before there was a message to withdraw.
+      if (text == null || attempt.isStopped()) {
+        withdraw(id);
+      }
+    });
     changes.clear();
   }
 

@@ -92,10 +92,6 @@ final class HeddleJob implements WatchedJob {
     return attempt != null && !attempt.getLiveContainersMap().isEmpty();
   }
 
-  int priority() {
-    return priority;
-  }
-
   void setPriority(int priority) {
     this.priority = priority;
   }

@@ -1,6 +1,5 @@
 package io.heddle.yarn.engine;
 
-import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -16,8 +15,6 @@ public final class Interner {
   public static final int UNKNOWN = -1;
 
   private final Map<String, Integer> ids = new ConcurrentHashMap<>();
-  private volatile String[] names = new String[16];
-  private int size;
 
   /**
    * Makes an interner that knows some names from the start.
@@ -42,29 +39,8 @@ public final class Interner {
     return id == null ? UNKNOWN : id;
   }
 
-  /** Returns the name of a number that this interner gave. */
-  String name(int id) {
-    return names[id];
-  }
-
-  /** Returns how many names are known. */
-  int size() {
-    return ids.size();
-  }
-
   private synchronized int add(String name) {
-    Integer known = ids.get(name);
-    if (known != null) {
-      return known;
-    }
-    String[] table = names;
-    if (size == table.length) {
-      table = Arrays.copyOf(table, size * 2);
-    }
-    table[size] = name;
-    // The table first: a reader that finds the number must find the name.
-    names = table;
-    ids.put(name, size);
-    return size++;
+    Integer known = ids.putIfAbsent(name, ids.size());
+    return known != null ? known : ids.get(name);
   }
 }

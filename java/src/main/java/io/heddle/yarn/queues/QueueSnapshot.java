@@ -115,11 +115,6 @@ public final class QueueSnapshot {
     return all;
   }
 
-  /** Returns how many queues there are. */
-  int size() {
-    return byPath.size();
-  }
-
   /** Returns the queue with exactly this path, or null. */
   public QueueView get(String path) {
     return byPath.get(path);

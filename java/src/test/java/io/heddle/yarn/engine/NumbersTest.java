@@ -4,6 +4,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -23,8 +24,7 @@ public class NumbersTest {
       assertEquals(i + 1, names.intern("host" + i));
     }
     assertEquals(51, names.find("host50"));
-    assertEquals("host50", names.name(51));
-    assertEquals(101, names.size());
+    assertEquals(101, names.intern("one more"));
   }
 
   @Test
@@ -44,12 +44,13 @@ public class NumbersTest {
     for (Thread thread : threads) {
       thread.join();
     }
-    assertEquals(1000, names.size());
+    assertEquals(1000, names.intern("one more"));
+    assertEquals(1000, Arrays.stream(seen[0]).distinct().count());
     for (int i = 0; i < 1000; i++) {
       for (int[] mine : seen) {
         assertEquals(seen[0][i], mine[i]);
       }
-      assertEquals("n" + i, names.name(seen[0][i]));
+      assertEquals(seen[0][i], names.find("n" + i));
     }
   }
 

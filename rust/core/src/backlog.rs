@@ -10,13 +10,16 @@
 //! No policy lives here: the order inside a leaf is the key that the order stage gave.
 
 mod classes;
+mod holds;
 mod places;
 mod shapes;
 
 pub use classes::ClassIndex;
+pub(crate) use holds::Reservation;
 pub use places::PlaceIndex;
 pub use shapes::{FitList, Shape, ShapeMask, ShapeSize, Shapes};
 
+use crate::model::job::{Ask, Job};
 use crate::model::share_tree::ShareTree;
 use crate::words::ids::{AskId, JobId};
 use crate::words::keys::{OrderKey, ShapeId, ShareNodeId};
@@ -40,6 +43,17 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The ask's key in the indexes. Changes only while the ask is out of them.
+    pub(crate) fn new(job: &Job, ask: &Ask) -> Entry {
+        Entry {
+            window: job.window,
+            order: job.order_keys[job.kind(ask.facts.priority) as usize],
+            job: job.facts.job,
+            priority: ask.facts.priority,
+            ask: ask.facts.ask,
+        }
+    }
+
     pub(crate) const FIRST: Entry = Entry {
         window: 0,
         order: OrderKey::FIRST,

@@ -17,20 +17,16 @@ mod invariants;
 mod labels;
 mod note;
 mod preemption;
-mod remedy;
 mod reservation;
 mod search;
 mod subject;
-mod survey;
 mod tick;
-mod trace;
 mod victims;
-mod why;
 
-use crate::backlog::{Backlog, FitList};
+use crate::backlog::{Backlog, FitList, Reservation};
 use crate::catalogue::build;
 use crate::config::{Config, ConfigError};
-use crate::explain::{Ring, Rings};
+use crate::explain::{Ring, Trace};
 use crate::model::change::{Change, Stale};
 use crate::model::cluster::Cluster;
 use crate::model::job::Container;
@@ -49,7 +45,7 @@ use crate::words::ids::{
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, Taken};
 use preemption::Starving;
-use reservation::{Reservation, Rest};
+use reservation::Rest;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -122,10 +118,7 @@ pub struct Engine {
     /// Jobs of which something started or ended since they were last told what keeps reduces.
     news: Vec<JobId>,
     /// What was decided of each job lately. Nothing that decides looks at it.
-    rings: Rings,
-    /// Which job is explained first by the next tick that explains, and when that is.
-    explain_from: u32,
-    explain_at: Millis,
+    trace: Trace,
     /// Whom the engine works on. Nothing that decides looks at it.
     subject: Cell<Option<Subject>>,
     now: Millis,
@@ -139,7 +132,7 @@ impl Engine {
     /// An engine with an empty cluster.
     pub fn new(setup: Setup) -> Result<Engine, ConfigError> {
         let (share, order, place) = build(&setup.config);
-        let rings = Rings::new(setup.config.explain_entries);
+        let trace = Trace::new(setup.config.explain_entries);
         let mut engine = Engine {
             cluster: Cluster::new(Queues::new(&setup.config)),
             setup,
@@ -163,9 +156,7 @@ impl Engine {
             waiting_jobs: 0,
             headroom_from: 0,
             news: Vec::new(),
-            rings,
-            explain_from: 0,
-            explain_at: 0,
+            trace,
             subject: Cell::new(None),
             now: 0,
             ignored: 0,
@@ -278,7 +269,7 @@ impl Engine {
 
     /// What was decided of a job lately, if anything is kept.
     pub fn trace(&self, job: JobId) -> Option<Ring<'_>> {
-        self.rings.get(job)
+        self.trace.of(job)
     }
 
     /// How many grants wait for an answer.

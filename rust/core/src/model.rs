@@ -9,4 +9,5 @@ pub(crate) mod lengths;
 pub(crate) mod line;
 pub mod queue;
 pub mod share_tree;
+pub mod wait;
 pub mod waterfill;

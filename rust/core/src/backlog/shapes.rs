@@ -1,6 +1,7 @@
 //! Shapes: the distinct sizes and labels of pending asks. A cluster has few at a time, as YARN
 //! rounds asks up to multiples of its minimum allocation.
 
+use crate::model::cluster::{Cluster, Node};
 use crate::words::ids::{Millis, PartitionId};
 use crate::words::keys::{POOLS, ShapeId};
 use crate::words::kind::Kind;
@@ -34,6 +35,15 @@ pub struct ShapeSize {
     pub kind: Kind,
     /// Whose slots it takes.
     pub pool: Option<usize>,
+}
+
+impl ShapeSize {
+    /// The nodes that containers of this size may run on at all.
+    pub(crate) fn nodes(self, cluster: &Cluster) -> impl Iterator<Item = &Node> {
+        let usable =
+            move |node: &&Node| node.facts.schedulable && node.facts.partition == self.partition;
+        cluster.nodes().filter(usable)
+    }
 }
 
 /// One size and label of pending asks.

@@ -5,12 +5,8 @@ use crate::backlog::ShapeSize;
 use crate::model::change::{Change, pool};
 use crate::model::job::{Ask, Container, Job, Row, Standing};
 use crate::words::event::{AskFacts, Decision, Event, JobFacts, JobHints, NodeFacts, Refusal};
-use crate::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, NodeId, PlaceId, QueueId};
-use std::cmp::Reverse;
+use crate::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, PlaceId, QueueId};
 use std::collections::BTreeMap;
-
-/// See `turn_of`.
-type Turn = (Option<(Reverse<i32>, Millis)>, JobId);
 
 impl Engine {
     pub(super) fn apply(
@@ -211,7 +207,7 @@ impl Engine {
         }
         let leaf = self.leaf_of(facts.queue);
         self.cluster.add_job(Job::new(*facts, leaf));
-        self.rings.open(facts.job);
+        self.trace.open(facts.job);
         self.join_queue(facts.job);
         self.tell(|cluster| cluster.job(facts.job).map(Change::JobAdded));
         self.stale.job(facts.job);
@@ -297,14 +293,10 @@ impl Engine {
 
     fn first_waiting(&self, queue: QueueId) -> Option<JobId> {
         let waiting = &self.cluster.queues.get(queue)?.waiting;
-        waiting.iter().copied().min_by_key(|id| self.turn_of(*id))
-    }
-
-    /// Who of a queue's waiting jobs is let in first, the smallest: FS-19, in order of priority,
-    /// then of submission, whatever the order stage.
-    pub(super) fn turn_of(&self, id: JobId) -> Turn {
-        let facts = self.cluster.job(id).map(|job| job.facts);
-        (facts.map(|f| (Reverse(f.priority), f.submitted_ms)), id)
+        waiting
+            .iter()
+            .copied()
+            .min_by_key(|id| self.cluster.turn(*id))
     }
 
     fn remove_job(&mut self, id: JobId) {
@@ -332,7 +324,7 @@ impl Engine {
         self.release_job(id);
         self.tell(|cluster| cluster.job(id).map(Change::JobRemoved));
         self.cluster.remove_job(id);
-        self.rings.close(id);
+        self.trace.close(id);
         self.admit_waiting();
     }
 

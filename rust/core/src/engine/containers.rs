@@ -158,7 +158,7 @@ impl Engine {
         self.charge(grant.job, &grant.container, false);
         let (now, node) = (self.now, grant.container.node);
         let refused = What::Refused { node, refusal };
-        self.rings.note(grant.job, now, refused);
+        self.trace.note(grant.job, now, refused);
         let owner = self
             .cluster
             .job_mut(grant.job)

@@ -283,7 +283,7 @@ impl Engine {
             engine.count_slots();
             engine.tell_all();
             engine.settle();
-            engine.renew_rings();
+            engine.resize_trace();
         });
         self.entitle();
         self.admit_waiting();

@@ -1,12 +1,18 @@
-//! Requests for explanations: why one job waits and what was decided of it, and the sentences of
-//! many jobs in turn, for hosts that show them. Changes nothing.
+//! Hands explanations what they read, and serves requests for them: one job with its waits and its
+//! latest decisions, or the sentences of many jobs in turn.
 
 use super::control::{RequestError, numbered, refused};
-use super::why::Surveys;
+use super::search::Pick;
 use super::{Engine, Subject};
 use crate::config::Section;
-use crate::explain::{Wait, json};
-use crate::words::ids::JobId;
+use crate::explain::{Answers, Surveys, View, json, sentence};
+use crate::model::change::World;
+use crate::model::cluster::Node;
+use crate::model::job::{Ask, Job};
+use crate::model::wait::Wait;
+use crate::words::event::EvictReason;
+use crate::words::ids::{ContainerKey, JobId, Locality, NodeId, QueueId};
+use crate::words::keys::POOLS;
 use serde_json::{Value, json};
 
 /// How many asks before one are counted, for one job and for many.
@@ -17,7 +23,77 @@ const AHEAD_OF_EACH_MAX: u32 = 100;
 const WAITS_MAX: i64 = 1_000;
 const LOOKED_AT_MAX: u32 = 2_000;
 
+impl Answers for Engine {
+    fn full_pools(&self, node: &Node) -> [bool; POOLS] {
+        Engine::full_pools(self, node)
+    }
+
+    fn spared(&self, waiting: &Job, ask: &Ask) -> Option<QueueId> {
+        let sparing = || self.sparing(waiting, ask);
+        self.preempts().then(sparing).flatten()
+    }
+}
+
 impl Engine {
+    fn view(&self) -> View<'_> {
+        View {
+            world: World {
+                now: self.now,
+                cluster: &self.cluster,
+                tree: &self.tree,
+                slots: self.slots,
+                config: &self.setup.config,
+                evicting: &self.evicting,
+            },
+            backlog: &self.backlog,
+            holds: &self.reservations,
+            share: self.share.as_ref(),
+            order: self.order.as_ref(),
+            place: self.place.as_ref(),
+            answers: self,
+            resource_types: &self.setup.resource_types,
+        }
+    }
+
+    pub(super) fn note_grant(&mut self, node: NodeId, pick: &Pick, locality: Locality) {
+        let books = (&self.cluster, &self.tree);
+        let picked = (pick.job, pick.ask);
+        self.trace.granted(self.now, books, picked, node, locality);
+    }
+
+    pub(super) fn note_eviction(
+        &mut self,
+        job: JobId,
+        key: ContainerKey,
+        reason: EvictReason,
+        lacking_mb: i64,
+    ) {
+        let world = World {
+            now: self.now,
+            cluster: &self.cluster,
+            tree: &self.tree,
+            slots: self.slots,
+            config: &self.setup.config,
+            evicting: &self.evicting,
+        };
+        let market = self.share.market();
+        self.trace
+            .evicted(&world, market, (job, key), reason, lacking_mb);
+    }
+
+    /// Gives the trace the size that is configured now.
+    pub(super) fn resize_trace(&mut self) {
+        let size = self.setup.config.explain_entries;
+        self.trace.resize(size, &self.cluster);
+    }
+
+    /// Notes why jobs wait, where that has changed, a few at a time.
+    pub(super) fn note_waits(&mut self) {
+        let mut trace = std::mem::take(&mut self.trace);
+        trace.waits(&self.view());
+        self.trace = trace;
+    }
+
     /// `{"op": "explain", "job": N}`: why the job waits, if it does, with what would change that,
     /// and its last decisions, the oldest first.
     pub(super) fn explain(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
@@ -26,8 +102,9 @@ impl Engine {
             let problem = format!("key `job`: no job has number {}", id.0);
             return Err(RequestError(problem));
         };
-        let (names, ring) = (self.names(), self.rings.get(id));
-        let waits = self.waits(job, &mut Surveys::new(), AHEAD_MAX);
+        let view = self.view();
+        let (names, ring) = (view.names(), self.trace.of(id));
+        let waits = view.waits(job, &mut Surveys::new(), AHEAD_MAX);
         let since_ms = |wait: &Wait| {
             let noted = ring.and_then(|ring| ring.waits());
             noted.filter(|(_, reason)| reason.is_like(&wait.reason))
@@ -62,6 +139,7 @@ impl Engine {
         let max = section.whole("max", 1, WAITS_MAX).map_err(refused)?;
         let (from, max) = (from.unwrap_or(0) as u32, max.unwrap_or(WAITS_MAX));
         let end = self.cluster.jobs_end();
+        let view = self.view();
         let mut surveys = Surveys::new();
         let mut jobs = Vec::new();
         let mut explained = 0;
@@ -69,8 +147,8 @@ impl Engine {
         while at < end && explained < max && at - from < LOOKED_AT_MAX {
             if let Some(job) = self.cluster.job(JobId(at)) {
                 self.subject.set(Some(Subject::Job(job.facts.job)));
-                let waits = match self.rings.is_on() {
-                    true => self.waits(job, &mut surveys, AHEAD_OF_EACH_MAX),
+                let waits = match self.trace.is_on() {
+                    true => view.waits(job, &mut surveys, AHEAD_OF_EACH_MAX),
                     false => Vec::new(),
                 };
                 explained += i64::from(!waits.is_empty());
@@ -81,8 +159,9 @@ impl Engine {
         Ok(json!({ "jobs": jobs, "next": if at < end { at } else { 0 } }))
     }
 
-    /// One sentence for all that a job waits for: the first, as a rule the rest waits for the same.
+    /// One sentence for all waits of a job: the first, because the rest usually wait for the same.
     fn summary(&self, waits: &[Wait]) -> Option<String> {
-        waits.first().map(|wait| self.sentence(wait))
+        let view = self.view();
+        waits.first().map(|wait| sentence(wait, &view.names()))
     }
 }

@@ -8,22 +8,6 @@ use crate::model::job::{Ask, Job, Row, Standing};
 use crate::model::share_tree::ShareTree;
 use crate::words::ids::{AskId, JobId, Locality, PlaceId};
 
-/// The ask's key in the indexes. Changes only while the ask is out of them.
-pub(super) fn entry(job: &Job, ask: &Ask) -> Entry {
-    Entry {
-        window: job.window,
-        order: job.order_keys[job.kind(ask.facts.priority) as usize],
-        job: job.facts.job,
-        priority: ask.facts.priority,
-        ask: ask.facts.ask,
-    }
-}
-
-/// Whether the ask belongs into the backlog, if its job may run.
-pub(super) fn is_due(job: &Job, ask: &Ask) -> bool {
-    ask.facts.count > 0 && (ask.facts.am || job.admitted[job.kind(ask.facts.priority) as usize])
-}
-
 /// The nearest kind of place that the ask names.
 fn floor(cluster: &Cluster, ask: &Ask) -> Locality {
     let mut floor = Locality::OffSwitch;
@@ -60,7 +44,7 @@ impl Engine {
     pub(super) fn enter(&mut self, job_id: JobId, ask_id: AskId) {
         let floor = match self.cluster.job(job_id) {
             Some(job) if job.runnable => match job.ask(ask_id) {
-                Some(ask) if ask.standing == Standing::Out && is_due(job, ask) => {
+                Some(ask) if ask.standing == Standing::Out && job.is_due(ask) => {
                     floor(&self.cluster, ask)
                 }
                 _ => return,
@@ -93,7 +77,7 @@ impl Engine {
     fn list_everywhere(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
-        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        let (leaf, shape, entry) = (job.leaf, ask.shape, Entry::new(job, ask));
         list(&mut self.backlog, &self.tree, job, ask, added);
         for (place, row) in &ask.rows {
             if !is_indexed(&self.cluster, ask, *place, *row) {
@@ -114,7 +98,7 @@ impl Engine {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
         list(&mut self.backlog, &self.tree, job, ask, true);
-        let (at, after) = ((job.leaf, ask.shape), entry(job, ask));
+        let (at, after) = ((job.leaf, ask.shape), Entry::new(job, ask));
         if before == after {
             return;
         }
@@ -131,7 +115,7 @@ impl Engine {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
         list(&mut self.backlog, &self.tree, job, ask, false);
-        entry(job, ask)
+        Entry::new(job, ask)
     }
 
     /// Takes an ask out of the backlog: nothing is pending, or its key is about to change.
@@ -187,7 +171,7 @@ impl Engine {
         if ask.standing == Standing::Out || ask.level == level {
             return;
         }
-        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        let (leaf, shape, entry) = (job.leaf, ask.shape, Entry::new(job, ask));
         let racks_now = level >= Locality::RackLocal;
         if racks_now != (ask.level >= Locality::RackLocal) {
             for (place, row) in &ask.rows {
@@ -228,7 +212,7 @@ impl Engine {
         let before = ask.rows.get(&place).copied();
         let was = before.is_some_and(|row| is_indexed(&self.cluster, ask, place, row));
         let is = is_indexed(&self.cluster, ask, place, row);
-        let (leaf, shape, entry) = (job.leaf, ask.shape, entry(job, ask));
+        let (leaf, shape, entry) = (job.leaf, ask.shape, Entry::new(job, ask));
         if is && !was {
             self.backlog
                 .places
@@ -351,7 +335,7 @@ impl Engine {
 /// Puts an ask into, or takes it out of, the set of its leaf that its standing names, and its
 /// classes.
 fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bool) {
-    let entry = entry(job, ask);
+    let entry = Entry::new(job, ask);
     let open = ask.standing == Standing::Open;
     if open || ask.standing == Standing::Locked {
         if added {

@@ -2,7 +2,6 @@
 //! totals. Linear in everything; for tests, the simulator and the audit of a debug build.
 
 use super::Engine;
-use super::index::{entry, is_due};
 use crate::backlog::Entry;
 use crate::model::cluster::LabelRoom;
 use crate::model::job::{Ask, Container, Standing};
@@ -245,7 +244,7 @@ impl Engine {
         let mut standing: BTreeMap<ShapeId, u32> = BTreeMap::new();
         for job in self.cluster.jobs() {
             for ask in job.asks.iter().flatten() {
-                let pending = job.runnable && is_due(job, ask);
+                let pending = job.runnable && job.is_due(ask);
                 same(
                     &format!(
                         "whether ask {:?} of job {:?} stands",
@@ -262,7 +261,7 @@ impl Engine {
                 same("strictness", &strict, &!ask.facts.relax)?;
                 if !strict {
                     let open = ask.level == Locality::OffSwitch;
-                    expected.insert((job.leaf, ask.shape, entry(job, ask), open));
+                    expected.insert((job.leaf, ask.shape, Entry::new(job, ask), open));
                 }
             }
         }
@@ -290,7 +289,7 @@ impl Engine {
                 for (place, row) in &ask.rows {
                     let rack = self.cluster.is_rack(*place);
                     if row.count > 0 && (!rack || row.relax && ask.level >= Locality::RackLocal) {
-                        expected.insert((*place, job.leaf, ask.shape, entry(job, ask)));
+                        expected.insert((*place, job.leaf, ask.shape, Entry::new(job, ask)));
                     }
                 }
             }
@@ -307,7 +306,7 @@ impl Engine {
             for ask in job.asks.iter().flatten().map(|ask| &**ask).filter(classed) {
                 for tag in &job.tags[job.kind(ask.facts.priority) as usize] {
                     let window = (job.leaf, job.window);
-                    expected.insert((window, *tag, ask.shape, entry(job, ask)));
+                    expected.insert((window, *tag, ask.shape, Entry::new(job, ask)));
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! Telling the stages what happened, and asking again those answers that they call stale.
 //! Everything that changes what a stage may look at goes through here.
 
-use super::index::is_due;
 use super::{Engine, Subject};
 use crate::model::change::{Change, Stale, World, pool};
 use crate::model::cluster::Cluster;
@@ -119,7 +118,7 @@ impl Engine {
         for ask in self.ask_ids(id) {
             let job = self.cluster.job(id).expect("it was found above");
             match job.ask(ask) {
-                Some(found) if !is_due(job, found) => self.leave(id, ask),
+                Some(found) if !job.is_due(found) => self.leave(id, ask),
                 Some(_) => self.enter(id, ask),
                 None => {}
             }

@@ -9,10 +9,10 @@
 
 use super::Engine;
 use super::search::Pick;
-use crate::backlog::{FitList, ShapeSize};
+use crate::backlog::{FitList, Reservation, ShapeSize};
 use crate::model::cluster::Node;
 use crate::words::event::Decision;
-use crate::words::ids::{AskId, JobId, Millis, NodeId, PartitionId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId};
 use crate::words::keys::ShapeId;
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
@@ -31,21 +31,6 @@ pub(super) struct Rest {
     until_ms: Millis,
     /// Whether it has reported since: without a report no ask had a chance.
     reported: bool,
-}
-
-/// A node that is held, for which ask, and until when.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reservation {
-    pub(super) job: JobId,
-    ask: AskId,
-    pub(super) shape: ShapeId,
-    pub(super) until_ms: Millis,
-    pub(super) size: ShapeSize,
-    since_ms: Millis,
-    /// How long it lasts while no room is gained.
-    length_ms: Millis,
-    /// The most that was free since.
-    free: Resource,
 }
 
 impl Engine {
@@ -263,7 +248,7 @@ impl Engine {
             != 0;
         let root = crate::words::keys::ShareNodeId::ROOT;
         let places = &self.backlog.places;
-        let candidates = self.nodes_for(&size).filter(|node| {
+        let candidates = size.nodes(&self.cluster).filter(|node| {
             let facts = &node.facts;
             size.resource.fits_in(&facts.capacity)
                 && !self.reservations.contains_key(&facts.node)

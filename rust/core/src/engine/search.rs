@@ -2,7 +2,6 @@
 //! the first ask of the leaf in the order stage's order that may run there. Changes nothing.
 
 use super::Subject;
-use super::index::entry;
 use crate::backlog::{Backlog, Entry, FitList};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::Standing;
@@ -114,7 +113,7 @@ impl Search<'_> {
             let jobs = jobs.iter().filter_map(|job| self.cluster.job(*job));
             for job in jobs.filter(|job| job.leaf == leaf && job.runnable) {
                 for ask in job.pending().filter(|ask| ask.standing != Standing::Out) {
-                    let entry = entry(job, ask);
+                    let entry = Entry::new(job, ask);
                     if self.backlog.shapes.get(ask.shape).size.pool == Some(pool)
                         && self.admits(leaf, ask.shape)
                         && ask.may_run_on(self.node.facts.host, self.node.facts.rack)

@@ -2,9 +2,9 @@
 //! node that an ask may use serves it. Plans on copies and changes nothing.
 
 use super::Engine;
-use super::index::entry;
 use super::labels::Labels;
 use super::search::Pick;
+use crate::backlog::Entry;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job, Standing};
 use crate::words::event::EvictReason;
@@ -364,7 +364,7 @@ impl Engine {
             ask.standing != Standing::Out && ask.facts.partition == partition
         };
         let mut asks: Vec<_> = asks.filter(due).collect();
-        asks.sort_by_key(|(job, ask)| entry(job, ask));
+        asks.sort_by_key(|(job, ask)| Entry::new(job, ask));
         asks
     }
 

@@ -1,7 +1,8 @@
 //! Traces and reasons as JSON, for `{"op": "explain"}`. A reason is an object with one key, its
 //! name, that holds the numbers that were compared; credits are in millionths, ids are the host's.
 
-use super::{Entry, Evicted, Granted, Names, Reason, Wait, What, sentence};
+use super::{Entry, Evicted, Granted, Names, What, sentence};
+use crate::model::wait::{Reason, Wait};
 use crate::words::event::{EvictReason, Refusal};
 use crate::words::ids::{Locality, Millis};
 use crate::words::kind::Kind;

@@ -1,7 +1,8 @@
 //! What was decided of each job lately: a ring of entries that is made when the job comes and
 //! never grows, so that noting a decision is a copy of a few words.
 
-use super::{Entry, Reason, What};
+use super::{Entry, What};
+use crate::model::wait::Reason;
 use crate::words::ids::{JobId, Millis};
 use crate::words::table::Table;
 

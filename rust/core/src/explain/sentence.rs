@@ -1,8 +1,8 @@
 //! Reasons as sentences, with what would change them. Pure: names come from the queues and the
 //! setup; jobs and nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
-use super::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
 use crate::model::queue::Queues;
+use crate::model::wait::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
 use crate::words::credits::{Bound, Credits};
 use crate::words::ids::{Locality, Millis, QueueId};
 use crate::words::kind::Kind;

@@ -7,9 +7,10 @@ use super::job::Job;
 use super::launch::LaunchOverhead;
 use super::queue::Queues;
 use crate::words::event::NodeFacts;
-use crate::words::ids::{JobId, NodeId, PartitionId, PlaceId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::POOLS;
 use crate::words::resource::Resource;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A NodeManager and what is free on it.
@@ -60,6 +61,9 @@ pub struct Cluster {
     pub overhead: LaunchOverhead,
 }
 
+/// See `Cluster::turn`.
+pub(crate) type Turn = (Option<(Reverse<i32>, Millis)>, JobId);
+
 impl Cluster {
     /// A cluster without nodes and jobs.
     pub fn new(queues: Queues) -> Cluster {
@@ -87,6 +91,13 @@ impl Cluster {
     /// Every job, in order of id.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter_map(Option::as_deref)
+    }
+
+    /// The turn of a job that waits for `max_running_jobs`; the smallest is let in first. FS-19: by
+    /// priority, then by submission, whatever the order stage.
+    pub(crate) fn turn(&self, id: JobId) -> Turn {
+        let facts = self.job(id).map(|job| job.facts);
+        (facts.map(|f| (Reverse(f.priority), f.submitted_ms)), id)
     }
 
     /// One more than the largest id that a job ever had.

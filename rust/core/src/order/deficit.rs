@@ -14,10 +14,10 @@ pub mod settings;
 pub mod weight;
 
 use crate::config::Config;
-use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World, pool};
 use crate::model::job::Job;
 use crate::model::line::Line;
+use crate::model::wait::{Held, Measure};
 use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset};
 use crate::stage::order::{Order, OrderEntry};

@@ -15,10 +15,10 @@ mod settings;
 
 pub use settings::{Late, Settings, settings};
 
-use crate::explain::{Held, Measure};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
+use crate::model::wait::{Held, Measure};
 use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset, Wants};
 use crate::stage::order::{Displaced, Order, OrderEntry};

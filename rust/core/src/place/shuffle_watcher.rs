@@ -20,10 +20,10 @@ mod uplinks;
 
 pub use settings::Settings;
 
-use crate::explain::{Asked, Reason};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Container, Job};
+use crate::model::wait::{Asked, Reason};
 use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset, Wants};
 use crate::stage::place::{Place, PlaceEntry, Ranking};

@@ -5,9 +5,9 @@
 //! entitled to its resource types in the proportion in which it wants them, so that dominant
 //! shares per weight are max-min fair (the paper's progressive filling, section 4.2).
 
-use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::model::wait::{Asked, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill_exact};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;

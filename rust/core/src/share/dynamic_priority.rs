@@ -26,9 +26,9 @@ mod spent;
 pub use settings::Settings;
 
 use crate::config::Config;
-use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::{Change, Stale, World};
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::model::wait::{Asked, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::common::Stage;
 use crate::stage::entry::{Own, Preset};

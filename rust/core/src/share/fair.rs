@@ -4,9 +4,9 @@
 //! below their minimum share go first, then the one with the least usage per weight; usage is
 //! memory, or the dominant share if so configured (Ghodsi et al., NSDI 2011).
 
-use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
+use crate::model::wait::{Asked, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;

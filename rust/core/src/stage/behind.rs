@@ -1,9 +1,9 @@
 //! Explanations that shares have in common: which queue goes before an ask's, and the least weight
 //! that would change what a queue is entitled to. Looks only at keys and entitlements.
 
-use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::World;
 use crate::model::share_tree::ShareNode;
+use crate::model::wait::{Asked, Reason, Remedy};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
 

@@ -2,10 +2,10 @@
 
 use super::common::Stage;
 use super::entry::Entry;
-use crate::explain::{Held, Measure};
 use crate::model::change::World;
 use crate::model::cluster::Node;
 use crate::model::job::Job;
+use crate::model::wait::{Held, Measure};
 use crate::words::ids::JobId;
 use crate::words::keys::{OrderKey, Victim};
 use crate::words::kind::Kind;

@@ -5,9 +5,9 @@
 
 use super::common::Stage;
 use super::entry::Entry;
-use crate::explain::{Asked, Reason};
 use crate::model::cluster::Node;
 use crate::model::job::Job;
+use crate::model::wait::{Asked, Reason};
 use crate::words::ids::{Locality, Millis};
 use crate::words::keys::{ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;

@@ -7,9 +7,9 @@ use super::behind;
 use super::common::Stage;
 use super::entry::Entry;
 use super::market::Market;
-use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareTree};
+use crate::model::wait::{Asked, Reason, Remedy};
 use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 

@@ -3,8 +3,8 @@
 
 use super::DynamicPriority;
 use super::quota::{least_bid, slots_at};
-use crate::explain::{Asked, Reason, Remedy};
 use crate::model::change::World;
+use crate::model::wait::{Asked, Reason, Remedy};
 use crate::stage::behind::passed_by;
 use crate::words::credits::Credits;
 

@@ -1,16 +1,16 @@
 //! What would change that an ask waits: worked out with the functions that decide, on copies of
 //! what they look at. Changes nothing.
 
-use super::Engine;
-use super::index::entry;
+use super::View;
 use super::survey::shortage;
 use super::why::next_level;
-use crate::explain::{Ahead, Asked, Held, Reason, Remedy};
+use crate::backlog::Entry;
 use crate::model::job::Job;
+use crate::model::wait::{Ahead, Asked, Held, Reason, Remedy};
 use crate::words::ids::{Locality, QueueId};
 use crate::words::resource::RESOURCE_TYPES_MAX;
 
-impl Engine {
+impl View<'_> {
     pub(super) fn remedies(&self, asked: &Asked<'_>, reason: &Reason) -> Vec<Remedy> {
         match *reason {
             Reason::JobLimit { .. } => self.more_running_jobs(asked.job),
@@ -27,9 +27,7 @@ impl Engine {
             Reason::QueueLimit { .. } => self.larger_queues(asked),
             Reason::MasterLimit { queue, .. } => self.more_masters(asked, queue),
             Reason::Held(held) => released(held),
-            Reason::Quota { .. } | Reason::Share { .. } => {
-                self.share.remedies(asked, &self.world())
-            }
+            Reason::Quota { .. } | Reason::Share { .. } => self.share.remedies(asked, &self.world),
             Reason::Behind { ahead, .. } => self.higher_priority(asked, ahead),
             Reason::Locality { level, until_ms } => {
                 let widened = |at_ms| Remedy::Time {
@@ -56,7 +54,7 @@ impl Engine {
 
     /// The least limits, of all queues on the path that have one, with which it would run.
     fn more_running_jobs(&self, job: &Job) -> Vec<Remedy> {
-        let path = self.cluster.queues.path_up(job.facts.queue);
+        let path = self.world.cluster.queues.path_up(job.facts.queue);
         path.filter_map(|queue| {
             let max = queue.max_running_jobs()?;
             let limit = queue.runnable_jobs + self.waiting_before(job, queue.id) + 1;
@@ -72,8 +70,8 @@ impl Engine {
     fn larger_queues(&self, asked: &Asked<'_>) -> Vec<Remedy> {
         let size = asked.size();
         let mut remedies = Vec::new();
-        for at in self.tree.path_up(asked.job.leaf) {
-            let node = self.tree.node(at);
+        for at in self.world.tree.path_up(asked.job.leaf) {
+            let node = self.world.tree.node(at);
             if shortage(&size, &(node.max_share - node.used)).is_none() {
                 continue;
             }
@@ -93,7 +91,7 @@ impl Engine {
 
     /// The least `max_am_share`, in thousandths, with which its master and those before it fit.
     fn more_masters(&self, asked: &Asked<'_>, queue: QueueId) -> Vec<Remedy> {
-        let node = self.tree.node(asked.job.leaf);
+        let node = self.world.tree.node(asked.job.leaf);
         let wanted = self.masters_before(asked) + asked.size();
         let fits = |per_mille: u32| node.masters_fit(&wanted, f64::from(per_mille) / 1_000.0);
         if !fits(1_000) {
@@ -117,12 +115,12 @@ impl Engine {
     /// The least application priority with which the order's keys would put the job first, if
     /// they depend on it.
     fn higher_priority(&self, asked: &Asked<'_>, ahead: Ahead) -> Vec<Remedy> {
-        let Some(first) = self.cluster.job(ahead.first) else {
+        let Some(first) = self.world.cluster.job(ahead.first) else {
             return Vec::new();
         };
         let keys = first
             .pending()
-            .map(|ask| entry(first, ask).order)
+            .map(|ask| Entry::new(first, ask).order)
             .min()
             .map(|key| (key, first.facts.job));
         let mut raised = Job::new(asked.job.facts, asked.job.leaf);

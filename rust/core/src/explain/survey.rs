@@ -1,17 +1,21 @@
 //! What the nodes have for one size of container, for explanations: how many could ever hold it,
 //! have room now, or have room but no slot. Goes over all nodes, so never on a heartbeat.
 
-use super::Engine;
+use super::View;
 use crate::backlog::ShapeSize;
-use crate::explain::Shortage;
 use crate::model::cluster::Node;
+use crate::model::wait::Shortage;
 use crate::words::ids::{JobId, Millis, NodeId};
 use crate::words::keys::ShapeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use std::collections::BTreeMap;
+
+/// Surveys of the sizes that were looked at; one serves all jobs that ask for the same.
+pub(crate) type Surveys = BTreeMap<ShapeId, Survey>;
 
 /// The nodes as one shape sees them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Survey {
+pub(crate) struct Survey {
     /// Nodes of its label that are up.
     pub(super) nodes: u32,
     /// How many of them are large enough.
@@ -45,13 +49,13 @@ pub(super) fn shortage(wanted: &Resource, room: &Resource) -> Option<Shortage> {
     })
 }
 
-impl Engine {
+impl View<'_> {
     pub(super) fn survey(&self, shape: ShapeId) -> Survey {
         let size = self.backlog.shapes.get(shape).size;
         let mut survey = Survey::default();
         let mut largest: Option<&Node> = None;
         let mut roomiest: Option<&Node> = None;
-        for node in self.nodes_for(&size) {
+        for node in size.nodes(self.world.cluster) {
             survey.nodes += 1;
             if largest.is_none_or(|other| size_of(other) < size_of(node)) {
                 largest = Some(node);
@@ -71,7 +75,7 @@ impl Engine {
             let capacity = largest.map(|node| node.facts.capacity);
             survey.too_small = capacity.and_then(|capacity| shortage(&size.resource, &capacity));
         }
-        let other = self.cluster.nodes().filter(|node| {
+        let other = self.world.cluster.nodes().filter(|node| {
             let facts = &node.facts;
             facts.schedulable
                 && facts.partition != size.partition
@@ -83,8 +87,11 @@ impl Engine {
     }
 
     fn count_room(&self, shape: ShapeId, size: &ShapeSize, node: &Node, survey: &mut Survey) {
-        let held = self.reservations.get(&node.facts.node);
-        if size.pool.is_some_and(|pool| self.full_pools(node)[pool]) {
+        let held = self.holds.get(&node.facts.node);
+        if size
+            .pool
+            .is_some_and(|pool| self.answers.full_pools(node)[pool])
+        {
             survey.slotless += 1;
             let allowed = size.pool.and_then(|pool| self.order.slots(node, pool));
             survey.foreign |= allowed.is_some();
@@ -96,17 +103,9 @@ impl Engine {
         }
     }
 
-    /// The nodes that containers of a size may run on at all.
-    pub(super) fn nodes_for(&self, size: &ShapeSize) -> impl Iterator<Item = &Node> {
-        let partition = size.partition;
-        let usable =
-            move |node: &&Node| node.facts.schedulable && node.facts.partition == partition;
-        self.cluster.nodes().filter(usable)
-    }
-
     /// A node that is held for a job.
     pub(super) fn held_for(&self, job: JobId) -> Option<NodeId> {
-        let mut held = self.reservations.iter();
+        let mut held = self.holds.iter();
         held.find(|(_, held)| held.job == job)
             .map(|(node, _)| *node)
     }

@@ -2,38 +2,22 @@
 //! until one is answered with no. Worked out on request, and on the tick for a few jobs at a time;
 //! changes nothing. What would change the answer is in `remedy.rs`.
 
-use super::Engine;
-use super::index::{entry, is_due};
-use super::survey::{Survey, shortage};
+use super::View;
+use super::survey::{Survey, Surveys, shortage};
 use crate::backlog::Entry;
-use crate::explain::{Ahead, Asked, Reason, Wait};
-use crate::model::change::World;
 use crate::model::cluster::Node;
 use crate::model::job::{Job, Standing};
+use crate::model::wait::{Ahead, Asked, Reason, Wait};
 use crate::words::ids::{JobId, Locality, Millis, QueueId};
-use crate::words::keys::ShapeId;
+use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Surveys of the sizes that were looked at; one serves all jobs that ask for the same.
-pub(super) type Surveys = BTreeMap<ShapeId, Survey>;
-
-impl Engine {
-    pub(super) fn world(&self) -> World<'_> {
-        World {
-            now: self.now,
-            cluster: &self.cluster,
-            tree: &self.tree,
-            slots: self.slots,
-            config: &self.setup.config,
-            evicting: &self.evicting,
-        }
-    }
-
+impl View<'_> {
     /// What a job waits for: its ApplicationMaster, maps, reduces and other containers apart, of
     /// each the ask that is served first.
-    pub(super) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
+    pub(crate) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
         let asks = self.asked(job);
         let wait = |(asked, pending): (Asked<'_>, u32)| {
             let survey = surveys
@@ -104,8 +88,8 @@ impl Engine {
         if let Some(shortage) = survey.too_small {
             return Reason::TooLarge(shortage);
         }
-        if !is_due(job, asked.ask) {
-            return Reason::Held(self.order.held(job, asked.kind, &self.world()));
+        if !job.is_due(asked.ask) {
+            return Reason::Held(self.order.held(job, asked.kind, &self.world));
         }
         if let Some(reason) = self.over_limit(asked) {
             return reason;
@@ -113,7 +97,7 @@ impl Engine {
         if survey.ready > 0 {
             return self.with_room(asked, survey);
         }
-        if let Some(reason) = self.share.explain(asked, &self.world()) {
+        if let Some(reason) = self.share.explain(asked, &self.world) {
             return reason;
         }
         if let Some(ahead) = ahead {
@@ -123,7 +107,7 @@ impl Engine {
     }
 
     fn job_limit(&self, job: &Job) -> Reason {
-        let queues = &self.cluster.queues;
+        let queues = &self.world.cluster.queues;
         let mut path = queues.path_up(job.facts.queue);
         let reached = path.find_map(|queue| {
             let max = queue.max_running_jobs()?;
@@ -144,8 +128,8 @@ impl Engine {
     /// How many jobs that wait for `max_running_jobs` are let into `queue` or below it before
     /// this one: those of its own queue by their order, those of other queues queue by queue.
     pub(super) fn waiting_before(&self, job: &Job, queue: QueueId) -> u32 {
-        let queues = &self.cluster.queues;
-        let turn = |id: &JobId| self.turn_of(*id);
+        let queues = &self.world.cluster.queues;
+        let turn = |id: &JobId| self.world.cluster.turn(*id);
         let own = queues.get(job.facts.queue);
         let mine = turn(&job.facts.job);
         let own = own.map_or(0, |own| {
@@ -167,8 +151,8 @@ impl Engine {
     /// The first limit of a queue that one more container would exceed.
     fn over_limit(&self, asked: &Asked<'_>) -> Option<Reason> {
         let (leaf, size) = (asked.job.leaf, asked.size());
-        for at in self.tree.path_up(leaf) {
-            let node = self.tree.node(at);
+        for at in self.world.tree.path_up(leaf) {
+            let node = self.world.tree.node(at);
             let room = node.max_share - node.used;
             let Some(lacking) = shortage(&size, &room).filter(|_| node.limited) else {
                 continue;
@@ -182,7 +166,7 @@ impl Engine {
                 max: node.max_share[i],
             });
         }
-        let node = self.tree.node(leaf);
+        let node = self.world.tree.node(leaf);
         if !asked.ask.facts.am || node.admits_am(&size) {
             return None;
         }
@@ -205,20 +189,26 @@ impl Engine {
         let (mut blacklisted, mut refused, mut elsewhere) = (0, 0, 0);
         let mut until_ms = Millis::MAX;
         let has_room = |node: &&Node| {
-            let taken = size.pool.is_some_and(|pool| self.full_pools(node)[pool]);
+            let taken = size
+                .pool
+                .is_some_and(|pool| self.answers.full_pools(node)[pool]);
             size.resource.fits_in(&node.free) && !taken
         };
-        for node in self.nodes_for(size).filter(has_room) {
+        for node in size.nodes(self.world.cluster).filter(has_room) {
             let facts = &node.facts;
             if job.blacklists(facts.host, facts.rack) {
                 blacklisted += 1;
-            } else if let Some(until) = job.refused.get(&facts.node).filter(|t| **t > self.now) {
+            } else if let Some(until) = job
+                .refused
+                .get(&facts.node)
+                .filter(|t| **t > self.world.now)
+            {
                 refused += 1;
                 until_ms = until_ms.min(*until);
             } else if ask.may_run_on(facts.host, facts.rack) {
                 let nodes = survey.ready;
                 let ranking = self.place.ranking();
-                let passed = ranking.and_then(|ranking| ranking.explain(asked, self.now));
+                let passed = ranking.and_then(|ranking| ranking.explain(asked, self.world.now));
                 return passed.unwrap_or(Reason::Soon { nodes });
             } else {
                 elsewhere += 1;
@@ -255,7 +245,7 @@ impl Engine {
 
     fn behind(&self, asked: &Asked<'_>, ahead: Ahead) -> Reason {
         let mine = self.order.measure(asked.job, asked.kind);
-        let first = self.cluster.job(ahead.first);
+        let first = self.world.cluster.job(ahead.first);
         let theirs = first.and_then(|first| {
             let kinds = first.pending().map(|ask| first.kind(ask.facts.priority));
             // The same kind if it asks for it.
@@ -271,18 +261,18 @@ impl Engine {
 
     fn without_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
         if let (Some(pool), true) = (asked.pool, survey.slotless > 0) {
-            let root = self.tree.node(crate::words::keys::ShareNodeId::ROOT);
+            let root = self.world.tree.node(ShareNodeId::ROOT);
             return Reason::Slots {
                 pool: pool as u8,
                 running: root.running[pool],
-                slots: self.slots[pool],
+                slots: self.world.slots[pool],
                 foreign: survey.foreign,
             };
         }
         if let Some((nodes, until_ms)) = survey.held {
             return Reason::HeldNodes { nodes, until_ms };
         }
-        let node = survey.roomiest.and_then(|id| self.cluster.node(id));
+        let node = survey.roomiest.and_then(|id| self.world.cluster.node(id));
         let node = node.expect("a survey without room has a node that is large enough");
         let shortage = shortage(&asked.size(), &node.free);
         Reason::Room {
@@ -290,16 +280,13 @@ impl Engine {
             node: node.facts.node,
             held: self.held_for(asked.job.facts.job),
             labelled: survey.labelled,
-            spared: self
-                .preempts()
-                .then(|| self.sparing(asked.job, asked.ask))
-                .flatten(),
+            spared: self.answers.spared(asked.job, asked.ask),
         }
     }
 
     /// Who is before an ask in its leaf. Counts up to `most` asks of each size.
     pub(super) fn ahead(&self, asked: &Asked<'_>, most: u32) -> Option<Ahead> {
-        let mine = entry(asked.job, asked.ask);
+        let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
         // Steps of the place stage decide between jobs, not their keys alone.
         if asked.ask.standing == Standing::Out || self.place.ranking().is_some() {
@@ -317,6 +304,7 @@ impl Engine {
                 }
                 jobs.insert(entry.job);
                 let ask = self
+                    .world
                     .cluster
                     .job(entry.job)
                     .and_then(|job| job.ask(entry.ask));
@@ -334,7 +322,7 @@ impl Engine {
 
     /// What ApplicationMasters before an ask in its leaf want together.
     pub(super) fn masters_before(&self, asked: &Asked<'_>) -> Resource {
-        let mine = entry(asked.job, asked.ask);
+        let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
         let shapes = &self.backlog.shapes;
         let masters = leaf.open.iter().filter(|(id, _)| shapes.get(**id).size.am);

@@ -1,0 +1,22 @@
+//! Nodes that are held for an ask which fits no room as it comes. The rules are in
+//! `engine/reservation.rs`.
+
+use super::ShapeSize;
+use crate::words::ids::{AskId, JobId, Millis};
+use crate::words::keys::ShapeId;
+use crate::words::resource::Resource;
+
+/// A node that is held, for which ask, and until when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reservation {
+    pub(crate) job: JobId,
+    pub(crate) ask: AskId,
+    pub(crate) shape: ShapeId,
+    pub(crate) until_ms: Millis,
+    pub(crate) size: ShapeSize,
+    pub(crate) since_ms: Millis,
+    /// How long it lasts while no room is gained.
+    pub(crate) length_ms: Millis,
+    /// The most that was free since.
+    pub(crate) free: Resource,
+}

@@ -1,9 +1,9 @@
 //! The engine: applies events to the cluster model, keeps the backlog in step with it, and
 //! answers heartbeats with grants. The only code that changes `Cluster`.
 //!
-//! What a policy proposes is checked against the model before it becomes a decision; what the
-//! host says is checked against the model before it is applied. An event that names something
-//! unknown is ignored and counted: hosts lose races, and a wrong book is found by the audit.
+//! The engine checks every proposal of a policy against the model before it becomes a decision, and
+//! every event of the host before it applies it. It ignores and counts events that name something
+//! unknown: hosts lose races, and the audit finds books that differ.
 
 mod apply;
 mod bounds;
@@ -52,14 +52,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub use bounds::COUNT_MAX;
 pub use subject::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
 
-/// Ids at or above this are taken for garbage, not for a reason to grow tables without bound.
+/// Ids at or above this are garbage and must not grow tables: the engine ignores their events.
 pub const ID_MAX: u32 = 1 << 20;
 
-/// How long a node that the host refused for a job is left out for that job. Long enough not
-/// to propose the same in vain on every heartbeat, short enough not to be noticed.
+/// How long a job skips a node after the host refused a grant there. Long enough to avoid the same
+/// refusal on every heartbeat, short enough to go unnoticed.
 const REFUSED_MS: Millis = 1_000;
 
-/// How often time should pass for the engine, by `Event::Tick`.
+/// The interval at which the host should send `Event::Tick`.
 pub const TICK_MS: Millis = 500;
 
 /// A grant that the host has not answered yet.
@@ -69,15 +69,15 @@ struct InFlight {
     job: JobId,
     ask: AskId,
     container: Container,
-    /// The rows that it counts on, to be restored if it is refused.
+    /// The rows whose counts this grant lowered; a refusal restores them.
     counted: [Option<Counted>; 2],
 }
 
-/// A row that a grant counts on.
+/// A row whose count a grant lowered.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     place: PlaceId,
-    /// Whether the row relaxed; none if there was no such row.
+    /// Whether the row relaxed; none if the ask had no such row left.
     relax: Option<bool>,
 }
 
@@ -92,39 +92,39 @@ pub struct Engine {
     place: Box<dyn Place>,
     /// Slots of the cluster by pool, as of the last tick or change of a node.
     slots: [u32; POOLS],
-    /// What the stages called stale and was not asked again yet.
+    /// Keys that the stages declared stale; `settle` asks for them again.
     stale: Stale,
-    /// Whether the cluster or the queues that want something are others than entitlements say.
+    /// Whether nodes or demanding queues changed since entitlements were last computed.
     entitled_late: bool,
     in_flight: VecDeque<InFlight>,
     next_seq: u64,
-    /// When locked asks are looked at next.
+    /// When the level of each waiting ask is reviewed next.
     timers: BTreeSet<(Millis, JobId, AskId)>,
     reservations: BTreeMap<NodeId, Reservation>,
-    /// Nodes that were held in vain a moment ago.
+    /// Nodes that rest after a hold that led to nothing.
     rests: BTreeMap<NodeId, Rest>,
-    /// How often a node was held in vain for a shape that still waits.
+    /// How many holds ended in vain, by shape that still waits.
     tries: BTreeMap<ShapeId, u32>,
-    /// Containers that were told to go and have not gone yet.
+    /// Evicted containers that have not ended yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
     /// Queues below their share, by label.
     starving: BTreeMap<(ShareNodeId, PartitionId), Starving>,
-    /// What is expected of jobs. Nothing that is decided depends on it.
+    /// Predicts when jobs start and end. No decision depends on it.
     predictor: Predictor,
     /// Jobs that wait for `max_running_jobs`, over all queues.
     waiting_jobs: u32,
-    /// Where the next tick goes on telling headrooms, if the last was cut short.
+    /// The job at which the next tick resumes telling headrooms, if the last was cut short.
     headroom_from: u32,
-    /// Jobs of which something started or ended since they were last told what keeps reduces.
+    /// Jobs whose containers started or ended; `keep_reduces` reviews their headrooms.
     news: Vec<JobId>,
-    /// What was decided of each job lately. Nothing that decides looks at it.
+    /// The latest decisions about each job. No decision depends on them.
     trace: Trace,
-    /// Whom the engine works on. Nothing that decides looks at it.
+    /// The job or node that the engine works on, for panics. No decision depends on it.
     subject: Cell<Option<Subject>>,
     now: Millis,
     ignored: u64,
     cut: bool,
-    /// Scratch of the heartbeat in hand, kept to allocate nothing in steady state.
+    /// Scratch space of a heartbeat, kept so that the steady state allocates nothing.
     fits: FitList,
 }
 
@@ -167,9 +167,9 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Applies `events` in order at `now` and appends what they lead to to `decisions`, which
-    /// never grows beyond `decisions_max` (see `more`). A `now` before an earlier one counts as
-    /// that earlier one.
+    /// Applies `events` in order at `now` and appends the resulting decisions to `decisions`.
+    /// Leaves decisions unmade once `decisions` holds `decisions_max` (see `more`). Time never runs
+    /// backwards: a `now` before an earlier one counts as that earlier one.
     ///
     /// # Panics
     /// If an invariant of the engine is broken, or for an `Event::Fault` that the configuration
@@ -195,37 +195,38 @@ impl Engine {
         }
     }
 
-    /// The model, to look at.
+    /// The model, read-only.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// The tree of shares, to look at.
+    /// The tree of shares, read-only.
     pub fn shares(&self) -> &ShareTree {
         &self.tree
     }
 
-    /// How many virtual slots there are, by pool.
+    /// The cluster's virtual slots, by pool.
     pub fn slots(&self) -> [u32; POOLS] {
         self.slots
     }
 
-    /// What the stages have learnt or keep: share, order, place.
+    /// Saves the state of the stages: share, order, place.
     pub fn save(&self) -> [serde_json::Value; 3] {
         [self.share.save(), self.order.save(), self.place.save()]
     }
 
-    /// From now on keeps what happens to accounts until it is taken, for a host that writes it
-    /// down; to begin with, what accounts there are. Changes no decision. Gives whether the policy
-    /// knows accounts at all.
+    /// Starts to record what happens to accounts, until `take_ledger` takes it, for a host that
+    /// writes it down. The first entries list the existing accounts. Changes no decision. Returns
+    /// whether the policy has accounts.
     pub fn keep_ledger(&mut self) -> bool {
         let market = self.share.market_mut();
         market.map(Market::keep_ledger).is_some()
     }
 
-    /// What jobs have spent since this was last taken; what happened to accounts, in order; what
-    /// was learnt of jobs, whether accounts are kept or not. In this order, so that a host which
-    /// writes an interval with all that came before it never has the charge without the sums.
+    /// Takes what was recorded since the last call, in this order: what jobs have spent, what
+    /// happened to accounts, what the stages learnt of jobs (recorded with or without accounts). A
+    /// host that writes an interval with everything before it thus never has the charge without the
+    /// sums.
     pub fn take_ledger(&mut self) -> Taken {
         let learnt = |(key, value)| Entry::Learnt { key, value };
         let market = self.share.market_mut();
@@ -267,7 +268,7 @@ impl Engine {
         self.ignored
     }
 
-    /// What was decided of a job lately, if anything is kept.
+    /// The latest decisions about a job, if the configuration keeps any.
     pub fn trace(&self, job: JobId) -> Option<Ring<'_>> {
         self.trace.of(job)
     }
@@ -279,7 +280,7 @@ impl Engine {
 
     fn ignore(&mut self, why: &str, event: &dyn std::fmt::Debug) {
         self.ignored += 1;
-        // The first few tell what goes wrong; a host out of step would fill the log.
+        // The first 100 show what goes wrong; a host out of step would fill the log.
         if self.ignored <= 100 {
             log::warn!("event ignored, {why}: {event:?}");
         }
@@ -293,7 +294,7 @@ impl Engine {
         }
     }
 
-    /// Adds to the tree what queues have come since, and takes over their configuration.
+    /// Adds new queues to the tree and takes over the configuration of all.
     fn grow_tree(&mut self) {
         let layout = self.share.layout();
         for queue in self.cluster.queues.iter() {
@@ -305,7 +306,7 @@ impl Engine {
         self.backlog.grow(self.tree.len());
     }
 
-    /// The same for one queue that was just made, and those above it.
+    /// The same for one new queue and its ancestors.
     fn grow_branch(&mut self, queue: QueueId) {
         let layout = self.share.layout();
         if layout == Layout::Single {
@@ -319,7 +320,8 @@ impl Engine {
         self.backlog.grow(self.tree.len());
     }
 
-    /// Removes queues that submissions made and that have been empty for long; gives their ids.
+    /// Removes queues that submissions made and that have been empty for `expire_ms`. Returns their
+    /// ids.
     fn expire_queues(&mut self) -> Vec<QueueId> {
         if self.share.market().is_some() {
             return Vec::new();

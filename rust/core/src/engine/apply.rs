@@ -1,4 +1,4 @@
-//! Events, one by one: each is checked against the model and then applied to it.
+//! Applies events one by one, each after a check against the model.
 
 use super::{Engine, ID_MAX, PLANTED_ASK, bounds};
 use crate::backlog::ShapeSize;
@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// What the engine itself has no use for and the stages may have.
+    /// Passes an event that only the stages use on to them.
     fn pass_on(&mut self, event: &Event) {
         let event = *event;
         self.tell_of(&event, |cluster, event| match *event {
@@ -136,7 +136,7 @@ impl Engine {
         } else if self.cluster.is_rack(facts.rack) || self.cluster.job_count == 0 {
             self.cluster.add_node(facts);
         } else {
-            // Rows of that name were taken for a host's.
+            // Until now, rows of that name counted as rows of a host.
             self.reindex(|engine| {
                 engine.cluster.add_node(facts);
             });
@@ -162,7 +162,7 @@ impl Engine {
     fn remove_node(&mut self, id: NodeId) {
         self.reservations.remove(&id);
         self.rests.remove(&id);
-        // The host will refuse what it has not answered yet; the node's books end here.
+        // The host would refuse these grants later, but the node's books end here.
         let unanswered = self.in_flight.iter();
         let unanswered: Vec<(JobId, u64)> = unanswered
             .filter(|grant| grant.container.node == id)
@@ -244,7 +244,7 @@ impl Engine {
         self.enter_all(id);
     }
 
-    /// Takes a job out of its queue; one that waited may take its place.
+    /// Takes a job out of its queue. `admit_waiting` may then fill its place.
     fn leave_queue(&mut self, id: JobId) {
         self.leave_all(id);
         let job = self.cluster.job_mut(id).expect("the caller found it");
@@ -266,7 +266,7 @@ impl Engine {
         }
     }
 
-    /// Lets waiting jobs run where a limit admits one more, the first submitted of each queue.
+    /// Lets waiting jobs run where a limit admits one more, the first of each queue by `turn_of`.
     pub(super) fn admit_waiting(&mut self) {
         if self.waiting_jobs == 0 {
             return;
@@ -372,7 +372,7 @@ impl Engine {
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.blacklist.clear();
         job.refused.clear();
-        // The new attempt has heard of none.
+        // The new attempt knows no headroom yet.
         job.headroom = None;
         self.job_changed(id);
     }
@@ -498,7 +498,7 @@ impl Engine {
     }
 }
 
-/// Whether tables by a node's ids stay small.
+/// Whether all ids of a node are below `ID_MAX`, so that tables stay small.
 fn in_range(facts: &NodeFacts) -> bool {
     let ids = [facts.node.0, facts.host.0, facts.rack.0];
     ids.into_iter().all(|id| id < ID_MAX)

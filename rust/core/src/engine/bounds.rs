@@ -1,10 +1,9 @@
-//! What events claim, brought into the range in which the engine and its policies reckon. No
-//! judgement here: an event that names something unknown is ignored elsewhere.
+//! Clamps the values in events to the range in which the engine and its policies compute. Does not
+//! judge ids: `apply` ignores events that name something unknown.
 //!
-//! A host's clock may be wrong, and users' claims are whatever they wrote. Bounding them once,
-//! at the door, is what lets every policy subtract two times or add two counts without a thought
-//! of overflow; an event out of range still counts, as the nearest that is in range, since a job
-//! whose clock is wrong must run all the same.
+//! A host's clock may be wrong, and users may claim anything. Clamping once, here, lets every
+//! policy subtract two times or add two counts without overflow. A value out of range counts as the
+//! nearest one in range: a job whose clock is wrong must still run.
 
 use crate::words::event::{
     AskFacts, ContainerFacts, JobCounters, JobFacts, JobHints, NodeFacts, TaskFacts,
@@ -17,11 +16,11 @@ use crate::words::resource::Resource;
 pub const COUNT_MAX: u32 = 1 << 20;
 /// Eight pebibytes: larger than any job's input, and still exact as `f64`.
 const BYTES_MAX: u64 = 1 << 53;
-/// More of anything than a node has, be it in bytes; 32,000 nodes of as much still add up exactly.
+/// More of any resource than a node has, even in bytes; 32,000 such nodes still add up exactly.
 const AMOUNT_MAX: i64 = 1 << 48;
-/// All of a node, or of a task.
+/// The whole of a node or a task.
 const PER_MILLE: u32 = 1_000;
-/// A job that writes a million bytes for each it reads is a fault of its profile.
+/// A million bytes written for each byte read; more is an error in the job's profile.
 const SHUFFLE_PER_MILLE_MAX: u32 = 1_000_000_000;
 
 pub(super) fn time(at: Millis) -> Millis {
@@ -40,12 +39,12 @@ pub(super) fn per_mille(part: u32) -> u32 {
     part.min(PER_MILLE)
 }
 
-/// What a container or a node has: never less than nothing.
+/// Clamps what a container or a node has, which is never negative.
 pub(super) fn amount(resource: &Resource) -> Resource {
     Resource(resource.0.map(|amount| amount.clamp(0, AMOUNT_MAX)))
 }
 
-/// What is free of a node: less than nothing if it is overcommitted.
+/// Clamps what is free on a node, which is negative if the node is overcommitted.
 pub(super) fn free(resource: &Resource) -> Resource {
     let bounded = |amount: i64| amount.clamp(-AMOUNT_MAX, AMOUNT_MAX);
     Resource(resource.0.map(bounded))
@@ -69,7 +68,7 @@ pub(super) fn job(facts: &JobFacts) -> JobFacts {
 pub(super) fn ask(facts: &AskFacts) -> AskFacts {
     AskFacts {
         count: count(facts.count),
-        // Not from zero up: an ask for less than nothing is a fault that the engine refuses.
+        // Keeps a negative amount: the engine ignores such an ask as faulty.
         resource: free(&facts.resource),
         ..*facts
     }

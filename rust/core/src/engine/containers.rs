@@ -1,5 +1,5 @@
-//! Containers as they come and go, and the answers to grants. What runs is charged to every book
-//! that counts containers, here and nowhere else.
+//! Starts and ends of containers, and the host's answers to grants. Only this file writes the books
+//! that count containers.
 
 use super::{Counted, Engine, InFlight, REFUSED_MS};
 use crate::backlog::ShapeSize;
@@ -80,8 +80,8 @@ impl Engine {
         });
     }
 
-    /// A node said that a container runs. One that ended meanwhile, or is told of only later, is
-    /// no fault: nodes and masters report on their own.
+    /// Notes that a node reported a container as running. The container may have ended already, or
+    /// may become known only later: nodes and masters report independently.
     pub(super) fn launched(&mut self, id: JobId, key: ContainerKey, launched_ms: Millis) {
         let overhead_ms = self.cluster.overhead.ms();
         let now = self.now;
@@ -148,8 +148,8 @@ impl Engine {
         owner.containers.insert(key, grant.container);
     }
 
-    /// The host refused: room and ask come back, and the node is left out for the job for a
-    /// moment, lest the same be proposed on every heartbeat in vain.
+    /// Restores the room and the ask of a grant that the host refused. The job skips the node for
+    /// `REFUSED_MS`, so that heartbeats do not repeat the same refused grant.
     pub(super) fn nack(&mut self, job: JobId, seq: u64, refusal: Refusal) {
         let Some(grant) = self.take_in_flight(seq) else {
             return self.ignore("answer to an unknown grant", &(job, seq));
@@ -190,8 +190,8 @@ impl Engine {
         self.tell_withdrawn(grant.job, &grant.container);
     }
 
-    /// Whether a later grant to the same ask, which found a row used up, counts on it instead
-    /// of a refused one: so it would be had that one not been made.
+    /// Hands the refused grant's count on a row to a later grant of the same ask that found the row
+    /// used up, as if the refused grant had never been made. Returns whether there is such a grant.
     fn take_over(&mut self, refused: &InFlight, counted: Counted) -> bool {
         let same_ask = |later: &&mut InFlight| (later.job, later.ask) == (refused.job, refused.ask);
         let later = self.in_flight.iter_mut().filter(same_ask);
@@ -204,7 +204,7 @@ impl Engine {
         found
     }
 
-    /// Adds a container to (or takes it from) every book that counts containers.
+    /// Adds a container to every book that counts containers, or removes it unless `taken`.
     pub(super) fn charge(&mut self, id: JobId, container: &Container, taken: bool) {
         let resource = &container.resource;
         let pool = self.pool_of(id, container);
@@ -257,8 +257,8 @@ impl Engine {
             .charge(&*self.share, capacity, leaf, resource, pool, taken);
     }
 
-    /// Works out anew whose slots asks and containers take: a reload may have changed the pools.
-    /// No ask may stand in the backlog.
+    /// Recomputes the pools whose slots asks and containers take: a reload may have changed them.
+    /// No ask may be in the backlog.
     pub(super) fn recount_pools(&mut self) {
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
         for id in jobs {

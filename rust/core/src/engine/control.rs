@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::fmt;
 use std::ops::Range;
 
-/// A request that cannot be served, and why. The engine is as it was before.
+/// Why a request failed. The engine is then unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestError(pub String);
 
@@ -29,7 +29,7 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-/// What can be asked. Names are the values of `op`.
+/// The operations that the engine serves itself: values of `op`.
 const OPERATIONS: &[&str] = &[
     "queues",
     "expireQueues",
@@ -48,14 +48,14 @@ const OPERATIONS: &[&str] = &[
     "stages",
 ];
 
-/// So many tasks of a job are reported singly.
+/// How many running reduces a job's report lists at most.
 const TASKS_SHOWN: usize = 100;
 
 impl Engine {
     /// Serves one request: `{"op": ..., ...}`.
     ///
     /// # Errors
-    /// What is wrong with the request or with what it asks for; nothing has changed then.
+    /// Says what is wrong with the request. The engine is then unchanged.
     pub fn request(&mut self, now: Millis, request: &Value) -> Result<Value, RequestError> {
         self.now = self.now.max(bounds::time(now));
         self.subject.set(None);
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// A request of the share stage, such as a bid.
+    /// Serves a request of the share stage's market, such as a bid.
     fn share_request(&mut self, op: &str, request: &Value) -> Result<Value, RequestError> {
         let world = World {
             now: self.now,
@@ -133,9 +133,9 @@ impl Engine {
         )
     }
 
-    /// Sets what a job may spend; what it has spent stays spent, also, if the request says as
-    /// `application` which one it is, what it spent under an earlier engine. Whatever the share,
-    /// the job keeps it. `until_ms` is a moment of the engine's clock.
+    /// Sets what a job may spend. What it has spent stays spent. If the request names the job's
+    /// `application`, so does what it spent under an earlier engine. The job keeps the authority
+    /// whatever the share stage. `until_ms` is a time of the engine's clock.
     fn authorize(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let id = JobId(numbered(&mut section, "job")?);
         let credits =
@@ -168,8 +168,8 @@ impl Engine {
         Ok(json!({ "job": id.0, "remaining_micro": remaining.max(0) }))
     }
 
-    /// Takes over what earlier engines learnt of jobs, as books kept it: pairs of key and value,
-    /// the latest last. Those of stages that are not in force are left out; they stay in the books.
+    /// Restores what earlier engines learnt of jobs, from the books: pairs of key and value, the
+    /// latest last. Skips lessons of stages that are not in force; they stay in the books.
     fn restore_lessons(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let lessons = section.value("lessons").and_then(Value::as_array);
         let problem = "key `lessons`: expected a list of pairs, [key, value]";
@@ -200,7 +200,7 @@ impl Engine {
         }
     }
 
-    /// What a job may spend and has; `null` if nothing bounds it.
+    /// What a job may spend and has spent; `null` if nothing limits it.
     fn authority_report(&self, job: &Job) -> Value {
         let spending = self.spending(job);
         let (Some(authority), Some(spending)) = (job.authority, spending) else {
@@ -234,7 +234,7 @@ impl Engine {
         let mut reply = json!({ "queue": id.0, "path": queue.config.path, "created": created });
         if created {
             self.grow_branch(id);
-            // What hosts publish of it, without a report of all queues.
+            // Lets hosts publish the new queues without a report of all queues.
             let branch: Vec<&Queue> = self.cluster.queues.path_up(id).collect();
             let empty = (Resource::ZERO, Resource::ZERO, 0, 0);
             let views = branch.iter().rev().map(|at| self.report_queue(at, empty));
@@ -243,8 +243,8 @@ impl Engine {
         Ok(reply)
     }
 
-    /// Takes over a new configuration, whole or not at all. The stages are built anew; jobs,
-    /// containers and asks stay.
+    /// Replaces the configuration, whole or not at all. Rebuilds the stages; jobs, containers and
+    /// asks stay.
     fn reload(
         &mut self,
         section: &mut Section<'_>,
@@ -290,8 +290,8 @@ impl Engine {
         Ok(self.report(0, u32::MAX))
     }
 
-    /// All queues, or a page of them: `{"from": 0, "max": 256}`. `next` of the reply is where
-    /// the next page begins, if there is one.
+    /// Reports all queues, or a page of them: `{"from": 0, "max": 256}`. The reply's `next` is the
+    /// start of the next page, if there is one.
     fn queues_request(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let most = i64::from(u32::MAX);
         let from = section.whole("from", 0, most).map_err(refused)?;
@@ -319,7 +319,7 @@ impl Engine {
         self.cluster.queues.reloads() > 1
     }
 
-    /// Every policy that there is, and what hosts must know of those in force.
+    /// Reports every policy, and what hosts must know of those in force.
     fn policies_report(&self) -> Value {
         let mut report = catalogue::report(&self.setup.config);
         report["in_force"] = json!({
@@ -419,7 +419,7 @@ impl Engine {
             "acl_submit": config.acl_submit,
             "acl_admin": config.acl_admin,
         });
-        // Most queues have no guarantee of slots, and then say nothing of it.
+        // Left out without a guarantee of slots, as in most queues.
         if config.min_maps > 0 || config.min_reduces > 0 {
             report["min_maps"] = json!(config.min_maps);
             report["min_reduces"] = json!(config.min_reduces);
@@ -427,7 +427,7 @@ impl Engine {
         report
     }
 
-    /// What is known of one job; what is not known of it is `null`.
+    /// Reports one job; unknown facts are `null`.
     fn job_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let id = numbered(&mut section, "job")?;
         let Some(job) = self.cluster.job(JobId(id)) else {
@@ -435,7 +435,7 @@ impl Engine {
         };
         let queue = self.cluster.queues.get(job.facts.queue);
         let hints = &job.hints;
-        // Reduces that were told of: key, progress, since when. A job may have thousands.
+        // Reduces whose progress is known: key, progress, since when. A job may have thousands.
         let executing = job.containers.iter().filter_map(|(key, container)| {
             let since_ms = container.task.executing_since_ms?;
             Some(json!([key, container.task.progress_per_mille, since_ms]))
@@ -478,7 +478,7 @@ impl Engine {
         }))
     }
 
-    /// What is known of one node; `null` for what is not.
+    /// Reports one node; unknown facts are `null`.
     fn node_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let id = numbered(&mut section, "node")?;
         let Some(node) = self.cluster.node(NodeId(id)) else {
@@ -495,7 +495,7 @@ impl Engine {
         }))
     }
 
-    /// With one share for all, every queue may have what the root may have.
+    /// The entitlement of a queue; that of the root if all queues share one node of the tree.
     fn fair_share(&self, queue: QueueId) -> Resource {
         self.tree.node(self.leaf_of(queue)).fair_share
     }
@@ -509,9 +509,9 @@ impl Engine {
         )
     }
 
-    /// What the host compares with its own books: per job its containers, usage and pending
-    /// asks; per node its containers and usage. All of them, or those of the numbers that `jobs`
-    /// and `nodes` name: `[first, end]`.
+    /// Reports what the host compares with its own books: per job its containers, usage and pending
+    /// asks; per node its containers and usage. Covers all of them, or the ranges of numbers in
+    /// `jobs` and `nodes`: `[first, end]`, without `end` itself.
     fn audit(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let jobs = slice(&mut section, "jobs")?;
         let nodes = slice(&mut section, "nodes")?;
@@ -550,8 +550,7 @@ pub(super) fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u
     Ok(u32::try_from(number).expect("it is in the range that was asked for"))
 }
 
-/// The numbers that a request confines itself to, from the first to before the second; all, if it
-/// does not say.
+/// The range of numbers that a request names, without its end; all numbers if it names none.
 fn slice(section: &mut Section<'_>, key: &'static str) -> Result<Range<u32>, RequestError> {
     let Some(value) = section.value(key) else {
         return Ok(0..u32::MAX);

@@ -1,5 +1,5 @@
-//! Predictions of the engine: looks ahead over every leaf with the slots that it is entitled to,
-//! records predictions of new jobs to learn from them, and reports them. Decides nothing.
+//! Predicts when jobs start and end: looks ahead over every leaf with the slots that it is entitled
+//! to, records the predictions of new jobs to learn from them, and reports them. Decides nothing.
 
 use super::Engine;
 use super::control::RequestError;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
-    /// Records predictions of the jobs that are due for one, so that they can be judged.
+    /// Records predictions of the jobs that are due for one, to judge them by what happens.
     pub(super) fn record_predictions(&mut self) {
         self.predictor.pass(self.now);
         let due = self.predictor.take_due(&self.cluster, self.now);
@@ -28,7 +28,7 @@ impl Engine {
         }
     }
 
-    /// What is expected now of all jobs in the leaves that `wanted` picks, in order of leaves.
+    /// Predicts all jobs in the leaves that `wanted` picks, in order of leaves.
     fn predictions(&self, wanted: impl Fn(ShareNodeId) -> bool) -> Vec<Prediction> {
         let mut leaves: BTreeMap<ShareNodeId, Vec<Work>> = BTreeMap::new();
         for job in self.cluster.jobs().filter(|job| wanted(job.leaf)) {
@@ -51,8 +51,8 @@ impl Engine {
         predictions
     }
 
-    /// The slots that a leaf may count on, by pool: its part of the cluster as it is entitled now,
-    /// or what its jobs hold. A leaf that gets all it wants has a slot for every task.
+    /// The slots that a leaf can count on, by pool: its entitled part of the cluster, or what its
+    /// jobs hold if that is more. A leaf that gets all it wants has a slot for every task.
     fn slots_of(&self, leaf: ShareNodeId, works: &[Work]) -> [u32; POOLS] {
         let node = self.tree.node(leaf);
         let capacity = &self.cluster.capacity;
@@ -80,7 +80,7 @@ impl Engine {
         })
     }
 
-    /// The request `predict`: of one job, or of all.
+    /// Serves the request `predict`, for one job or for all.
     pub(super) fn predict(&self, job: Option<u32>) -> Result<Value, RequestError> {
         let one = job.map(JobId);
         let leaf = match one {
@@ -105,7 +105,7 @@ impl Engine {
         }))
     }
 
-    /// A job is about to go: what was predicted of it is judged, if it has done all it asked for.
+    /// Judges the predictions of a job that is about to go, if it has done all that it asked for.
     pub(super) fn judge_predictions(&mut self, id: JobId) {
         let Some(job) = self.cluster.job(id) else {
             return;

@@ -15,11 +15,11 @@ use crate::words::ids::{ContainerKey, JobId, Locality, NodeId, QueueId};
 use crate::words::keys::POOLS;
 use serde_json::{Value, json};
 
-/// How many asks before one are counted, for one job and for many.
+/// How many asks ahead of one are counted, for a request about one job and about many.
 const AHEAD_MAX: u32 = 1_000;
 const AHEAD_OF_EACH_MAX: u32 = 100;
 
-/// How many jobs one request for sentences tells of at the most, and how many it looks at.
+/// How many waiting jobs one page of sentences has at most, and how many numbers it visits.
 const WAITS_MAX: i64 = 1_000;
 const LOOKED_AT_MAX: u32 = 2_000;
 
@@ -129,9 +129,9 @@ impl Engine {
         }))
     }
 
-    /// `{"op": "waits", "from": N, "max": M}`: of jobs from number N on the sentence, `null` if the
-    /// job waits for nothing (or `explain.entries` is 0), and the number to go on from; 0 when all
-    /// have been told of.
+    /// `{"op": "waits", "from": N, "max": M}`: the sentences of jobs from number N on, a page at a
+    /// time. A sentence is `null` if the job waits for nothing or `explain.entries` is 0. `next` is
+    /// the start of the next page; 0 after the last.
     pub(super) fn waits_report(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
         let from = section
             .whole("from", 0, i64::from(u32::MAX))

@@ -1,4 +1,4 @@
-//! A node reports: grants for the room that it has. Bounded by the decisions that the host
+//! Grants containers for the room of a node that reports. Bounded by the decisions that the host
 //! accepts, by the configured fill, and by the room itself.
 
 use super::search::{Pick, Search};
@@ -21,7 +21,7 @@ impl Engine {
         decisions: &mut Vec<Decision>,
     ) {
         self.settle();
-        // The host's figure cannot contain grants that it has not answered yet.
+        // The host's figure does not account for grants that it has not answered yet.
         let pending = self
             .in_flight
             .iter()
@@ -102,7 +102,7 @@ impl Engine {
         }
     }
 
-    /// Whom the order stage wants tried first on the node, by pool.
+    /// Collects the jobs that the order stage wants tried first on the node, by pool.
     pub(super) fn nominate(&self, node: &Node, nominated: &mut [Vec<JobId>; POOLS]) {
         for (pool, jobs) in nominated.iter_mut().enumerate() {
             jobs.clear();
@@ -134,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// Pools of which a node has no slot left, by configuration or for the order stage.
+    /// The pools without a free slot on a node, by the configuration or by the order stage.
     pub(super) fn full_pools(&self, node: &Node) -> [bool; POOLS] {
         let per_node = self.setup.config.slots_per_node;
         std::array::from_fn(|pool| {
@@ -144,12 +144,12 @@ impl Engine {
         })
     }
 
-    /// The node keeps room that locked asks could use: their clocks run.
+    /// Notes that the node keeps room that locked asks could use: their clocks run.
     fn note_skips(&mut self, fits: &FitList) {
         let locked = self.backlog.locked_mask(ShareNodeId::ROOT);
         let wait_ms = |level| self.place.wait_ms(level);
         let longest_ms = wait_ms(Locality::NodeLocal).max(wait_ms(Locality::RackLocal));
-        // So that the moments that are remembered (64) reach back twice the longest wait.
+        // With this grain, the 64 moments of `SKIPS_MAX` reach back twice the longest wait.
         let grain_ms = (longest_ms / 32).max(1);
         for shape in &fits.shapes {
             // Strict asks have no mask, but one that waits for its host's rack needs the clock.
@@ -159,7 +159,7 @@ impl Engine {
         }
     }
 
-    /// Takes the room for what was picked and tells the host.
+    /// Takes the room for the picked ask and tells the host.
     pub(super) fn grant(&mut self, id: NodeId, pick: Pick, decisions: &mut Vec<Decision>) {
         let node = self
             .cluster
@@ -224,7 +224,7 @@ impl Engine {
     }
 
     /// Lowers the counts exactly as YARN's `LocalityAppPlacementAllocator` does: a node-local
-    /// container counts on its host's row, its rack's and in all. Tells which those were.
+    /// container lowers its host's row, its rack's row and the total. Returns the rows.
     fn count_down(
         &mut self,
         pick: Pick,
@@ -263,7 +263,7 @@ impl Engine {
             ask.facts.count -= 1;
             return counted;
         }
-        // Out first: what leaves is found by what it was.
+        // Leaves before its count changes: the indexes find it by its old state.
         self.leave(pick.job, pick.ask);
         let job = self
             .cluster
@@ -276,7 +276,7 @@ impl Engine {
         counted
     }
 
-    /// The place stage's answer to a launch: an ask that was served where it insisted goes on
+    /// Applies the place stage's answer to a grant: an ask that was served where it insisted keeps
     /// insisting, with a new clock.
     fn settle_after_grant(&mut self, pick: Pick, floor: Locality, granted: Locality) {
         let now = self.now;
@@ -301,7 +301,7 @@ impl Engine {
     }
 }
 
-/// The hosts and racks whose rows a container at `locality` counts on.
+/// The host and rack whose rows a container at `locality` lowers.
 fn counted_places(
     host: PlaceId,
     rack: PlaceId,

@@ -1,4 +1,4 @@
-//! Keeping the backlog in step with the asks: entering, leaving, and moving between levels of
+//! Keeps the backlog in step with the asks: entering, leaving, and moving between levels of
 //! locality. Everything that changes whether or where an ask can be found goes through here.
 
 use super::Engine;
@@ -22,8 +22,8 @@ fn floor(cluster: &Cluster, ask: &Ask) -> Locality {
     floor
 }
 
-/// Whether a row belongs into the index of its place: hosts always, racks once the ask has
-/// waited for its hosts, and only if the row lets the whole rack serve it.
+/// Whether a row belongs in the index of its place: hosts always, racks once the ask has waited for
+/// its hosts, and only if the row lets the whole rack serve it.
 fn is_indexed(cluster: &Cluster, ask: &Ask, place: PlaceId, row: Row) -> bool {
     let rack = cluster.is_rack(place);
     ask.standing != Standing::Out
@@ -92,8 +92,8 @@ impl Engine {
         }
     }
 
-    /// Gives an ask that stands in the backlog the key that its job has now. `before` is the one
-    /// that it had, under which `unlist` took it from its leaf.
+    /// Lists an ask under its job's current key. `before` is the previous key, as `unlist` returned
+    /// it.
     pub(super) fn relist(&mut self, job_id: JobId, ask_id: AskId, before: Entry) {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
@@ -109,8 +109,8 @@ impl Engine {
         }
     }
 
-    /// Takes an ask from its leaf and classes, but not from its places, of which there may be
-    /// thousands; its key there.
+    /// Takes an ask out of its leaf and classes and returns its key. Leaves it in its places, of
+    /// which there may be thousands.
     pub(super) fn unlist(&mut self, job_id: JobId, ask_id: AskId) -> Entry {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
@@ -233,8 +233,9 @@ impl Engine {
         }
     }
 
-    /// After rows came or went: an ask that did not wait yet insists on the nearest place that
-    /// it names now; one that has waited keeps what it has waited for.
+    /// Adjusts an ask's level after its rows changed. An ask that has not waited yet insists on the
+    /// nearest place that it now names. One that has waited keeps its level while it names such
+    /// places.
     pub(super) fn settle_level(&mut self, job_id: JobId, ask_id: AskId, floor_before: Locality) {
         let Some(ask) = self.cluster.job(job_id).and_then(|job| job.ask(ask_id)) else {
             return;
@@ -254,7 +255,8 @@ impl Engine {
         ask.map_or(Locality::OffSwitch, |ask| floor(&self.cluster, ask))
     }
 
-    /// Indexes everything anew: a name that counted as a host turned out to be a rack.
+    /// Takes all asks out of the backlog, applies `change`, and puts them back. For changes of what
+    /// their keys depend on: a place turns out to be a rack, or the configuration is reloaded.
     pub(super) fn reindex(&mut self, change: impl FnOnce(&mut Engine)) {
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
         for job in &jobs {
@@ -293,8 +295,8 @@ impl Engine {
         }
     }
 
-    /// Lets asks that were passed over for long enough go further from their named places. An
-    /// ask that was not passed over yet is looked at again after another wait.
+    /// Moves asks that were passed over for long enough further from their named places. Reviews
+    /// the others again once their wait could be over.
     pub(super) fn fire_timers(&mut self) {
         while let Some(&(due, job_id, ask_id)) = self.timers.first() {
             if due > self.now {

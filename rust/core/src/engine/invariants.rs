@@ -1,5 +1,6 @@
-//! The invariants of the engine's books, worked out from the parts and compared with the kept
-//! totals. Linear in everything; for tests, the simulator and the audit of a debug build.
+//! Checks the invariants of the engine's books: recomputes each total from its parts and compares
+//! it with the kept one. Linear in everything; for tests, the simulator and the audit of a debug
+//! build.
 
 use super::Engine;
 use crate::backlog::Entry;
@@ -14,7 +15,7 @@ impl Engine {
     /// Checks every invariant.
     ///
     /// # Errors
-    /// The first that does not hold, in words, with the figures.
+    /// Describes the first invariant that does not hold, with its figures.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.check_containers()?;
         self.check_tree()?;
@@ -107,7 +108,8 @@ impl Engine {
         same("rooms by label", &kept, &rooms)
     }
 
-    /// Usage of the tree of shares, from the leaves up, and its limits on ApplicationMasters.
+    /// The tree of shares: usage from the leaves up, slots, ApplicationMasters, pending asks, and
+    /// the children in order.
     fn check_tree(&self) -> Result<(), String> {
         let mut used = vec![Resource::ZERO; self.tree.len()];
         let mut ams = vec![(Resource::ZERO, 0); self.tree.len()];

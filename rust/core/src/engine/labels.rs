@@ -8,18 +8,18 @@ use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
-/// The nodes of one label; vectors by node of the tree of shares.
+/// The figures of one label. The vectors go by node of the tree of shares.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Label {
     capacity: Resource,
-    /// What stays: containers that were told to go are left out.
+    /// Usage without evicted containers, which are about to go.
     used: Vec<Resource>,
     pending: Vec<Resource>,
     fair: Vec<Resource>,
 }
 
 impl Label {
-    /// Memory that a leaf uses, wants more, and is entitled to.
+    /// Memory that a leaf uses, asks for beyond that, and is entitled to.
     pub(super) fn memory_mb(&self, leaf: ShareNodeId) -> (i64, i64, i64) {
         let mb = |amounts: &[Resource]| amounts[leaf.index()].memory_mb();
         (mb(&self.used), mb(&self.pending), mb(&self.fair))
@@ -35,7 +35,7 @@ impl Labels {
         self.0.iter().map(|(partition, label)| (*partition, label))
     }
 
-    /// What each leaf uses above its share, where it does.
+    /// What each leaf uses above its share, for the leaves that do.
     pub(super) fn surplus_mb(&self, engine: &Engine) -> BTreeMap<(PartitionId, ShareNodeId), i64> {
         let mut surplus = BTreeMap::new();
         for (partition, label) in self.iter() {
@@ -57,7 +57,7 @@ impl Engine {
         self.tree.ids().filter(leaf)
     }
 
-    /// Works out every label's figures; the tree is as before afterwards.
+    /// Computes every label's figures. Leaves the tree as it was.
     pub(super) fn labels(&mut self) -> Labels {
         let mut labels: BTreeMap<PartitionId, Label> = BTreeMap::new();
         let nothing = vec![Resource::ZERO; self.tree.len()];

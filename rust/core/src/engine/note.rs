@@ -1,4 +1,4 @@
-//! Telling the stages what happened, and asking again those answers that they call stale.
+//! Tells the stages what happened, and asks them again for answers that they declare stale.
 //! Everything that changes what a stage may look at goes through here.
 
 use super::{Engine, Subject};
@@ -21,7 +21,7 @@ impl Engine {
         self.tell_of(&(), |cluster, _| change(cluster));
     }
 
-    /// As `tell`, of something that the cluster no longer holds.
+    /// Like `tell`, for something that the cluster no longer holds.
     pub(super) fn tell_of<T, F>(&mut self, gone: &T, change: F)
     where
         F: for<'a> FnOnce(&'a Cluster, &'a T) -> Option<Change<'a>>,
@@ -43,9 +43,9 @@ impl Engine {
         self.predictor.note(&change, &world);
     }
 
-    /// Asks the answers that have become stale again. To be called before the next search and
-    /// not earlier: an ask is followed by its rows, a task by its like. Not at the end of a step
-    /// either, as events may be cut into steps anywhere.
+    /// Asks the stages again for stale answers. Runs before the next search and no earlier: an ask
+    /// is followed by its rows, a task by more of its kind. Never at the end of a step: a host may
+    /// cut events into steps anywhere.
     pub(super) fn settle(&mut self) {
         if self.stale.is_empty() {
             return;
@@ -67,14 +67,14 @@ impl Engine {
         if stale.shares {
             self.tree.rekey_all(&*self.share, &self.cluster.capacity);
         }
-        // Keeps the room; asking again makes nothing stale.
+        // Reuses the vectors. Asking again makes nothing stale.
         self.stale = Stale {
             shares: false,
             ..stale
         };
     }
 
-    /// Tells of a job's change and asks for its keys again, whatever the stages say.
+    /// Tells the stages that a job changed, and asks for its keys again whatever they say.
     pub(super) fn job_changed(&mut self, id: JobId) {
         self.tell(|cluster| cluster.job(id).map(Change::JobChanged));
         self.stale.job(id);
@@ -125,9 +125,9 @@ impl Engine {
         }
     }
 
-    /// How many slots there are of each pool: as many per node as configured; if the kinds are
-    /// not told apart, as many containers of the mean size as the cluster holds, in its scarcest
-    /// resource type.
+    /// Counts the slots of each pool: as many a node as configured. If the configuration does not
+    /// tell the kinds apart: as many containers of the mean size as the cluster holds, in its
+    /// scarcest resource type.
     pub(super) fn count_slots(&mut self) {
         let before = self.slots;
         self.slots = match self.setup.config.slots_per_node {
@@ -143,13 +143,13 @@ impl Engine {
         }
     }
 
-    /// The cluster is larger or smaller than it was.
+    /// Notes that the cluster has become larger or smaller.
     pub(super) fn nodes_changed(&mut self) {
         self.entitled_late = true;
         self.count_slots();
     }
 
-    /// A leaf wants or has something. If entitlements were worked out without it, they are late.
+    /// Notes that a leaf wants or has something. Entitlements computed without it are late.
     pub(super) fn note_wanting(&mut self, leaf: ShareNodeId) {
         self.entitled_late |= self.tree.node(leaf).demand.is_zero();
     }
@@ -166,9 +166,9 @@ impl Engine {
             .min(i64::from(u32::MAX)) as u32
     }
 
-    /// The mean size of the containers that run. Asks cost nothing, so they count only as far as
-    /// fewer containers run than there are nodes, and those of each user alike, however many they
-    /// are: a million tiny asks on a busy cluster move nobody's slots.
+    /// The mean size of the running containers. Asks cost nothing, so they only fill the sample up
+    /// to one container a node. The asks of each user weigh the same, however many they are: a
+    /// million tiny asks on a busy cluster change no slots.
     fn mean_size(&self) -> Resource {
         let (mut sum, mut count) = self.answered();
         let nodes = self.cluster.nodes().filter(|node| node.facts.schedulable);
@@ -194,9 +194,9 @@ impl Engine {
         }
     }
 
-    /// What the containers hold that are no ApplicationMasters, and how many those are; grants
-    /// count once they are answered. From the books: there may be a hundred times as many
-    /// containers as jobs.
+    /// What containers other than ApplicationMasters hold, and how many they are; grants count once
+    /// the host has answered them. Reads the books: there may be a hundred times as many containers
+    /// as jobs.
     pub(super) fn answered(&self) -> (Resource, i64) {
         let running = |job: &Job| i64::from(job.running_containers());
         let mut sum = self.cluster.used;
@@ -222,14 +222,14 @@ impl Engine {
         )
     }
 
-    /// A running task told how far it is.
+    /// Notes the progress of a running task.
     pub(super) fn note_task(&mut self, id: JobId, key: ContainerKey, facts: TaskFacts) {
         let now = self.now;
         let job = self.cluster.job_mut(id);
         let Some(container) = job.and_then(|job| job.containers.get_mut(&key)) else {
             return self.ignore("unknown job or container", &(id, key));
         };
-        // By the clock of the task's node, which may be wrong: not before it ran, and not to come.
+        // The clock of the task's node may be wrong: not before the launch, and not in the future.
         let begun_ms = container.launched_ms.unwrap_or(container.started_ms);
         let since_ms = facts.executing_since_ms.map(|ms| ms.max(begun_ms).min(now));
         container.task = TaskFacts {
@@ -249,9 +249,9 @@ impl Engine {
         });
     }
 
-    /// What an ApplicationMaster counts. Tasks that ended before this engine was made are known by
-    /// it alone: more are done then than ran here. A smaller difference is left to the containers
-    /// that tell of their ends themselves.
+    /// Notes the counters of an ApplicationMaster. Only the master knows the tasks that ended
+    /// before this engine was made; it then counts more done than ended or run here. Smaller
+    /// differences are left to the containers, which report their own ends.
     pub(super) fn note_counters(&mut self, id: JobId, counters: JobCounters) {
         let Some(job) = self.cluster.job_mut(id) else {
             return self.ignore("unknown job", &id);
@@ -268,7 +268,7 @@ impl Engine {
         });
     }
 
-    /// Tells newly made stages of everything that is there.
+    /// Tells new stages of all jobs and containers.
     pub(super) fn tell_all(&mut self) {
         self.tell(|_| Some(Change::Reloaded));
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();

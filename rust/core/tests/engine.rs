@@ -447,7 +447,7 @@ fn requests_that_make_no_sense_are_refused_in_words() {
         (json!({}), "expected one of"),
         (json!([]), "expected an object"),
         (json!({"op": "place"}), "key `user`"),
-        (json!({"op": "job"}), "key `job`: expected its number"),
+        (json!({"op": "job"}), "key `job`: expected the job's number"),
         (json!({"op": "job", "job": 7}), "no job has number 7"),
         (json!({"op": "node", "node": -1}), "key `node`"),
         (json!({"op": "node", "node": 7}), "no node has number 7"),

@@ -123,7 +123,7 @@ impl Engine {
         if self.setup.config.faults {
             panic!("fault {code} was asked for by a test");
         }
-        self.ignore("faults are not allowed by the configuration", &code);
+        self.ignore("the configuration allows no faults", &code);
     }
 
     fn add_node(&mut self, facts: &NodeFacts) {

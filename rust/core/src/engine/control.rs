@@ -546,7 +546,7 @@ pub(super) fn numbered(section: &mut Section<'_>, key: &'static str) -> Result<u
     let number = section
         .whole(key, 0, i64::from(u32::MAX))
         .map_err(refused)?
-        .ok_or_else(|| RequestError(format!("key `{key}`: expected its number")))?;
+        .ok_or_else(|| RequestError(format!("key `{key}`: expected the {key}'s number")))?;
     Ok(u32::try_from(number).expect("it is in the range that was asked for"))
 }
 

@@ -1,10 +1,13 @@
-//! Taking containers back for queues that have waited too long below their share.
+//! Takes containers back for queues that have waited too long below their share.
 //!
-//! Off unless configured. Never an ApplicationMaster, nothing where `preempt_opaque` spares it,
-//! never more than the starved queue lacks, never so much that the victim's queue falls below its
-//! own share of the nodes in question. A container goes only if an ask then fits its node: which
-//! ones those are is in `victims.rs`, shares by label are in `labels.rs`. Amounts are memory, as
-//! in the comparison of queues; what a queue has too much of vcores alone is not taken.
+//! Off unless configured. Never takes:
+//! - an ApplicationMaster, or what `preempt_opaque` spares;
+//! - more than the starved queue lacks;
+//! - so much that the victim's queue falls below its own share of the nodes in question;
+//! - a container whose end lets no ask fit its node.
+//!
+//! `victims.rs` picks the containers, `labels.rs` computes shares by label. Amounts are memory, as
+//! in the comparison of queues: a surplus of vcores alone is not taken back.
 
 use super::Engine;
 use super::labels::Labels;
@@ -23,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Starving {
     below_min_ms: Option<Millis>,
     below_fair_ms: Option<Millis>,
-    /// Whether the log has said what is in its way.
+    /// Whether the log has already said what keeps it starved.
     told: bool,
 }
 
@@ -57,8 +60,8 @@ impl Engine {
         }
     }
 
-    /// For an ask without room: the queue above its share that spares most of what runs where
-    /// the ask may.
+    /// For an ask without room: the queue above its share that spares the most memory on nodes
+    /// where the ask may run.
     pub(super) fn sparing(&self, waiting: &Job, ask: &Ask) -> Option<QueueId> {
         let mut spared_mb: BTreeMap<QueueId, i64> = BTreeMap::new();
         for job in self.cluster.jobs().filter(|job| !job.facts.mapreduce) {
@@ -81,7 +84,8 @@ impl Engine {
         most.map(|(queue, _)| queue)
     }
 
-    /// Says once why a starved queue gets nothing back, if another spares what it could have.
+    /// Warns once that a starved queue gets nothing back because another queue spares its
+    /// containers.
     fn warn_of_spared(&mut self, need: &Need) {
         let at = (need.leaf, need.partition);
         let asks = self.asks_of(need.leaf, need.partition);
@@ -113,8 +117,8 @@ impl Engine {
         self.setup.config.preemption.enabled && self.share.layout() == Layout::Queues
     }
 
-    /// Carries a plan out. A node whose room comes in pieces is held, or smaller asks would take
-    /// them one by one and the next round would kill again.
+    /// Carries out a plan. Holds a node whose room comes in pieces: else smaller asks would take
+    /// them one by one, and the next round would kill again.
     fn evict(&mut self, need: &Need, plan: &Eviction, decisions: &mut Vec<Decision>) {
         let grace_ms = self.setup.config.preemption.grace_ms;
         for (job, key) in plan.victims.iter().copied() {
@@ -133,8 +137,8 @@ impl Engine {
         }
     }
 
-    /// Takes back what the share and the order stage want back, as far as it may be taken and an
-    /// ask may use the room, and nothing twice.
+    /// Evicts the containers that the share and the order stage want back, none of them twice. Each
+    /// must be takable and, unless another workload gets its slot, make room for an ask.
     pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         let world = World {
             now: self.now,
@@ -171,9 +175,9 @@ impl Engine {
         }
     }
 
-    /// Of the containers that a stage named those that may be taken and, if they go `for_asks`,
-    /// whose room together with the node's lets an ask of another job in. `most` bounds them
-    /// first: room that comes in a later step serves nothing yet.
+    /// Picks the containers that may be taken from those that a stage named. If they go `for_asks`,
+    /// the room on their node must then let an ask of another job in. Cuts the list to `most`
+    /// before that: room that comes in a later step serves nothing yet.
     fn takable(&self, victims: Vec<Reclaimed>, most: usize, for_asks: bool) -> Vec<Reclaimed> {
         let mut seen = BTreeSet::new();
         let mut freed: BTreeMap<NodeId, Resource> = BTreeMap::new();
@@ -211,8 +215,8 @@ impl Engine {
         named.into_iter().map(|(victim, _)| victim).collect()
     }
 
-    /// Whether the order and the limit on ApplicationMasters let an ask have a container at all. A
-    /// queue's maximum does not count: what is taken back may be what keeps it reached.
+    /// Whether the order stage and the limit on ApplicationMasters let an ask have a container at
+    /// all. Ignores a queue's maximum: the containers to take back may be what fills it.
     fn is_admitted(&self, job: &Job, ask: &Ask) -> bool {
         job.runnable
             && if ask.facts.am {
@@ -223,7 +227,7 @@ impl Engine {
             }
     }
 
-    /// Whether an ask of a job other than `owner` may run on a node with that much more room.
+    /// Whether an ask of a job other than `owner` may run on a node with `freed` more room.
     fn serves_another(&self, owner: JobId, node: NodeId, freed: &Resource) -> bool {
         let Some(node) = self.cluster.node(node) else {
             return false;
@@ -252,7 +256,7 @@ impl Engine {
         others.into_iter().any(serves)
     }
 
-    /// Queues that have been below a share for longer than allowed, with what they lack in MB.
+    /// Queues that have been below a share for longer than its timeout, with what they lack in MB.
     fn starved(&mut self, labels: &Labels) -> Vec<Need> {
         let preemption = self.setup.config.preemption.clone();
         let now = self.now;

@@ -1,11 +1,13 @@
-//! Holding nodes for asks that fit no room as it comes. Without that, smaller asks would take
-//! every bit of room as it appears, and a large one would wait for ever.
+//! Holds nodes for asks that are larger than the room that appears. Without holds, smaller asks
+//! would take every bit of room as it appears, and a large one would wait for ever.
 //!
-//! Nodes are held inside the engine only; YARN sees no reserved container. Four rules bound what
-//! others lose by it: of the nodes of a label only a part is held at once; a hold ends when its
-//! node has gained no room for `hold_ms`; that time doubles, up to `hold_max_ms`, with each gain
-//! and for the next hold after one in vain, as tasks may be long; and the node then rests for as
-//! long as it was held.
+//! Holds exist inside the engine only; YARN sees no reserved container. Four rules bound what
+//! others lose:
+//! - Only a part of a label's nodes is held at once.
+//! - A hold ends when its node has gained no room for `hold_ms`.
+//! - That time doubles with each gain, and after a hold in vain, up to `hold_max_ms`: tasks may be
+//!   long.
+//! - After a hold in vain, the node rests for as long as it was held.
 
 use super::Engine;
 use super::search::Pick;
@@ -18,14 +20,14 @@ use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// After a hold, how long the node is not held again at the least: a few reports (one a second by
-/// default), to be filled with what fits.
+/// The shortest rest of a node after a hold: a few reports (one a second by default), in which
+/// whatever fits may fill it.
 const REST_MS: Millis = 3_000;
 
 /// How many nodes are tried for one more hold of a shape.
 const TRIED_MAX: usize = 64;
 
-/// A node that was held in vain and is not held again for the time being.
+/// The rest of a node after a hold that led to nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
     until_ms: Millis,
@@ -34,10 +36,10 @@ pub(super) struct Rest {
 }
 
 impl Engine {
-    /// Whether the node is held. If it has room by now for what it is held for, the ask of that
-    /// size that is next by now is granted and the hold ends. An ask of another shape may be next,
-    /// such as that of a master that waits for the room of a task. `fits` is what fits the node,
-    /// before and after.
+    /// Returns whether the node stays held. Once it has the room that it is held for, grants the
+    /// ask of that size that is now next, and ends the hold. That ask may have another shape, such
+    /// as that of a master waiting for the room of a task. `fits` lists what fits the node, before
+    /// and after.
     pub(super) fn serve_reservation(
         &mut self,
         id: NodeId,
@@ -77,8 +79,8 @@ impl Engine {
         false
     }
 
-    /// Looks at a hold again, as everything may have changed: it is for whoever of that size is
-    /// next on the node by now, and ends if there is no such ask, or if no room came for too long.
+    /// Reviews a hold: everything may have changed. It passes to the ask of its shape that is now
+    /// next on the node. It ends if there is no such ask, or if no room came for `length_ms`.
     pub(super) fn review_hold(&mut self, id: NodeId) {
         let Some(mut held) = self.reservations.get(&id).copied() else {
             return;
@@ -99,7 +101,7 @@ impl Engine {
         };
         (held.job, held.ask) = (next.job, next.ask);
         if !free.fits_in(&held.free) {
-            // Who has seen one task end may wait for the next, however long they are.
+            // One task has ended here: wait for the next, however long they are.
             let longer_ms = self.longest_hold_ms().min(held.length_ms.saturating_mul(2));
             held.length_ms = held.length_ms.max(longer_ms);
             held.free = held.free.component_max(&free);
@@ -114,14 +116,14 @@ impl Engine {
     }
 
     fn next_of_shape(&mut self, id: NodeId, shape: ShapeId) -> Option<Pick> {
-        // The marks that this leaves end with the next heartbeat.
+        // The stamps that this leaves expire with the next heartbeat.
         let mut fits = FitList::default();
         self.backlog.shapes.pretend_fit(shape, &mut fits);
         self.next_that_fits(id, &fits)
     }
 
-    /// Whose turn it is on a node among the asks of the shapes in `fits`, if room for them were
-    /// there: shares and orders have moved on since the node was held.
+    /// The ask that is next on a node among those of the shapes in `fits`, as if they had room.
+    /// Shares and orders have changed since the node was held.
     fn next_that_fits(&mut self, id: NodeId, fits: &FitList) -> Option<Pick> {
         let node = self.cluster.node(id)?;
         let mut nominated = Default::default();
@@ -129,10 +131,9 @@ impl Engine {
         self.search(node, fits, &nominated).run()
     }
 
-    /// Holds nodes for each shape that has been pending for long without fitting any node that
-    /// reported, as many as containers of it are asked for, within the bound. Shapes that have
-    /// been tried less often go first, then those that wait longer. Runs on the tick, as it looks
-    /// at every node.
+    /// Holds nodes for each shape that no reporting node has fitted for `reserve_after_ms`: one for
+    /// each container that is asked for, within the bound. Shapes with fewer holds in vain go
+    /// first, then those that have waited longer. Runs on the tick because it looks at every node.
     pub(super) fn reserve_for_unfit(&mut self) {
         let now = self.now;
         let held: Vec<NodeId> = self.reservations.keys().copied().collect();
@@ -210,9 +211,9 @@ impl Engine {
         wanted
     }
 
-    /// Ends a hold that led to nothing. The node rests before it is held again, for whatever
-    /// shape, so that others get their chance: what was waited for may never come, such as the
-    /// room of the job's own ApplicationMaster.
+    /// Ends a hold that led to nothing. The node rests before the next hold for any shape, so that
+    /// others get their chance. What the hold waited for may never come, such as the room of the
+    /// job's own ApplicationMaster.
     fn release(&mut self, id: NodeId, rest_ms: Millis) {
         self.reservations.remove(&id);
         let rest = Rest {
@@ -230,15 +231,15 @@ impl Engine {
         ids.into_iter().for_each(|id| self.release(id, REST_MS));
     }
 
-    /// A node reports and is filled with whatever fits.
+    /// Notes that a node reported and is filled with whatever fits.
     pub(super) fn note_unheld(&mut self, id: NodeId) {
         if let Some(rest) = self.rests.get_mut(&id) {
             rest.reported = true;
         }
     }
 
-    /// Holds one more node for the ask of that shape that is next: of those that are large enough
-    /// at all and may serve it, the one with the most free memory. False if there is none.
+    /// Holds one more node for the next ask of a shape: of the nodes that are large enough and may
+    /// serve it, the one with the most free memory. Returns false if there is none.
     fn reserve(&mut self, shape: ShapeId) -> bool {
         let size = self.backlog.shapes.get(shape).size;
         let open = self
@@ -260,7 +261,7 @@ impl Engine {
         });
         let mut candidates: Vec<&Node> = candidates.collect();
         candidates.sort_by_key(|node| (Reverse(node.free.memory_mb()), node.facts.node));
-        // What lacks only a slot needs no hold: any task that ends frees one.
+        // A node that lacks only a slot needs no hold: any task that ends frees one.
         let slotless = |node: &&Node| {
             let full = size.pool.is_some_and(|pool| self.full_pools(node)[pool]);
             full && size.resource.fits_in(&node.free)
@@ -282,7 +283,7 @@ impl Engine {
         false
     }
 
-    /// Holds a node for what was picked. It ends when no room has come for `length_ms`.
+    /// Holds a node for the picked ask, until no room has come for `length_ms`.
     pub(super) fn hold(&mut self, id: NodeId, pick: Pick, length_ms: Millis) {
         let node = self.cluster.node(id).expect("only nodes are held");
         let held = Reservation {
@@ -306,7 +307,7 @@ impl Engine {
         held.map(|(node, held)| (*node, held.job, held.size.resource))
     }
 
-    /// How much room is kept on the nodes that are held.
+    /// The free room on held nodes.
     pub(super) fn held_room(&self) -> Resource {
         let nodes = self
             .reservations

@@ -1,5 +1,5 @@
-//! Finding the ask that a node serves next: down the tree of shares in order of shares, then
-//! the first ask of the leaf in the order stage's order that may run there. Changes nothing.
+//! Finds the ask that a node serves next: down the tree of shares in order of shares, then the
+//! first ask of the leaf that may run there, in the order stage's order. Changes nothing.
 
 use super::Subject;
 use crate::backlog::{Backlog, Entry, FitList};
@@ -14,7 +14,7 @@ use crate::words::keys::{Near, POOLS, Pass, ShapeId, ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 use std::cell::Cell;
 
-/// What was found.
+/// The ask that a search found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pick {
     pub(super) shape: ShapeId,
@@ -32,14 +32,14 @@ pub(super) struct Search<'a> {
     pub(super) node: &'a Node,
     pub(super) fits: &'a FitList,
     pub(super) now: Millis,
-    /// Whom the search looks at, for the case that this panics.
+    /// The job that the search looks at, in case this panics.
     pub(super) subject: &'a Cell<Option<Subject>>,
-    /// Jobs to be tried first, by pool.
+    /// Jobs to try first, by pool.
     pub(super) nominated: &'a [Vec<JobId>; POOLS],
     /// Which pass over the tree of shares this is.
     pub(super) pass: Pass,
-    /// The locked ask that comes before the one that was found, if any: it was passed over, and
-    /// its clock starts. One is enough: the next one's turn comes when this one is served.
+    /// The locked ask before the one that was found, if any: it was passed over, and its clock
+    /// starts. One is enough: the next has its turn once this one is served.
     pub(super) passed_over: Option<Entry>,
     /// Leaves in which the place stage's steps found nothing.
     pub(super) left_out: Vec<ShareNodeId>,
@@ -164,7 +164,7 @@ impl Search<'_> {
                 Near::Rack => facts.rack,
             };
             let asks = self.backlog.places.asks(place, leaf, *shape);
-            // They stand in order of windows: those of later ones need not be looked at.
+            // In order of windows: no need to look at later ones.
             let inside = asks.skip_while(|entry| entry.window < window);
             let inside = inside.take_while(|entry| entry.window == window);
             let inside = inside.filter(|entry| self.is_in(entry, kind, step.class));
@@ -182,7 +182,7 @@ impl Search<'_> {
         job.tags[kind as usize].iter().any(here)
     }
 
-    /// The first ask of some kinds in the order of keys.
+    /// The first ask of the wanted kinds, in the order of keys.
     fn plain(&mut self, leaf: ShareNodeId, wanted: impl Fn(Kind) -> bool) -> Option<Pick> {
         let wanted = |shape: ShapeId| wanted(self.backlog.shapes.get(shape).size.kind);
         let (host, rack) = (self.node.facts.host, self.node.facts.rack);
@@ -239,9 +239,9 @@ impl Search<'_> {
             && (!size.am || node.admits_am(&size.resource))
     }
 
-    /// Whether the job may pay for one more, if that is asked in this pass, and the host lets the
-    /// ask run here: the job does not mind the node, the host did not refuse it a moment ago, and
-    /// the node's rack is not kept off by a row.
+    /// Whether the job can pay for one more container, if this pass asks for that, and the ask may
+    /// run here: the job does not blacklist the node, the host has not refused the job here within
+    /// `REFUSED_MS`, and no row keeps the ask off the rack.
     fn is_welcome(&self, entry: &Entry) -> bool {
         self.subject.set(Some(Subject::Job(entry.job)));
         let job = self

@@ -1,5 +1,5 @@
-//! Whom the engine works on, so that a panic can be laid to one job or node: the host keeps what
-//! makes an engine panic twice away from the next one. Decides nothing.
+//! The job or node that the engine works on, so that a panic can be blamed on it. The host keeps
+//! what makes an engine panic twice away from the next one. Decides nothing.
 //!
 //! Also the faults that tests plant: asks of certain priorities, where `testing.faults` is on.
 
@@ -8,13 +8,13 @@ use crate::words::event::Event;
 use crate::words::ids::{JobId, NodeId};
 use std::fmt;
 
-/// An ask of this priority panics when the engine hears of it.
+/// The engine panics when it hears of an ask of this priority.
 pub const PLANTED_ASK: i32 = 66_601;
-/// An ask of this priority panics when it is granted.
+/// The engine panics when it grants an ask of this priority.
 pub const PLANTED_GRANT: i32 = 66_602;
-/// An ask of this priority panics at the tick, which works on no job in particular.
+/// The engine panics at the tick, which is about no job, while an ask of this priority pends.
 pub const PLANTED_TICK: i32 = 66_603;
-/// An ask of this priority is reported to the audit with one container too many.
+/// The audit reports one container too many for an ask of this priority.
 pub const PLANTED_COUNT: i32 = 66_604;
 
 /// A job or node, printed as explanations print them.
@@ -35,8 +35,8 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Whom an event is about. A heartbeat is about the asks that it serves, not about its node: a
-/// job's fault must not cost the nodes one after the other.
+/// The subject of an event. A heartbeat has none: it is about the asks that it serves, not about
+/// its node. A job's fault must not cost one node after the other.
 pub(super) fn of(event: &Event) -> Option<Subject> {
     let job = match event {
         Event::NodeAdded(facts) | Event::NodeChanged(facts) => {
@@ -70,7 +70,7 @@ pub(super) fn of(event: &Event) -> Option<Subject> {
 }
 
 impl Engine {
-    /// Whom the engine worked on last, if it was one: after a panic, whom it may be laid to.
+    /// The job or node that the engine worked on last, if it was one: after a panic, the suspect.
     pub fn subject(&self) -> Option<Subject> {
         self.subject.get()
     }
@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::plant`], for the asks of all jobs.
+    /// Like [`Engine::plant`], for the asks of all jobs.
     pub(super) fn plant_tick(&self) {
         if self.setup.config.faults {
             for ask in self.cluster.jobs().flat_map(|job| job.pending()) {
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// The count of a pending ask, for the audit.
+    /// The count of a pending ask that the audit reports.
     pub(super) fn audited_count(&self, priority: i32, count: u32) -> u32 {
         count + u32::from(self.setup.config.faults && priority == PLANTED_COUNT)
     }

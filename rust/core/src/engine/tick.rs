@@ -1,5 +1,5 @@
-//! What is worked out as time passes, not per heartbeat: demands, entitlements, headrooms.
-//! Linear in jobs and queues, twice a second.
+//! Computes on each tick what heartbeats do not: demands, entitlements, headrooms. Linear in jobs
+//! and queues, twice a second.
 
 use super::{Engine, Subject};
 use crate::model::change::Change;
@@ -25,10 +25,10 @@ impl Engine {
         self.record_predictions();
     }
 
-    /// Before a search for something that fits: entitles again if the last time was before a node
-    /// came or changed, or a queue began to want something. Limits that are a part of the share
-    /// hold from then on, not from the next tick. A storm of registrations costs this once for
-    /// each heartbeat that may grant something, and those that find nothing to grant nothing.
+    /// Renews late entitlements before a search for something that fits: a node came or changed, or
+    /// a queue began to want something. Limits that are a part of the share then hold at once, not
+    /// from the next tick. In a storm of registrations, each heartbeat that may grant something
+    /// pays for this once; those with nothing to grant pay nothing.
     pub(super) fn renew_entitlements(&mut self) {
         if self.entitled_late {
             self.count_slots();
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Demands from the asks, then entitlements from the demands, then the order of siblings.
+    /// Computes demands from the asks, entitlements from the demands, and the order of siblings.
     pub(super) fn entitle(&mut self) {
         self.entitled_late = false;
         for id in self.tree.ids() {
@@ -70,14 +70,15 @@ impl Engine {
         self.headroom_from = 0;
         for id in jobs[start..].iter().chain(&jobs[..start]) {
             if !self.tell_headroom(*id, decisions_max, decisions) {
-                // The next tick goes on where this one stopped, so that all get their turn.
+                // The next tick resumes here, so that every job has its turn.
                 self.headroom_from = id.0;
                 return;
             }
         }
     }
 
-    /// False, and nothing is told, if there is no room for another decision.
+    /// Tells a job its headroom if it has changed. Returns false, and tells nothing, if there is no
+    /// room for another decision.
     fn tell_headroom(
         &mut self,
         id: JobId,
@@ -106,7 +107,7 @@ impl Engine {
         true
     }
 
-    /// Notes whose containers have started or ended.
+    /// Notes the job whose container started or ended.
     pub(super) fn note_news(&mut self, event: &Event) {
         if let Event::ContainerCompleted { job, .. }
         | Event::Ack { job, .. }
@@ -117,12 +118,13 @@ impl Engine {
         }
     }
 
-    /// After a heartbeat, with which hosts end their frames: tells those jobs what would else kill
-    /// their reduces until the next tick, as the answer that brings an ApplicationMaster the news
-    /// brings it the headroom too. Not with the news itself: a job may be gone some events later.
-    /// Not at the end of a step: where steps are cut must not matter.
+    /// Tells jobs with news the headroom without which their masters would kill reduces before the
+    /// next tick. Runs after a heartbeat, which ends a host's frame: the answer that brings an
+    /// ApplicationMaster the news then brings it the headroom too. Not with the news itself: a job
+    /// may be gone some events later. Not at the end of a step: it must not matter where a host
+    /// cuts steps.
     pub(super) fn keep_reduces(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        // Taken out of self, and put back for its memory and with those that found no room.
+        // Taken out of self, and put back for its memory and with the jobs still to be told.
         let mut news = std::mem::take(&mut self.news);
         news.retain(|id| {
             let kills = self.cluster.job(*id).is_some_and(|job| {
@@ -134,9 +136,9 @@ impl Engine {
         self.news = news;
     }
 
-    /// What a job may still get: what is free on nodes that it may use and within its queues'
-    /// limits, in multiples of the smallest container, as an ApplicationMaster plans anew on
-    /// every change.
+    /// What a job may still get: the free room on nodes that it may use, within its queues' limits.
+    /// In multiples of the smallest container, because an ApplicationMaster plans again on every
+    /// change.
     fn headroom(&self, job: &Job) -> Resource {
         let free = self.free_for(job);
         let room = self.tree.path_up(job.leaf).fold(free, |room, at| {
@@ -183,14 +185,17 @@ impl Engine {
     }
 }
 
-/// The headroom below which MapReduce's ApplicationMaster would kill its own reduces: with
-/// reduces running, maps pending and none running, it must see room for a map beside the
-/// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`). It looks at the
-/// answer to the very call in which it asks for the map, so that must have been told before: from
-/// when no map is pending, as the last that runs may fail. While others are pending beside more
-/// than one that runs it kills nothing, and would plan too many reduces for what it is told.
-/// Beside the last one it must be told, too: of its end the master may hear before it hears what
-/// follows from that.
+/// The headroom below which MapReduce's ApplicationMaster would kill its own reduces.
+///
+/// With reduces running, maps pending and none running, the master wants room for a map beside the
+/// reduces that it still asks for (`RMContainerAllocator.preemptReducesIfNeeded`). It judges by the
+/// answer to the very call in which it asks for the map, so it must know the headroom before:
+/// - while no map is pending, because a running one may fail;
+/// - while maps are pending and one runs, because the master may hear of its end before it hears
+///   what follows from that.
+///
+/// While maps are pending and more than one runs, the master kills nothing, and with this headroom
+/// it would plan too many reduces.
 fn keeps_reduces(job: &Job) -> Resource {
     let pending = job.pending_of(Kind::Map) > 0;
     if job.running[Kind::Reduce as usize] == 0 || job.running[Kind::Map as usize] > 1 && pending {
@@ -200,7 +205,7 @@ fn keeps_reduces(job: &Job) -> Resource {
     let mut reduces = Resource::ZERO;
     for ask in job.asks.iter().flatten() {
         match job.kind(ask.facts.priority) {
-            // Also of those that were served: their tasks may be asked for again.
+            // Served asks count too: the master may ask for their tasks again.
             Kind::Map => map = map.component_max(&ask.facts.resource),
             Kind::Reduce => {
                 reduce = reduce.component_max(&ask.facts.resource);
@@ -209,7 +214,7 @@ fn keeps_reduces(job: &Job) -> Resource {
             Kind::Other => {}
         }
     }
-    // After a restart nothing may be known of the maps, but that they are hardly larger.
+    // After a restart the size of maps may be unknown, but they are hardly larger than reduces.
     let map = if map.is_zero() { reduce } else { map };
     map + reduces
 }

@@ -1,5 +1,5 @@
-//! Which containers must end so that a starved queue's asks fit: node by node, as only room on a
-//! node that an ask may use serves it. Plans on copies and changes nothing.
+//! Picks the containers that must end so that a starved queue's asks fit. Node by node, because an
+//! ask needs all its room on one node. Plans on copies and changes nothing.
 
 use super::Engine;
 use super::labels::Labels;
@@ -14,10 +14,10 @@ use crate::words::resource::Resource;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Evictions per tick: bounds the work and lets their effect be seen before more follow.
+/// The most evictions in a tick: bounds the work, and shows their effect before more follow.
 pub(super) const EVICTIONS_MAX: usize = 100;
 
-/// What a queue lacks on the nodes of a label and has waited for long enough.
+/// What a starved queue lacks on the nodes of a label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) leaf: ShareNodeId,
@@ -26,7 +26,8 @@ pub(super) struct Need {
     pub(super) reason: EvictReason,
 }
 
-/// Containers for which a round looks for room: bounds its work where room is there already.
+/// The most containers for which a round looks for room: bounds its work where room is free
+/// already.
 const SERVED_MAX: usize = 4 * EVICTIONS_MAX;
 
 /// A container that may be taken.
@@ -42,7 +43,7 @@ struct Candidate {
     pool: Option<usize>,
 }
 
-/// A node once everything has gone that was told to go, less what is planned for it.
+/// What a node has once all evicted containers have ended, less what is planned for it.
 #[derive(Debug)]
 struct Room {
     free: Resource,
@@ -51,7 +52,7 @@ struct Room {
     candidates: Vec<Candidate>,
 }
 
-/// Containers to be taken so that one ask fits one node.
+/// The containers to evict so that one ask fits one node.
 #[derive(Debug)]
 pub(super) struct Eviction {
     pub(super) node: NodeId,
@@ -61,8 +62,8 @@ pub(super) struct Eviction {
     pub(super) victims: Vec<(JobId, ContainerKey)>,
 }
 
-/// The plan's cost: nodes where the ask may run now go first, then what loses the least memory,
-/// the fewest containers, of the queue furthest above its share, those that started last.
+/// A plan's cost; the lowest wins. First nodes where the ask may run now, then the least memory
+/// lost, the fewest containers, the queue furthest above its share, the latest starts.
 type Cost = (bool, i64, usize, usize, Reverse<Millis>, NodeId);
 
 /// One round of preemption.
@@ -73,13 +74,13 @@ pub(super) struct Round<'a> {
     surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
     /// What the plan adds to the usage of each node of the tree, less what goes.
     planned: BTreeMap<ShareNodeId, Resource>,
-    /// What is planned of ApplicationMasters, by leaf.
+    /// Planned usage of ApplicationMasters, by leaf.
     masters: BTreeMap<ShareNodeId, Resource>,
     /// How many more nodes may be held, by label.
     holds: BTreeMap<PartitionId, usize>,
     served: usize,
     evictions: usize,
-    /// What the queue that was looked at last still lacks.
+    /// What the queue of the last `plan` still lacks.
     pub(super) left_mb: i64,
 }
 
@@ -103,7 +104,7 @@ impl<'a> Round<'a> {
         for node in engine.cluster.nodes().filter(|n| n.facts.schedulable) {
             let full = engine.slots_left(node);
             let room = Room {
-                // What has stopped and is not confirmed yet comes as well.
+                // Includes stopped containers that the node has yet to confirm.
                 free: node.facts.capacity - node.used,
                 slots: full,
                 candidates: Vec::new(),
@@ -114,7 +115,7 @@ impl<'a> Round<'a> {
         round
     }
 
-    /// Sorts containers by node: those that go already are room, those that may go candidates.
+    /// Sorts containers by node: evicted ones count as room, those that may go are candidates.
     fn collect(&mut self) {
         let engine = self.engine;
         let mut ranks: Vec<_> = self.surplus_mb.iter().collect();
@@ -163,8 +164,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// What must go so that the queue gets what it lacks, ask by ask as they are served. Room
-    /// that is there, or comes, counts first.
+    /// Plans evictions until the queue gets what it lacks, ask by ask in order of service. Room
+    /// that is free, or about to be, counts first.
     pub(super) fn plan(&mut self, need: &Need) -> Vec<Eviction> {
         let mut plans = Vec::new();
         self.left_mb = need.lacking_mb;
@@ -180,7 +181,7 @@ impl<'a> Round<'a> {
                     break;
                 }
                 let Some(plan) = self.serve(job, ask) else {
-                    // Who may run anywhere and finds nothing speaks for all of the size.
+                    // An ask that may run anywhere and finds nothing speaks for its whole shape.
                     if plain {
                         hopeless.insert(ask.shape);
                     }
@@ -197,7 +198,7 @@ impl<'a> Round<'a> {
         plans
     }
 
-    /// Room for one container of an ask, with the fewest losses.
+    /// Finds room for one container of an ask at the lowest cost.
     fn serve(&mut self, job: &Job, ask: &Ask) -> Option<Eviction> {
         let mut best: Option<(Cost, Vec<Candidate>)> = None;
         for (id, room) in &self.rooms {
@@ -221,8 +222,8 @@ impl<'a> Round<'a> {
         Some(self.take(job, ask, id, &victims, !later))
     }
 
-    /// The containers that must end for the ask to fit a node; none if that does not help, or
-    /// takes more than their queues have above their shares.
+    /// The containers that must end for the ask to fit a node; none if that does not help, or takes
+    /// more than their queues have above their shares.
     fn victims(&self, job: &Job, ask: &Ask, node: &Node, room: &Room) -> Option<Vec<Candidate>> {
         let size = &ask.facts.resource;
         let pool = self.engine.backlog.shapes.get(ask.shape).size.pool;
@@ -232,7 +233,7 @@ impl<'a> Round<'a> {
                 let freed = taken.iter().filter(|c| c.pool == Some(pool)).count();
                 room.slots[pool] + freed as i64 > 0
             });
-            // What is taken may be what keeps a limit reached.
+            // The containers taken may be what keeps a limit reached.
             size.fits_in(&free) && slot && self.within_limits(job.leaf, ask, taken)
         };
         let mut taken: Vec<Candidate> = Vec::new();
@@ -249,7 +250,7 @@ impl<'a> Round<'a> {
                 taken.push(*candidate);
             }
         }
-        // Those without which it fits as well stay.
+        // Spare each container without which it fits as well.
         let mut i = 0;
         while i < taken.len() {
             let spared = taken.remove(i);
@@ -265,7 +266,7 @@ impl<'a> Round<'a> {
         good.then_some(taken)
     }
 
-    /// Whether limits admit the ask once all that is planned has happened.
+    /// Whether limits admit the ask once everything planned has happened.
     fn within_limits(&self, leaf: ShareNodeId, ask: &Ask, taken: &[Candidate]) -> bool {
         let tree = &self.engine.tree;
         let size = &ask.facts.resource;
@@ -287,7 +288,7 @@ impl<'a> Round<'a> {
                 })
     }
 
-    /// Notes a plan: its room is spoken for.
+    /// Books a plan, so that later plans leave its room alone.
     fn take(
         &mut self,
         job: &Job,
@@ -339,8 +340,8 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Whether the room comes in pieces, or is in part there already, so that smaller asks would take
-/// it before it is whole.
+/// Whether the room comes in pieces, or is partly free already, so that smaller asks would take it
+/// before it is whole.
 fn must_hold(size: &Resource, victims: &[Candidate]) -> bool {
     match victims {
         [] => false,
@@ -368,8 +369,7 @@ impl Engine {
         asks
     }
 
-    /// Whether an ask may run on a node, now or once it has waited for nearer places, if there
-    /// were room.
+    /// Whether an ask may run on a node with room, now or once it has waited for nearer places.
     pub(super) fn may_come_to_run(&self, job: &Job, ask: &Ask, node: &Node) -> bool {
         let facts = &node.facts;
         let held = self.reservations.get(&facts.node);
@@ -385,7 +385,7 @@ impl Engine {
                 .is_none_or(|until| *until <= self.now)
     }
 
-    /// Free slots of a node by pool; negative where more run than may.
+    /// Free slots of a node by pool; negative if more containers run than may.
     fn slots_left(&self, node: &Node) -> [i64; POOLS] {
         let per_node = self.setup.config.slots_per_node;
         std::array::from_fn(|pool| {

@@ -1,5 +1,5 @@
-//! What the stages hear and what they may look at: `Change` is what happened, `World` the state
-//! after it, `Stale` how a stage says whose keys it wants asked again. Decides nothing.
+//! What stages hear and see: `Change` is what happened, `World` the state after it, `Stale` the
+//! answers that a stage wants to be asked for again. Decides nothing.
 
 use crate::config::Config;
 use crate::model::cluster::{Cluster, Node};
@@ -11,7 +11,7 @@ use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::kind::Kind;
 use std::collections::BTreeSet;
 
-/// The state of everything, to look at.
+/// The engine's state, read-only.
 pub struct World<'a> {
     /// The engine's clock.
     pub now: Millis,
@@ -23,19 +23,19 @@ pub struct World<'a> {
     pub slots: [u32; POOLS],
     /// The configuration in force.
     pub config: &'a Config,
-    /// Containers that were told to go and have not gone yet.
+    /// Evicted containers that have not ended yet.
     pub evicting: &'a BTreeSet<(JobId, ContainerKey)>,
 }
 
 impl World<'_> {
-    /// The pool whose slots a container takes: none for an ApplicationMaster, as the papers'
-    /// clusters had none; one pool for all unless the configuration tells the kinds apart.
+    /// The pool whose slots a container takes. None for an ApplicationMaster, because the papers'
+    /// clusters had none. One pool for all kinds unless the configuration tells them apart.
     pub fn pool(&self, kind: Kind, am: bool) -> Option<usize> {
         pool(self.config, kind, am)
     }
 
-    /// Whether this container may be taken back: no ApplicationMaster ever, and of applications
-    /// other than MapReduce nothing that their queues spare.
+    /// Whether this container may be taken back: never an ApplicationMaster, and nothing that a
+    /// queue spares of applications other than MapReduce.
     pub fn may_take(&self, job: &Job, container: &Container) -> bool {
         !container.am && self.cluster.queues.may_take_from(&job.facts)
     }
@@ -60,11 +60,11 @@ pub fn pool(config: &Config, kind: Kind, am: bool) -> Option<usize> {
 pub enum Change<'a> {
     /// A job was submitted.
     JobAdded(&'a Job),
-    /// A job is about to go; it has neither asks nor containers any more.
+    /// A job is about to go; it has no asks or containers left.
     JobRemoved(&'a Job),
     /// Its queue, priority, hints or attempt changed, or it may run now and might not before.
     JobChanged(&'a Job),
-    /// What it may spend was told, or told anew (`Job::authority`).
+    /// The host set what it may spend (`Job::authority`), for the first time or again.
     Authorized(&'a Job),
     /// What it asks for of one kind changed, other than by a grant.
     Asked {
@@ -88,7 +88,7 @@ pub enum Change<'a> {
         /// When it was granted, or had started if it was recovered.
         started_ms: Millis,
     },
-    /// A grant was refused: as if it had never been.
+    /// A grant came to nothing, such as by a refusal: it counts as never made.
     Withdrawn {
         /// The job.
         job: &'a Job,
@@ -112,7 +112,7 @@ pub enum Change<'a> {
         /// Whether its task succeeded, so that its length is a sample.
         succeeded: bool,
     },
-    /// A running task told how far it is.
+    /// A running task reported its progress.
     Progress {
         /// The job.
         job: &'a Job,
@@ -120,7 +120,7 @@ pub enum Change<'a> {
         kind: Kind,
         /// Its key.
         key: ContainerKey,
-        /// What it is, with what it told.
+        /// The container, with that progress.
         container: &'a Container,
     },
     /// Blocks of a job's input became known.
@@ -131,7 +131,7 @@ pub enum Change<'a> {
         racks: [PlaceId; 3],
         /// How many blocks.
         blocks: u32,
-        /// How long they are together.
+        /// Their length together.
         bytes: u64,
     },
     /// Traffic of a rack's link over the last period.
@@ -152,14 +152,14 @@ pub enum Change<'a> {
         /// All its tasks together.
         counters: JobCounters,
     },
-    /// A node's NodeManager told how much map output it has sent.
+    /// A NodeManager reported how much map output it has sent.
     Shuffled {
         /// The node.
         node: &'a Node,
-        /// Bytes since it began.
+        /// Bytes since the NodeManager started.
         sent_bytes: u64,
     },
-    /// How much of a node others use changed; see `Node::foreign_per_mille`.
+    /// The part of a node that other workloads use changed; see `Node::foreign_per_mille`.
     Load,
     /// Nodes came, went or changed, and with them the slots.
     Nodes,
@@ -168,13 +168,13 @@ pub enum Change<'a> {
         /// The leaf.
         leaf: ShareNodeId,
     },
-    /// The queue of this leaf expired; its number may be given to another.
+    /// The queue of this leaf expired; its number may go to another queue.
     QueueRemoved {
         /// The leaf.
         leaf: ShareNodeId,
     },
-    /// A node reports or time passed, and stale answers are about to be asked again: what needs
-    /// an ask with all its rows was to be put off to here. Told only if something is stale.
+    /// The engine is about to ask for stale answers again. Work that needs asks with all their rows
+    /// belongs here. Told only if something is stale.
     Settling,
     /// Time passed.
     Tick,
@@ -183,7 +183,7 @@ pub enum Change<'a> {
     Reloaded,
 }
 
-/// Whose answers have changed.
+/// The answers that a stage wants to be asked for again.
 #[derive(Debug, Default)]
 pub struct Stale {
     pub(crate) jobs: Vec<JobId>,
@@ -192,18 +192,18 @@ pub struct Stale {
 }
 
 impl Stale {
-    /// The job's keys, tags or admission changed: they are asked again and its asks move in the
-    /// indexes, at the cost of O(asks log n).
+    /// Marks a job whose keys, tags or admission changed. The engine asks for them again and moves
+    /// the job's asks in the indexes, at the cost of O(asks log n).
     pub fn job(&mut self, job: JobId) {
         self.jobs.push(job);
     }
 
-    /// The key of one leaf in the tree of shares changed.
+    /// Marks a leaf whose key in the tree of shares changed.
     pub fn leaf(&mut self, leaf: ShareNodeId) {
         self.leaves.push(leaf);
     }
 
-    /// Keys of the share stage changed: all are asked again.
+    /// Marks all keys of the share stage.
     pub fn shares(&mut self) {
         self.shares = true;
     }

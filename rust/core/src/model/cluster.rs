@@ -16,19 +16,19 @@ use std::collections::BTreeMap;
 /// A NodeManager and what is free on it.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What the host said of it. `facts.free` is what it said last.
+    /// The host's last report of it, `facts.free` included.
     pub facts: NodeFacts,
     /// What the engine may still hand out: the free room of the last report less the grants
     /// since. YARN frees a stopped container's room only when the node confirms the stop, so
     /// this can be less than capacity minus `used`; never more.
     pub free: Resource,
-    /// What the containers hold that the engine knows here, grants in flight included.
+    /// What the containers on it hold, grants in flight included.
     pub used: Resource,
     /// How many those are.
     pub containers: u32,
     /// How many of them take slots, by pool.
     pub running: [u32; POOLS],
-    /// How much of it a workload that is not YARN's uses, in thousandths; `None` until told.
+    /// The part of it that workloads outside YARN use, in thousandths; `None` until reported.
     pub foreign_per_mille: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ pub struct Cluster {
     jobs: Vec<Option<Box<Job>>>,
     /// The queues and what they may use.
     pub queues: Queues,
-    /// Per place: whether it names a rack, as far as any node has told.
+    /// By place: whether a node has named it as its rack.
     racks: Vec<bool>,
     /// All schedulable capacity.
     pub capacity: Resource,
@@ -57,7 +57,7 @@ pub struct Cluster {
     pub node_count: u32,
     /// How many jobs there are.
     pub job_count: u32,
-    /// What of a container's time is its launch.
+    /// Learns how much of a container's time its launch takes.
     pub overhead: LaunchOverhead,
 }
 
@@ -105,7 +105,7 @@ impl Cluster {
         self.jobs.len() as u32
     }
 
-    /// Whether `place` is known to be a rack. Names of which no node has told count as hosts.
+    /// Whether a node has named `place` as its rack. All other places count as hosts.
     pub fn is_rack(&self, place: PlaceId) -> bool {
         self.racks.get(place.index()).copied().unwrap_or(false)
     }
@@ -118,7 +118,7 @@ impl Cluster {
         self.jobs.get_mut(id.index())?.as_deref_mut()
     }
 
-    /// Adds a node; false if the id is taken. Tells whether the rack's name is a new rack.
+    /// Adds a node; returns false if the id is taken.
     pub(crate) fn add_node(&mut self, facts: NodeFacts) -> bool {
         if self.node(facts.node).is_some() {
             return false;
@@ -141,7 +141,7 @@ impl Cluster {
         true
     }
 
-    /// Replaces what is known of a node; false if it is unknown.
+    /// Replaces the facts of a node; returns false if it is unknown.
     pub(crate) fn change_node(&mut self, facts: NodeFacts) -> bool {
         let Some(node) = self.node_mut(facts.node) else {
             return false;
@@ -180,7 +180,7 @@ impl Cluster {
         Some(job)
     }
 
-    /// A node that cannot be scheduled (draining, unhealthy) is no capacity to share out.
+    /// Counts a node's capacity, unless it is not schedulable (draining, unhealthy).
     fn count_capacity(&mut self, facts: &NodeFacts, used: Resource, added: bool) {
         if !facts.schedulable {
             return;
@@ -197,7 +197,7 @@ impl Cluster {
         }
     }
 
-    /// Counts what a container holds on a node, or held.
+    /// Adds what a container holds to its node's label, or subtracts it.
     pub(crate) fn count_used(&mut self, id: NodeId, resource: &Resource, taken: bool) {
         let Some(node) = self.node(id).filter(|node| node.facts.schedulable) else {
             return;
@@ -223,8 +223,8 @@ impl Cluster {
     }
 }
 
-/// Puts `value` at `index` of a table with holes, growing it as needed. Ids are dense, so the
-/// table grows by what the host interned, not by what a stray number says; the bridge bounds it.
+/// Puts `value` at `index` of a table with holes, growing it as needed. Ids are dense, so the table
+/// grows by what the host interned. The engine ignores stray numbers (`ID_MAX`).
 fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: T) {
     if table.len() <= index {
         table.resize_with(index + 1, || None);

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// A job that asks for more counts as one that asks for this many: what policies add to it, such
-/// as what runs, must not overflow.
+/// The most containers that a job counts as asking for. Policies can add to it, such as what runs,
+/// without overflow.
 const PENDING_MAX: u32 = 1 << 30;
 
-/// A running container, or one that was granted and not yet answered.
+/// A running container, or a grant that the host has not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Container {
     /// Where it runs.
@@ -27,18 +27,18 @@ pub struct Container {
     pub am: bool,
     /// When it was granted.
     pub started_ms: Millis,
-    /// When its node said that it runs, if it did.
+    /// When its node reported that it runs, if it did.
     pub launched_ms: Option<Millis>,
-    /// How much of its time is taken for its launch, as far as that was learnt.
+    /// How much of its time counts as its launch, as learnt so far.
     pub overhead_ms: Millis,
-    /// How far it is, as last told.
+    /// Its progress, as last reported.
     pub task: TaskFacts,
 }
 
 impl Container {
-    /// How long its task has run at a moment: since the launch was seen, less what a launch takes,
-    /// but never less than half of it, as the overhead of one container is not known exactly.
-    /// Since the grant, where no launch is told of.
+    /// How long its task has run at a time: since its launch was seen, less the launch overhead. At
+    /// least half of that time, because the overhead of one container is not known exactly. Counts
+    /// from the grant if no launch was reported.
     pub fn task_ms(&self, at: Millis) -> Millis {
         let seen_ms = (at - self.launched_ms.unwrap_or(self.started_ms)).max(0);
         seen_ms - self.overhead_ms.min(seen_ms / 2)
@@ -79,11 +79,11 @@ impl Standing {
 /// One kind of container that a job asks for.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The total, as the host said and grants have lowered since.
+    /// What the host asked for; grants have lowered the count since.
     pub facts: AskFacts,
     /// Hosts and racks that were named.
     pub rows: BTreeMap<PlaceId, Row>,
-    /// How many of the rows do not relax: while none does not, an open ask may run anywhere.
+    /// How many of the rows do not relax. If none, an open ask may run anywhere.
     pub unrelaxed: u32,
     /// Its size and label, interned.
     pub shape: ShapeId,
@@ -93,7 +93,7 @@ pub struct Ask {
     pub insisting_since_ms: Millis,
     /// When it was first passed over since then, if that was seen.
     pub passed_over_ms: Option<Millis>,
-    /// When its level is looked at next.
+    /// When its level is reviewed next.
     pub timer_ms: Option<Millis>,
     /// Where it stands in the backlog.
     pub standing: Standing,
@@ -125,8 +125,8 @@ impl Ask {
     }
 
     /// Whether a node of `host` and `rack` may serve the ask at its level. A rack that was named
-    /// without relaxing is kept off but for hosts that were named, even if the ask relaxes
-    /// (YARN's `ResourceRequest.setRelaxLocality`).
+    /// without relaxing serves it only on hosts that were named, even if the ask relaxes (YARN's
+    /// `ResourceRequest.setRelaxLocality`).
     pub fn may_run_on(&self, host: PlaceId, rack: PlaceId) -> bool {
         match self.locality(host, rack) {
             Locality::NodeLocal => true,
@@ -149,16 +149,16 @@ pub struct Authority {
     pub rate: Credits,
     /// Until when, on the engine's clock.
     pub until_ms: Millis,
-    /// What it had spent when the host told of it; what it has spent since, the share knows.
+    /// What it had spent when the host set this. The share counts what it has spent since.
     pub spent: Credits,
-    /// Whose it is, whichever engine counts. None: nothing of it outlives the engine.
+    /// The application's name, the same in every engine. None: nothing of it outlives the engine.
     pub application: Option<ApplicationName>,
 }
 
 /// The name of a YARN application. As text it is what follows `application_`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ApplicationName {
-    /// When its ResourceManager started, by the clock of the wall.
+    /// When its ResourceManager started, by the wall clock.
     pub cluster_ms: i64,
     /// Counted from there.
     pub number: u32,
@@ -200,7 +200,7 @@ pub struct Job {
     pub window: u32,
     /// What is known of it beyond its asks.
     pub hints: JobHints,
-    /// What its ApplicationMaster counted last, if it did.
+    /// The last counters of its ApplicationMaster, if it sent any.
     pub counters: Option<JobCounters>,
     /// Whether it may run, or waits for another to end (`max_running_jobs`).
     pub runnable: bool,
@@ -214,15 +214,15 @@ pub struct Job {
     pub running: [u32; 3],
     /// How many of them take slots, by pool.
     pub slots: [u32; POOLS],
-    /// What it may spend, if that is bounded.
+    /// What it may spend, if that is limited.
     pub authority: Option<Authority>,
     /// How many containers of each kind have succeeded.
     pub done: [u32; 3],
-    /// Hosts and racks it does not want.
+    /// Hosts and racks that it excludes.
     pub blacklist: BTreeSet<PlaceId>,
-    /// Nodes that the host refused for it a moment ago, and until when they are left out.
+    /// Nodes where the host refused it a grant, and until when it skips them.
     pub refused: BTreeMap<NodeId, Millis>,
-    /// The headroom that was last told.
+    /// The headroom that it was told last.
     pub headroom: Option<Resource>,
 }
 

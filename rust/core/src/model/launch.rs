@@ -1,18 +1,17 @@
-//! What of a container's time is its launch: localization, a JVM, the first word to its master.
-//! Learnt over the whole cluster from the shortest containers; knows nothing of tasks.
+//! How much of a container's time its launch takes: localization, a JVM, the first word to its
+//! master. Learnt over the whole cluster from the shortest containers; knows nothing of tasks.
 //!
-//! A container's time is its task's and its launch's, and only their sum is seen. The shortest
-//! containers are nearly all launch, so the median of the shortest twentieth of them, the
-//! fortieth part of all, is what a launch takes. Where even those are long, they tell nothing:
-//! then nothing is subtracted.
+//! A container's time is its task's and its launch's, and only their sum is visible. The shortest
+//! containers are nearly all launch, so the median of the shortest twentieth, which is at a
+//! fortieth of all, estimates it. If even those are long, they say nothing, and the estimate is 0.
 
 use crate::words::ids::Millis;
 
-/// A launch takes no longer, as far as this believes: a JVM's start and a small localization. A
-/// cluster whose shortest containers last longer runs no short tasks.
+/// The longest launch that this believes in: a JVM's start and a small localization. A cluster
+/// whose shortest containers last longer runs no short tasks.
 const MAX_MS: Millis = 3_000;
 
-/// Width of a bucket: much less than any task, of which it is to be taken off.
+/// Width of a bucket: much less than the length of any task, from which it is subtracted.
 const STEP_MS: Millis = 50;
 
 const BUCKETS: usize = (MAX_MS / STEP_MS) as usize;
@@ -20,17 +19,17 @@ const BUCKETS: usize = (MAX_MS / STEP_MS) as usize;
 /// The shortest of fewer containers may all be of one odd job.
 const SAMPLES_MIN: u32 = 40;
 
-/// With so many, all are halved: what was long ago counts less and less.
+/// At this number all counts are halved, so that older containers count less and less.
 const SAMPLES_MAX: u32 = 8_192;
 
 /// How long launches take.
 #[derive(Clone, Debug)]
 pub struct LaunchOverhead {
-    /// Containers by how long they ran, the short ones alone.
+    /// Containers by how long they ran; only the short ones.
     short: [u32; BUCKETS],
     /// All containers, the long ones too.
     all: u32,
-    /// The answer.
+    /// The estimate.
     learnt_ms: Millis,
 }
 
@@ -50,7 +49,7 @@ impl LaunchOverhead {
         self.learnt_ms
     }
 
-    /// A container whose task succeeded has ended, so long after its launch was seen.
+    /// Learns from a container whose task succeeded `ran_ms` after its launch was seen.
     pub(crate) fn learn(&mut self, ran_ms: Millis) {
         if self.all >= SAMPLES_MAX {
             self.all = 0;

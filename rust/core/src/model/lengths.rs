@@ -1,5 +1,5 @@
-//! The mean length of tasks, tau: what was observed of a job, or else what is likely
-//! (RA-6, RA-11, RA-39). Counts and averages; knows nothing of goals or predictions.
+//! The mean length of tasks, tau: as observed of a job, or else the likeliest (RA-6, RA-11, RA-39).
+//! Counts and averages; knows nothing of goals or predictions.
 
 use crate::model::job::Job;
 use crate::words::ids::{JobId, Millis};
@@ -20,7 +20,7 @@ impl Mean {
         self.count += 1;
     }
 
-    /// None before the first.
+    /// None before the first sample.
     pub(crate) fn get(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ms as f64 / self.count as f64)
     }
@@ -43,7 +43,7 @@ impl Lengths {
         }
     }
 
-    /// A task of the job succeeded after so long.
+    /// Counts a task of the job that succeeded after `length_ms`.
     pub(crate) fn sample(&mut self, job: JobId, kind: Kind, length_ms: Millis) {
         let length_ms = length_ms.max(0);
         self.jobs.entry(job).or_default()[kind as usize].add(length_ms);

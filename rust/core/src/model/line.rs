@@ -1,12 +1,12 @@
-//! An order kept as numbers: each item has a label, labels rise along the line, and only items
-//! that change places get new ones. So a change of order costs the indexes that go by the labels
-//! only what really moved. Knows nothing of what the order means.
+//! An order kept as numbers: each item has a label, labels rise along the line, and only items that
+//! change places get new ones. Indexes that go by labels thus pay only for the items that moved.
+//! Knows nothing of what the order means.
 
-/// How far apart labels are set where there is nothing to fit between.
+/// The distance of a new label from its neighbour at an end of the line.
 const GAP: i64 = 1 << 40;
 
-/// How far apart labels must come by being spread, for each item that is spread. In proportion,
-/// so that a wide range that was spread has room for as many insertions as it has items.
+/// The least distance of labels after a spread, for each item that is spread. In proportion to the
+/// items, so that a wide range then has room for as many insertions as it has items.
 const ROOM: i128 = 1 << 8;
 
 /// The line. Items are small numbers, used as indexes.
@@ -25,18 +25,18 @@ impl Line {
         &self.order
     }
 
-    /// Its label: the smaller the earlier.
+    /// An item's label: the smaller, the earlier.
     pub(crate) fn label(&self, item: u32) -> i64 {
         self.labels[item as usize]
     }
 
-    /// Counts an item as moved though its label stays: something else of its place changed.
+    /// Counts an item as moved though its label stays: something else about its place changed.
     pub(crate) fn touch(&mut self, item: u32) {
         self.moved.push(item);
     }
 
-    /// Takes whose labels changed since the last call; an item may be named twice, and may have
-    /// left since.
+    /// Takes the items whose labels changed since the last call. An item may appear twice, and may
+    /// have left since.
     pub(crate) fn take_moved(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.moved)
     }
@@ -67,16 +67,16 @@ impl Line {
             .partition_point(|other| self.label(*other) < label)
     }
 
-    /// Restores the order after ranks have changed, moving as few items as can be, and no more
-    /// than `moves_max`: beyond, those that leave or reach a place nearest to the front are moved,
-    /// as they are served next, and the others stand where they stood until a later call.
+    /// Restores the order after ranks have changed. Moves as few items as possible, and at most
+    /// `moves_max`. At that limit, moves those that leave or reach the places nearest to the front,
+    /// because these are served next. The others keep their places until a later call.
     pub(crate) fn resort<R: Ord>(&mut self, moves_max: usize, rank: impl Fn(u32) -> R) {
         let ranks: Vec<R> = self.order.iter().map(|item| rank(*item)).collect();
         if ranks.is_sorted() {
             return;
         }
         let stays = longest_rising(&ranks);
-        // Positions in the old order, as they follow each other in the new one.
+        // Positions in the old order, listed as in the new one.
         let mut by_rank: Vec<usize> = (0..ranks.len()).collect();
         by_rank.sort_by(|a, b| ranks[*a].cmp(&ranks[*b]));
         let moves = chosen(&by_rank, &stays, moves_max);
@@ -122,7 +122,7 @@ impl Line {
         self.moved.push(item);
     }
 
-    /// Sets the labels around `at` apart, of ever more neighbours until there is room.
+    /// Spreads the labels around `at`, over ever more neighbours until there is room.
     fn spread(&mut self, at: usize) {
         let len = self.order.len();
         let mut reach = 8;
@@ -133,7 +133,7 @@ impl Line {
                 (0..len).for_each(|i| self.assign(i, first.saturating_add(i as i64 * GAP)));
                 return;
             }
-            // At an end of the line the window itself ends where the last label is.
+            // At an end of the line, the last label bounds the window.
             let low = match from {
                 0 => i128::from(self.label(self.order[0])) - 1,
                 _ => i128::from(self.label(self.order[from - 1])),
@@ -159,8 +159,8 @@ fn midpoint(a: i64, b: i64) -> i64 {
     ((i128::from(a) + i128::from(b)).div_euclid(2)) as i64
 }
 
-/// Which positions are to move: those that do not stay, or as many of them as may, chosen by how
-/// near to the front they leave a place or get one.
+/// Chooses the positions that move: those that do not stay, or at most `moves_max` of them, nearest
+/// to the front by the place that they leave or reach.
 fn chosen(by_rank: &[usize], stays: &[bool], moves_max: usize) -> Vec<bool> {
     let nearest = by_rank
         .iter()
@@ -229,7 +229,7 @@ mod tests {
     }
 
     /// Always between the same two: halving 2^40 is over after 40 insertions, so labels are spread
-    /// again and again; that must stay cheap: by the bound of such lists O(log n) moves each.
+    /// again and again. That must stay cheap: the bound for such lists is O(log n) moves each.
     #[test]
     fn insertions_at_one_place_move_few_others() {
         let mut line = Line::default();

@@ -1,5 +1,5 @@
-//! The tree of queues: configuration, counts and how a job finds its queue. Shares are not
-//! worked out here but in the `share` stage.
+//! The tree of queues: configuration, counts and how a job finds its queue. The `share` stage
+//! computes their shares.
 
 use crate::config::{Config, PlacementRule, QueueConfig};
 use crate::words::event::JobFacts;
@@ -7,17 +7,18 @@ use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The queue that jobs are put into after a restart if theirs is gone and may not be made.
+/// The queue of jobs that come back after a restart and find no other: theirs is gone and must not
+/// be made.
 const RECOVERY_QUEUE: &str = "root.recovery";
 
-/// Queues that are removed at once: their host takes time for each, with its lock held.
+/// The most queues that `expire` removes at once: the host takes time for each, with its lock held.
 const EXPIRED_MAX: usize = 256;
 
 /// Longest path of a queue that a submission may make, in bytes.
 const PATH_MAX: usize = 1_024;
 
-/// The full path of the queue that a user has of their own. A dot in the name would make a queue
-/// below another user's.
+/// The full path of the queue that a user has of their own. Replaces dots in the name, which would
+/// make a queue below another user's.
 pub fn user_queue(user: &str) -> String {
     format!("root.{}", user.replace('.', "_dot_"))
 }
@@ -37,22 +38,22 @@ pub struct Queue {
     pub dynamic: bool,
     /// Whether it vanished from the configuration while jobs were still in it.
     pub draining: bool,
-    /// Whether it did so as a pool of the allocations file: it comes back on demand (FS-4), if
-    /// the rules let queues be made.
+    /// Whether it vanished as a pool of the allocations file: it comes back on demand (FS-4), if
+    /// the rules let submissions make queues.
     pub removed_pool: bool,
-    /// What its `max_running_jobs` is as long as it is a leaf and says nothing of it.
+    /// Its `max_running_jobs` while it is a leaf and sets none.
     pool_max_jobs: Option<u32>,
     /// How many jobs are in it or below it.
     pub jobs: u32,
     /// How many of those may run.
     pub runnable_jobs: u32,
-    /// Jobs of this very queue that wait for `max_running_jobs`, first come first served.
+    /// Jobs of this very queue that wait for `max_running_jobs`.
     pub waiting: BTreeSet<JobId>,
     /// The user whose submission made it; none if the configuration did.
     made_by: Option<String>,
-    /// Since when it has been empty, as far as `expire` has seen it. Only of dynamic queues.
+    /// Since when it has been empty, as far as `expire` has seen. Only for dynamic queues.
     empty_since_ms: Option<Millis>,
-    /// Whether it was removed, so that its id may be given to another.
+    /// Whether it was removed, so that its id may go to another.
     removed: bool,
 }
 
@@ -76,7 +77,7 @@ impl Queue {
         }
     }
 
-    /// Whether it is there no more; see `Queues::all`.
+    /// Whether it was removed; see `Queues::all`.
     pub fn is_removed(&self) -> bool {
         self.removed
     }
@@ -89,9 +90,9 @@ impl Queue {
     }
 }
 
-/// All queues. Ids are stable: a configured queue that vanishes leaves an empty one that may come
-/// back. The id of a dynamic queue that expired is given to another below the same or an older
-/// queue, so that parents always come before children.
+/// All queues. Ids are stable: a configured queue that vanishes drains under its id and may come
+/// back. The id of an expired dynamic queue goes to a queue whose parent has a smaller id, so that
+/// parents always come before children.
 #[derive(Debug, Default)]
 pub struct Queues {
     queues: Vec<Queue>,
@@ -159,7 +160,7 @@ impl Queues {
         }
     }
 
-    /// A queue that expired or was configured counts for no user.
+    /// Stops counting a queue for the user whose submission made it: it expired or was configured.
     fn disown(&mut self, id: QueueId) {
         let Some(user) = self.queues[id.index()].made_by.take() else {
             return;
@@ -172,7 +173,7 @@ impl Queues {
     }
 
     /// Removes the dynamic queues that have been empty for `keep_ms`, children before parents and
-    /// at most `EXPIRED_MAX` at a time. Their ids may be given to others from now on.
+    /// at most `EXPIRED_MAX` at a time. From then on their ids may go to other queues.
     pub(crate) fn expire(&mut self, now: Millis, keep_ms: Millis) -> Vec<QueueId> {
         let mut expired = Vec::new();
         let mut parents = BTreeSet::new();
@@ -213,7 +214,7 @@ impl Queues {
         self.free.insert(id);
     }
 
-    /// A pool that the allocations file no longer names is made on demand, as any other.
+    /// Brings back, as a dynamic queue, a pool that the allocations file no longer names.
     fn revive(&mut self, id: QueueId) {
         let mut at = Some(id);
         while let Some(id) = at.filter(|id| id.0 != 0) {
@@ -230,7 +231,7 @@ impl Queues {
         self.queues.iter().filter(|queue| !queue.removed)
     }
 
-    /// The same with those that were removed, so that places in it are ids.
+    /// Every queue, removed ones included, so that indexes are ids.
     pub fn all(&self) -> &[Queue] {
         &self.queues
     }
@@ -245,7 +246,7 @@ impl Queues {
         queue.filter(|queue| !queue.removed)
     }
 
-    /// The queue of that path or, if one leaf alone has it, of that last part.
+    /// Finds a queue by its full path or, if exactly one leaf has it, by the end of its path.
     pub fn find(&self, name: &str) -> Option<&Queue> {
         let full = if name == "root" || name.starts_with("root.") {
             name.to_string()
@@ -270,7 +271,7 @@ impl Queues {
         std::iter::successors(self.get(id), |queue| self.get(queue.parent?))
     }
 
-    /// The queue of that full path, made with its parents if it does not exist: by the
+    /// Finds the queue of a full path. If there is none, makes it with its parents: for the
     /// configuration, or for a user.
     fn ensure(&mut self, path: &str, user: Option<&str>) -> QueueId {
         if let Some(id) = self.by_path.get(path) {
@@ -304,8 +305,8 @@ impl Queues {
         id
     }
 
-    /// Finds or makes the queue of a submission; the second value tells whether it was made.
-    /// While recovering, no job may be lost for want of a queue.
+    /// Finds or makes the queue of a submission; the second value tells whether it was made. While
+    /// recovering it always finds one: no job may be lost for want of a queue.
     pub fn place(
         &mut self,
         user: &str,
@@ -319,7 +320,7 @@ impl Queues {
         if let (true, Some(name)) = (recovering, requested)
             && let Ok(found) = self.enter(name, None)
         {
-            // A job that was moved comes back to where it was, whatever the rules say.
+            // A moved job comes back to its queue, whatever the rules say.
             return Ok(found);
         }
         let maker = Maker {
@@ -342,8 +343,8 @@ impl Queues {
             match attempt {
                 Ok(found) => return Ok(found),
                 Err(refusal) if matches!(rule, PlacementRule::Specified { .. }) && !recovering => {
-                    // A queue that was asked for by name and cannot be had is an error, not a
-                    // reason to run somewhere else unnoticed.
+                    // A named queue that is not available is an error. The job must not run
+                    // somewhere else unnoticed.
                     return Err(refusal);
                 }
                 Err(refusal) => refusals.push(refusal),
@@ -401,7 +402,7 @@ impl Queues {
         Ok((self.ensure(&path, Some(maker.user)), true))
     }
 
-    /// Whether a submission may make a queue, with those above it that are missing.
+    /// Checks that a submission may make a queue and the missing ones above it.
     fn check_new(&self, path: &str, maker: Maker<'_>) -> Result<(), String> {
         if path.len() > PATH_MAX {
             let bytes = path.len();
@@ -432,7 +433,7 @@ impl Queues {
         let made = self.made.get(user).copied().unwrap_or(0);
         if maker.bounded && made + more > most {
             return Err(format!(
-                "queue {path} is not made: submissions of user {user} have made {made} queues, and \
+                "cannot make queue {path}: submissions of user {user} have made {made} queues, and \
                  {more} more would exceed dynamic_queues.max_per_user ({most}); name a queue that \
                  exists, or wait until queues without applications expire"
             ));
@@ -440,13 +441,13 @@ impl Queues {
         Ok(())
     }
 
-    /// Whether a job's containers may be taken back at all: what is not MapReduce a queue may
-    /// spare, and the nearest on the path that says so decides.
+    /// Whether a job's containers may be taken back at all. A queue may spare applications other
+    /// than MapReduce: the nearest one on the path that says so decides.
     pub fn may_take_from(&self, job: &JobFacts) -> bool {
         job.mapreduce || self.spares(job.queue).is_none()
     }
 
-    /// The queue on the path from `id` that spares what is not MapReduce, if that is so.
+    /// The queue on the path from `id` that spares applications other than MapReduce, if one does.
     pub fn spares(&self, id: QueueId) -> Option<QueueId> {
         let mut says = self
             .path_up(id)
@@ -455,7 +456,7 @@ impl Queues {
         (nearest.config.preempt_opaque == Some(false)).then_some(nearest.id)
     }
 
-    /// What `queue` may use at the most, every queue above it considered.
+    /// The most that `queue` may use, within the limits of every queue above it.
     pub fn max_share(&self, queue: QueueId) -> Resource {
         self.path_up(queue).fold(Resource::UNBOUNDED, |max, at| {
             max.component_min(&at.config.max_share)
@@ -463,7 +464,7 @@ impl Queues {
     }
 }
 
-/// Whose submission makes a queue, and whether the limit of queues per user counts.
+/// The user whose submission makes a queue, and whether `max_per_user` applies.
 #[derive(Clone, Copy)]
 struct Maker<'a> {
     user: &'a str,

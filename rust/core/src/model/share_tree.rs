@@ -1,5 +1,5 @@
-//! The tree of shares: usage, limits and the order of siblings. Which sibling goes first is the
-//! share stage's key; this file only keeps the keys in order as usage changes.
+//! The tree of shares: usage, limits and the order of siblings. The share stage's keys say which
+//! sibling goes first; this file only keeps the keys in order as usage changes.
 
 use crate::config::QueueConfig;
 use crate::words::ids::{JobId, Millis, QueueId};
@@ -7,7 +7,7 @@ use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Gives the nodes their places among their siblings: a part of the share stage.
+/// Gives the nodes their places among their siblings; a part of the share stage.
 pub trait Keys {
     /// The key of a node among its siblings. `capacity` is all that the cluster has.
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
@@ -22,9 +22,10 @@ pub struct ShareNode {
     pub children: Vec<ShareNodeId>,
     /// The queue that it stands for.
     pub queue: QueueId,
-    /// Whether that was removed. The node is empty and below none until another takes its place.
+    /// Whether that queue was removed. The node is then empty, and without a parent until its id
+    /// goes to another.
     pub removed: bool,
-    /// Against its siblings.
+    /// Its weight against its siblings.
     pub weight: f64,
     /// What it gets before others get more.
     pub min_share: Resource,
@@ -48,12 +49,12 @@ pub struct ShareNode {
     pub ams: u32,
     /// How many asks are in the backlog at or below it.
     pub pending_asks: u32,
-    /// Usage and pending asks, as last worked out.
+    /// Usage and pending asks, as last computed.
     pub demand: Resource,
-    /// What it is entitled to, as last worked out. Never more than it has use for.
+    /// What it is entitled to, as last computed. Never more than it has use for.
     pub fair_share: Resource,
-    /// What it would be entitled to if it had use for everything, as last worked out: the
-    /// measure of limits that are a part of the share.
+    /// What it would be entitled to if it had use for everything, as last computed. Limits that are
+    /// a part of the share go by it.
     pub active_share: Resource,
     key: ShareKey,
     order: BTreeSet<(ShareKey, ShareNodeId)>,
@@ -103,7 +104,7 @@ impl ShareNode {
         self.order.iter().map(|(_, id)| *id)
     }
 
-    /// The same in order of their ratios alone: the lines of the two classes are merged.
+    /// The same in order of their ratios alone: merges the lines of the two classes.
     pub fn in_order_of_ratio(&self) -> impl Iterator<Item = ShareNodeId> {
         let second = (ShareKey { class: 1, ratio: 0 }, ShareNodeId(0));
         let mut low = self.order.range(..second).peekable();
@@ -128,18 +129,18 @@ impl ShareNode {
         self.first_arrival = self.arrivals.keys().next().copied();
     }
 
-    /// Its key among its siblings, as last worked out.
+    /// Its key among its siblings, as last computed.
     pub fn key(&self) -> ShareKey {
         self.key
     }
 
-    /// Whether one more ApplicationMaster of that size may start in this leaf. The first may
-    /// always: a share so small that none fits must not lock a queue up.
+    /// Whether one more ApplicationMaster of that size may start in this leaf. The first always
+    /// may: a share too small for any must not lock up a queue.
     pub fn admits_am(&self, resource: &Resource) -> bool {
         self.masters_fit(resource, self.max_am_share)
     }
 
-    /// The same for ApplicationMasters that want `more` together, if that part of the share is
+    /// The same for ApplicationMasters that want `more` together, of which `part` of the share is
     /// theirs.
     pub fn masters_fit(&self, more: &Resource, part: f64) -> bool {
         self.ams == 0 || (self.am_used + *more).fits_in(&self.active_share.scaled(part))
@@ -183,7 +184,7 @@ impl ShareTree {
         id
     }
 
-    /// Puts a node at an id: the next, or one of a node that was removed.
+    /// Puts a node at the next id, or at that of a removed node.
     pub(crate) fn put(
         &mut self,
         id: ShareNodeId,
@@ -201,7 +202,7 @@ impl ShareTree {
         }
     }
 
-    /// Takes out nodes with nothing used or pending, of queues that were removed.
+    /// Removes the nodes of removed queues, which have nothing used or pending.
     pub(crate) fn remove(&mut self, removed: &[ShareNodeId]) {
         let mut parents = BTreeSet::new();
         for id in removed {
@@ -336,14 +337,14 @@ impl ShareTree {
         }
     }
 
-    /// Works all keys out anew: weights, minimums or the cluster changed.
+    /// Recomputes all keys: weights, minimums or the cluster changed.
     pub fn rekey_all(&mut self, keys: &dyn Keys, capacity: &Resource) {
         for id in self.ids() {
             self.rekey(keys, capacity, id);
         }
     }
 
-    /// Works one key out anew.
+    /// Recomputes one key.
     pub(crate) fn rekey(&mut self, keys: &dyn Keys, capacity: &Resource, id: ShareNodeId) {
         let node = &self.nodes[id.index()];
         let (Some(parent), true) = (node.parent, node.pending_asks > 0) else {

@@ -65,9 +65,9 @@ pub fn waterfill(total: i64, claims: &[Claim]) -> Vec<i64> {
 /// Shares of `total`, in the order of `claims`, not rounded.
 ///
 /// There is one water level r at which the shares `clamp(weight * r, least, most)` add up to
-/// `total`; it is found exactly, between two of the levels at which a share starts or stops to
-/// grow. If even the minimums exceed `total`, they are cut in proportion; if everybody can have
-/// all that they want, they get it. O(n log n).
+/// `total`. It is found exactly, between two of the levels at which a share starts or stops to
+/// grow. If even the minimums exceed `total`, they are cut in proportion. If `total` covers every
+/// claim in full, each gets all that it may. O(n log n).
 pub fn waterfill_exact(total: f64, claims: &[Claim<f64>]) -> Vec<f64> {
     let total = total.max(0.0);
     let least: f64 = claims.iter().map(|claim| claim.least).sum();
@@ -82,13 +82,14 @@ pub fn waterfill_exact(total: f64, claims: &[Claim<f64>]) -> Vec<f64> {
 }
 
 fn water_level(total: f64, claims: &[Claim<f64>]) -> f64 {
-    // In levels, not amounts: dividing and multiplying again would blur who is at a bound.
+    // In levels, not amounts: dividing and multiplying again would blur which claims are at a
+    // bound.
     let bounds = |claim: &Claim<f64>| [claim.least / claim.weight, claim.most / claim.weight];
     let growing = || claims.iter().filter(|claim| claim.weight > 0.0);
     let mut levels: Vec<f64> = growing().flat_map(bounds).filter(|at| *at > 0.0).collect();
     let sum = |level: f64| claims.iter().map(|claim| claim.at(level)).sum::<f64>();
-    // The sum grows with the level, so the last bend at which it is still short can be searched,
-    // and only the part of the levels in which it lies need be in order.
+    // The sum grows with the level, so a search finds the last bend at which it still falls short.
+    // Only the part of the levels in which that lies need be in order.
     let mut below = 0.0;
     let mut between = &mut levels[..];
     while !between.is_empty() {
@@ -179,8 +180,8 @@ mod tests {
     }
 
     proptest! {
-        /// The defining property of weighted max-min: nobody can get more but at the cost of
-        /// someone who has no more per weight. Checked against the definition, not a formula.
+        /// The defining property of weighted max-min: a claim can get more only at the cost of one
+        /// that has no more per weight. Checked against the definition, not a formula.
         #[test]
         fn nobody_could_get_more_fairly(
             total in 0i64..100_000,

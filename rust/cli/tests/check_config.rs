@@ -315,7 +315,7 @@ fn an_allocations_file_is_read_by_the_engines_reader() {
         (
             "pools.xml",
             format!("<!DOCTYPE a>\n{xml}"),
-            ":1: a document type is not accepted",
+            ":1: expected no <!DOCTYPE>",
         ),
         (
             "pools",

@@ -1,7 +1,7 @@
-//! The engine's configuration: `heddle.json`, read and checked. Reads no file.
+//! The engine's configuration: parses and checks `heddle.json`. Reads no file.
 //!
-//! Every key is optional; with none at all the engine is fair between users. Unknown keys are
-//! refused, as a misspelt limit that is silently ignored is found out only when it is needed.
+//! Every key is optional; with none at all the engine is fair between users. An unknown key is an
+//! error: a misspelt limit that is silently ignored shows only when it is needed.
 
 mod allocations;
 mod queues;
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// Waits and amounts above this are typing errors (about 31 years in ms).
 const WHOLE_MAX: i64 = 1_000_000_000_000;
 
-/// Decisions kept of each job unless configured, some 1.2 KB; and the most.
+/// Decisions kept of each job by default, some 1.2 KB; and the most.
 const EXPLAIN_ENTRIES: usize = 16;
 const EXPLAIN_ENTRIES_MAX: i64 = 1_024;
 
@@ -81,8 +81,8 @@ pub struct Config {
     pub dominant: bool,
     /// The configured queues, parents implied.
     pub queues: Vec<QueueConfig>,
-    /// How many jobs may run at once in a leaf that says nothing of it (`poolMaxJobsDefault` of
-    /// the allocations file).
+    /// How many jobs may run at once in a leaf that sets no limit (`poolMaxJobsDefault` of the
+    /// allocations file).
     pub pool_max_jobs: Option<u32>,
     /// How jobs find their queue.
     pub placement: Vec<PlacementRule>,
@@ -93,9 +93,9 @@ pub struct Config {
     pub heartbeat_fill: f64,
     /// How long an ask that fits no node's room waits before a node is held for it.
     pub reserve_after_ms: Millis,
-    /// How long a node is held that gains no room.
+    /// How long a node that gains no room is held.
     pub reserve_hold_ms: Millis,
-    /// How long at the most, as holds in vain make the next ones longer.
+    /// The longest that this time becomes: gains and holds in vain double it.
     pub reserve_hold_max_ms: Millis,
     /// The part of a label's nodes that is held at once at the most; one node always may be.
     pub reserve_nodes_max: f64,
@@ -103,16 +103,16 @@ pub struct Config {
     pub preemption: Preemption,
     /// How many maps and reduces run on a node at once, if the kinds are told apart.
     pub slots_per_node: Option<[u32; POOLS]>,
-    /// How many decisions are kept of each job, to be explained; 0 for none.
+    /// How many decisions are kept of each job for explanations; 0 for none.
     pub explain_entries: usize,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
-    /// What the wall clock showed when the engine's was 0; see `Setup::epoch_ms`.
+    /// What the wall clock showed when the engine's clock was 0; see `Setup::epoch_ms`.
     pub epoch_ms: Millis,
-    /// How many jobs a user may run at once of whom nothing else is said (`userMaxJobsDefault` of
-    /// the allocations file).
+    /// How many jobs a user without their own limit may run at once (`userMaxJobsDefault` of the
+    /// allocations file).
     pub user_max_jobs: Option<u32>,
-    /// The users for whom another number holds (`<user>` of the allocations file, FS-8).
+    /// The limits of users who have their own (`<user>` of the allocations file, FS-8).
     pub user_limits: BTreeMap<UserId, u32>,
     policies_take_back: bool,
     /// The sections of policies, for them to read.
@@ -125,7 +125,7 @@ impl Config {
         self.preemption.enabled || self.policies_take_back
     }
 
-    /// The settings that a policy reads from its own section, which was found good before.
+    /// Reads a policy's settings from its own section, which `read_own` found good before.
     pub fn own<T>(
         &self,
         section: &'static str,
@@ -137,7 +137,7 @@ impl Config {
     }
 
     /// Checks the section of a policy, and keeps it for `own`. `check` tells whether the policy
-    /// takes containers back under it.
+    /// takes containers back with these settings.
     pub(crate) fn read_own(
         &mut self,
         root: &mut Section<'_>,
@@ -151,7 +151,7 @@ impl Config {
         Ok(())
     }
 
-    /// Reads all of `heddle.json` but the choice and the settings of policies.
+    /// Reads `heddle.json`, except the choice and the settings of policies.
     pub(crate) fn read(
         root: &mut Section<'_>,
         composition: Composition,
@@ -162,7 +162,7 @@ impl Config {
             dominant = section.boolean("dominant")?.unwrap_or(false);
             section.finish()?;
         }
-        // What runs beside the engine reads and checks these.
+        // The services beside the engine read and check these.
         for section in ["api", "store"] {
             root.value(section);
         }
@@ -208,8 +208,8 @@ fn read_explain(root: &mut Section<'_>) -> Result<usize, ConfigError> {
     Ok(entries.map_or(EXPLAIN_ENTRIES, |entries| entries as usize))
 }
 
-/// `{"slots": {"map_per_node": 2, "reduce_per_node": 1}}`: both or neither, as a cap on one kind
-/// says nothing of how many slots the other has.
+/// `{"slots": {"map_per_node": 2, "reduce_per_node": 1}}`: both or neither, because a cap on one
+/// kind does not say how many slots the other has.
 fn read_slots(root: &mut Section<'_>) -> Result<Option<[u32; POOLS]>, ConfigError> {
     let Some(mut section) = root.section("slots")? else {
         return Ok(None);

@@ -1,12 +1,10 @@
-//! The allocations file of the original Fair Scheduler (FS-5, FS-7, FS-8): what pools are
-//! guaranteed and limited to, in XML or in the older plain form. A pure function of its text; who
-//! reads the file, and when, is the host's affair.
+//! The allocations file of the original Fair Scheduler (FS-5, FS-7, FS-8): guarantees and limits of
+//! pools, in XML or in the older plain form. A pure function of its text; the host reads the file.
 //!
-//! What the file says of a pool goes before `queues` of `heddle.json`, value by value; of what it
-//! does not say, `heddle.json` decides. So a pool, or a value, that is taken out of the file has
-//! again what it has without one. What cannot be read refuses the whole file; what is not known
-//! is left out with a warning, as files of later versions of the scheduler have more in them. The
-//! file of YARN's own Fair Scheduler is another format and refused.
+//! The file's values for a pool override `queues` of `heddle.json`, one by one. A pool or value
+//! that leaves the file falls back to `heddle.json`. An unreadable value refuses the whole file.
+//! Unknown names are left out with a warning, because files of later versions of the scheduler have
+//! more of them. The file of YARN's own Fair Scheduler is another format and refused.
 
 mod plain;
 #[cfg(test)]
@@ -20,10 +18,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-/// Larger files are refused before they are looked at: 10,000 pools take less.
+/// Larger files are refused unread: 10,000 pools take less.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Most pools, and most users. Queues stay once they are made, so the number is bounded.
+/// The most pools, and the most users. Bounded because queues stay once they are made.
 const NAMES_MAX: usize = 10_000;
 
 /// Longer names are typing errors.
@@ -32,7 +30,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// Further warnings are only counted.
 const WARNINGS_MAX: usize = 20;
 
-/// So much of what was found is repeated in a message.
+/// How many characters of a wrong text a message repeats.
 const SHOWN_MAX: usize = 60;
 
 /// What is wrong with a file, and where.
@@ -82,20 +80,20 @@ pub struct Pool {
 pub struct User {
     /// The name.
     pub name: String,
-    /// How many jobs may run at once; `None` for as many as of others.
+    /// How many jobs may run at once; `None` for the default of all users.
     pub max_running_jobs: Option<u32>,
 }
 
-/// What stands in an allocations file.
+/// The contents of an allocations file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations {
     /// In the order of the file, each path once.
     pub pools: Vec<Pool>,
     /// In the order of the file, each name once.
     pub users: Vec<User>,
-    /// `userMaxJobsDefault`: jobs that a user runs at once who is not named.
+    /// `userMaxJobsDefault`: how many jobs a user without their own limit runs at once.
     pub user_max_jobs: Option<u32>,
-    /// `poolMaxJobsDefault`: jobs that a pool runs at once of which nothing else is said.
+    /// `poolMaxJobsDefault`: how many jobs a pool without a limit runs at once.
     pub pool_max_jobs: Option<u32>,
     /// What was left out.
     pub warnings: Vec<Fault>,
@@ -105,13 +103,13 @@ impl Allocations {
     /// Reads the text of a file; its first character tells which form it has.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line. Nothing of such a file is to be used.
+    /// The first fault, with its line. Nothing of such a file may be used.
     pub fn parse(text: &str) -> Result<Allocations, Fault> {
         if text.len() > BYTES_MAX {
             let problem = format!("is larger than {BYTES_MAX} bytes; expected a list of pools");
             return Err(Fault::new(0, problem));
         }
-        // What hosts put in the place of bytes that are no UTF-8.
+        // Hosts put this in the place of bytes that are not UTF-8.
         if let Some(at) = text.find('\u{fffd}') {
             let problem = "expected UTF-8, found other bytes; save the file as UTF-8";
             return Err(Fault::new(line_of(text, at), problem));
@@ -122,7 +120,7 @@ impl Allocations {
             Some('<') => xml::read(text, &mut draft)?,
             Some(_) => plain::read(text, &mut draft)?,
             None => {
-                // More often a full disk than a decision.
+                // An empty file is more often a full disk than a decision.
                 let problem = "is empty; to allocate nothing write <allocations/>";
                 return Err(Fault::new(0, problem));
             }
@@ -130,8 +128,8 @@ impl Allocations {
         Ok(draft.finish())
     }
 
-    /// Lets it go before what `config` says. `users` are the host's numbers of the users named
-    /// here; whoever has none has no jobs.
+    /// Overrides `config` with what the file says. `users` are the host's numbers of the users
+    /// named here; a user without one has no jobs.
     pub(crate) fn apply(&self, config: &mut Config, users: &BTreeMap<String, UserId>) {
         let known = config.queues.iter().enumerate();
         let known: BTreeMap<String, usize> =
@@ -180,7 +178,7 @@ impl Draft {
         }
     }
 
-    /// The pool that `name` names, with nothing said of it yet.
+    /// A pool for `name`, without values yet.
     fn pool(&mut self, line: u32, name: &str) -> Result<Pool, Fault> {
         let name = checked(line, "pool", name)?;
         if name == "root" {
@@ -214,7 +212,7 @@ impl Draft {
         })
     }
 
-    /// The user of that name, with nothing said of them yet.
+    /// A user for `name`, without values yet.
     fn user(&mut self, line: u32, name: &str) -> Result<User, Fault> {
         let name = checked(line, "user", name)?.to_owned();
         once(&mut self.user_lines, "user", &name, line)?;
@@ -226,7 +224,7 @@ impl Draft {
 
     fn finish(mut self) -> Allocations {
         if let Some(more) = self.warnings.checked_sub(WARNINGS_MAX).filter(|n| *n > 0) {
-            let problem = format!("and {more} more like these, this the last");
+            let problem = format!("and {more} more warnings, the last in this line");
             self.read
                 .warnings
                 .push(Fault::new(self.last_warning, problem));
@@ -235,7 +233,7 @@ impl Draft {
     }
 }
 
-/// A name without the space around it, if it can be one.
+/// Trims a name, and checks that it can be one.
 fn checked<'a>(line: u32, what: &str, name: &'a str) -> Result<&'a str, Fault> {
     let name = name.trim();
     let problem = if name.is_empty() {
@@ -252,10 +250,10 @@ fn checked<'a>(line: u32, what: &str, name: &'a str) -> Result<&'a str, Fault> {
     Err(Fault::new(line, problem))
 }
 
-/// Notes the line of a name, which must not have one yet.
+/// Records the line of a name, which must be its first.
 fn once(lines: &mut BTreeMap<String, u32>, what: &str, name: &str, line: u32) -> Result<(), Fault> {
     if lines.len() >= NAMES_MAX {
-        let problem = format!("more than {NAMES_MAX} {what}s; remove those that nobody uses");
+        let problem = format!("more than {NAMES_MAX} {what}s; remove unused ones");
         return Err(Fault::new(line, problem));
     }
     match lines.entry(name.to_owned()) {
@@ -307,7 +305,7 @@ fn weight(line: u32, text: &str) -> Result<f64, Fault> {
         })
 }
 
-/// What was found, as a message may show it.
+/// Quotes what was found for a message, cut to `SHOWN_MAX`.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{:?}...", &text[..end]),

@@ -10,8 +10,8 @@ use crate::words::resource::Resource;
 pub struct QueueConfig {
     /// Full path, `root.` included.
     pub path: String,
-    /// Share of the parent's entitlement against its siblings. With 0 it gets its minimum, and
-    /// more only when nobody else wants it (FS-22).
+    /// Share of the parent's entitlement against its siblings. With 0 it gets its minimum, and more
+    /// only when no other queue wants it (FS-22).
     pub weight: f64,
     /// What the queue gets before others get more, if it has use for it.
     pub min_share: Resource,
@@ -41,15 +41,15 @@ pub struct QueueConfig {
     pub acl_submit: String,
     /// Who may administer, in Hadoop's ACL syntax.
     pub acl_admin: String,
-    /// Whether only the allocations file names it: a pool that vanishes from there is a queue that
-    /// nobody configured, not one that is being removed (FS-4).
+    /// Whether only the allocations file names it. A pool that vanishes from there then counts as
+    /// never configured, not as one that is being removed (FS-4).
     pub only_allocated: bool,
 }
 
 impl QueueConfig {
-    /// A queue of which nothing but the path is configured. Half of the share for
-    /// ApplicationMasters, as in the stock Fair Scheduler: without a limit, waiting masters
-    /// can fill a cluster so that no task ever runs. ACLs are inherited: only root is open.
+    /// A queue with nothing configured except its path. Half of the share for ApplicationMasters,
+    /// as in the stock Fair Scheduler: without a limit, waiting masters can fill a cluster so that
+    /// no task ever runs. ACLs are inherited: only root is open.
     pub fn new(path: &str) -> QueueConfig {
         let acl = if path == "root" { "*" } else { " " };
         QueueConfig {
@@ -78,7 +78,7 @@ impl QueueConfig {
 pub struct DynamicQueues {
     /// How long one may be empty before it is removed.
     pub expire_ms: Millis,
-    /// How many of them there may be at once by submissions of one user.
+    /// How many of them the submissions of one user may have made at once.
     pub max_per_user: u32,
 }
 
@@ -185,7 +185,7 @@ fn read_credits(section: &mut Section<'_>, key: &'static str) -> Result<Credits,
         .map_err(|error| ConfigError::new(section.key(key), error.to_string()))
 }
 
-/// Refuses what could not be told apart in YARN's reports: every part needs a name.
+/// Refuses a path with an empty part, which YARN's reports could not tell apart.
 pub(super) fn check_queue_path(key: &str, path: &str) -> Result<(), ConfigError> {
     let in_order = path == "root" || path.starts_with("root.");
     if in_order && path.split('.').all(|part| !part.trim().is_empty()) {

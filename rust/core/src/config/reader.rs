@@ -1,5 +1,5 @@
-//! Reading one JSON object key by key, with errors that name the key, say what was expected and
-//! suggest the key that was probably meant. Knows nothing of what the keys mean.
+//! Reads one JSON object key by key. Errors name the key, say what was expected and suggest the key
+//! that was probably meant. Knows nothing of what the keys mean.
 
 use serde_json::{Map, Value};
 use std::fmt;
@@ -35,7 +35,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// One JSON object being read. Keys that nobody asked for are refused by `finish`.
+/// One JSON object being read. `finish` refuses the keys that no call asked for.
 pub struct Section<'a> {
     path: String,
     object: &'a Map<String, Value>,
@@ -120,7 +120,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// One of some names, if present: what stands beside it.
+    /// The value beside one of the names in `choices`, if present.
     pub fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -205,7 +205,7 @@ impl<'a> Section<'a> {
         &self.known
     }
 
-    /// Refuses the keys that were never asked for.
+    /// Refuses the keys that no call asked for.
     pub fn finish(self) -> Result<(), ConfigError> {
         for key in self.object.keys() {
             if !self.known.contains(&key.as_str()) {
@@ -216,7 +216,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The words for a name that is none of `known`, with the nearest of them if one is near.
+/// Describes a name that is none of `known`, and suggests the nearest of them if one is near.
 pub fn unknown(name: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
@@ -230,7 +230,7 @@ pub fn unknown(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Levenshtein's distance. Written here as the core's dependencies are kept to a handful of crates.
+/// Levenshtein's distance. Written here to keep the core's dependencies to a handful of crates.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

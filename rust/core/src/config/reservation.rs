@@ -11,7 +11,8 @@ pub(super) struct Holds {
     pub(super) nodes_max: f64,
 }
 
-/// Holds of an hour outlast most tasks; a twentieth of the nodes is the stock Fair Scheduler's.
+/// Reads the section. By default, holds last up to an hour, which outlasts most tasks, on a
+/// twentieth of the nodes, as in the stock Fair Scheduler.
 pub(super) fn read(root: &mut Section<'_>) -> Result<Holds, ConfigError> {
     let mut holds = Holds {
         after_ms: 5_000,

@@ -1,5 +1,5 @@
-//! Both forms of the allocations file, what goes before what, and files that mean harm. All
-//! expected values are written down by hand beside the text that they are read from.
+//! Both forms of the allocations file, precedence, and hostile files. All expected values are
+//! written by hand beside the text that they are read from.
 
 use super::*;
 use crate::order::deficit::settings::settings;
@@ -146,7 +146,7 @@ fn the_file_goes_before_heddle_json_value_by_value() {
     assert_eq!(settings(&only).max_jobs_of(UserId(0)), None);
 }
 
-/// Checks what is said of wrong texts: from its beginning the line, then anywhere the words.
+/// Checks the errors of wrong texts: each begins with the line and contains the words.
 #[track_caller]
 fn check(cases: &[(&str, u32, &str)]) {
     for (text, line, words) in cases {
@@ -352,12 +352,12 @@ fn entities_and_document_types_are_refused() {
     for (text, at) in [(bomb.as_str(), "line 1: "), (file, "line 2: ")] {
         let said = refused(text);
         assert!(
-            said.starts_with(at) && said.contains("nor are entities"),
+            said.starts_with(at) && said.contains("no entities"),
             "{said}"
         );
     }
     assert!(refused(&body("<pool name='&mine;'/>")).contains("expected XML"));
-    // Those of XML itself are none of one's own.
+    // The entities of XML itself are not custom ones.
     assert_eq!(
         read(&body("<pool name='&#97;&amp;b'/>")).pools[0].path,
         "root.a&b"
@@ -397,7 +397,7 @@ fn huge_and_deep_files_are_refused_or_read_in_bounds() {
     assert_eq!(warned.warnings.len(), 21);
     assert_eq!(
         warned.warnings[20].to_string(),
-        "line 1001: and 980 more like these, this the last"
+        "line 1001: and 980 more warnings, the last in this line"
     );
 }
 
@@ -474,7 +474,7 @@ proptest! {
         prop_assert_eq!(read(&plain).pools, expected);
     }
 
-    /// Whatever is in it, reading a file ends, with an answer or with a line that it has.
+    /// Reading any text ends, with an answer or with a line that the text has.
     #[test]
     fn no_text_is_too_strange(
         parts in proptest::collection::vec(

@@ -1,19 +1,19 @@
-//! The allocations file in XML. DTDs, and with them entities of one's own, are refused: a file of
-//! a few lines could otherwise be gigabytes, or another file of the host.
+//! The allocations file in XML. Refuses DTDs, and with them custom entities: otherwise a file of a
+//! few lines could expand to gigabytes, or include another file of the host.
 
 use super::{Draft, Fault, Pool, User, count, line_of, shown, weight};
 use crate::config::unknown;
 use roxmltree::{Document, Error, Node, ParsingOptions};
 
-/// Elements, texts and comments together: more than the most pools have.
+/// Elements, texts and comments together: more than `NAMES_MAX` pools have.
 const NODES_MAX: u32 = 500_000;
 
 const IN_ALLOCATIONS: &[&str] = &["pool", "user", "userMaxJobsDefault", "poolMaxJobsDefault"];
 const IN_POOL: &[&str] = &["minMaps", "minReduces", "maxRunningJobs", "weight"];
 const IN_USER: &[&str] = &["maxRunningJobs"];
 
-/// Elements that came after the deficits went, most of them for preemption. To suggest the nearest
-/// of ours would be bad advice: `maxMaps` is no misspelt `minMaps`.
+/// Elements of versions that had dropped deficits, most of them for preemption. Suggesting the
+/// nearest known element would be bad advice: `maxMaps` is no misspelt `minMaps`.
 const OF_LATER_VERSIONS: &[&str] = &[
     "maxMaps",
     "maxReduces",
@@ -25,8 +25,8 @@ const OF_LATER_VERSIONS: &[&str] = &[
     "poolMaxJobsPerUser",
 ];
 
-/// Elements of YARN's Fair Scheduler. Whoever wrote them counts on limits and rights that are not
-/// read here, so such a file is refused.
+/// Elements of YARN's Fair Scheduler. A file with one is refused: its author counts on limits and
+/// rights that this reader does not know.
 const OF_YARN: &[&str] = &[
     "queue",
     "minResources",
@@ -54,7 +54,8 @@ pub(super) fn read(text: &str, draft: &mut Draft) -> Result<(), Fault> {
         nodes_limit: NODES_MAX,
         ..ParsingOptions::default()
     };
-    // Nothing may stand before an XML declaration; in a file written by hand an empty line does.
+    // XML allows nothing before its declaration, but a file written by hand may begin with an empty
+    // line.
     let skipped = text.len() - text.trim_start().len();
     let lines_skipped = line_of(text, skipped) - 1;
     let document = Document::parse_with_options(&text[skipped..], options)
@@ -79,7 +80,7 @@ fn refused(text: &str, lines_skipped: u32, error: &Error) -> Fault {
     match error {
         Error::DtdDetected => {
             let at = text.find("<!DOCTYPE").unwrap_or(0);
-            let problem = "a document type is not accepted, nor are entities; remove it";
+            let problem = "expected no <!DOCTYPE> and no entities; remove them";
             Fault::new(line_of(text, at), problem)
         }
         Error::NodesLimitReached => {
@@ -96,8 +97,8 @@ fn refused(text: &str, lines_skipped: u32, error: &Error) -> Fault {
     }
 }
 
-/// Knows lines. The document counts them from its beginning each time that it is asked, which in a
-/// file of 10,000 pools takes seconds, under the scheduler's lock.
+/// Finds the lines of elements. The document would count from its beginning for each, which takes
+/// seconds in a file of 10,000 pools, under the scheduler's lock.
 struct Reader {
     newlines: Vec<usize>,
     lines_skipped: u32,
@@ -175,8 +176,8 @@ impl Reader {
         })
     }
 
-    /// The elements in `parent`. A text between them belongs to none, so something is wrong with
-    /// those around it.
+    /// The elements in `parent`. Refuses text between them, which belongs to none: something is
+    /// wrong with those around it.
     fn elements<'n, 'i>(&self, parent: Node<'n, 'i>) -> Result<Vec<Node<'n, 'i>>, Fault> {
         let mut elements = Vec::new();
         for child in parent.children() {
@@ -192,7 +193,7 @@ impl Reader {
         Ok(elements)
     }
 
-    /// The text of an element that has nothing else in it, but for comments.
+    /// The text of an element that has nothing else in it, except comments.
     fn text(&self, element: Node<'_, '_>) -> Result<String, Fault> {
         if let Some(inside) = element.children().find(Node::is_element) {
             let problem = format!(
@@ -233,7 +234,7 @@ impl Reader {
     }
 }
 
-/// Warns of an element that is not read; refuses those of YARN's file.
+/// Warns of an unknown element; refuses those of YARN's file.
 fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) -> Result<(), Fault> {
     if OF_YARN.contains(&name) {
         let problem = format!(

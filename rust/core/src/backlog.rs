@@ -135,7 +135,7 @@ impl Backlog {
         debug_assert!(added, "an ask stands in one place at a time");
     }
 
-    /// Takes out what `insert` put in.
+    /// Removes what `insert` added.
     pub fn remove(
         &mut self,
         tree: &ShareTree,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The asks that name one host or rack.
 #[derive(Debug, Default)]
 struct Place {
-    /// In order of service. Each set is small, as most of the moving about is in here.
+    /// In order of service. Each set is small because most changes happen in here.
     asks: BTreeMap<(ShareNodeId, ShapeId), BTreeSet<Entry>>,
     /// How many of them are at or below a node of the tree of shares.
     below: BTreeMap<ShareNodeId, u32>,

@@ -8,8 +8,8 @@ use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
-/// How many bits a mask of shapes has. Shapes share bits when there are more of them; a shared
-/// bit makes a queue be looked at in vain, never passed by in error.
+/// How many bits a mask of shapes has. Shapes share bits when there are more of them: a search may
+/// then visit a queue in vain, but never skips one in error.
 const MASK_BITS: u32 = 128;
 
 impl ShapeId {
@@ -33,7 +33,7 @@ pub struct ShapeSize {
     pub am: bool,
     /// What it does.
     pub kind: Kind,
-    /// Whose slots it takes.
+    /// The pool whose slots it takes.
     pub pool: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ pub struct Shape {
     users: u32,
     /// How many asks of it are in the backlog now.
     pub standing: u32,
-    /// Since when it is in the backlog without having fitted a node that reported.
+    /// Since when it has been in the backlog without fitting a node that reported.
     pub unfit_since_ms: Millis,
     /// Moments when a node was left with room for it though asks of it were locked.
     skips: Vec<Millis>,
@@ -174,7 +174,7 @@ impl Shapes {
         for id in &self.standing {
             let shape = &mut self.table[id.0 as usize];
             if shape.size.partition == partition && shape.size.resource.fits_in(free) {
-                // For want of a slot, not of room: holding a node would not help.
+                // It has room. If it lacks a slot, holding a node would not help.
                 shape.unfit_since_ms = now;
                 if shape.size.pool.is_some_and(|pool| full[pool]) {
                     continue;
@@ -238,7 +238,7 @@ impl Shapes {
     }
 
     /// Notes that asks of `id` were passed over: a node kept room for them. Moments nearer than
-    /// `grain_ms` count as one, which bounds the memory and delays nobody by more than that.
+    /// `grain_ms` count as one, which bounds the memory and delays no ask by more than that.
     pub fn skipped(&mut self, id: ShapeId, now: Millis, grain_ms: Millis) {
         let skips = &mut self.table[id.0 as usize].skips;
         if skips.last().is_some_and(|last| now - last < grain_ms) {

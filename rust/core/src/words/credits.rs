@@ -1,5 +1,5 @@
-//! Amounts of credits, in fixed point, so that not a unit is lost or made; and what jobs that may
-//! spend some are told.
+//! Amounts of credits in fixed point, so that no unit is lost or made; and what has become of the
+//! authority of a job to spend some.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -34,7 +34,7 @@ impl Credits {
     /// The most that an amount or a balance may be.
     pub const MAX: Credits = Credits((CREDITS_MAX * MICRO) as i64);
 
-    /// From credits, rounded to the nearest millionth. Refuses what is no amount: NaN, negative,
+    /// From credits, rounded to the nearest millionth. Refuses NaN, negative numbers and those
     /// above `MAX`; the published code took a negative rate, which minted credits.
     pub fn from_number(credits: f64) -> Result<Credits, BadAmount> {
         if (0.0..=CREDITS_MAX).contains(&credits) {
@@ -93,11 +93,11 @@ pub enum Bound {
     Time,
 }
 
-/// What has become of an authority.
+/// The state of an authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spending {
-    /// What the job was charged when the last interval ended.
+    /// What the job had been charged when the last interval ended.
     pub spent: Credits,
-    /// Why it is charged for nothing; none if it can pay for a slot.
+    /// Why it can pay for no slot; none if it can.
     pub exhausted: Option<Bound>,
 }

@@ -24,7 +24,7 @@ pub struct NodeFacts {
     pub schedulable: bool,
     /// All that it has for containers.
     pub capacity: Resource,
-    /// What is free of it now, as the host's books say.
+    /// What is free on it now, by the host's books.
     pub free: Resource,
 }
 
@@ -41,7 +41,7 @@ pub struct AskFacts {
     pub priority: i32,
     /// The node label that the containers need.
     pub partition: PartitionId,
-    /// Whether places that were not named may serve the ask.
+    /// Whether unnamed places may serve the ask.
     pub relax: bool,
     /// Whether this is the container of the ApplicationMaster.
     pub am: bool,
@@ -103,12 +103,12 @@ pub struct JobHints {
     pub deadline_ms: Option<Millis>,
     /// Mean length of its maps and reduces, from a profile of earlier runs.
     pub task_ms: [Option<Millis>; 2],
-    /// What tells runs of one program on like data apart from others, such as a hash of the
-    /// job's name without its number: what was learnt of one run is expected of the next.
+    /// Identifies runs of one program on similar data, such as a hash of the job's name without its
+    /// number. What was learnt of one run is expected of the next.
     pub signature: Option<u64>,
 }
 
-/// How far a running task is. All zero until something is known.
+/// The progress of a running task. All zero until something is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskFacts {
     /// Progress of a map; of a reduce, that of its execution after the shuffle. 0 to 1,000.
@@ -193,19 +193,19 @@ pub enum Event {
         racks: [PlaceId; 3],
         /// How many blocks.
         blocks: u32,
-        /// How long they are together.
+        /// Their length together.
         bytes: u64,
     },
-    /// How far a running task is.
+    /// A running task made progress.
     Task {
         /// The job.
         job: JobId,
         /// The container that runs it.
         key: ContainerKey,
-        /// How far.
+        /// Its progress.
         facts: TaskFacts,
     },
-    /// The process of a container runs: what comes before its task has begun.
+    /// The process of a container runs: its launch, which comes before its task, has begun.
     ContainerLaunched {
         /// The job.
         job: JobId,
@@ -221,11 +221,11 @@ pub enum Event {
         /// What they have done.
         counters: JobCounters,
     },
-    /// How much map output a node has sent since its NodeManager began, to whomever.
+    /// How much map output a node has sent to any receiver since its NodeManager started.
     NodeShuffle {
         /// The node.
         node: NodeId,
-        /// So many bytes.
+        /// Bytes sent.
         sent_bytes: u64,
     },
     /// Traffic between a rack and the others, mean over the last period.
@@ -239,11 +239,11 @@ pub enum Event {
         /// What its link carries in either direction.
         bandwidth_bytes_per_s: u64,
     },
-    /// How much of a node a workload that is not YARN's uses now.
+    /// The part of a node that workloads outside YARN use now.
     NodeLoad {
         /// The node.
         node: NodeId,
-        /// 0 to 1,000.
+        /// In thousandths, 0 to 1,000.
         foreign_per_mille: u32,
     },
     /// A job ended. Containers that it still has go with it.
@@ -270,7 +270,7 @@ pub enum Event {
         job: JobId,
         /// The host or rack.
         place: PlaceId,
-        /// Added or taken off.
+        /// Whether it is added or removed.
         added: bool,
     },
     /// A job's total ask of one kind changed.
@@ -285,7 +285,7 @@ pub enum Event {
         place: PlaceId,
         /// How many of the containers would be local there.
         count: u32,
-        /// Whether the rack's row lets hosts serve it that were not named.
+        /// For a rack: whether hosts that were not named may serve it.
         relax: bool,
     },
     /// A container runs that this engine did not grant.
@@ -326,9 +326,9 @@ pub enum Event {
         /// Why.
         refusal: Refusal,
     },
-    /// Time passed: shares, headrooms and evictions are worked out anew.
+    /// Time passed: the engine recomputes shares, headrooms and evictions.
     Tick,
-    /// A fault asked for by a test. Honoured only if the configuration allows faults.
+    /// A test wants a fault. Honoured only if the configuration allows faults.
     Fault(u32),
 }
 
@@ -341,14 +341,14 @@ pub enum EvictReason {
     FairShare = 2,
     /// Its queue no longer pays for it, and another would (DP-22).
     Unpaid = 3,
-    /// Its slot is to be another's, by the order of jobs or by a workload that is not YARN's.
+    /// Its slot goes to another job, by the order stage, or to a workload outside YARN.
     Displaced = 4,
 }
 
 /// What the engine wants done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Start one container of `ask` on `node`. To be answered by `Ack` or `Nack`, in order.
+    /// Start one container of `ask` on `node`. The host answers with `Ack` or `Nack`, in order.
     Grant {
         /// The job.
         job: JobId,
@@ -356,7 +356,7 @@ pub enum Decision {
         ask: AskId,
         /// Where.
         node: NodeId,
-        /// As what it is accounted.
+        /// The locality that it counts as.
         locality: Locality,
         /// Number of the grant, for the answer.
         seq: u64,

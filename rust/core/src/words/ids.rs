@@ -66,7 +66,7 @@ impl PartitionId {
 /// A container of a job, numbered by the host; unique within its job only.
 pub type ContainerKey = u64;
 
-/// Milliseconds of one monotonic clock of the caller's. The engine never reads a clock.
+/// Milliseconds of one monotonic clock, which is the caller's. The engine never reads a clock.
 pub type Millis = i64;
 
 /// The last moment that the engine knows, some 278 years after the clock's beginning: keys of the

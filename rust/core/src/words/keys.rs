@@ -19,10 +19,11 @@ impl OrderKey {
 /// A child's place among its siblings; the smaller is served first. Ties go to the smaller id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShareKey {
-    /// 0 for those below their minimum share, 1 for the others.
+    /// Compared first. By usage: 0 below the minimum share, 1 above it, 2 without weight. A market
+    /// has classes of its own.
     pub class: u8,
-    /// How much of what it should have it has; a non-negative `f64` by its bits, which order
-    /// as the numbers do. Or the first arrival.
+    /// How much it has of what it should have: the bits of a non-negative `f64`, which sort like
+    /// the numbers. Or the first arrival.
     pub ratio: u64,
 }
 
@@ -52,7 +53,7 @@ pub enum Layout {
     Single,
     /// The tree of queues; each has a part of its parent's by weight.
     Queues,
-    /// Every queue stands below the root, whatever its path, and keeps the first arrival among
+    /// Every queue is directly below the root, whatever its path, and keeps the first arrival among
     /// its asks for the keys.
     Flat,
 }
@@ -77,7 +78,7 @@ impl Pass {
     };
 }
 
-/// A container that a share takes back.
+/// A container that a stage takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// The job that owns it.
@@ -107,7 +108,7 @@ pub enum Near {
     Any,
 }
 
-/// One step of the search in a leaf: tasks of a kind that stand in a class, and near.
+/// One step of the search in a leaf: tasks of a kind and class, as near to the node as it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The kind.
@@ -118,7 +119,7 @@ pub struct Step {
     pub near: Near,
 }
 
-/// A node of the tree of shares. Under `fair` its number is that of the queue.
+/// A node of the tree of shares. Its number is that of its queue, unless one leaf holds all jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShareNodeId(pub u32);
 

@@ -1,19 +1,19 @@
-//! What happens to accounts, in order, for a host that writes it down: openings, grants, rates,
-//! and what every interval charged (DP-30, DP-31). Kept only for a host that asks for it, in
-//! bounded memory. Writes nothing, and nothing that decides looks at it.
+//! What happens to accounts, in order, for a host that writes it down: openings, grants, rates, and
+//! what every interval charged (DP-30, DP-31). Kept only if a host asks for it, in bounded memory.
+//! Writes nothing, and no decision depends on it.
 
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
 use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 
-/// More entries than this, beside the list of accounts that it begins with, and a host has stopped
-/// taking them.
+/// At this number of entries, without the initial list of accounts, the host has stopped taking
+/// them.
 const ENTRIES_MAX: usize = 4096;
-/// Likewise rows of intervals, which are most of what entries weigh.
+/// The same for rows of intervals, which weigh the most.
 const ROWS_MAX: usize = 100_000;
 
-/// In whose name the configuration grants.
+/// The name under which the configuration grants.
 pub const CONFIGURATION: &str = "configuration";
 
 /// One account in the interval that ended.
@@ -27,16 +27,16 @@ pub struct Charged {
     pub quota: [u32; POOLS],
     /// Slots used and metered, times milliseconds, by pool.
     pub used_slot_ms: [i64; POOLS],
-    /// Credited by itself.
+    /// Credited as income.
     pub income: Credits,
-    /// Taken.
+    /// Debited.
     pub debit: Credits,
-    /// Left after both.
+    /// The balance after both.
     pub balance: Credits,
 }
 
 impl Charged {
-    /// Whether there is anything to write down: else the account stayed as it was.
+    /// Whether there is anything to write down, or the account stayed as it was.
     pub fn says_something(&self) -> bool {
         self.quota != [0; POOLS]
             || self.used_slot_ms != [0; POOLS]
@@ -54,7 +54,7 @@ pub enum Entry {
         /// The queue's path.
         queue: String,
     },
-    /// An account was closed; what was in it is forfeited.
+    /// An account was closed; its balance is forfeited.
     Closed {
         /// The queue's path.
         queue: String,
@@ -97,9 +97,9 @@ pub enum Entry {
         /// Accounts that were charged, paid or had slots, in the order of names.
         rows: Vec<Charged>,
     },
-    /// Something about jobs was learnt: no account's matter, but kept in the same books.
+    /// A stage learnt something about jobs. It concerns no account, but is kept in the same books.
     Learnt {
-        /// What it is about; whoever learnt it knows it again by this.
+        /// What it is about; the stage that learnt it recognizes it by this.
         key: String,
         /// A small JSON value, as text.
         value: String,
@@ -111,8 +111,8 @@ pub enum Entry {
 pub struct Taken {
     /// In order.
     pub entries: Vec<Entry>,
-    /// Whether older ones were dropped because nobody took them: the books of whoever writes them
-    /// down do not follow any more.
+    /// Whether older entries were dropped because the host did not take them: its books then have a
+    /// gap.
     pub dropped: bool,
 }
 
@@ -121,18 +121,18 @@ pub struct Taken {
 pub struct Ledger {
     kept: bool,
     rows: usize,
-    /// How many entries list accounts that were there.
+    /// How many entries the initial list of accounts may have.
     listed: usize,
     taken: Taken,
 }
 
 impl Ledger {
-    /// From now on entries are kept until they are taken.
+    /// Starts to keep entries until they are taken.
     pub fn keep(&mut self) {
         self.kept = true;
     }
 
-    /// Adds an entry, if there is a host that asked for them.
+    /// Adds an entry, if a host asked for them.
     pub fn note(&mut self, entry: impl FnOnce() -> Entry) {
         if !self.kept {
             return;
@@ -148,10 +148,10 @@ impl Ledger {
         self.taken.entries.push(entry);
     }
 
-    /// Notes an account that is there with all that it has: budget, rate and income.
+    /// Notes an existing account with its budget, rate and income.
     pub(crate) fn note_account(&mut self, queue: &str, [budget, rate, income]: [Credits; 3]) {
         let queue = || queue.to_string();
-        // However many accounts there are, they are not too many.
+        // The initial list does not count towards `ENTRIES_MAX`, however long it is.
         self.listed += 4;
         self.note(|| Entry::Opened { queue: queue() });
         if budget > Credits::ZERO {
@@ -176,13 +176,13 @@ impl Ledger {
         }
     }
 
-    /// All entries so far; they are gone here then.
+    /// Takes all entries so far.
     pub fn take(&mut self) -> Taken {
         (self.rows, self.listed) = (0, 0);
         std::mem::take(&mut self.taken)
     }
 
-    /// Drops what was not taken: what follows does not build on it.
+    /// Drops the entries that were not taken: what follows does not build on them.
     pub(crate) fn forget(&mut self) {
         self.take();
     }

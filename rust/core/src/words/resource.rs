@@ -1,7 +1,7 @@
 //! Resource vectors: memory, virtual cores and any further YARN resource type.
 //!
-//! A fixed width keeps vectors `Copy` and comparisons free of branches; eight types are more
-//! than any cluster we know of configures, and a host that has more is refused when it opens.
+//! A fixed width keeps vectors `Copy` and comparisons free of branches. Eight types are more than
+//! any cluster we know of configures; a setup with more is refused.
 
 use std::ops::{Add, AddAssign, Index, Sub, SubAssign};
 
@@ -63,7 +63,7 @@ impl Resource {
         self.zip(other, |a, b| a.saturating_sub(b).max(0))
     }
 
-    /// `self` taken `times` times; saturates, as asks are counted by users.
+    /// `self` taken `times` times; saturates, because users choose the counts.
     pub fn times(&self, times: i64) -> Resource {
         Resource(self.0.map(|amount| amount.saturating_mul(times)))
     }

@@ -1,8 +1,8 @@
 //! A map from dense ids: an array look-up where a tree would take a dozen comparisons, each of
 //! them a cache miss with thousands of jobs. Iterates in order of the ids, as a `BTreeMap` would.
 //!
-//! Costs four bytes for every id up to the largest that it ever held, so it is for ids that their
-//! host gives out anew. Knows nothing of what it holds.
+//! Costs four bytes for every id up to the largest that it ever held, so it is for ids that the
+//! host reuses. Knows nothing of what it holds.
 
 use crate::words::ids::JobId;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// A small number that stands for something.
+/// A small number used as an id.
 pub(crate) trait DenseId: Copy {
     /// The id as an index.
     fn index(self) -> usize;
@@ -34,7 +34,7 @@ impl DenseId for JobId {
 pub(crate) struct Table<K, T> {
     /// By id: its row, or `NONE`.
     places: Vec<u32>,
-    /// Side by side, whatever the ids; rows of ids that left are used again.
+    /// Dense, in any order; the rows of removed ids are used again.
     rows: Vec<Option<T>>,
     unused: Vec<u32>,
     ids: PhantomData<K>,
@@ -57,7 +57,7 @@ impl<K: DenseId, T> Table<K, T> {
         self.rows.len() - self.unused.len()
     }
 
-    /// Whether none is.
+    /// Whether no id is in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,18 +72,18 @@ impl<K: DenseId, T> Table<K, T> {
         self.row(id).is_some()
     }
 
-    /// What stands there.
+    /// The value of an id.
     pub(crate) fn get(&self, id: K) -> Option<&T> {
         self.rows[self.row(id)?].as_ref()
     }
 
-    /// The same, to be changed.
+    /// The value of an id, to change.
     pub(crate) fn get_mut(&mut self, id: K) -> Option<&mut T> {
         let row = self.row(id)?;
         self.rows[row].as_mut()
     }
 
-    /// Puts a value there; the one that was there before.
+    /// Sets the value of an id; returns the one before.
     pub(crate) fn insert(&mut self, id: K, value: T) -> Option<T> {
         if let Some(row) = self.row(id) {
             return self.rows[row].replace(value);
@@ -100,7 +100,7 @@ impl<K: DenseId, T> Table<K, T> {
         None
     }
 
-    /// Takes out what stands there.
+    /// Removes an id; returns its value.
     pub(crate) fn remove(&mut self, id: K) -> Option<T> {
         let row = self.row(id)?;
         self.places[id.index()] = NONE;
@@ -117,7 +117,7 @@ impl<K: DenseId, T> Table<K, T> {
         })
     }
 
-    /// All values in no order that means anything: for changes that do not look at each other.
+    /// All values in no particular order: for changes that do not depend on each other.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.rows.iter_mut().flatten()
     }

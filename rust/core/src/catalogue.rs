@@ -57,7 +57,7 @@ const fn count<Stage: ?Sized>(entries: &[Entry<Stage>]) -> usize {
     count
 }
 
-/// Puts the presets of a list into a table, from `at` on; gives where they end.
+/// Puts the presets of a list into a table, from `at` on; returns where they end.
 const fn collect<Stage: ?Sized>(
     entries: &[Entry<Stage>],
     presets: &mut [Preset],
@@ -97,7 +97,7 @@ pub(crate) fn sections() -> impl Iterator<Item = &'static Own> {
     shares.chain(orders).chain(places)
 }
 
-/// Reads `policy`: a preset, or the stages one by one; the first preset if nothing is said.
+/// Reads `policy`: a preset, or the stages one by one; the first preset by default.
 pub(crate) fn read_composition(root: &mut Section<'_>) -> Result<Composition, ConfigError> {
     let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
     let stages = |preset: &Preset| Composition {
@@ -138,7 +138,7 @@ fn stage(
     }
 }
 
-/// The three stages, made.
+/// The three stages, built.
 pub(crate) type Stages = (Box<dyn Share>, Box<dyn Order>, Box<dyn Place>);
 
 /// Makes the stages that a configuration names.

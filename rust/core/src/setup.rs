@@ -21,7 +21,7 @@ pub struct Setup {
     pub config: Config,
 }
 
-/// Further from 1970 (either way) no clock is: about 31,000 years.
+/// No clock is further from 1970 than this, either way: about 31,000 years.
 const EPOCH_MAX_MS: Millis = 1_000_000_000_000_000;
 
 impl Setup {
@@ -80,9 +80,9 @@ impl Setup {
     }
 }
 
-/// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text
-/// of an allocations file in `allocations`, if there is one; and in `users` the host's numbers
-/// of the users whom that names.
+/// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text of an
+/// allocations file in `allocations`, if there is one; and in `users` the host's numbers of the
+/// users that this file names.
 pub(crate) fn read(
     section: &mut Section<'_>,
     resource_types: &[String],

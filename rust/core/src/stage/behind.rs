@@ -7,11 +7,11 @@ use crate::model::wait::{Asked, Reason, Remedy};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
 
-/// Weights are looked for in thousandths, up to this.
+/// The largest weight that is tried, in thousandths.
 const WEIGHT_MAX_PER_MILLE: u64 = 1_000_000_000;
 
-/// The place on the path from the root to an ask's leaf at which a sibling goes first that could
-/// take a container of its size; the child on the path and that sibling.
+/// Finds the first place, on the path from the root to an ask's leaf, where a sibling goes first
+/// that could take a container of the ask's size. Returns the child on the path and that sibling.
 pub(crate) fn passed_by(
     asked: &Asked<'_>,
     world: &World<'_>,
@@ -49,8 +49,8 @@ pub(crate) fn behind(
     })
 }
 
-/// The least weight, above the one that the queue has, with which it is entitled to one more
-/// container of the asked size; `entitled` works the entitlement out for a weight.
+/// Finds the least weight, above the queue's own, that entitles it to one more container of the
+/// asked size. `entitled` computes the entitlement for a weight.
 pub(crate) fn heavier(
     asked: &Asked<'_>,
     world: &World<'_>,
@@ -67,7 +67,7 @@ pub(crate) fn heavier(
         return Vec::new();
     };
     if node.fair_share[i] >= goal {
-        // It is entitled to it already; others are further below theirs.
+        // It is entitled to that already; siblings are further below their shares.
         return Vec::new();
     }
     let at = |per_mille: u64| entitled(parent, child, i, per_mille as f64 / 1_000.0);

@@ -1,5 +1,5 @@
 //! The order of siblings by usage per weight, those below their minimum share first. For every
-//! share that serves so, whatever it entitles to.
+//! share that serves in this order, whatever it entitles to.
 
 use crate::model::share_tree::ShareNode;
 use crate::words::keys::ShareKey;
@@ -29,7 +29,7 @@ impl ByUsage {
         if node.weight > 0.0 {
             ShareKey::new(1, usage / node.weight)
         } else {
-            // Its minimum is all that it has a right to: after everybody else (FS-22).
+            // It has a right to its minimum only, so it comes after all others (FS-22).
             ShareKey::new(2, usage)
         }
     }

@@ -14,7 +14,7 @@ pub struct Entry<Stage: ?Sized> {
     pub wants: &'static [Wants],
     /// The section of the configuration that it reads itself, if it has settings.
     pub own: Option<Own>,
-    /// Makes it.
+    /// Builds the stage.
     pub build: fn(&Config) -> Box<Stage>,
 }
 
@@ -59,7 +59,7 @@ pub struct Own {
     pub section: &'static str,
     /// Every key in it.
     pub keys: &'static [Key],
-    /// Reads it for its faults. Tells whether the policy takes containers back under it.
+    /// Checks the section. Returns whether the policy takes containers back with these settings.
     pub check: fn(&mut Section<'_>) -> Result<bool, ConfigError>,
 }
 
@@ -67,7 +67,7 @@ pub struct Own {
 pub struct Key {
     /// Its name in the section.
     pub name: &'static str,
-    /// What it is unless set, as JSON; empty if there is no such value.
+    /// Its default, as JSON; empty if there is none.
     pub default: &'static str,
     /// What it does.
     pub says: &'static str,

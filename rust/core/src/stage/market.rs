@@ -1,6 +1,6 @@
-//! What a share that sells slots answers beside which queue is next: what queues and jobs pay,
-//! and what they may take for it.
-//! Queues of a market stay when they are empty, for the accounts that go with them.
+//! What a share that sells slots answers besides which queue is next: what queues and jobs pay, and
+//! what they may take for it. The queues of a market stay when they are empty, because accounts
+//! belong to them.
 
 use crate::model::change::{Stale, World};
 use crate::model::job::Job;
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 /// A market of slots.
 pub trait Market {
-    /// The searches of the tree for a node, in turn, before it is left alone.
+    /// The passes over the tree for a node, in turn. The search ends at the first ask that is
+    /// found.
     fn passes(&self) -> &'static [Pass];
 
     /// Whether a leaf may take one more slot of a pool (none: an ApplicationMaster) in a pass.
@@ -29,8 +30,8 @@ pub trait Market {
     /// How many slots of a pool a leaf pays for.
     fn quota(&self, leaf: ShareNodeId, pool: usize) -> Option<u32>;
 
-    /// Containers to be taken back now; asked on every tick. The engine leaves out what it does
-    /// not know, ApplicationMasters, and what is going already.
+    /// Containers to take back now; called on every tick. The engine leaves out unknown ones,
+    /// ApplicationMasters, and those that it has evicted already.
     fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim>;
 
     /// Serves a request of the control plane, if it is one of the market's.

@@ -15,15 +15,15 @@ use crate::words::kind::Kind;
 pub struct Displaced {
     /// Which.
     pub victims: Vec<Victim>,
-    /// Whether what is not YARN's takes their slots. Else asks do, and what would serve none of
-    /// them stays.
+    /// Whether workloads outside YARN take their slots. Else asks do, and a container whose room
+    /// serves none of them stays.
     pub for_others: bool,
 }
 
 /// Which job is next.
 pub trait Order: Stage + Send {
     /// The place of the job's tasks of one kind. Asked when the job is added or changes, and
-    /// whenever the stage calls it stale.
+    /// whenever the stage declares it stale.
     fn key(&self, job: &Job, kind: Kind) -> OrderKey;
 
     /// Whether one more task of this kind may start. While not, the job's asks of the kind are
@@ -37,17 +37,17 @@ pub trait Order: Stage + Send {
         Held::Unsaid
     }
 
-    /// What the job's place by `key` is measured by, in words for people, if in one number.
+    /// The number that the job's place by `key` goes by, for explanations, if it is one number.
     fn measure(&self, _job: &Job, _kind: Kind) -> Option<Measure> {
         None
     }
 
-    /// Fills `jobs` with those to be tried first on the node for the slots of a pool, in order,
-    /// before all keys. To be kept few: they are tried one by one.
+    /// Fills `jobs` with those to try first on the node for the slots of a pool, in order, before
+    /// all keys. They should be few: the engine tries them one by one.
     fn nominate(&self, _node: &Node, _pool: usize, _jobs: &mut Vec<JobId>) {}
 
-    /// How many slots of the pool the node may use now, if fewer than it has: what a workload
-    /// that is not YARN's takes is not there to be given out. None for all.
+    /// How many slots of the pool the node may use now, if fewer than it has: other workloads than
+    /// YARN's may take some. None for all.
     fn slots(&self, _node: &Node, _pool: usize) -> Option<u32> {
         None
     }
@@ -58,7 +58,7 @@ pub trait Order: Stage + Send {
         false
     }
 
-    /// Containers to be taken back, as their slots are another's. Asked on every tick.
+    /// Containers to take back because their slots go to others. Called on every tick.
     fn reclaim(&mut self, _world: &World<'_>) -> Displaced {
         Displaced::default()
     }

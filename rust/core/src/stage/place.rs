@@ -38,11 +38,12 @@ pub trait Ranking {
     /// The classes in which the job's open asks of a kind stand. Asked when keys are.
     fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>);
 
-    /// What is tried in turn for a node, among the maps and reduces of a leaf. ApplicationMasters
-    /// and containers of other applications go before, in the plain order.
+    /// The steps to try in turn for a node, among the maps and reduces of a leaf.
+    /// ApplicationMasters and containers of other applications come before them, in the plain
+    /// order.
     fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step];
 
-    /// Why an ask waits though nodes have room and it may run there, because of its place.
+    /// Why its place makes an ask wait, though nodes have room and it may run there.
     fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason>;
 }
 

@@ -32,8 +32,8 @@ pub trait Share: Keys + Stage + Send {
         None
     }
 
-    /// Why an ask for which there is no room would not be the next to be served, because of its
-    /// queue; none if its queue is next. Asked only of asks that no limit holds.
+    /// Why the queue of an ask without room is not the next to be served; none if it is. Asked only
+    /// of asks that no limit holds.
     fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
         behind::behind(asked, world, |_| 0)
     }

@@ -243,7 +243,7 @@ impl Engine {
         &self.setup.config
     }
 
-    /// What the engine was opened with.
+    /// The setup with which the engine was opened.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }

@@ -1,4 +1,4 @@
-//! What the engine knows: nodes, jobs, queues and what each uses. Policies read it, and only the
+//! The engine's model: nodes, jobs, queues and what each uses. Policies read it, and only the
 //! engine changes it.
 
 pub mod change;

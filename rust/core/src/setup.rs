@@ -1,5 +1,5 @@
-//! What a host gives when it opens an engine, and what it gives for a reload: the configuration,
-//! read with the policies of the catalogue. Reads no file.
+//! The input of a host when it opens an engine, and for a reload: the configuration, read with the
+//! policies of the catalogue. Reads no file.
 
 use crate::catalogue;
 use crate::config::{Allocations, Config, ConfigError, Section, read_resource, read_users};

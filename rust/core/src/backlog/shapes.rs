@@ -22,16 +22,16 @@ impl ShapeId {
 /// How many moments of being passed over a shape remembers.
 const SKIPS_MAX: usize = 64;
 
-/// What tells shapes apart.
+/// The properties that tell shapes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShapeSize {
-    /// What one container needs.
+    /// The resources of one container.
     pub resource: Resource,
     /// The node label it needs.
     pub partition: PartitionId,
     /// Whether it is an ApplicationMaster.
     pub am: bool,
-    /// What it does.
+    /// Map, reduce or other.
     pub kind: Kind,
     /// The pool whose slots it takes.
     pub pool: Option<usize>,
@@ -49,7 +49,7 @@ impl ShapeSize {
 /// One size and label of pending asks.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// What tells it from others.
+    /// Its size and label.
     pub size: ShapeSize,
     /// How many asks have it, pending or not.
     users: u32,
@@ -63,7 +63,7 @@ pub struct Shape {
     stamp: u64,
 }
 
-/// What fits a node, for the length of one heartbeat.
+/// The shapes that fit a node, for the length of one heartbeat.
 #[derive(Clone, Debug, Default)]
 pub struct FitList {
     /// The shapes that fit.

@@ -33,7 +33,7 @@ const WARNINGS_MAX: usize = 20;
 /// How many characters of a wrong text a message repeats.
 const SHOWN_MAX: usize = 60;
 
-/// What is wrong with a file, and where.
+/// A fault of a file, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The line, from 1; 0 when it is the whole file.
@@ -60,7 +60,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// What the file says of one pool; `None` where it says nothing.
+/// The file's values for one pool; `None` where it has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// The path of its queue.
@@ -75,7 +75,7 @@ pub struct Pool {
     pub weight: Option<f64>,
 }
 
-/// What the file says of one user.
+/// The file's values for one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// The name.
@@ -95,7 +95,7 @@ pub struct Allocations {
     pub user_max_jobs: Option<u32>,
     /// `poolMaxJobsDefault`: how many jobs a pool without a limit runs at once.
     pub pool_max_jobs: Option<u32>,
-    /// What was left out.
+    /// The unknown parts that were left out.
     pub warnings: Vec<Fault>,
 }
 

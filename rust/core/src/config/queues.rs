@@ -13,9 +13,9 @@ pub struct QueueConfig {
     /// Share of the parent's entitlement against its siblings. With 0 it gets its minimum, and more
     /// only when no other queue wants it (FS-22).
     pub weight: f64,
-    /// What the queue gets before others get more, if it has use for it.
+    /// The resources that the queue gets before others get more, if it has use for them.
     pub min_share: Resource,
-    /// What the queue never exceeds.
+    /// The limit of the queue's usage.
     pub max_share: Resource,
     /// How many map slots are guaranteed to its jobs, for orders that give guarantees.
     pub min_maps: u32,

@@ -200,7 +200,7 @@ impl Engine {
         }
     }
 
-    /// What a job may spend and has spent; `null` if nothing limits it.
+    /// The limits of a job's spending and what is left of them; `null` if nothing limits it.
     fn authority_report(&self, job: &Job) -> Value {
         let spending = self.spending(job);
         let (Some(authority), Some(spending)) = (job.authority, spending) else {
@@ -304,8 +304,8 @@ impl Engine {
         Ok(self.report(from, max.map_or(u32::MAX, |max| max as u32)))
     }
 
-    /// Removes queues that have been empty for long, some at a time. From the reply on the host
-    /// must name them no more: their ids may be given to others.
+    /// Removes queues that have been empty for `expire_ms`, a batch at a time. The host must not
+    /// name them after the reply: their ids may go to others.
     fn expire_request(&mut self, section: Section<'_>) -> Result<Value, RequestError> {
         section.finish().map_err(refused)?;
         let expired = self.expire_queues();
@@ -586,8 +586,8 @@ pub(super) fn refused(error: impl fmt::Display) -> RequestError {
     RequestError(error.to_string())
 }
 
-/// What the text of an allocations file says, before it is used: the users whose numbers the host
-/// has to give with it, and what in it was left out.
+/// Checks the text of an allocations file before it is used. Reports its pools, the users whose
+/// numbers the host must send with it, and warnings about what was left out.
 fn allocations_report(section: &mut Section<'_>) -> Result<Value, RequestError> {
     let text = section.text("text").map_err(refused)?.unwrap_or("");
     let allocations = Allocations::parse(text).map_err(refused)?;

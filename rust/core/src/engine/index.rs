@@ -73,7 +73,7 @@ impl Engine {
         self.arm(job_id, ask_id);
     }
 
-    /// Puts an ask into, or takes it out of, all indexes, as its standing says.
+    /// Puts an ask into all indexes, or takes it out, according to its standing.
     fn list_everywhere(&mut self, job_id: JobId, ask_id: AskId, added: bool) {
         let job = self.cluster.job(job_id).expect("the caller found it");
         let ask = job.ask(ask_id).expect("the caller found it");
@@ -334,8 +334,7 @@ impl Engine {
     }
 }
 
-/// Puts an ask into, or takes it out of, the set of its leaf that its standing names, and its
-/// classes.
+/// Puts an ask into its leaf's set for its standing and into its classes, or takes it out.
 fn list(backlog: &mut Backlog, tree: &ShareTree, job: &Job, ask: &Ask, added: bool) {
     let entry = Entry::new(job, ask);
     let open = ask.standing == Standing::Open;

@@ -1,5 +1,5 @@
-//! What queues use, want and are entitled to on the nodes of each label. Nodes of another label
-//! serve no ask of this one, so preemption compares queues label by label.
+//! Usage, demand and entitlement of queues on the nodes of each label. Nodes of another label serve
+//! no ask of this one, so preemption compares queues label by label.
 
 use super::Engine;
 use crate::model::job::{Ask, Standing};
@@ -35,7 +35,7 @@ impl Labels {
         self.0.iter().map(|(partition, label)| (*partition, label))
     }
 
-    /// What each leaf uses above its share, for the leaves that do.
+    /// The memory that each leaf uses above its share, for the leaves that do.
     pub(super) fn surplus_mb(&self, engine: &Engine) -> BTreeMap<(PartitionId, ShareNodeId), i64> {
         let mut surplus = BTreeMap::new();
         for (partition, label) in self.iter() {

@@ -194,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// What containers other than ApplicationMasters hold, and how many they are; grants count once
+    /// The resources and the number of containers other than ApplicationMasters; grants count once
     /// the host has answered them. Reads the books: there may be a hundred times as many containers
     /// as jobs.
     pub(super) fn answered(&self) -> (Resource, i64) {

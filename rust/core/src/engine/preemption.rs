@@ -293,7 +293,7 @@ impl Engine {
                     } else {
                         continue;
                     };
-                // What one label gives of the minimum, the next need not give as well.
+                // The next need does not have to give this part of the minimum again.
                 below_min_mb -= lacking_mb;
                 starved.push(Need {
                     leaf,

@@ -301,7 +301,7 @@ impl Engine {
         self.reservations.insert(id, held);
     }
 
-    /// What nodes are held for, for reports and tests.
+    /// The held nodes, each with its job and the size it is held for, for reports and tests.
     pub fn held_nodes(&self) -> impl Iterator<Item = (NodeId, JobId, Resource)> {
         let held = self.reservations.iter();
         held.map(|(node, held)| (*node, held.job, held.size.resource))

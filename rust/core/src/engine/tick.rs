@@ -136,7 +136,7 @@ impl Engine {
         self.news = news;
     }
 
-    /// What a job may still get: the free room on nodes that it may use, within its queues' limits.
+    /// The room that a job may still get: free on nodes that it may use, within its queues' limits.
     /// In multiples of the smallest container, because an ApplicationMaster plans again on every
     /// change.
     fn headroom(&self, job: &Job) -> Resource {
@@ -153,8 +153,8 @@ impl Engine {
         room.component_max(&keeps_reduces(job))
     }
 
-    /// What is free on the nodes with the labels that a job asks for, or asked for last, less
-    /// those that it has blacklisted.
+    /// The free room on nodes with the labels that a job asks for, or asked for last, without the
+    /// nodes that it has blacklisted.
     fn free_for(&self, job: &Job) -> Resource {
         let label = |ask: &Ask| ask.facts.partition;
         let mut labels: BTreeSet<PartitionId> = job.pending().map(label).collect();

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most evictions in a tick: bounds the work, and shows their effect before more follow.
 pub(super) const EVICTIONS_MAX: usize = 100;
 
-/// What a starved queue lacks on the nodes of a label.
+/// The memory that a starved queue lacks on the nodes of a label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) leaf: ShareNodeId,
@@ -43,7 +43,7 @@ struct Candidate {
     pool: Option<usize>,
 }
 
-/// What a node has once all evicted containers have ended, less what is planned for it.
+/// The room of a node once all evicted containers have ended, less the room planned for asks.
 #[derive(Debug)]
 struct Room {
     free: Resource,
@@ -70,9 +70,9 @@ type Cost = (bool, i64, usize, usize, Reverse<Millis>, NodeId);
 pub(super) struct Round<'a> {
     engine: &'a Engine,
     rooms: BTreeMap<NodeId, Room>,
-    /// What each leaf has above its share on the nodes of a label, in MB.
+    /// The surplus of each leaf above its share on the nodes of a label, in MB.
     surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
-    /// What the plan adds to the usage of each node of the tree, less what goes.
+    /// The usage that the plan adds to each node of the tree, less that of the victims.
     planned: BTreeMap<ShareNodeId, Resource>,
     /// Planned usage of ApplicationMasters, by leaf.
     masters: BTreeMap<ShareNodeId, Resource>,
@@ -80,7 +80,7 @@ pub(super) struct Round<'a> {
     holds: BTreeMap<PartitionId, usize>,
     served: usize,
     evictions: usize,
-    /// What the queue of the last `plan` still lacks.
+    /// The memory that the queue of the last `plan` still lacks.
     pub(super) left_mb: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What stages hear and see: `Change` is what happened, `World` the state after it, `Stale` the
+//! The stages' view of the engine: `Change` is an event, `World` the state after it, `Stale` the
 //! answers that a stage wants to be asked for again. Decides nothing.
 
 use crate::config::Config;
@@ -55,7 +55,7 @@ pub fn pool(config: &Config, kind: Kind, am: bool) -> Option<usize> {
     }
 }
 
-/// What happened. The world already shows it.
+/// A change of the engine's state. The world already shows it.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
     /// A job was submitted.
@@ -66,7 +66,7 @@ pub enum Change<'a> {
     JobChanged(&'a Job),
     /// The host set what it may spend (`Job::authority`), for the first time or again.
     Authorized(&'a Job),
-    /// What it asks for of one kind changed, other than by a grant.
+    /// Its demand for one kind changed, other than by a grant.
     Asked {
         /// The job.
         job: &'a Job,
@@ -107,7 +107,7 @@ pub enum Change<'a> {
         kind: Kind,
         /// Its key.
         key: ContainerKey,
-        /// What it was.
+        /// The container as it was.
         container: &'a Container,
         /// Whether its task succeeded, so that its length is a sample.
         succeeded: bool,
@@ -142,10 +142,10 @@ pub enum Change<'a> {
         up_bytes_per_s: u64,
         /// Into the rack.
         down_bytes_per_s: u64,
-        /// What the link carries in either direction.
+        /// The link's bandwidth in either direction.
         bandwidth_bytes_per_s: u64,
     },
-    /// What the tasks of a job have done so far.
+    /// The counters of a job's tasks.
     Counters {
         /// The job.
         job: &'a Job,

@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 pub struct Node {
     /// The host's last report of it, `facts.free` included.
     pub facts: NodeFacts,
-    /// What the engine may still hand out: the free room of the last report less the grants
-    /// since. YARN frees a stopped container's room only when the node confirms the stop, so
+    /// The room that the engine may still hand out: the free room of the last report less the
+    /// grants since. YARN frees a stopped container's room only when the node confirms the stop, so
     /// this can be less than capacity minus `used`; never more.
     pub free: Resource,
-    /// What the containers on it hold, grants in flight included.
+    /// The resources of the containers on it, grants in flight included.
     pub used: Resource,
     /// How many those are.
     pub containers: u32,
@@ -32,7 +32,7 @@ pub struct Node {
     pub foreign_per_mille: Option<u32>,
 }
 
-/// What the schedulable nodes of one label have, and what containers hold there.
+/// Capacity and usage of the schedulable nodes of one label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelRoom {
     pub(crate) capacity: Resource,
@@ -51,7 +51,7 @@ pub struct Cluster {
     /// All schedulable capacity.
     pub capacity: Resource,
     label_rooms: BTreeMap<PartitionId, LabelRoom>,
-    /// What the containers of all jobs hold.
+    /// The resources of the containers of all jobs.
     pub used: Resource,
     /// How many nodes there are.
     pub node_count: u32,
@@ -210,7 +210,7 @@ impl Cluster {
         }
     }
 
-    /// What the schedulable nodes of each label have and hold.
+    /// Capacity and usage of the schedulable nodes, by label.
     pub(crate) fn label_rooms(&self) -> &BTreeMap<PartitionId, LabelRoom> {
         &self.label_rooms
     }

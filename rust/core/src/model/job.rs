@@ -19,7 +19,7 @@ const PENDING_MAX: u32 = 1 << 30;
 pub struct Container {
     /// Where it runs.
     pub node: NodeId,
-    /// What it holds.
+    /// The resources that it holds.
     pub resource: Resource,
     /// Its request priority.
     pub priority: i32,
@@ -79,7 +79,7 @@ impl Standing {
 /// One kind of container that a job asks for.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// What the host asked for; grants have lowered the count since.
+    /// The request of the host; grants have lowered its count since.
     pub facts: AskFacts,
     /// Hosts and racks that were named.
     pub rows: BTreeMap<PlaceId, Row>,
@@ -139,8 +139,8 @@ impl Ask {
     }
 }
 
-/// What a job may spend of its queue's credits (version 2 of DP-39). It goes with the job, into
-/// another queue too.
+/// The spending that a job is allowed of its queue's credits (version 2 of DP-39). It goes with the
+/// job, into another queue too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority {
     /// In all.
@@ -149,7 +149,7 @@ pub struct Authority {
     pub rate: Credits,
     /// Until when, on the engine's clock.
     pub until_ms: Millis,
-    /// What it had spent when the host set this. The share counts what it has spent since.
+    /// Its spending when the host set this. The share counts its spending since.
     pub spent: Credits,
     /// The application's name, the same in every engine. None: nothing of it outlives the engine.
     pub application: Option<ApplicationName>,
@@ -186,7 +186,7 @@ impl FromStr for ApplicationName {
 /// A job and all that belongs to it.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What it was submitted with; queue and priority may change later.
+    /// The facts of its submission; queue and priority may change later.
     pub facts: JobFacts,
     /// Its leaf in the tree of shares.
     pub leaf: ShareNodeId,
@@ -198,7 +198,7 @@ pub struct Job {
     pub tags: [Vec<Tag>; 3],
     /// The place stage's window.
     pub window: u32,
-    /// What is known of it beyond its asks.
+    /// Facts beyond its asks.
     pub hints: JobHints,
     /// The last counters of its ApplicationMaster, if it sent any.
     pub counters: Option<JobCounters>,
@@ -208,13 +208,13 @@ pub struct Job {
     pub asks: Vec<Option<Box<Ask>>>,
     /// Its containers by key.
     pub containers: BTreeMap<ContainerKey, Container>,
-    /// What its containers hold, grants in flight included.
+    /// The resources of its containers, grants in flight included.
     pub used: Resource,
     /// How many containers it has by kind (map, reduce, other), grants in flight included.
     pub running: [u32; 3],
     /// How many of them take slots, by pool.
     pub slots: [u32; POOLS],
-    /// What it may spend, if that is limited.
+    /// The limits of its spending, if there are any.
     pub authority: Option<Authority>,
     /// How many containers of each kind have succeeded.
     pub done: [u32; 3],

@@ -44,7 +44,7 @@ impl Default for LaunchOverhead {
 }
 
 impl LaunchOverhead {
-    /// What a launch takes, in ms; 0 until it is known.
+    /// The length of a launch in ms; 0 until it is known.
     pub fn ms(&self) -> Millis {
         self.learnt_ms
     }

@@ -13,7 +13,7 @@ pub trait Keys {
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
 }
 
-/// What one node of the tree has, wants and may have.
+/// Usage, demand and limits of one node of the tree.
 #[derive(Clone, Debug)]
 pub struct ShareNode {
     /// The node above.
@@ -27,15 +27,15 @@ pub struct ShareNode {
     pub removed: bool,
     /// Its weight against its siblings.
     pub weight: f64,
-    /// What it gets before others get more.
+    /// The resources that it gets before others get more.
     pub min_share: Resource,
-    /// What it never exceeds.
+    /// The limit of its usage.
     pub max_share: Resource,
     /// Whether `max_share` limits anything.
     pub limited: bool,
     /// The part of the fair share that ApplicationMasters may take.
     pub max_am_share: f64,
-    /// What containers of its jobs hold, grants in flight included.
+    /// The resources of its jobs' containers, grants in flight included.
     pub used: Resource,
     /// How many containers of its jobs take slots, by pool.
     pub running: [u32; POOLS],
@@ -43,18 +43,18 @@ pub struct ShareNode {
     /// shares that serve by arrival.
     pub first_arrival: Option<(Millis, JobId)>,
     arrivals: BTreeMap<(Millis, JobId), u32>,
-    /// What ApplicationMasters hold of it, and how many they are. Kept at leaves.
+    /// The resources of its ApplicationMasters. Kept at leaves.
     pub am_used: Resource,
-    /// See `am_used`.
+    /// How many ApplicationMasters it has. Kept at leaves.
     pub ams: u32,
     /// How many asks are in the backlog at or below it.
     pub pending_asks: u32,
     /// Usage and pending asks, as last computed.
     pub demand: Resource,
-    /// What it is entitled to, as last computed. Never more than it has use for.
+    /// Its entitlement, as last computed. Never more than it has use for.
     pub fair_share: Resource,
-    /// What it would be entitled to if it had use for everything, as last computed. Limits that are
-    /// a part of the share go by it.
+    /// Its entitlement if it had use for everything, as last computed. Limits that are a part of
+    /// the share go by it.
     pub active_share: Resource,
     key: ShareKey,
     order: BTreeSet<(ShareKey, ShareNodeId)>,

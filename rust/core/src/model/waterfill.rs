@@ -1,13 +1,13 @@
 //! Weighted max-min of one divisible amount with lower and upper bounds: pure arithmetic.
 
-/// What one party may get, in whole units or as a real number.
+/// The bounds and the weight of one party, in whole units or as real numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim<T = i64> {
     /// At least 0. With 0 it gets its minimum only.
     pub weight: f64,
-    /// What it gets before others get more.
+    /// The amount that it gets before others get more.
     pub least: T,
-    /// What it never exceeds; not below `least`.
+    /// The amount that it never exceeds; not below `least`.
     pub most: T,
 }
 
@@ -55,7 +55,7 @@ pub fn waterfill(total: i64, claims: &[Claim]) -> Vec<i64> {
         most: claim.most as f64,
     };
     let claims: Vec<Claim<f64>> = claims.iter().map(real).collect();
-    // The nudge keeps a share that is whole but for the division's rounding from losing a unit.
+    // The nudge keeps a share that is whole except for rounding in the division from losing a unit.
     waterfill_exact(total as f64, &claims)
         .iter()
         .map(|share| (share * (1.0 + 1e-12)).floor() as i64)

@@ -1,4 +1,4 @@
-//! What policies of every stage have in common: they hear of changes, and save what they learn, for
+//! The common trait of policies of every stage: they hear of changes, and save what they learn, for
 //! a reload, and in books for a restart.
 
 use crate::model::change::{Change, Stale, World};

@@ -10,7 +10,7 @@ pub struct Entry<Stage: ?Sized> {
     pub summary: &'static str,
     /// The composition that is named after it, if there is one.
     pub preset: Option<Preset>,
-    /// What it wants to hear of jobs that only their ApplicationMasters know.
+    /// The facts that it wants to hear of jobs and that only their ApplicationMasters know.
     pub wants: &'static [Wants],
     /// The section of the configuration that it reads itself, if it has settings.
     pub own: Option<Own>,
@@ -21,7 +21,7 @@ pub struct Entry<Stage: ?Sized> {
 /// A name for a composition.
 #[derive(Clone, Copy)]
 pub struct Preset {
-    /// What `policy` in the configuration says.
+    /// The value of `policy` in the configuration.
     pub name: &'static str,
     /// One line for help texts and tables.
     pub summary: &'static str,
@@ -36,7 +36,7 @@ pub struct Preset {
 pub enum Wants {
     /// How many maps and reduces it has.
     Totals,
-    /// What its tasks have read and shuffled.
+    /// The bytes that its tasks have read and shuffled.
     Traffic,
     /// How far its single running reduces are.
     Progress,
@@ -69,7 +69,7 @@ pub struct Key {
     pub name: &'static str,
     /// Its default, as JSON; empty if there is none.
     pub default: &'static str,
-    /// What it does.
+    /// Its effect.
     pub says: &'static str,
 }
 

@@ -1,6 +1,6 @@
-//! What a share that sells slots answers besides which queue is next: what queues and jobs pay, and
-//! what they may take for it. The queues of a market stay when they are empty, because accounts
-//! belong to them.
+//! The answers of a share that sells slots, besides which queue is next: payments of queues and
+//! jobs, and the slots that these buy. The queues of a market stay when they are empty, because
+//! accounts belong to them.
 
 use crate::model::change::{Stale, World};
 use crate::model::job::Job;
@@ -20,8 +20,8 @@ pub trait Market {
     /// Whether a leaf may take one more slot of a pool (none: an ApplicationMaster) in a pass.
     fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: Pass) -> bool;
 
-    /// Whether what a job may spend lets it take one more slot in a pass. Asked only of jobs that
-    /// have an authority, when it is their turn.
+    /// Whether a job's authority lets it take one more slot in a pass. Asked only of jobs that have
+    /// an authority, when it is their turn.
     fn affords(&self, job: &Job, pass: Pass, now: Millis) -> bool;
 
     /// Returns the spending of a job that has an authority, and why it may spend no more.
@@ -46,6 +46,6 @@ pub trait Market {
     /// Notes all accounts, and from now on what happens to them, in `ledger`.
     fn keep_ledger(&mut self);
 
-    /// What happens to accounts, for hosts that keep books.
+    /// The record of what happens to accounts, for hosts that keep books.
     fn ledger(&mut self) -> &mut Ledger;
 }

@@ -15,11 +15,10 @@ use crate::words::resource::Resource;
 
 /// Which queue is next.
 pub trait Share: Keys + Stage + Send {
-    /// What the tree of shares looks like. Fixed while the engine lives.
+    /// The form of the tree of shares. Fixed while the engine lives.
     fn layout(&self) -> Layout;
 
-    /// What every node is entitled to, given their demands: fills `fair_share`
-    /// and `active_share`.
+    /// Computes every node's entitlement from their demands: fills `fair_share` and `active_share`.
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource);
 
     /// The market that divides the slots, if one does.
@@ -38,7 +37,7 @@ pub trait Share: Keys + Stage + Send {
         behind::behind(asked, world, |_| 0)
     }
 
-    /// What would change what `explain` said.
+    /// Changes that would remove the reason that `explain` gave.
     fn remedies(&self, _asked: &Asked<'_>, _world: &World<'_>) -> Vec<Remedy> {
         Vec::new()
     }

@@ -85,7 +85,7 @@ impl std::error::Error for BadAmount {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// What is left does not pay for a slot.
+    /// The rest does not pay for a slot.
     Credits,
     /// Its queue's rate is higher than the authority allows.
     Rate,

@@ -9,7 +9,7 @@ use crate::words::ids::{
 };
 use crate::words::resource::Resource;
 
-/// What a node is and has; sent when it appears and when anything of it changes.
+/// The facts of a node; sent when it appears and when any of them changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeFacts {
     /// The node.
@@ -24,7 +24,7 @@ pub struct NodeFacts {
     pub schedulable: bool,
     /// All that it has for containers.
     pub capacity: Resource,
-    /// What is free on it now, by the host's books.
+    /// The free room on it now, by the host's books.
     pub free: Resource,
 }
 
@@ -47,7 +47,7 @@ pub struct AskFacts {
     pub am: bool,
     /// Whether this grows or promotes a running container instead of starting one.
     pub update: bool,
-    /// What one container needs.
+    /// The resources of one container.
     pub resource: Resource,
 }
 
@@ -66,7 +66,7 @@ pub struct ContainerFacts {
     pub am: bool,
     /// When it started.
     pub started_ms: Millis,
-    /// What it holds.
+    /// The resources that it holds.
     pub resource: Resource,
 }
 
@@ -89,8 +89,8 @@ pub struct JobFacts {
     pub submitted_ms: Millis,
 }
 
-/// What is known of a job beyond its asks; what is not known is `None`. Claims by users are
-/// hints: policies bound them by what they observe.
+/// Facts of a job beyond its asks; unknown ones are `None`. Claims by users are hints: policies
+/// bound them by what they observe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobHints {
     /// How many maps and reduces it has in all.
@@ -123,8 +123,8 @@ pub struct TaskFacts {
     pub committing: bool,
 }
 
-/// What the tasks of a job have done so far, all together, as its ApplicationMaster counts; each
-/// number only grows.
+/// The work of all tasks of a job so far, as its ApplicationMaster counts it; each number only
+/// grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounters {
     /// How many maps and reduces have succeeded.
@@ -160,7 +160,7 @@ pub enum Refusal {
     Other,
 }
 
-/// What happens to the cluster.
+/// A change of the cluster, as the host reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A node joined.
@@ -173,16 +173,16 @@ pub enum Event {
     Heartbeat {
         /// The node.
         node: NodeId,
-        /// What is free on it, as the host's books say.
+        /// The free room on it, by the host's books.
         free: Resource,
     },
     /// A job was submitted.
     JobAdded(JobFacts),
-    /// What is known of a job beyond its asks; replaces what was known.
+    /// Facts of a job beyond its asks; replaces those known before.
     JobHints {
         /// The job.
         job: JobId,
-        /// What is known.
+        /// The facts.
         hints: JobHints,
     },
     /// Blocks of a job's input with the racks that hold replicas; adds to what is known.
@@ -214,11 +214,11 @@ pub enum Event {
         /// When its node said so.
         launched_ms: Millis,
     },
-    /// What the tasks of a job have done so far; replaces what was known.
+    /// The work of a job's tasks so far; replaces the counters before.
     JobCounters {
         /// The job.
         job: JobId,
-        /// What they have done.
+        /// The counters.
         counters: JobCounters,
     },
     /// How much map output a node has sent to any receiver since its NodeManager started.
@@ -236,7 +236,7 @@ pub enum Event {
         up_bytes_per_s: u64,
         /// Into the rack.
         down_bytes_per_s: u64,
-        /// What its link carries in either direction.
+        /// The link's bandwidth in either direction.
         bandwidth_bytes_per_s: u64,
     },
     /// The part of a node that workloads outside YARN use now.
@@ -305,7 +305,7 @@ pub enum Event {
         job: JobId,
         /// Its key.
         key: ContainerKey,
-        /// What it holds now.
+        /// The resources that it holds now.
         resource: Resource,
     },
     /// The host committed a grant as container `key`.
@@ -345,7 +345,7 @@ pub enum EvictReason {
     Displaced = 4,
 }
 
-/// What the engine wants done.
+/// A decision of the engine, for the host to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Start one container of `ask` on `node`. The host answers with `Ack` or `Nack`, in order.
@@ -372,7 +372,7 @@ pub enum Decision {
         /// How long the job may take to give it back by itself.
         grace_ms: u32,
     },
-    /// What a job may still get, for its ApplicationMaster's planning.
+    /// The room that a job may still get, for its ApplicationMaster's planning.
     Headroom {
         /// The job.
         job: JobId,

@@ -46,7 +46,7 @@ impl ShareKey {
     }
 }
 
-/// What the tree of shares looks like.
+/// The form of the tree of shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// One leaf holds all jobs.

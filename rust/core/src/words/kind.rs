@@ -9,7 +9,7 @@ const PRIORITY_OPPORTUNISTIC_MAP: i32 = 19;
 
 const PRIORITY_MAP: i32 = 20;
 
-/// What a container does, as far as its request priority tells.
+/// The work of a container, as far as its request priority tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A map task.

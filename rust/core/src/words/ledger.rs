@@ -1,6 +1,6 @@
-//! What happens to accounts, in order, for a host that writes it down: openings, grants, rates, and
-//! what every interval charged (DP-30, DP-31). Kept only if a host asks for it, in bounded memory.
-//! Writes nothing, and no decision depends on it.
+//! The record of what happens to accounts, in order, for a host that writes it down: openings,
+//! grants, rates, and what every interval charged (DP-30, DP-31). Kept only if a host asks for it,
+//! in bounded memory. Writes nothing, and no decision depends on it.
 
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
@@ -21,7 +21,7 @@ pub const CONFIGURATION: &str = "configuration";
 pub struct Charged {
     /// The queue's path.
     pub queue: String,
-    /// What its slots cost: the rate that bought them, per slot and interval (DP-15).
+    /// The price of its slots: the rate that bought them, per slot and interval (DP-15).
     pub rate: Credits,
     /// Slots that the rate had bought, by pool.
     pub quota: [u32; POOLS],
@@ -99,14 +99,14 @@ pub enum Entry {
     },
     /// A stage learnt something about jobs. It concerns no account, but is kept in the same books.
     Learnt {
-        /// What it is about; the stage that learnt it recognizes it by this.
+        /// The subject; the stage that learnt it recognizes it by this.
         key: String,
         /// A small JSON value, as text.
         value: String,
     },
 }
 
-/// What was taken from a ledger.
+/// The entries taken from a ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// In order.

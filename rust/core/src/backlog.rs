@@ -1,11 +1,11 @@
 //! The pending asks, indexed so that a heartbeat looks only at asks that may use its node.
 //!
 //! Three things keep a heartbeat's cost independent of how many jobs wait:
-//! - asks of one size and label share a *shape*; a node is compared with the few shapes in use,
-//!   and if none fits, nothing else is touched;
-//! - every node of the tree of shares knows which shapes are pending below it (a bit mask), so
-//!   that queues without a use for the node are passed by;
-//! - an ask that insists on its hosts is found from the host, not by walking past it.
+//! - Asks of one size and label share a *shape*. A node is compared with the few shapes in use; if
+//!   none fits, nothing else is touched.
+//! - Every node of the tree of shares knows which shapes are pending below it (a bit mask). A
+//!   search skips queues without a use for the node.
+//! - An ask that insists on its hosts is found from the host, not by walking past it.
 //!
 //! No policy lives here: the order inside a leaf is the key that the order stage gave.
 
@@ -25,9 +25,9 @@ use crate::words::ids::{AskId, JobId};
 use crate::words::keys::{OrderKey, ShapeId, ShareNodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pending ask as the indexes hold it. Its order is the order of service inside a leaf: by
-/// the place stage's window, then by the order stage's key, then by job, then the more urgent
-/// request priority first.
+/// A pending ask as the indexes hold it. Entries sort in order of service inside a leaf: by window
+/// of the place stage, by key of the order stage, by job, then the more urgent request priority
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The job's window; 0 unless the place stage has windows.

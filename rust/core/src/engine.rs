@@ -223,10 +223,9 @@ impl Engine {
         market.map(Market::keep_ledger).is_some()
     }
 
-    /// Takes what was recorded since the last call, in this order: what jobs have spent, what
-    /// happened to accounts, what the stages learnt of jobs (recorded with or without accounts). A
-    /// host that writes an interval with everything before it thus never has the charge without the
-    /// sums.
+    /// Takes the entries since the last call, in this order: the spending of jobs, the changes of
+    /// accounts, then what the stages learnt of jobs, with or without accounts. A host that writes
+    /// an interval with everything before it thus never has the charge without the sums.
     pub fn take_ledger(&mut self) -> Taken {
         let learnt = |(key, value)| Entry::Learnt { key, value };
         let market = self.share.market_mut();

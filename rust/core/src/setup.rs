@@ -80,9 +80,10 @@ impl Setup {
     }
 }
 
-/// Reads what a setup and a reload have in common: `config`, which is `heddle.json`; the text of an
-/// allocations file in `allocations`, if there is one; and in `users` the host's numbers of the
-/// users that this file names.
+/// Reads the common part of a setup and a reload:
+/// - `config`, which is `heddle.json`;
+/// - `allocations`, the text of an allocations file, if there is one;
+/// - `users`, the host's numbers of the users that this file names.
 pub(crate) fn read(
     section: &mut Section<'_>,
     resource_types: &[String],

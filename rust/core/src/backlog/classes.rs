@@ -1,5 +1,5 @@
-//! Open and strict asks by the classes of the place stage, so that a step of its search finds
-//! the first of a class at once. Empty unless the stage ranks classes.
+//! Open and strict asks by the classes of the place stage. A step of its search finds the first of
+//! a class at once. Empty unless the stage ranks classes.
 
 use super::Entry;
 use crate::words::keys::{ShapeId, ShareNodeId, Tag};

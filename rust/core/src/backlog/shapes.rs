@@ -196,8 +196,8 @@ impl Shapes {
         self.table[id.0 as usize].stamp = self.stamp;
     }
 
-    /// Adds to `fits`, which `pretend_fit` filled for `id`, the pending shapes of just that size
-    /// and partition that take no slot of a pool that is `full` on the node.
+    /// Adds the other pending shapes of the same size and partition to `fits`, which `pretend_fit`
+    /// filled for `id`. Leaves out shapes of a pool that is `full` on the node.
     pub fn add_alike(&mut self, id: ShapeId, full: [bool; POOLS], fits: &mut FitList) {
         let size = self.table[id.0 as usize].size;
         for other in self.standing.iter().filter(|other| **other != id) {

@@ -190,8 +190,9 @@ impl Engine {
         self.tell_withdrawn(grant.job, &grant.container);
     }
 
-    /// Hands the refused grant's count on a row to a later grant of the same ask that found the row
-    /// used up, as if the refused grant had never been made. Returns whether there is such a grant.
+    /// Lets a later grant of the same ask take over the refused grant's count on a row, if it found
+    /// the row used up. The books are then as if the refused grant had never been made. Returns
+    /// whether there is such a grant.
     fn take_over(&mut self, refused: &InFlight, counted: Counted) -> bool {
         let same_ask = |later: &&mut InFlight| (later.job, later.ask) == (refused.job, refused.ask);
         let later = self.in_flight.iter_mut().filter(same_ask);

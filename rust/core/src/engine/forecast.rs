@@ -1,4 +1,4 @@
-//! Predicts when jobs start and end: looks ahead over every leaf with the slots that it is entitled
+//! Predicts when jobs start and end. Looks ahead over every leaf with the slots that it is entitled
 //! to, records the predictions of new jobs to learn from them, and reports them. Decides nothing.
 
 use super::Engine;

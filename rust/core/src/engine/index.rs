@@ -22,8 +22,8 @@ fn floor(cluster: &Cluster, ask: &Ask) -> Locality {
     floor
 }
 
-/// Whether a row belongs in the index of its place: hosts always, racks once the ask has waited for
-/// its hosts, and only if the row lets the whole rack serve it.
+/// Whether a row belongs in the index of its place. Hosts always do. Racks do once the ask has
+/// waited for its hosts, if the row lets the whole rack serve it.
 fn is_indexed(cluster: &Cluster, ask: &Ask, place: PlaceId, row: Row) -> bool {
     let rack = cluster.is_rack(place);
     ask.standing != Standing::Out

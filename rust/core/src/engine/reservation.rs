@@ -238,8 +238,8 @@ impl Engine {
         }
     }
 
-    /// Holds one more node for the next ask of a shape: of the nodes that are large enough and may
-    /// serve it, the one with the most free memory. Returns false if there is none.
+    /// Holds one more node for the next ask of a shape. Takes the one with the most free memory of
+    /// those that are large enough and may serve it. Returns false if there is none.
     fn reserve(&mut self, shape: ShapeId) -> bool {
         let size = self.backlog.shapes.get(shape).size;
         let open = self

@@ -1,4 +1,4 @@
-//! Finds the ask that a node serves next: down the tree of shares in order of shares, then the
+//! Finds the ask that a node serves next. Goes down the tree in order of shares, then takes the
 //! first ask of the leaf that may run there, in the order stage's order. Changes nothing.
 
 use super::Subject;
@@ -240,8 +240,8 @@ impl Search<'_> {
     }
 
     /// Whether the job can pay for one more container, if this pass asks for that, and the ask may
-    /// run here: the job does not blacklist the node, the host has not refused the job here within
-    /// `REFUSED_MS`, and no row keeps the ask off the rack.
+    /// run here. The job must not blacklist the node, the host must not have refused the job here
+    /// within `REFUSED_MS`, and no row may keep the ask off the rack.
     fn is_welcome(&self, entry: &Entry) -> bool {
         self.subject.set(Some(Subject::Job(entry.job)));
         let job = self

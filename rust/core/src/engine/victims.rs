@@ -222,7 +222,7 @@ impl<'a> Round<'a> {
         Some(self.take(job, ask, id, &victims, !later))
     }
 
-    /// The containers that must end for the ask to fit a node; none if that does not help, or takes
+    /// The containers that must end for the ask to fit a node. None if that does not help, or takes
     /// more than their queues have above their shares.
     fn victims(&self, job: &Job, ask: &Ask, node: &Node, room: &Room) -> Option<Vec<Candidate>> {
         let size = &ask.facts.resource;

@@ -159,8 +159,8 @@ fn midpoint(a: i64, b: i64) -> i64 {
     ((i128::from(a) + i128::from(b)).div_euclid(2)) as i64
 }
 
-/// Chooses the positions that move: those that do not stay, or at most `moves_max` of them, nearest
-/// to the front by the place that they leave or reach.
+/// Chooses the positions that move: those that do not stay. Beyond `moves_max`, takes those that
+/// leave or reach a place nearest to the front.
 fn chosen(by_rank: &[usize], stays: &[bool], moves_max: usize) -> Vec<bool> {
     let nearest = by_rank
         .iter()

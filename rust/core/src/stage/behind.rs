@@ -10,8 +10,9 @@ use crate::words::resource::Resource;
 /// The largest weight that is tried, in thousandths.
 const WEIGHT_MAX_PER_MILLE: u64 = 1_000_000_000;
 
-/// Finds the first place, on the path from the root to an ask's leaf, where a sibling goes first
-/// that could take a container of the ask's size. Returns the child on the path and that sibling.
+/// Finds the first place on the path from the root to an ask's leaf where another child goes first.
+/// Counts only siblings that could take a container of the ask's size. Returns the child on the
+/// path and that sibling.
 pub(crate) fn passed_by(
     asked: &Asked<'_>,
     world: &World<'_>,

@@ -1,7 +1,7 @@
 //! The `place` stage: how far from the hosts that it named an ask may run, and when.
 //!
-//! An implementation may also rank classes of tasks before the order stage's keys, by the rack
-//! that reports: it tags asks with classes and gives a list of steps that are tried in turn.
+//! An implementation may also rank classes of tasks before the order stage's keys, by the rack that
+//! reports. It then tags asks with classes and gives a list of steps to try in turn.
 
 use super::common::Stage;
 use super::entry::Entry;

@@ -1,8 +1,8 @@
 //! The whole vocabulary of the engine: what may happen (`Event`) and what it decides
 //! (`Decision`). No encoding here; the bridge's frames mirror these two enums.
 //!
-//! Amounts in events are absolute, never differences, so that an event that is sent again, or
-//! sent after the truth has moved on, cannot make the engine's books drift from the host's.
+//! Amounts in events are absolute, never differences. An event that is sent again, or sent after
+//! the truth has moved on, thus cannot make the engine's books drift from the host's.
 
 use crate::words::ids::{
     AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,

@@ -1,7 +1,7 @@
 //! Identifiers and small values of the engine. No behaviour beyond conversion and order.
 //!
 //! The core never sees a host name, a YARN class or a path: hosts intern everything to dense
-//! integers, so that tables are vectors and ties are broken by number, the same on every run.
+//! integers. Tables are thus vectors, and ties are broken by number, the same on every run.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! The older form of the allocations file: `pool minMaps minReduces` on each line, with spaces or
-//! tabs between; blank lines and what follows a `#` at the beginning of a word are left out.
+//! tabs between. Skips blank lines, and comments from a `#` at the beginning of a word.
 
 use super::{Draft, Fault, Pool, count, shown};
 

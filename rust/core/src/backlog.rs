@@ -82,7 +82,7 @@ pub struct Backlog {
     pub shapes: Shapes,
     /// Asks by host and rack.
     pub places: PlaceIndex,
-    /// Open asks by class of the place stage.
+    /// Open and strict asks by class of the place stage.
     pub classes: ClassIndex,
     leaves: Vec<Leaf>,
     open_masks: Vec<ShapeMask>,

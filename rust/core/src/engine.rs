@@ -305,7 +305,7 @@ impl Engine {
         self.backlog.grow(self.tree.len());
     }
 
-    /// The same for one new queue and its ancestors.
+    /// Like `grow_tree`, for one new queue and its ancestors.
     fn grow_branch(&mut self, queue: QueueId) {
         let layout = self.share.layout();
         if layout == Layout::Single {

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The asks that name one host or rack.
 #[derive(Debug, Default)]
 struct Place {
-    /// In order of service. Each set is small because most changes happen in here.
+    /// In order of service. Split by leaf and shape to keep each set small: most changes happen
+    /// here.
     asks: BTreeMap<(ShareNodeId, ShapeId), BTreeSet<Entry>>,
     /// How many of them are at or below a node of the tree of shares.
     below: BTreeMap<ShareNodeId, u32>,

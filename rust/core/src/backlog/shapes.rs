@@ -1,4 +1,4 @@
-//! Shapes: the distinct sizes and labels of pending asks. A cluster has few at a time, as YARN
+//! Shapes: the distinct sizes and labels of pending asks. A cluster has few at a time, because YARN
 //! rounds asks up to multiples of its minimum allocation.
 
 use crate::model::cluster::{Cluster, Node};

@@ -2,9 +2,10 @@
 //! pools, in XML or in the older plain form. A pure function of its text; the host reads the file.
 //!
 //! The file's values for a pool override `queues` of `heddle.json`, one by one. A pool or value
-//! that leaves the file falls back to `heddle.json`. An unreadable value refuses the whole file.
-//! Unknown names are left out with a warning, because files of later versions of the scheduler have
-//! more of them. The file of YARN's own Fair Scheduler is another format and refused.
+//! that leaves the file falls back to `heddle.json`. The reader refuses the whole file for one
+//! unreadable value. It leaves unknown names out with a warning, because files of later versions of
+//! the scheduler have more of them. It refuses the file of YARN's own Fair Scheduler, which is
+//! another format.
 
 mod plain;
 #[cfg(test)]
@@ -250,7 +251,7 @@ fn checked<'a>(line: u32, what: &str, name: &'a str) -> Result<&'a str, Fault> {
     Err(Fault::new(line, problem))
 }
 
-/// Records the line of a name, which must be its first.
+/// Records the line of a name. Refuses a second line for it, and names beyond `NAMES_MAX`.
 fn once(lines: &mut BTreeMap<String, u32>, what: &str, name: &str, line: u32) -> Result<(), Fault> {
     if lines.len() >= NAMES_MAX {
         let problem = format!("more than {NAMES_MAX} {what}s; remove unused ones");

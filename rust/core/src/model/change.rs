@@ -1,5 +1,5 @@
-//! The stages' view of the engine: `Change` is an event, `World` the state after it, `Stale` the
-//! answers that a stage wants to be asked for again. Decides nothing.
+//! The stages' view of the engine: `Change` is what happened, `World` the state after it, `Stale`
+//! the answers that a stage wants to be asked for again. Decides nothing.
 
 use crate::config::Config;
 use crate::model::cluster::{Cluster, Node};

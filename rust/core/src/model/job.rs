@@ -194,7 +194,7 @@ pub struct Job {
     pub order_keys: [OrderKey; 3],
     /// By kind, whether the order stage lets more of them start now.
     pub admitted: [bool; 3],
-    /// By kind, the classes of the place stage in which its open asks are found.
+    /// By kind, the classes of the place stage in which its open and strict asks are found.
     pub tags: [Vec<Tag>; 3],
     /// The place stage's window.
     pub window: u32,

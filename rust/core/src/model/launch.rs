@@ -11,7 +11,7 @@ use crate::words::ids::Millis;
 /// whose shortest containers last longer runs no short tasks.
 const MAX_MS: Millis = 3_000;
 
-/// Width of a bucket: much less than the length of any task, from which it is subtracted.
+/// Width of a bucket: much less than the length of any task, from which the estimate is subtracted.
 const STEP_MS: Millis = 50;
 
 const BUCKETS: usize = (MAX_MS / STEP_MS) as usize;

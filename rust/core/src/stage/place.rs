@@ -35,7 +35,7 @@ pub trait Ranking {
     /// The job's window: asks of an earlier one go through all steps before those of a later.
     fn window(&self, job: &Job) -> u32;
 
-    /// The classes in which the job's open asks of a kind stand. Asked when keys are.
+    /// The classes in which the job's open and strict asks of a kind stand. Asked when keys are.
     fn tags(&self, job: &Job, kind: Kind, tags: &mut Vec<Tag>);
 
     /// The steps to try in turn for a node, among the maps and reduces of a leaf.

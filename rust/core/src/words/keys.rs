@@ -87,8 +87,8 @@ pub struct Victim {
     pub key: ContainerKey,
 }
 
-/// A class in which open asks of a job stand: for the nodes of one rack, or (`PlaceId::ANY`)
-/// for all.
+/// A class in which open and strict asks of a job stand: for the nodes of one rack, or
+/// (`PlaceId::ANY`) for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag {
     /// The implementation's number for the class.

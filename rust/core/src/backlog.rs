@@ -43,7 +43,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The ask's key in the indexes. Changes only while the ask is out of them.
+    /// The ask's key in the indexes. Changes only while the ask is out of its leaf and classes;
+    /// the engine's `relist` then moves it in its places.
     pub(crate) fn new(job: &Job, ask: &Ask) -> Entry {
         Entry {
             window: job.window,

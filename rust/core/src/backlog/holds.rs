@@ -6,7 +6,7 @@ use crate::words::ids::{AskId, JobId, Millis};
 use crate::words::keys::ShapeId;
 use crate::words::resource::Resource;
 
-/// A node that is held, for which ask, and until when.
+/// The hold of a node: for which ask, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reservation {
     pub(crate) job: JobId,
@@ -15,7 +15,7 @@ pub(crate) struct Reservation {
     pub(crate) until_ms: Millis,
     pub(crate) size: ShapeSize,
     pub(crate) since_ms: Millis,
-    /// How long it lasts while no room is gained.
+    /// How long it lasts without a gain of room.
     pub(crate) length_ms: Millis,
     /// The most that was free since.
     pub(crate) free: Resource,

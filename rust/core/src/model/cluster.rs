@@ -93,8 +93,8 @@ impl Cluster {
         self.jobs.iter().filter_map(Option::as_deref)
     }
 
-    /// The turn of a job that waits for `max_running_jobs`; the smallest is let in first. FS-19: by
-    /// priority, then by submission, whatever the order stage.
+    /// The rank of a job among its queue's waiting jobs; the smallest is admitted first. By
+    /// priority, then by submission, whatever the order stage (FS-19).
     pub(crate) fn turn(&self, id: JobId) -> Turn {
         let facts = self.job(id).map(|job| job.facts);
         (facts.map(|f| (Reverse(f.priority), f.submitted_ms)), id)

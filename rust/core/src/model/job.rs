@@ -227,7 +227,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether the ask belongs into the backlog, if the job may run.
+    /// Whether the ask belongs in the backlog, provided that the job may run.
     pub(crate) fn is_due(&self, ask: &Ask) -> bool {
         let admitted = self.admitted[self.kind(ask.facts.priority) as usize];
         ask.facts.count > 0 && (ask.facts.am || admitted)

@@ -1,4 +1,5 @@
-//! Answers to "which job inside a queue is next": one file or folder each. None knows another.
+//! Policies that answer "which job inside a queue is next": one file or folder each. They are
+//! independent of each other.
 
 pub mod deficit;
 pub(crate) mod fifo;

@@ -1,9 +1,9 @@
-//! The original Fair Scheduler of Hadoop (HADOOP-3746): every job has a deficit, what it should
-//! have had on an ideal scheduler less what it had, and a free slot goes to the largest.
+//! The original Fair Scheduler of Hadoop (HADOOP-3746). Every job has a deficit: its due on an
+//! ideal scheduler less its use. A free slot goes to the job with the largest deficit.
 //!
-//! This file is the stage: it counts what runs, brings the ledgers up to date and turns deficits
-//! into keys. The calculations are in the modules below, which `heddle-lab case fair` calls too.
-//! Pools are the queues, whatever the tree of shares looks like.
+//! This file is the stage: it counts running tasks, brings the ledgers up to date and turns
+//! deficits into keys. The calculations are in the modules below, which `heddle-lab case fair`
+//! calls, too. Queues serve as pools, whatever the tree of shares looks like.
 
 pub mod entitlement;
 pub mod hierarchy;
@@ -32,7 +32,7 @@ use serde_json::{Map, Value, json};
 use settings::Settings;
 use std::collections::BTreeMap;
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "deficit",
     summary: "the original Fair Scheduler (HADOOP-3746): jobs below their queue's guarantee of \
@@ -53,46 +53,47 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
     build: |config| Box::new(Deficit::new(config)),
 };
 
-/// ApplicationMasters go before all tasks, as a job has no deficit before it can say what it
-/// wants; how many there are is limited by `max_am_share`. Far from the classes of tasks, which
-/// are small numbers, whatever is taken off for the priority.
+/// First part of an ApplicationMaster's key. Masters go before all tasks, because a job has no
+/// deficit before it can ask for tasks. `max_am_share` limits their number. The value is far from
+/// the classes of tasks, which are small numbers, even after the priority is subtracted.
 const AM: i64 = -(1 << 40);
 
-/// A job that asks for its first tasks brings the ledgers up to date (FS-11), but not more often
-/// than this: a thousand submissions in a second are not to cost a thousand updates.
+/// Minimum time between two updates that first asks trigger (FS-11). Without it, a thousand
+/// submissions in a second would cost a thousand updates.
 const UPDATE_GAP_MS: Millis = 50;
 
-/// How many jobs change places in one update. Of 5,000 some 1,800 overtake others in a second, and
-/// each is listed at every host that holds its data: tenths of a second under the scheduler's lock,
-/// for places far back that nobody looks at before the next update.
+/// Maximum number of jobs that change places in one update. Of 5,000 jobs, about 1,800 overtake
+/// others in a second, and each is listed at every host that holds its data. Moving them all would
+/// take tenths of a second under the scheduler's lock, mostly for places too far back to matter
+/// before the next update.
 const MOVES_MAX: usize = 256;
 
-/// What the stage keeps of a job besides its accounts.
+/// State of a job besides its accounts.
 #[derive(Clone, Debug)]
 struct Entry {
     leaf: ShareNodeId,
     submitted_ms: Millis,
-    /// Running tasks by kind; the ApplicationMaster is none.
+    /// Running tasks by kind, without the ApplicationMaster.
     tasks: [u32; 3],
     max_tasks: Option<u32>,
     /// Whether its user's limit lets it run.
     may_run: bool,
-    /// By pool, whether it wanted anything at the last update.
+    /// Whether it wanted anything at the last update, by pool.
     wanting: [bool; POOLS],
 }
 
 struct Deficit {
     settings: Settings,
-    /// Pool of slots by kind.
+    /// Index of the pool of slots, by kind.
     pool_of: [usize; 3],
     jobs: Table<JobId, Entry>,
     ledgers: [Ledger; POOLS],
-    /// The jobs leaf by leaf, in order of ranks. All deficits change on every update, but few
-    /// jobs overtake others; only those get new labels, and with them new keys.
+    /// Jobs by leaf, then by rank. All deficits change on every update, but few jobs overtake
+    /// others; only those get new labels, and with them new keys.
     lines: [Line; POOLS],
-    /// Jobs began to want tasks since the last update, which has not counted them.
+    /// Set if jobs began to want tasks since the last update, which has not counted them.
     unsettled: bool,
-    /// Deficits of the stage before a reload, for jobs that are yet to be told of.
+    /// Deficits from before a reload, for jobs that the engine has yet to announce.
     brought: BTreeMap<JobId, [f64; POOLS]>,
 }
 
@@ -111,7 +112,7 @@ impl Deficit {
     }
 
     fn place_of(&self, job: &Job, kind: Kind) -> OrderKey {
-        // Of a job of another framework, the first container is its ApplicationMaster.
+        // The first container of a job of another framework is its ApplicationMaster.
         let am = job.facts.mapreduce || job.running_containers() == 0;
         if kind == Kind::Other && am {
             let priority = i64::from(job.facts.priority);
@@ -132,12 +133,12 @@ impl Deficit {
         entry.may_run && !full && !early
     }
 
-    /// FS-19: reduces wait until max(1, a part) of the maps are done, if so configured.
+    /// Tells whether max(1, a part) of the maps are done, if so configured (FS-19).
     fn reduces_may_start(&self, job: &Job, entry: &Entry) -> bool {
         f64::from(job.done[Kind::Map as usize]) >= self.maps_needed(job, entry)
     }
 
-    /// How many maps must have ended before reduces may start.
+    /// Returns how many maps must have ended before reduces may start.
     fn maps_needed(&self, job: &Job, entry: &Entry) -> f64 {
         let Some(part) = self.settings.slow_start else {
             return 0.0;
@@ -150,7 +151,7 @@ impl Deficit {
         }
     }
 
-    /// Calls the job stale if the engine's answers for it are no longer ours.
+    /// Marks the job stale if its key or admission differs from what the engine holds.
     fn recheck(&self, job: &Job, stale: &mut Stale) {
         let Some(entry) = self.jobs.get(job.facts.job) else {
             return;
@@ -194,7 +195,7 @@ impl Deficit {
         self.limit_users(world, stale);
     }
 
-    /// Puts a job into the lines, or takes it out.
+    /// Inserts a job into the lines, or removes it.
     fn line_up(&mut self, job: JobId, added: bool) {
         for (line, ledger) in self.lines.iter_mut().zip(&self.ledgers) {
             if added {
@@ -205,7 +206,7 @@ impl Deficit {
         }
     }
 
-    /// A job has another queue, priority, limit or attempt.
+    /// Follows a change of a job's queue, priority, limit or attempt.
     fn change(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
         let id = job.facts.job;
         let max_tasks = self.max_tasks(job, world);
@@ -230,7 +231,7 @@ impl Deficit {
         own.or(self.settings.max_tasks_per_job)
     }
 
-    /// The queue's limit is the engine's own; this adds that of users.
+    /// Applies the limits of users. The engine itself applies those of queues.
     fn limit_users(&mut self, world: &World<'_>, stale: &mut Stale) {
         if !self.settings.limits_users() {
             return;
@@ -248,7 +249,7 @@ impl Deficit {
         }
     }
 
-    /// The jobs that only the limit of their users may keep from running.
+    /// Returns the jobs that only the limit of their users may keep from running.
     fn candidates(&self, world: &World<'_>) -> Vec<Candidate> {
         let jobs = world.cluster.jobs().filter(|job| job.runnable);
         jobs.filter(|job| self.jobs.contains(job.facts.job))
@@ -262,7 +263,7 @@ impl Deficit {
             .collect()
     }
 
-    /// The least limit of jobs per user with which a job would run.
+    /// Returns the least limit of jobs per user with which the job would run.
     fn user_jobs_needed(&self, job: JobId, world: &World<'_>) -> u32 {
         let candidates = self.candidates(world);
         let me = candidates.iter().position(|other| other.job == job);
@@ -275,7 +276,7 @@ impl Deficit {
             );
             me.is_some_and(|me| runs[me])
         };
-        // With a limit as large as there are jobs every one runs.
+        // With a limit equal to the number of candidates every job runs.
         let (mut below, mut enough) = (0, candidates.len() as u32);
         while enough - below > 1 {
             let middle = (below + enough) / 2;
@@ -288,7 +289,7 @@ impl Deficit {
         enough
     }
 
-    /// A job asks for something. If these are its first tasks of a kind, shares change.
+    /// Updates the shares if these are the job's first tasks of a kind.
     fn asked(&mut self, job: &Job, kind: Kind, world: &World<'_>, stale: &mut Stale) {
         if self.settings.slow_start.is_some() && kind == Kind::Map {
             self.recheck(job, stale);
@@ -306,12 +307,12 @@ impl Deficit {
         }
     }
 
-    /// Brings deficits up to date and works out shares and ranks from here on. `newcomer` wants
-    /// its first tasks now: it had no part in the time since the last update.
+    /// Brings deficits up to date, then computes shares and ranks. `newcomer` asks for its first
+    /// tasks now: it had no part in the time since the last update.
     fn update(&mut self, world: &World<'_>, newcomer: Option<JobId>, stale: &mut Stale) {
         let (pools, members) = (self.pools(world), self.members(world));
         let rules = self.settings.rules;
-        // Nobody has or wants anything of a pool that takes no kind of tasks.
+        // No job has or wants slots of a pool that takes no kind of tasks.
         let used = |pool: &usize| self.pool_of.contains(pool);
         for pool in (0..POOLS).filter(used) {
             let slots = f64::from(world.slots[pool]);
@@ -326,7 +327,7 @@ impl Deficit {
         self.unsettled = false;
         for (line, ledger) in self.lines.iter_mut().zip(&self.ledgers) {
             line.resort(MOVES_MAX, |job| rank(&self.jobs, ledger, JobId(job)));
-            // `recheck` finds them, and those whose class changed.
+            // `recheck` finds these jobs, and those whose class changed.
             drop(line.take_moved());
         }
         for (pool, members) in members.iter().enumerate() {
@@ -343,7 +344,7 @@ impl Deficit {
         }
     }
 
-    /// The queues as pools, for each kind of slots. Parents come before children in both.
+    /// Returns the queues as pools, for each kind of slots. Parents come before children in both.
     fn pools(&self, world: &World<'_>) -> [Vec<Pool>; POOLS] {
         let [map, reduce, _] = self.pool_of;
         let mut pools: [Vec<Pool>; POOLS] = Default::default();
@@ -364,7 +365,7 @@ impl Deficit {
         pools
     }
 
-    /// All jobs in order of submission, for each kind of slots.
+    /// Returns all jobs in order of submission, for each kind of slots.
     fn members(&self, world: &World<'_>) -> [Vec<Member>; POOLS] {
         let mut members: [Vec<Member>; POOLS] = Default::default();
         for job in world.cluster.jobs() {
@@ -389,8 +390,8 @@ impl Deficit {
         members
     }
 
-    /// How many more tasks a job wants of each kind of slots, and may have: what its own limit
-    /// withholds is no demand, or its deficit would grow without end.
+    /// Returns how many more tasks a job wants and may have, by kind of slots. Tasks beyond its own
+    /// limit are no demand; otherwise its deficit would grow without end.
     fn waiting(&self, job: &Job, entry: &Entry) -> [u32; POOLS] {
         let mut by_kind = Kind::ALL.map(|kind| job.pending_of(kind));
         if by_kind[Kind::Reduce as usize] > 0 && !self.reduces_may_start(job, entry) {
@@ -407,7 +408,7 @@ impl Deficit {
         waiting
     }
 
-    /// A container of a job came or went.
+    /// Counts a container that started, ended or was withdrawn.
     fn count(&mut self, job: &Job, kind: Kind, am: bool, how: Count, now: Millis) {
         let id = job.facts.job;
         let Some(entry) = self.jobs.get_mut(id).filter(|_| !am) else {
@@ -432,14 +433,14 @@ impl Deficit {
     }
 }
 
-/// Where a job stands in the line: leaf by leaf, as only jobs of one leaf compete.
+/// Returns a job's position in the line: leaf by leaf, because only jobs of one leaf compete.
 fn rank(jobs: &Table<JobId, Entry>, ledger: &Ledger, job: JobId) -> (ShareNodeId, Rank) {
     let entry = jobs.get(job).expect("who is in the line has an entry");
     let deficit = ledger.account(job).map_or(0.0, |account| account.deficit);
     (entry.leaf, Rank::new(deficit, entry.submitted_ms, job))
 }
 
-/// What happened to a container.
+/// Change in a job's containers.
 #[derive(Clone, Copy)]
 enum Count {
     Started,
@@ -469,9 +470,9 @@ impl Stage for Deficit {
         self.recheck(job, stale);
     }
 
-    /// Per job and kind of slots: deficit in slot-milliseconds, share, guarantee, running tasks.
-    /// A deficit has no bound while a job is held back by the places that it insists on; here
-    /// it can be seen (FS-A7).
+    /// Saves deficit in slot-milliseconds, share, guarantee and running tasks, per job and kind of
+    /// slots. A deficit grows without bound while the job waits for the places that it insists on;
+    /// here it shows (FS-A7).
     fn save(&self) -> Value {
         let account = |pool: usize, job: JobId| {
             let account = self.ledgers[pool].account(job).copied().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! First in, first out: by application priority, then by time of submission.
 //!
-//! The template for an order: it says nothing of queues (that is `share`) or nodes (`place`).
+//! The template for an order. Queues are the concern of `share`, nodes that of `place`.
 
 use crate::model::job::Job;
 use crate::stage::common::Stage;
@@ -9,7 +9,7 @@ use crate::stage::order::{Order, OrderEntry};
 use crate::words::keys::OrderKey;
 use crate::words::kind::Kind;
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "fifo",
     summary: "by application priority, then by time of submission",

@@ -1,9 +1,9 @@
-//! HFSP, the Hadoop Fair Sojourn Protocol (seed 003): jobs one after another, in the order in
-//! which they would end in a fair cluster, with sizes learnt from a few sample tasks.
+//! HFSP, the Hadoop Fair Sojourn Protocol. It runs jobs one after another, in the order in which
+//! they would end in a fair cluster. It learns their sizes from a few sample tasks.
 //!
-//! This file joins what the engine tells with the calculations: `aging` (the virtual cluster),
-//! `estimate` (sizes), `samples` (what is learnt). It places nothing: delay scheduling is the
-//! place stage's. All tasks of one kind of a job are a *phase*, with a size and a place of its own.
+//! This file joins the engine's events with the calculations: `aging` (the virtual cluster),
+//! `estimate` (sizes), `samples` (sample tasks). It places nothing: delay scheduling is the place
+//! stage's. All tasks of one kind of a job are a *phase*, with its own size and its own position.
 
 pub mod aging;
 pub mod estimate;
@@ -33,7 +33,7 @@ use saved::Known;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "hfsp",
     summary: "in the order in which jobs would end in a fair cluster; sizes are learnt from \
@@ -54,32 +54,33 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
     build: |config| Box::new(Hfsp::new(settings(config))),
 };
 
-/// First parts of keys. ApplicationMasters come first, as a job without one has no tasks; then
-/// sample tasks, if they may use every slot; then late phases, if they share; then all others.
+/// First parts of keys. ApplicationMasters come first, because a job without one has no tasks.
+/// Sample tasks follow, if they may use every slot; then late phases, if they share; then all
+/// others.
 const MASTERS: i64 = 0;
 const SAMPLES: i64 = 1;
 const LATE: i64 = 2;
 const OTHERS: i64 = 3;
 
-/// Up to so many phases the order is worked out at every arrival and end of a task (HF-17). With n
-/// times as many it waits for n² times as many of them, and at the longest until the next tick:
-/// working it out takes n times as long then, and what one event costs must not grow with the
-/// phases. Virtual time is exact either way; only its effect may wait.
+/// Number of phases up to which every arrival and end of a task recomputes the order (HF-17). With
+/// n times as many phases a recomputation takes n times as long. It then waits for n² times as many
+/// events, at most until the next tick, so that the cost of an event does not grow with the phases.
+/// Virtual time stays exact; only its effect is late.
 const AT_EVERY_EVENT: usize = 32;
 
-/// How many jobs are nominated for their sample tasks at once. More can be in want of samples;
-/// those further back get theirs when their turn comes.
+/// Maximum number of jobs nominated for their sample tasks at once. More may need samples; those
+/// further back get theirs when their turn comes.
 const NOMINEES: usize = 16;
 
 /// One pool of slots and its virtual cluster (HF-11).
 struct Pool {
     aging: Aging,
-    /// How many sample tasks run.
+    /// Number of running sample tasks.
     sampling: u32,
-    /// Phases that ask for tasks and need samples, by their place.
+    /// Phases that ask for tasks and need samples, by their label.
     needy: BTreeSet<(i64, PhaseId)>,
     slots: u32,
-    /// Arrivals and ends since the order was last worked out.
+    /// Arrivals and ends since the order was last computed.
     events: usize,
 }
 
@@ -102,7 +103,7 @@ impl Pool {
         self.aging.advance(now as f64);
     }
 
-    /// An arrival or an end (HF-17): ages the virtual cluster if it is time to.
+    /// Records an arrival or an end (HF-17); ages the virtual cluster if it is time to.
     fn event(&mut self, now: Millis) {
         self.events += 1;
         let phases = self.aging.len();
@@ -116,28 +117,28 @@ struct Phase {
     pool: usize,
     tasks: u32,
     running: u32,
-    /// Whether something of it is pending.
+    /// Whether tasks of it are pending.
     asks: bool,
     samples: SampleSet,
     weight: f64,
-    /// What an earlier stage knew of the length of its tasks.
+    /// Mean length of its tasks, known from before a reload.
     mean_task: Option<f64>,
-    /// Slot-time of the tasks that ended well: its true size in the end.
+    /// Slot-time of the tasks that succeeded: in the end, its true size.
     spent: f64,
     /// Whether all its tasks have ended.
     over: bool,
     key: OrderKey,
-    /// Its place in `Pool::needy`.
+    /// Its label in `Pool::needy`.
     needy: Option<i64>,
 }
 
-/// The order.
+/// The HFSP order.
 struct Hfsp {
     settings: Settings,
     estimator: Box<dyn Estimator>,
     pools: [Pool; POOLS],
     phases: Table<PhaseId, Phase>,
-    /// From before a reload, until its jobs have been told again.
+    /// State from before a reload, for jobs that the engine has yet to announce.
     known: BTreeMap<PhaseId, Known>,
 }
 
@@ -153,9 +154,9 @@ impl Hfsp {
         }
     }
 
-    /// Whether samples go first by their keys. With a limit on the slots of samples they are
-    /// nominated instead, while there are fewer: the keys of all jobs in training would have to
-    /// change whenever the limit is reached.
+    /// Tells whether samples go first by their keys. If the slots of samples are limited, they are
+    /// nominated instead, up to the limit: otherwise every key of a job in training would change at
+    /// the limit.
     fn samples_by_key(&self) -> bool {
         self.settings.training_percent == 100
     }
@@ -167,8 +168,8 @@ impl Hfsp {
         }
     }
 
-    /// How many tasks a phase has, as far as is known: those told of, or those that were seen. A
-    /// reduce phase arrives when its first task may run, as it cannot use the cluster before.
+    /// Returns how many tasks a phase has: the larger of the hint and the tasks seen. The hint for
+    /// reduces counts only once a reduce was seen: a reduce phase cannot use the cluster before.
     fn tasks_of(&self, job: &Job, id: PhaseId) -> u32 {
         let running = self.phases.get(id).map_or(0, |phase| phase.running);
         let done = job.done[id.kind as usize];
@@ -178,7 +179,7 @@ impl Hfsp {
         told.unwrap_or(0).max(seen)
     }
 
-    /// Takes note of what a job asks for, so that its phase is there and has its length.
+    /// Follows a job's asks: adds its phase, or updates its tasks, weight and size.
     fn refresh(&mut self, job: &Job, kind: Kind, world: &World<'_>, stale: &mut Stale) {
         let id = phase_id(job, kind);
         let tasks = self.tasks_of(job, id);
@@ -239,7 +240,7 @@ impl Hfsp {
         }
     }
 
-    /// The size by the samples once they are known, and before that by what else there is.
+    /// Returns the size by the samples once they are complete, and the initial estimate before.
     fn size(&self, job: &Job, kind: Kind, phase: &Phase) -> f64 {
         let claimed = job.hints.task_ms.get(kind as usize).copied().flatten();
         let claimed = claimed.map(|length_ms| length_ms.max(0) as f64);
@@ -254,7 +255,7 @@ impl Hfsp {
         }
     }
 
-    /// Changes a phase's samples and keeps the count of those that run.
+    /// Changes a phase's samples and updates the count of running ones.
     fn sample<R>(&mut self, id: PhaseId, change: impl FnOnce(&mut SampleSet) -> R) -> Option<R> {
         let phase = self.phases.get_mut(id)?;
         let before = phase.samples.running();
@@ -264,7 +265,7 @@ impl Hfsp {
         Some(result)
     }
 
-    /// Something new is known of a phase's samples.
+    /// Resizes the phase if its samples are complete.
     fn learn(&mut self, job: &Job, id: PhaseId) {
         let Some(phase) = self.phases.get(id) else {
             return;
@@ -275,7 +276,7 @@ impl Hfsp {
         }
     }
 
-    /// Works out a phase's key again, and says so if it has changed.
+    /// Recomputes a phase's key, and marks its job stale if the key changed.
     fn restate(&mut self, id: PhaseId, stale: &mut Stale) {
         let by_key = self.samples_by_key();
         let Some(phase) = self.phases.get_mut(id) else {
@@ -294,7 +295,7 @@ impl Hfsp {
         let key = if needs && by_key {
             OrderKey(SAMPLES, label)
         } else if self.settings.late == Late::Sharing && pool.aging.is_late(id) {
-            // Who has least for its weight is next.
+            // The phase that runs least for its weight is next.
             let part = f64::from(phase.running) / phase.weight;
             OrderKey(LATE, (part * 1024.0) as i64)
         } else {
@@ -308,7 +309,7 @@ impl Hfsp {
 
     fn started(&mut self, job: &Job, id: PhaseId, world: &World<'_>) {
         if !self.phases.contains(id) {
-            // Recovered: nothing of it has been asked for.
+            // A recovered container: its phase has not asked for anything.
             let tasks = self.tasks_of(job, id).max(1);
             self.arrive(job, id, tasks, world);
         }
@@ -357,25 +358,26 @@ impl Hfsp {
             let pool = &mut self.pools[phase.pool];
             phase.needy.map(|label| pool.needy.remove(&(label, id)));
             if !phase.over {
-                // Killed, or it knew better how many tasks it has: its work will not be done.
+                // Killed, or ended with fewer tasks than known here: the remaining work will not be
+                // done.
                 pool.aging.remove(id);
             }
         }
     }
 
-    /// Whether enough of the job's maps have ended for its reduces (HF-16).
+    /// Tells whether enough of the job's maps have ended for its reduces (HF-16).
     fn maps_are_done(&self, job: &Job, percent: u32) -> bool {
         job.done[Kind::Map as usize] >= self.maps_needed(job, percent)
     }
 
-    /// How many of the job's maps must have ended for that.
+    /// Returns how many of the job's maps must have ended for that.
     fn maps_needed(&self, job: &Job, percent: u32) -> u32 {
         let maps = self.phases.get(phase_id(job, Kind::Map));
         let tasks = maps.map_or(0, |phase| u64::from(phase.tasks));
         (tasks * u64::from(percent)).div_ceil(100) as u32
     }
 
-    /// Ages everything to now, with the slots that there are now.
+    /// Ages all pools to the present, then sets their present numbers of slots.
     fn catch_up(&mut self, world: &World<'_>) {
         for (pool, slots) in self.pools.iter_mut().zip(world.slots) {
             pool.catch_up(world.now);
@@ -471,7 +473,7 @@ impl Order for Hfsp {
     fn key(&self, job: &Job, kind: Kind) -> OrderKey {
         match self.phases.get(phase_id(job, kind)) {
             Some(phase) => phase.key,
-            // Its ApplicationMaster, whatever its size: that is not known.
+            // An ApplicationMaster; its job's size is unknown and plays no part.
             None => OrderKey(MASTERS, job.facts.submitted_ms),
         }
     }

@@ -1,10 +1,10 @@
-//! The Reverse-Adaptive scheduler: as many slots for each job as its completion goal needs, given
-//! what a foreign workload will take. Seed 004, RA-1 to RA-30.
+//! The Reverse-Adaptive scheduler (RA-1 to RA-30). Each job gets as many slots as its completion
+//! goal needs, given the forecast load of foreign software.
 //!
-//! A control loop (`control`) works out the placement matrix every period, and on the tick after
-//! jobs came, went or changed. In between the matrix is enforced: a node serves the jobs to which
-//! it owes tasks, then whoever is next by utility, so that no slot stays idle. The stage stops
-//! nothing by itself; tasks end where the matrix gives their slots to others.
+//! A control loop (`control`) computes the placement matrix every period, and on the tick after
+//! jobs came, went or changed. In between the matrix is enforced: a node serves first the jobs to
+//! which it owes tasks, then the next job by utility, so that no slot stays idle. The matrix stops
+//! no task: a slot passes to another job when its task ends. Only `evict` reclaims running tasks.
 
 pub mod capacity;
 pub mod claims;
@@ -37,11 +37,11 @@ use settings::Settings;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Jobs and slots that a cycle gone through out of turn may cost, per ms until the next one: a
-/// cluster where jobs come all the time spends a bounded part of its time on the loop.
+/// Jobs and slots that a cycle out of turn may process, per ms until the next one. It bounds the
+/// part of the time that the loop takes in a cluster where jobs come all the time.
 const SIZE_PER_MS: i64 = 20;
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: OrderEntry = OrderEntry {
     name: "reverse-adaptive",
     summary: "as many slots as each job's completion goal needs, given the foreign load over \
@@ -68,15 +68,15 @@ struct ReverseAdaptive {
     apart: bool,
     lengths: Lengths,
     matrix: Matrix,
-    /// By job and pool, as of the last cycle.
+    /// Keys by job and pool, as of the last cycle.
     keys: BTreeMap<(JobId, usize), OrderKey>,
     /// Slots of nodes under foreign load, as of the last cycle.
     caps: BTreeMap<NodeId, [u32; POOLS]>,
-    /// When the placement in force runs out.
+    /// Time at which the present placement expires.
     next_ms: Millis,
-    /// When a cycle out of turn may run at the earliest.
+    /// Earliest time of a cycle out of turn.
     not_before_ms: Millis,
-    /// Whether something happened that the placement does not know of.
+    /// Whether something happened that the placement does not include.
     due: bool,
 }
 
@@ -100,7 +100,7 @@ impl ReverseAdaptive {
         usize::from(self.apart && kind == Kind::Reduce)
     }
 
-    /// A task took a slot, or gave it back.
+    /// Counts a task that took a slot or returned it.
     fn count(&mut self, job: &Job, kind: Kind, node: NodeId, am: bool, started: bool) {
         if !am {
             let pool = self.pool(kind);
@@ -147,7 +147,7 @@ impl ReverseAdaptive {
         self.due = false;
     }
 
-    /// What runs on slots that the foreign load takes, the newest first.
+    /// Returns the tasks on slots that the foreign load takes, the newest first.
     fn crowded_out(&self, world: &World<'_>) -> Vec<Victim> {
         if !self.settings.evict {
             return Vec::new();
@@ -223,7 +223,7 @@ impl Stage for ReverseAdaptive {
                     self.keys.remove(&(job.facts.job, pool));
                 }
             }
-            // A job that has a place in the matrix already waits for the next cycle.
+            // A job that is in the matrix already waits for the next cycle.
             Change::Asked { job, kind } => {
                 self.due |= !self.keys.contains_key(&(job.facts.job, self.pool(kind)));
             }
@@ -234,7 +234,7 @@ impl Stage for ReverseAdaptive {
             | Change::Reloaded => {
                 self.due = true;
             }
-            // Nothing else is about slots, tasks or goals.
+            // No other change concerns slots, tasks or goals.
             _ => {}
         }
     }
@@ -266,7 +266,7 @@ impl Order for ReverseAdaptive {
         self.caps.get(&node.facts.node).map(|caps| caps[pool])
     }
 
-    /// The newest tasks of nodes that run more than the foreign load leaves them (RA-28).
+    /// Returns the newest tasks on nodes that run more than the foreign load permits (RA-28).
     fn reclaim(&mut self, world: &World<'_>) -> Displaced {
         Displaced {
             victims: self.crowded_out(world),

@@ -1,41 +1,40 @@
-//! What each job should have of one kind of slots now: its part of its pool's guarantee and its
-//! fair share (FS-5, FS-6, FS-13 to FS-16, FS-23). Knows nothing of the past but deficits.
+//! Each job's due of one kind of slots now: its part of its pool's guarantee, and its fair share
+//! (FS-5, FS-6, FS-13 to FS-16, FS-23). Of the past it knows only deficits.
 
 use super::hierarchy::{self, Pool};
 use super::minimum::{Party, split};
 use crate::model::waterfill::{Claim, waterfill_exact};
 
-/// What an entitlement is worked out from. Jobs stand in order of submission, which breaks ties.
+/// A job's input to the division. Jobs are in order of submission, which breaks ties.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
-    /// The job's pool, as an index; a pool without pools below it.
+    /// Index of the job's pool, which has no pools below it.
     pub pool: usize,
-    /// By priority, age and size; at least 0.
+    /// Weight by priority, age and size; at least 0.
     pub weight: f64,
-    /// Slot-milliseconds that it is owed.
+    /// Slot-milliseconds owed to the job.
     pub deficit: f64,
-    /// Its tasks, running and waiting. 0 if it may not run.
+    /// Running and waiting tasks; 0 if the job may not run.
     pub demand: u32,
 }
 
-/// What one job should have.
+/// One job's due.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entitlement {
-    /// Its part of the pool's guarantee, in whole slots: it is needy below that.
+    /// Part of the pool's guarantee, in whole slots. A job that runs fewer is needy.
     pub min: u32,
-    /// Its fair share in slots.
+    /// Fair share in slots.
     pub share: f64,
-    /// Whether it is to get excess only when nobody else wants it: its weight is 0 (FS-22).
+    /// Whether its weight is 0: it gets excess only when no other job wants it (FS-22).
     pub weightless: bool,
 }
 
-/// What each job should have of `slots`. The demands of `pools` are filled in here.
+/// Divides `slots` among jobs. Computes the demands of `pools` from `wishes`.
 ///
-/// Among sibling pools all jobs stand in one line, the weights of a pool's jobs scaled to add
-/// up to the pool's weight (FS-14). Where pools are nested, a group's part is worked out first,
-/// so that what one member leaves goes to its group. With `capped`, no share exceeds the job's
-/// demand (FS-15); without, as published, a job with one task may collect half the cluster as
-/// its deficit.
+/// All jobs of sibling pools compete in one line; the weights of a pool's jobs are scaled to add up
+/// to the pool's weight (FS-14). For nested pools it computes a group's part first, so that slots
+/// that one member leaves go to its group. With `capped`, no share exceeds the job's demand
+/// (FS-15). Without, as published, the deficit of a job with one task may grow by half the cluster.
 pub fn entitle(slots: f64, pools: &[Pool], wishes: &[Wish], capped: bool) -> Vec<Entitlement> {
     let pools = &with_demands(pools, wishes);
     let guarantees = hierarchy::guarantees(pools);
@@ -98,7 +97,7 @@ fn with_demands(pools: &[Pool], wishes: &[Wish]) -> Vec<Pool> {
     pools
 }
 
-/// The lines in which jobs compete, each with the slots that they share.
+/// Returns the lines in which jobs compete, each with the slots that its jobs share.
 fn lines(
     slots: f64,
     pools: &[Pool],
@@ -138,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Pools side by side below a root, which is number 0.
+    /// Returns pools side by side below a root, which is number 0.
     fn beside(pools: &[Pool]) -> Vec<Pool> {
         let below = |pool: &Pool| Pool {
             parent: Some(0),
@@ -179,14 +178,15 @@ mod tests {
                 assert!((share - expected).abs() < 1e-12, "{shares:?}");
             }
         }
-        // A second job in the first pool takes of that pool's part, not of the others'.
+        // A second job in the first pool takes from that pool's part, not from the others'.
         let wishes = [wish(1, 3.0, 10), wish(1, 1.0, 10), wish(2, 1.0, 10)];
         let pools = beside(&[pool(1.0, 0.0), pool(1.0, 0.0)]);
         assert_eq!(shares(4.0, &pools, &wishes, true), [1.5, 0.5, 2.0]);
     }
 
-    /// The published test of a small job in a pool that guarantees the whole cluster, which
-    /// itself calls the outcome questionable: one task, and half the cluster is owed to it.
+    /// Reproduces the published test of a small job in a pool that guarantees the whole cluster.
+    /// The test itself calls the outcome questionable: the job has one task and is owed half the
+    /// cluster.
     #[test]
     fn the_published_variant_owes_a_job_of_one_task_half_the_cluster() {
         let pools = beside(&[pool(1.0, 0.0), pool(1.0, 4.0)]);
@@ -260,7 +260,7 @@ mod tests {
             wish(2, 1.0, 50),
         ];
         assert_eq!(shares(12.0, &pools, &wishes, true), [1.0, 5.0, 3.0, 3.0]);
-        // As published, the small job is owed what it cannot use.
+        // As published, the small job is owed slots that it cannot use.
         assert_eq!(shares(12.0, &pools, &wishes, false), [3.0, 3.0, 3.0, 3.0]);
     }
 }

@@ -4,27 +4,27 @@
 use super::minimum::{Party, split};
 use crate::model::waterfill::{Claim, waterfill_exact};
 
-/// One pool of the tree, in slots.
+/// One pool of the tree; amounts are in slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pool {
-    /// The pool above it; it stands earlier in the list. The root has none.
+    /// Index of the parent, which is earlier in the list. The root has none.
     pub parent: Option<usize>,
-    /// Against its siblings. With 0 it gets its minimum only.
+    /// Weight against its siblings. A pool of weight 0 gets its minimum only.
     pub weight: f64,
-    /// Its guarantee.
+    /// Guaranteed slots.
     pub min: f64,
-    /// What it never exceeds; may be infinite.
+    /// Upper limit; may be infinite.
     pub max: f64,
     /// Running and waiting tasks of its own jobs; 0 for a pool that has pools below it.
     pub demand: f64,
 }
 
-/// What pools want and are guaranteed, those below them counted in.
+/// Demands and guarantees of pools, including the pools below them.
 #[derive(Debug)]
 struct Totals {
     demand: Vec<f64>,
-    /// The larger of a pool's own minimum and the sum of those below it, cut at its demand: what
-    /// it cannot use adds nothing to its group's guarantee (FS-5, FS-13, FS-23).
+    /// The larger of a pool's own minimum and its children's sum, capped at its demand. Unusable
+    /// slots add nothing to the group's guarantee (FS-5, FS-13, FS-23).
     min: Vec<f64>,
 }
 
@@ -43,8 +43,8 @@ fn totals(pools: &[Pool]) -> Totals {
     Totals { demand, min }
 }
 
-/// How many slots each pool should have of `total`: weighted max-min among siblings, from the
-/// root down, each between its guarantee and its demand cut at its maximum.
+/// Divides `total` slots among pools: weighted max-min among siblings, from the root down. Each
+/// share lies between the pool's guarantee and its demand capped at its maximum.
 pub fn shares(total: f64, pools: &[Pool]) -> Vec<f64> {
     let totals = totals(pools);
     let mut shares = vec![0.0; pools.len()];
@@ -67,9 +67,8 @@ pub fn shares(total: f64, pools: &[Pool]) -> Vec<f64> {
     shares
 }
 
-/// How many whole slots each pool is guaranteed, never more than it demands. What a pool
-/// guarantees beyond its children's own guarantees is split among them by weight, so that
-/// together they get at least the full pool.
+/// Returns how many whole slots each pool is guaranteed, at most its demand. A guarantee beyond the
+/// children's own is split among them by weight, so that together they get at least the full pool.
 pub fn guarantees(pools: &[Pool]) -> Vec<u32> {
     let totals = totals(pools);
     let mut guarantees = vec![0; pools.len()];
@@ -93,7 +92,7 @@ pub fn guarantees(pools: &[Pool]) -> Vec<u32> {
     guarantees
 }
 
-/// Every pool that has children, with them; parents come before their children.
+/// Returns every pool that has children, with them; parents come before their children.
 fn families(pools: &[Pool]) -> Vec<(usize, Vec<usize>)> {
     let mut children = vec![Vec::new(); pools.len()];
     for (i, pool) in pools.iter().enumerate() {
@@ -130,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_group_shares_its_part_before_anybody_else_gets_of_it() {
-        // 12 slots, groups a and b alike: 6 each. In a the first wants 1, the second takes 5.
+        // 12 slots, groups a and b alike: 6 each. In a, the first wants 1 and the second takes 5.
         let pools = tree(&[
             pool(0, 1.0, 0.0, 0.0),
             pool(0, 1.0, 0.0, 50.0),
@@ -142,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_group_gets_at_least_the_larger_of_its_own_and_its_members_minimums() {
-        // The members' 3 + 4 exceed the group's own 5: 7 of 10, though by weight it had 5.
+        // The members' 3 + 4 exceed the group's own 5: 7 of 10, though its weight would give 5.
         let pools = tree(&[
             pool(0, 1.0, 5.0, 0.0),
             pool(0, 1.0, 0.0, 50.0),
@@ -155,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_a_group_guarantees_beyond_its_members_is_split_among_them() {
-        // The group's 9 beyond 2 + 1: three each.
+        // The group guarantees 9, its members 2 + 1; the other 6 are split: three each.
         let pools = tree(&[
             pool(0, 1.0, 9.0, 0.0),
             pool(1, 1.0, 2.0, 50.0),
@@ -163,7 +162,7 @@ mod tests {
             pool(0, 1.0, 4.0, 2.0),
         ]);
         assert_eq!(guarantees(&pools), [0, 9, 5, 4, 2]);
-        // A member that cannot use its guarantee leaves it to the group, not to strangers.
+        // A member's unusable guarantee goes to its group, not to strangers.
         let pools = tree(&[
             pool(0, 1.0, 9.0, 0.0),
             pool(1, 1.0, 5.0, 2.0),
@@ -184,19 +183,19 @@ mod tests {
             ]);
             (shares(10.0, &pools), guarantees(&pools))
         };
-        // Nothing is guaranteed that is wanted: half for the group, half for the third.
+        // Without guarantees: half for the group, half for the third.
         let (shares, whole) = shares_of(0.0, 0.0);
         assert_eq!(shares, [10.0, 5.0, 0.0, 5.0, 5.0]);
         assert_eq!(whole, [0, 0, 0, 0, 0]);
-        // 2 and 8 fill the cluster.
+        // Guarantees of 2 and 8 fill the cluster.
         let (shares, whole) = shares_of(2.0, 8.0);
         assert_eq!(shares, [10.0, 2.0, 0.0, 2.0, 8.0]);
         assert_eq!(whole, [0, 2, 0, 2, 8]);
     }
 
     proptest! {
-        /// A pool that wants nothing, anywhere in the tree, changes nobody's share, whatever it is
-        /// guaranteed.
+        /// A pool without demand changes no other pool's share, wherever it is and whatever its
+        /// guarantee.
         #[test]
         fn a_guarantee_that_nobody_uses_changes_no_share(
             raw in prop::collection::vec((0usize..8, 1u32..5, 0u32..9, 0u32..30), 1..12),

@@ -1,5 +1,5 @@
-//! The ledger of deficits of one kind of slots: who is owed how many slot-milliseconds, and who
-//! is next (FS-9 to FS-12, FS-17). Knows neither nodes nor tasks.
+//! The ledger of deficits of one kind of slots: how many slot-milliseconds each job is owed, and
+//! which job is next (FS-9 to FS-12, FS-17). Knows neither nodes nor tasks.
 
 use std::cmp::Reverse;
 
@@ -9,59 +9,58 @@ use super::weight::{self, Boost, Scale};
 use crate::words::ids::{JobId, Millis};
 use crate::words::table::Table;
 
-/// The knobs of the original Fair Scheduler that weigh jobs against each other.
+/// Settings of the original Fair Scheduler that weigh jobs against each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules {
-    /// Whether shares end at the demand (FS-15); if not, as published (FS-14).
+    /// Whether the demand caps a share (FS-15); if not, as published (FS-14).
     pub cap_demand: bool,
     /// Extra weight for new jobs, if any (FS-20).
     pub boost: Option<Boost>,
     /// Whether larger jobs weigh more (FS-19).
     pub size_weight: bool,
-    /// What priorities mean (FS-3).
+    /// Meaning of priorities (FS-3).
     pub scale: Scale,
 }
 
-/// What an update has to know of a job.
+/// A job as an update sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     /// The job.
     pub job: JobId,
-    /// When it was submitted.
+    /// Time of submission.
     pub submitted_ms: Millis,
-    /// Its pool, as an index.
+    /// Index of its pool.
     pub pool: usize,
     /// YARN's application priority.
     pub priority: i32,
-    /// Whether it may run; if not, it has no share, but what it runs still counts.
+    /// Whether it may run. If not, it has no share, but its running tasks still count.
     pub runnable: bool,
-    /// Its tasks that wait.
+    /// Number of waiting tasks.
     pub waiting: u32,
 }
 
-/// What the ledger keeps of a job.
+/// One job's account.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {
     /// Slot-milliseconds owed, up to the last update.
     pub deficit: f64,
-    /// What it should have, as of the last update.
+    /// Its due as of the last update.
     pub entitled: Entitlement,
-    /// How many slots it has.
+    /// Slots in use.
     pub running: u32,
-    /// How many of those it had at the last update and how many it was given since: both count
-    /// until the next one.
+    /// Slots in use at the last update, and slots granted since. Both count until the next update.
     at_update: u32,
     started: u32,
 }
 
 impl Account {
-    /// Whether it has less than its part of its pool's guarantee.
+    /// Tells whether it has less than its part of its pool's guarantee.
     pub fn is_needy(&self) -> bool {
         self.running < self.entitled.min
     }
 
-    /// Which jobs go before which whatever their deficits: 0 the needy, 1 the others, 2 those
-    /// that are to have excess only when nobody else wants it.
+    /// Returns the class, which goes before the deficit: 0 for needy jobs, 1 for others, 2 for jobs
+    /// of weight 0, which get excess only when no other job wants it.
     pub fn class(&self) -> u8 {
         match (self.is_needy(), self.entitled.weightless) {
             (true, _) => 0,
@@ -76,15 +75,15 @@ impl Account {
     }
 }
 
-/// Where a job stands among those of its class; the smaller goes first: the larger deficit,
-/// then the earlier submission, then the smaller id.
+/// Position among the jobs of one class; the smallest goes first. Larger deficits come first, then
+/// earlier submissions, then smaller ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(Reverse<i64>, Millis, JobId);
 
 impl Rank {
-    /// The rank of a job with this deficit.
+    /// Ranks a job with this deficit.
     pub fn new(deficit: f64, submitted_ms: Millis, job: JobId) -> Rank {
-        // The bits of an `f64`, the negative ones turned over, order as `f64::total_cmp` does.
+        // The bits of an `f64`, with negative ones inverted, sort like `f64::total_cmp`.
         let bits = deficit.to_bits() as i64;
         let ordered = bits ^ (((bits >> 63) as u64) >> 1) as i64;
         Rank(Reverse(ordered), submitted_ms, job)
@@ -99,7 +98,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens an account, usually with nothing owed. Time begins with the first.
+    /// Opens an account, usually without a deficit. Time begins with the first account.
     pub fn open(&mut self, job: JobId, deficit: f64, now: Millis) {
         if self.accounts.is_empty() {
             self.updated_ms = self.updated_ms.max(now);
@@ -114,22 +113,22 @@ impl Ledger {
         self.accounts.remove(job);
     }
 
-    /// A job's account.
+    /// Returns a job's account.
     pub fn account(&self, job: JobId) -> Option<&Account> {
         self.accounts.get(job)
     }
 
-    /// All accounts in order of job id.
+    /// Returns all accounts in order of job id.
     pub fn accounts(&self) -> impl Iterator<Item = (JobId, &Account)> {
         self.accounts.iter()
     }
 
-    /// When deficits were last brought up to date.
+    /// Returns the time of the last update.
     pub fn updated_ms(&self) -> Millis {
         self.updated_ms
     }
 
-    /// A task started: it counts at once.
+    /// Counts a started task at once.
     pub fn started(&mut self, job: JobId) {
         if let Some(account) = self.accounts.get_mut(job) {
             account.running += 1;
@@ -137,8 +136,8 @@ impl Ledger {
         }
     }
 
-    /// Tasks ended at `now`. They count until the next update, unless they ended at the very
-    /// moment of the last one, and so had no part in the time since.
+    /// Records that tasks ended at `now`. They count until the next update. Tasks that ended at the
+    /// very moment of the last update had no part in the time since, and stop counting at once.
     pub fn ended(&mut self, job: JobId, tasks: u32, now: Millis) {
         if let Some(account) = self.accounts.get_mut(job) {
             account.running = account.running.saturating_sub(tasks);
@@ -148,7 +147,7 @@ impl Ledger {
         }
     }
 
-    /// A task turned out not to have started.
+    /// Takes back a task that did not start after all.
     pub fn withdrawn(&mut self, job: JobId) {
         if let Some(account) = self.accounts.get_mut(job) {
             account.running = account.running.saturating_sub(1);
@@ -161,8 +160,8 @@ impl Ledger {
     }
 
     /// Brings deficits up to `now` by the shares and running tasks of the last update, then
-    /// works out the shares from here on (FS-10, FS-11). `members` are in order of submission;
-    /// a job that is not among them has no share. A clock that goes back counts as standing.
+    /// computes new shares (FS-10, FS-11). `members` are in order of submission; a job that is
+    /// missing among them has no share. If the clock goes back, no time has passed.
     pub fn update(
         &mut self,
         now: Millis,
@@ -182,7 +181,7 @@ impl Ledger {
         }
     }
 
-    /// Works out the shares anew as of the last update: jobs have come since, in no time.
+    /// Recomputes the shares as of the last update, because jobs arrived at that same moment.
     pub fn refresh(&mut self, slots: f64, pools: &[Pool], members: &[Member], rules: &Rules) {
         let wish = |member: &Member| self.wish(member, rules);
         let wishes: Vec<Wish> = members.iter().map(wish).collect();
@@ -216,8 +215,8 @@ impl Ledger {
         }
     }
 
-    /// The job among `waiting` (each with its submission) that the next free slot goes to: the
-    /// needy before others, then the highest deficit.
+    /// Chooses the job in `waiting` (each with its submission) for the next free slot: the needy
+    /// before others, then the highest deficit.
     pub fn next(&self, waiting: impl Iterator<Item = (JobId, Millis)>) -> Option<JobId> {
         let place = |(job, submitted_ms)| {
             let account = self.account(job)?;
@@ -280,11 +279,11 @@ mod tests {
         };
         update(&mut ledger, 0, [10, 10]);
         (0..4).for_each(|_| ledger.started(JobId(1)));
-        // The tasks end half way; that shows at the next update only.
+        // The tasks end halfway, which shows only at the next update.
         ledger.ended(JobId(1), 4, 100);
         update(&mut ledger, 200, [6, 10]);
         assert_eq!(deficits(&ledger), [-400.0, 400.0]);
-        // From here on nobody runs anything.
+        // From here on nothing runs.
         update(&mut ledger, 300, [6, 10]);
         assert_eq!(deficits(&ledger), [-200.0, 600.0]);
     }
@@ -377,7 +376,7 @@ mod tests {
             waiting.retain(|(other, _)| *other != job);
             order.push(job.0);
         }
-        // 4 has no weight: its deficit does not help it while others wait.
+        // Job 4 has no weight: its deficit does not help it while others wait.
         assert_eq!(order, [2, 3, 1, 4]);
         let same_time = [(JobId(3), 0), (JobId(1), 0)];
         assert_eq!(ledger.next(same_time.into_iter()), Some(JobId(1)));

@@ -1,4 +1,4 @@
-//! Which jobs may run at all: limits of jobs per user and per pool (FS-19). No shares here.
+//! Jobs that may run at all: limits of jobs per user and per pool (FS-19). Ignores shares.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::weight::Scale;
 use crate::words::ids::{JobId, Millis};
 
-/// A job that would like to run.
+/// A job that wants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The job.
@@ -15,14 +15,14 @@ pub struct Candidate {
     pub user: u32,
     /// Its pool, as a number.
     pub pool: u32,
-    /// Weightier jobs go first, by YARN's number.
+    /// YARN's number of the priority; more important jobs go first.
     pub priority: i32,
-    /// Then those that were submitted earlier.
+    /// Time of submission; earlier ones go first among equal priorities.
     pub submitted_ms: Millis,
 }
 
-/// Whether each candidate may run: in order of priority, submission and id, as long as neither
-/// its user nor its pool has as many running as it may.
+/// Tells of each candidate whether it may run. Candidates get their turns by priority, submission
+/// and id. One runs unless its user or its pool is at its limit.
 pub fn runnable(
     candidates: &[Candidate],
     scale: Scale,
@@ -65,8 +65,8 @@ mod tests {
         }
     }
 
-    /// The published test of combined limits: user 1 may run one job, user 2 ten, all others
-    /// two; pool 1 may run one. Ten jobs, of which seven run.
+    /// Reproduces the published test of combined limits. User 1 may run one job, user 2 ten, all
+    /// others two; pool 1 may run one. Of ten jobs seven run.
     #[test]
     fn users_and_pools_are_limited_together() {
         let owners = [1, 1, 2, 2, 2, 3, 3, 3, 4, 4];
@@ -94,7 +94,7 @@ mod tests {
             priority: 1,
             ..job(0, 0, 0)
         };
-        // A job that names no priority is NORMAL, above VERY_LOW; for YARN, 1 is more than 0.
+        // A job without a priority is NORMAL, above VERY_LOW; for YARN, 1 is more than 0.
         let jobs = [slow, job(1, 0, 0), urgent];
         let two = |scale| runnable(&jobs, scale, |_| None, |_| Some(2));
         assert_eq!(two(Scale::Hadoop1), [false, true, true]);

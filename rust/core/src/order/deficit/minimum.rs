@@ -1,26 +1,26 @@
-//! Splitting a guarantee of whole slots (FS-13). Knows neither jobs nor pools, only parties.
+//! Splits a guarantee of whole slots (FS-13). Knows neither jobs nor pools, only parties.
 
 use std::cmp::Ordering;
 
-/// Who may get a part of a guarantee.
+/// A candidate for a part of a guarantee.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Party {
-    /// Against the others; 0 gets what they leave.
+    /// Weight against the others; a party of weight 0 gets what they leave.
     pub weight: f64,
-    /// Slot-milliseconds that it is owed; decides about slots that cannot be split by weight.
+    /// Slot-milliseconds owed; decides about slots that cannot be split by weight.
     pub deficit: f64,
-    /// What is its own, whatever the guarantee.
+    /// Slots of its own, whatever the guarantee.
     pub least: u32,
-    /// Its tasks, running and waiting: it gets no more.
+    /// Running and waiting tasks, the most that it can get.
     pub demand: u32,
 }
 
-/// Parts of `minimum` in whole slots, in the order of `parties`, which also breaks ties.
+/// Splits `minimum` into whole slots, in the order of `parties`, which also breaks ties.
 ///
-/// In rounds, as in the published code: everybody who can use more gets the floor of its part
-/// by weight of what is left; if that is nothing for all, one slot each by weight, then deficit.
-/// What nobody can use is left over. Never O(minimum): a round of floors leaves less than one
-/// slot per party, or fills one up.
+/// Works in rounds, like the published code. Every party that can use more gets the floor of its
+/// part by weight of the rest. If all floors are 0, each gets one slot, in order of weight, then
+/// deficit. Slots that no party can use are left over. The work never grows with `minimum`: a round
+/// of floors leaves less than one slot per party, or satisfies one party.
 pub fn split(minimum: u32, parties: &[Party]) -> Vec<u32> {
     let mut parts: Vec<u32> = parties.iter().map(|p| p.least.min(p.demand)).collect();
     let given = parts.iter().map(|part| u64::from(*part)).sum::<u64>();
@@ -56,7 +56,7 @@ fn give(part: &mut u32, demand: u32, slots: u32) -> u32 {
 fn floors(slots: u32, parties: &[Party], open: &[usize]) -> Vec<u32> {
     let total: f64 = open.iter().map(|i| parties[*i].weight).sum();
     let part = |i: &usize| {
-        // Parties without weight get something only where all are so, and then alike.
+        // Parties without weight get something, in equal parts, only if all are without weight.
         let part = if total > 0.0 {
             f64::from(slots) * parties[*i].weight / total
         } else {
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn examples_worked_by_hand() {
         let many = |weight| party(weight, 0.0, 10);
-        // Two alike: one slot each of two, of three the first has one more.
+        // Two alike: 2 slots make one each; of 3 the first gets one more.
         assert_eq!(split(2, &[many(1.0), many(1.0)]), [1, 1]);
         assert_eq!(split(3, &[many(1.0), many(1.0)]), [2, 1]);
-        // 7 by 4:2:1 is even.
+        // 7 by 4:2:1 divides evenly.
         assert_eq!(split(7, &[many(1.0), many(4.0), many(2.0)]), [1, 4, 2]);
         // 5 by 3:1: floors 3 and 1, the last to the heavier.
         assert_eq!(split(5, &[many(1.0), many(3.0)]), [1, 4]);
-        // Only 2 tasks: what the first cannot use goes to the second, and no further.
+        // The first has only 2 tasks: the rest goes to the second, up to its demand.
         assert_eq!(split(8, &[party(1.0, 0.0, 2), party(1.0, 0.0, 3)]), [2, 3]);
         assert_eq!(split(4, &[]), [] as [u32; 0]);
     }

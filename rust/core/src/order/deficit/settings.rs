@@ -1,4 +1,4 @@
-//! The section `deficit` of the configuration.
+//! Section `deficit` of the configuration.
 
 use super::ledger::Rules;
 use super::weight::{Boost, Scale};
@@ -7,35 +7,36 @@ use crate::stage::entry::Key;
 use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 
-/// What can be set of the original Fair Scheduler. Guarantees and weights are the queues'.
+/// Settings of the original Fair Scheduler. Queues configure their own guarantees and weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// How jobs weigh against each other.
+    /// Rules that weigh jobs against each other.
     pub rules: Rules,
-    /// How many tasks of one kind a job may run at once, where its queue says nothing (FS-21).
+    /// Maximum of a job's running tasks of one kind, where its queue sets none (FS-21).
     pub max_tasks_per_job: Option<u32>,
-    /// How many jobs of one user may run at once (FS-19).
+    /// Maximum of running jobs per user (FS-19).
     pub user_max_jobs: Option<u32>,
-    /// The users for whom another number holds (`<user>` of the allocations file, FS-8).
+    /// Limits of single users that replace `user_max_jobs` (`<user>` of the allocations file,
+    /// FS-8).
     pub user_limits: BTreeMap<UserId, u32>,
-    /// Which part of a job's maps must be done before its reduces start, 0 to 1; at least one
-    /// map. None: the job's ApplicationMaster sees to that itself, as MapReduce's does.
+    /// Part of a job's maps that must be done before its reduces start, 0 to 1; at least one map.
+    /// None leaves this to the job's ApplicationMaster, such as MapReduce's.
     pub slow_start: Option<f64>,
 }
 
-/// The boost of the proposal: "until they have run for, say, 10 minutes" (FS-20).
+/// Boost of the proposal: "until they have run for, say, 10 minutes" (FS-20).
 pub const BOOST: Boost = Boost {
     factor: 3.0,
     duration_ms: 600_000,
 };
 
 impl Settings {
-    /// How many jobs of a user may run at once.
+    /// Returns the maximum of running jobs of a user.
     pub fn max_jobs_of(&self, user: UserId) -> Option<u32> {
         self.user_limits.get(&user).copied().or(self.user_max_jobs)
     }
 
-    /// Whether any user is limited at all.
+    /// Tells whether any user is limited at all.
     pub fn limits_users(&self) -> bool {
         self.user_max_jobs.is_some() || !self.user_limits.is_empty()
     }
@@ -43,10 +44,10 @@ impl Settings {
 
 const COUNT_MAX: i64 = u32::MAX as i64;
 
-/// Its key in the configuration.
+/// Key in the configuration.
 pub(super) const SECTION: &str = "deficit";
 
-/// The settings of the section, as the request `policies` tells them.
+/// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "cap_demand",
@@ -80,7 +81,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// What is in force under a configuration: what an allocations file says of users goes before.
+/// Returns the settings in force. Limits of users in an allocations file take precedence.
 pub fn settings(config: &Config) -> Settings {
     let own = config.own(SECTION, read);
     Settings {

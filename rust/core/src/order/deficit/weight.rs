@@ -1,8 +1,8 @@
-//! How much a job weighs before its pool is looked at: priority, age and size. Pure numbers.
+//! Weight of a job inside its pool: priority, age and size. Pure numbers.
 
 use crate::words::ids::Millis;
 
-/// Hadoop's priorities, with the number by which YARN calls each and its weight (FS-3).
+/// Hadoop's priorities, each with YARN's number and its weight (FS-3).
 pub const PRIORITIES: [(&str, i32, f64); 5] = [
     ("VERY_HIGH", 5, 4.0),
     ("HIGH", 4, 2.0),
@@ -11,24 +11,24 @@ pub const PRIORITIES: [(&str, i32, f64); 5] = [
     ("VERY_LOW", 1, 0.25),
 ];
 
-/// YARN's number for a job that says nothing of its priority.
+/// YARN's number for a job without a priority.
 const UNSAID: i32 = 0;
 
-/// Beyond this, either way, a priority weighs no more: 2^10 is as good as all.
+/// Steps beyond which, either way, a priority weighs no more: 2^10 outweighs any rival in practice.
 const STEPS_MAX: i32 = 10;
 
-/// What a YARN application priority means.
+/// Meaning of a YARN application priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// YARN's integers: 0 weighs 1, and each step doubles the weight.
     Yarn,
-    /// Hadoop 1's five names: numbers beyond them count as the nearest, and a job that names none
-    /// is `NORMAL`, above 1 and 2.
+    /// Hadoop 1's five names. Numbers beyond them count as the nearest. A job without a priority is
+    /// `NORMAL`, above 1 and 2.
     Hadoop1,
 }
 
 impl Scale {
-    /// By what jobs are compared; the larger goes first.
+    /// Returns the number by which jobs are compared; the larger goes first.
     pub fn rank(self, priority: i32) -> i32 {
         let [highest, _, normal, _, lowest] = PRIORITIES;
         match self {
@@ -38,7 +38,7 @@ impl Scale {
         }
     }
 
-    /// The weight of a YARN application priority.
+    /// Returns the weight of a YARN application priority.
     pub fn weight(self, priority: i32) -> f64 {
         let rank = self.rank(priority);
         if self == Scale::Yarn {
@@ -52,14 +52,14 @@ impl Scale {
 /// Extra weight for new jobs (FS-20).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Boost {
-    /// By how much a new job weighs more.
+    /// Factor by which a new job weighs more.
     pub factor: f64,
-    /// For how long after its submission.
+    /// Time after submission during which the job counts as new.
     pub duration_ms: Millis,
 }
 
 impl Boost {
-    /// What to multiply the weight of a job of this age by.
+    /// Returns the factor for the weight of a job of this age.
     pub fn at(&self, age_ms: Millis) -> f64 {
         if age_ms < self.duration_ms {
             self.factor
@@ -69,7 +69,7 @@ impl Boost {
     }
 }
 
-/// The weight of a job by its tasks, running and waiting: log2(1 + tasks) (FS-19).
+/// Returns the weight of a job by its running and waiting tasks: log2(1 + tasks) (FS-19).
 pub fn of_size(tasks: u32) -> f64 {
     (1.0 + f64::from(tasks)).log2()
 }

@@ -1,9 +1,10 @@
-//! Ageing: how much work of each phase would be left in a fair cluster of the same slots, and the
+//! Aging: the work that each phase would have left in a fair cluster of the same slots, and the
 //! order that follows from it (HF-17 to HF-23). Knows nothing of real tasks or of estimates.
 //!
-//! Time and work are in one unit of the caller's: work is slots times time. Phases that end in
-//! the real cluster before they do in the virtual one stay in the latter to their virtual end,
-//! without a place in the order: the fair cluster does not know that they were favoured.
+//! Time and work share one unit, which the caller chooses: work is slots times time. A phase may
+//! end in the real cluster before it ends in the virtual one. It then stays in the virtual one to
+//! its virtual end, without a position in the order: the fair cluster does not know that it was
+//! favoured.
 
 use super::round_robin::{Want, in_turns, round_robin};
 use crate::model::line::Line;
@@ -12,18 +13,18 @@ use crate::words::kind::Kind;
 use crate::words::table::{DenseId, Table};
 use std::collections::BTreeSet;
 
-/// A part of a mean task too small to be work: what rounding leaves behind.
+/// Part of a mean task below which work counts as a rounding error.
 const NOTHING: f64 = 1e-9;
 
-/// How many phases may wait for their virtual end alone. Beyond, the one nearest to it goes: a
-/// virtual cluster that is slower than the real one must not remember everything.
+/// Maximum number of phases that only wait for their virtual end. Beyond it, the phase nearest to
+/// its end is dropped: a virtual cluster slower than the real one must not remember everything.
 const GHOSTS_MAX: usize = 1_024;
 
-/// How finely `advance` divides the time that it covers: one step may be no shorter than that part
-/// of it. Exact ageing has a step for every virtual task that ends, so a clock that jumps ahead,
-/// or thousands of jobs of tiny tasks, would keep it busy without end.
+/// Maximum number of steps of one `advance`; a step is never shorter than that part of the time.
+/// Exact aging has a step for every virtual task that ends. A clock that jumps ahead, or thousands
+/// of jobs of tiny tasks, would keep it busy without end.
 const STEPS_MAX: f64 = 1e6;
-/// The same in the engine, which covers a second at a time with thousands of phases: a slot may
+/// The same for the engine, which covers a second at a time with thousands of phases. A slot may
 /// stand idle virtually for a sixteenth of that.
 const COARSE_STEPS_MAX: f64 = 16.0;
 
@@ -32,7 +33,7 @@ const COARSE_STEPS_MAX: f64 = 16.0;
 pub struct PhaseId {
     /// The job.
     pub job: JobId,
-    /// Which of its tasks.
+    /// Kind of the tasks.
     pub kind: Kind,
 }
 
@@ -53,19 +54,19 @@ impl DenseId for PhaseId {
 #[derive(Clone, Debug)]
 struct Phase {
     id: PhaseId,
-    /// Number of its arrival: the tie-break.
+    /// Number of its arrival, which breaks ties.
     arrival: u64,
     tasks: u32,
     weight: f64,
     size: f64,
-    /// Work done virtually, kept apart from `left` for sizes that change.
+    /// Virtual work done, apart from `left` because sizes change.
     done: f64,
     left: f64,
-    /// What it holds of the virtual cluster; not whole if slots are taken in turns.
+    /// Slots that it holds in the virtual cluster; fractional if phases take turns.
     slots: f64,
-    /// Which it was of those that had no virtual work left.
+    /// Position among the phases that reached their virtual end.
     ended: Option<u64>,
-    /// Whether it is still there in the real cluster; if not, it has no place in the order.
+    /// Whether it still exists in the real cluster; if not, it has no position in the order.
     real: bool,
 }
 
@@ -74,7 +75,7 @@ impl Phase {
         self.size / f64::from(self.tasks.max(1))
     }
 
-    /// How many slots it has virtual work for (HF-20).
+    /// Returns how many slots it has virtual work for (HF-20).
     fn demand(&self) -> u32 {
         if self.ended.is_some() {
             return 0;
@@ -82,17 +83,17 @@ impl Phase {
         (self.left / self.mean_task() - NOTHING).ceil() as u32
     }
 
-    /// How long its slots are all busy, if it has any.
+    /// Returns how long all its slots stay busy; None without slots.
     fn busy(&self) -> Option<f64> {
         let tasks = (self.slots - 1.0).max(0.0) * self.mean_task();
         (self.slots > 0.0).then(|| ((self.left - tasks) / self.slots).max(0.0))
     }
 
-    /// Late phases first, as they ended virtually; then by the work left; then by arrival.
+    /// Ranks late phases first, by their virtual ends; then by work left; then by arrival.
     fn rank(&self) -> (bool, u64, u64) {
         match self.ended {
             Some(position) => (false, position, self.arrival),
-            // The bits of floats that are not negative are in the order of the floats.
+            // The bits of non-negative floats sort like the floats.
             None => (true, self.left.max(0.0).to_bits(), self.arrival),
         }
     }
@@ -105,14 +106,14 @@ pub struct Aging {
     slots: u32,
     /// Whether phases take turns if there are more of them than slots.
     turns: bool,
-    /// How many steps one `advance` takes at the most.
+    /// Maximum number of steps of one `advance`.
     steps_max: f64,
-    /// By number; the numbers of those that left are used again.
+    /// Phases by number; numbers of departed phases are reused.
     phases: Vec<Phase>,
     unused: Vec<u32>,
     numbers: Table<PhaseId, u32>,
     line: Line,
-    /// Whether slots must be dealt out anew.
+    /// Whether slots must be dealt out again.
     due: bool,
     arrivals: u64,
     ends: u64,
@@ -121,7 +122,7 @@ pub struct Aging {
 }
 
 impl Aging {
-    /// An empty cluster at time `now`.
+    /// Creates an empty cluster at time `now`.
     pub fn new(now: f64, slots: u32) -> Aging {
         Aging {
             now,
@@ -131,9 +132,9 @@ impl Aging {
         }
     }
 
-    /// The engine's, with coarser steps. While there are more phases than slots they take turns,
-    /// each having its fair part of the time: whole slots would leave nothing to the phases that
-    /// want most, which would then not age at all, and could be passed by for ever (HF-1).
+    /// Creates the engine's cluster, with coarser steps. While it has more phases than slots they
+    /// take turns, each with its fair part of the time. With whole slots, the phases that want most
+    /// would get none and never age, and others could pass them by for ever (HF-1).
     pub fn taking_turns(now: f64, slots: u32) -> Aging {
         Aging {
             turns: true,
@@ -142,29 +143,29 @@ impl Aging {
         }
     }
 
-    /// Where its clock stands.
+    /// Returns its time.
     pub fn now(&self) -> f64 {
         self.now
     }
 
-    /// How many phases it holds, those included that only wait for their virtual end.
+    /// Returns how many phases it holds, including those that only wait for their virtual end.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether it holds none.
+    /// Tells whether it holds no phase.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// The slots that the framework reports (HF-22).
+    /// Sets the slots that the framework reports (HF-22).
     pub fn set_slots(&mut self, slots: u32) {
         self.due |= self.slots != slots;
         self.slots = slots;
     }
 
-    /// A phase arrives, of `tasks` tasks and `size` work. Without work it is late at once, which
-    /// is right: it takes no time. One that is there already keeps what it has done.
+    /// Adds a phase of `tasks` tasks and `size` work. A phase without work is late at once, which
+    /// is right: it takes no time. A phase that exists already keeps its work done.
     pub fn add(&mut self, id: PhaseId, tasks: u32, size: f64, weight: f64) {
         if let Some(number) = self.numbers.get(id).copied() {
             let phase = &mut self.phases[number as usize];
@@ -207,7 +208,7 @@ impl Aging {
         self.due = true;
     }
 
-    /// A new estimate (HF-21): the work done virtually stays done.
+    /// Sets a new estimate (HF-21). Virtual work done stays done.
     pub fn resize(&mut self, id: PhaseId, tasks: u32, size: f64) {
         let Some(number) = self.numbers.get(id).copied() else {
             return;
@@ -224,7 +225,7 @@ impl Aging {
         }
         self.due = true;
         if real {
-            // Its rank alone has changed, so it alone moves.
+            // Only its rank has changed, so only it moves.
             self.line.remove(number);
             let phases = &self.phases;
             self.line.insert(number, |i| phases[i as usize].rank());
@@ -233,7 +234,7 @@ impl Aging {
         }
     }
 
-    /// What of its work counts as done virtually: for one that is taken over from elsewhere.
+    /// Sets the virtual work done, for a phase from before a reload.
     pub fn set_done(&mut self, id: PhaseId, done: f64) {
         if let Some(number) = self.numbers.get(id).copied() {
             let phase = &mut self.phases[number as usize];
@@ -243,7 +244,7 @@ impl Aging {
         }
     }
 
-    /// A new weight (HF-23).
+    /// Sets a new weight (HF-23).
     pub fn set_weight(&mut self, id: PhaseId, weight: f64) {
         if let Some(number) = self.numbers.get(id) {
             self.phases[*number as usize].weight = weight;
@@ -251,7 +252,7 @@ impl Aging {
         }
     }
 
-    /// A phase is over in the real cluster, having taken `size` in truth.
+    /// Ends a phase in the real cluster; `size` is its true size.
     pub fn finish(&mut self, id: PhaseId, size: f64) {
         let Some(number) = self.numbers.get(id).copied() else {
             return;
@@ -272,7 +273,7 @@ impl Aging {
         }
     }
 
-    /// A phase leaves both clusters, finished or not.
+    /// Removes a phase from both clusters, finished or not.
     pub fn remove(&mut self, id: PhaseId) {
         if let Some(number) = self.numbers.get(id).copied() {
             if self.phases[number as usize].real {
@@ -294,24 +295,25 @@ impl Aging {
         self.due = true;
     }
 
-    /// Goes on to time `to`. Slots are dealt out anew after every change from outside, and
-    /// whenever one would stand idle because a virtual task ends and its phase has no other
-    /// (HF-20). So it makes no difference in how many calls a time is covered, as long as steps
-    /// are not too many.
+    /// Advances to time `to`. Deals slots again after every outside change, and whenever one would
+    /// stand idle because a virtual task ends and its phase has no other (HF-20). So the number of
+    /// calls that cover a time makes no difference, as long as the steps stay below their
+    /// maximum.
     pub fn advance(&mut self, to: f64) {
         let least = (to - self.now) / self.steps_max;
         while self.now < to {
             self.deal();
             let busy = self.phases.iter().filter_map(Phase::busy);
             let next = self.now + busy.fold(to - self.now, f64::min).max(least);
-            // Late on the clock a step may be too short to move it; it must go on all the same.
+            // Late on the clock a step may be too short to change it; take the next larger float
+            // instead.
             self.run(next.max(self.now.next_up()).min(to));
         }
         self.settle();
     }
 
-    /// Deals out slots now and goes on to time `to` with those: the paper's ageing, which looks at
-    /// the virtual cluster at arrivals and ends of tasks only.
+    /// Deals slots now and keeps them to time `to`. This is the paper's aging, which looks at the
+    /// virtual cluster only at arrivals and ends of tasks.
     pub fn advance_held(&mut self, to: f64) {
         if self.now < to {
             self.due = true;
@@ -327,7 +329,7 @@ impl Aging {
         }
         let wanting = |i: &usize| self.phases[*i].ended.is_none();
         let mut hungry: Vec<usize> = (0..self.phases.len()).filter(wanting).collect();
-        // Ties go to whoever came first.
+        // Ties go to the earlier arrival.
         hungry.sort_unstable_by_key(|i| self.phases[*i].arrival);
         let want = |i: &usize| Want {
             slots: self.phases[*i].demand(),
@@ -390,44 +392,44 @@ impl Aging {
         Some(&self.phases[*number as usize])
     }
 
-    /// Virtual work left.
+    /// Returns the virtual work left.
     pub fn left(&self, id: PhaseId) -> Option<f64> {
         self.phase(id).map(|phase| phase.left)
     }
 
-    /// Virtual work done; more than its size if that was taken for larger before.
+    /// Returns the virtual work done; more than the size if that was overestimated before.
     pub fn done(&self, id: PhaseId) -> Option<f64> {
         self.phase(id).map(|phase| phase.done)
     }
 
-    /// How many tasks it has.
+    /// Returns its number of tasks.
     pub fn tasks(&self, id: PhaseId) -> Option<u32> {
         self.phase(id).map(|phase| phase.tasks)
     }
 
-    /// Its present estimate.
+    /// Returns its present estimate.
     pub fn size(&self, id: PhaseId) -> Option<f64> {
         self.phase(id).map(|phase| phase.size)
     }
 
-    /// Whether it has ended virtually and not really.
+    /// Tells whether it has ended virtually but not really.
     pub fn is_late(&self, id: PhaseId) -> bool {
         self.phase(id).is_some_and(|p| p.real && p.ended.is_some())
     }
 
-    /// The phases of the real cluster, first to be served first.
+    /// Returns the phases of the real cluster; the first is served first.
     pub fn order(&self) -> impl Iterator<Item = PhaseId> + '_ {
         let number = |number: &u32| self.phases[*number as usize].id;
         self.line.order().iter().map(number)
     }
 
-    /// A number that stands for its place: the smaller is served first.
+    /// Returns its label in the order: the smaller is served first.
     pub fn label(&self, id: PhaseId) -> Option<i64> {
         let number = self.numbers.get(id)?;
         Some(self.line.label(*number))
     }
 
-    /// Takes who may have changed places, or become late, since the last call.
+    /// Takes the phases that may have changed places, or become late, since the last call.
     pub fn take_moved(&mut self) -> Vec<PhaseId> {
         let moved = self.line.take_moved();
         let id = |number: u32| self.phases[number as usize].id;

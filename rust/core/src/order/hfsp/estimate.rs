@@ -1,40 +1,40 @@
-//! How large a phase of a job is, in slot-time: before anything of it has run, and from its
-//! sample tasks (HF-25 to HF-31). One unit of time throughout; the caller says which.
+//! The size of a phase in slot-time: before any of its tasks ran, and by its sample tasks (HF-25 to
+//! HF-31). Uses one unit of time throughout, which the caller chooses.
 
 use crate::words::kind::Kind;
 use serde_json::{Value, json};
 
-/// What an estimator may know of a phase.
+/// Input of an estimator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseFacts {
-    /// Its kind of tasks.
+    /// Kind of its tasks.
     pub kind: Kind,
-    /// How many tasks it has.
+    /// Number of its tasks.
     pub tasks: u32,
-    /// Mean length of its tasks in earlier runs, where somebody claims to know it.
+    /// Mean length of its tasks in earlier runs, if known or claimed.
     pub profile: Option<f64>,
 }
 
-/// What a sample task says.
+/// Measurements of a sample task.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// From being scheduled to the start of the reduce function; 0 for other kinds.
+    /// Time from being scheduled to the start of the reduce function; 0 for other kinds.
     pub shuffle: f64,
-    /// Bytes that it reads: the weight of its shuffle.
+    /// Bytes read, the weight of its shuffle.
     pub input: f64,
     /// Length of the rest, measured or extrapolated.
     pub execution: f64,
 }
 
-/// Works out sizes (HF-31). Another one may know recurring jobs, or read their inputs.
+/// Estimates sizes (HF-31). Other implementations may know recurring jobs, or read their inputs.
 pub trait Estimator: Send {
-    /// A task of that kind has ended well, after `length`.
+    /// Learns that a task of that kind succeeded after `length`.
     fn learn(&mut self, kind: Kind, length: f64);
 
-    /// The size of a phase of which no sample is known yet.
+    /// Returns the size of a phase without known samples.
     fn initial(&self, phase: &PhaseFacts) -> f64;
 
-    /// The size by its samples, which are not empty.
+    /// Returns the size by the samples, which are not empty.
     fn sampled(&self, phase: &PhaseFacts, samples: &[Sample]) -> f64 {
         match phase.kind {
             Kind::Reduce => reduce_size(phase.tasks, samples).total(),
@@ -42,28 +42,28 @@ pub trait Estimator: Send {
         }
     }
 
-    /// What it has learnt.
+    /// Saves the lessons learnt.
     fn save(&self) -> Value {
         Value::Null
     }
 
-    /// Takes over what an earlier one learnt. What it cannot read it ignores.
+    /// Takes over an earlier estimator's lessons, and ignores what it cannot read.
     fn load(&mut self, _saved: &Value) {}
 }
 
 /// The paper's estimator: unknown jobs have tasks as long as those of the past.
 #[derive(Clone, Debug)]
 pub struct PastTasks {
-    /// The propensity to wait before trusting an unknown job with the cluster: 1 or more.
+    /// Propensity to wait before trusting an unknown job with the cluster; at least 1.
     pub xi: f64,
-    /// What a task is taken for while none of its kind has ended (HF-26).
+    /// Assumed length of a task while none of its kind has ended (HF-26).
     pub default_task: f64,
     /// Sum and number of the lengths, by kind.
     past: [(f64, u64); 3],
 }
 
 impl PastTasks {
-    /// One that has seen nothing.
+    /// Creates an estimator without a past.
     pub fn new(xi: f64, default_task: f64) -> PastTasks {
         PastTasks {
             xi,
@@ -89,7 +89,7 @@ impl Estimator for PastTasks {
 
     fn initial(&self, phase: &PhaseFacts) -> f64 {
         match phase.profile {
-            // Not unknown, so nothing is added for its being unknown.
+            // The length is known, so `xi` adds nothing.
             Some(length) => initial(phase.tasks, length, 1.0),
             None => initial(phase.tasks, self.mean_task(phase.kind), self.xi),
         }
@@ -106,19 +106,19 @@ impl Estimator for PastTasks {
     }
 }
 
-/// First estimate (HF-25): xi * k * l.
+/// Returns the first estimate (HF-25): xi * k * l.
 pub fn initial(tasks: u32, mean_task: f64, xi: f64) -> f64 {
     xi * f64::from(tasks) * mean_task
 }
 
-/// The number of tasks times the mean of the samples (HF-28); 0 without samples.
+/// Returns the number of tasks times the mean of the samples (HF-28); 0 without samples.
 pub fn map_size(tasks: u32, samples: impl ExactSizeIterator<Item = f64>) -> f64 {
     let number = samples.len().max(1) as f64;
     f64::from(tasks) * samples.sum::<f64>() / number
 }
 
-/// The length of a task of which a part is done (HF-30): elapsed over progress, a fraction of
-/// its input; none while there is no progress.
+/// Extrapolates the length of a running task (HF-30): elapsed time over progress, a fraction of its
+/// input. None while there is no progress.
 pub fn extrapolate(elapsed: f64, progress: f64) -> Option<f64> {
     (progress > 0.0).then(|| elapsed / progress.min(1.0))
 }
@@ -133,14 +133,15 @@ pub struct ReduceSize {
 }
 
 impl ReduceSize {
-    /// Both.
+    /// Returns the sum of both.
     pub fn total(&self) -> f64 {
         self.shuffle + self.execution
     }
 }
 
-/// The size of a reduce phase (HF-29): the samples' shuffles, weighted by what each reads, and the
-/// mean of their executions, times the number of reduces. Samples that read nothing weigh alike.
+/// Returns the size of a reduce phase (HF-29). It is the number of reduces times the mean shuffle
+/// of the samples, weighted by bytes read, plus their mean execution. Samples that read nothing
+/// have equal weights.
 pub fn reduce_size(tasks: u32, samples: &[Sample]) -> ReduceSize {
     let tasks_real = f64::from(tasks);
     let input: f64 = samples.iter().map(|sample| sample.input).sum();
@@ -168,7 +169,7 @@ mod tests {
         }
     }
 
-    /// HF-25, HF-26: 2 * 40 tasks of the default, then of the mean of 20 and 40.
+    /// HF-25, HF-26: 2 * 40 tasks of the default length, then of the mean of 20 and 40.
     #[test]
     fn unknown_jobs_are_like_those_of_the_past() {
         let mut past = PastTasks::new(2.0, 60_000.0);
@@ -176,7 +177,7 @@ mod tests {
         past.learn(Kind::Map, 20.0);
         past.learn(Kind::Map, 40.0);
         assert_eq!(past.initial(&facts(Kind::Map, 40)), 2.0 * 40.0 * 30.0);
-        // Maps say nothing of reduces.
+        // Maps teach nothing about reduces.
         assert_eq!(past.initial(&facts(Kind::Reduce, 1)), 120_000.0);
         let claimed = PhaseFacts {
             profile: Some(7.0),
@@ -193,8 +194,8 @@ mod tests {
         assert_eq!(map_size(100, [].into_iter()), 0.0);
     }
 
-    /// HF-29, HF-30 by hand: shuffles 10 and 20 weigh 3/4 and 1/4: 12.5; executions 8, and 10 s at
-    /// a quarter: 40, mean 24; 4 reduces: 50 and 96.
+    /// HF-29, HF-30 by hand: shuffles 10 and 20 weigh 3/4 and 1/4: 12.5. Executions 8, and 10 s at
+    /// a quarter: 40; mean 24. 4 reduces: 50 and 96.
     #[test]
     fn a_reduce_phase_is_shuffle_and_execution() {
         let sample = |shuffle, input, execution| Sample {
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!((size.shuffle, size.execution), (50.0, 96.0));
         assert_eq!(size.total(), 146.0);
         assert_eq!(extrapolate(10.0, 0.0), None);
-        // Nothing read by any: plain mean.
+        // None read anything: plain mean.
         let size = reduce_size(2, &[sample(10.0, 0.0, 1.0), sample(20.0, 0.0, 1.0)]);
         assert_eq!(size.shuffle, 30.0);
         let shuffled = [sample(10.0, 0.0, 2.0)];

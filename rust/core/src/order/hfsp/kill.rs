@@ -1,5 +1,5 @@
-//! The kill variant (HF-13): what would have to go for the phases that come first to have the
-//! slots now. Off by default: what a killed task did is done again.
+//! The kill variant (HF-13): tasks to kill so that the first phases in the order get their slots
+//! now. Off by default: the work of a killed task is lost.
 
 use super::aging::PhaseId;
 use crate::model::change::World;
@@ -8,9 +8,9 @@ use crate::words::ids::ContainerKey;
 use crate::words::keys::Victim;
 use crate::words::kind::Kind;
 
-/// Containers to be taken back: as many as phases further in front have tasks waiting for, beyond
-/// the slots that are free; of the phases furthest back first, the latest started first, as they
-/// lose the least work. None that commits its output.
+/// Returns the containers to kill, one for each task of a phase further in front that finds no free
+/// slot. Takes from the phases furthest back first, and there the latest started first, because
+/// they lose the least work. Never takes a task that commits its output.
 pub(super) fn victims(
     order: impl Iterator<Item = PhaseId>,
     slots: u32,

@@ -1,19 +1,19 @@
-//! Who has which slots of the virtual cluster: max-min in whole slots, handed out in rounds.
+//! Division of the virtual cluster's slots: max-min in whole slots, handed out in rounds.
 
 use crate::model::waterfill::{Claim, waterfill, waterfill_exact};
 
-/// What a job of the virtual cluster can use.
+/// Demand of a job of the virtual cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Want {
-    /// How many slots it has work for.
+    /// Number of slots it has work for.
     pub slots: u32,
-    /// Its part of the whole compared with others; above 0, 1 if all are equal.
+    /// Weight against the other jobs; above 0, and 1 if all are equal.
     pub weight: f64,
 }
 
-/// The slots of each job, in the order of `wants` (HF-19): a job that wants less than its fair
-/// part gets what it wants; rounds begin with the jobs that want least, so that what does not
-/// divide goes to them. Ties: the earlier in the list.
+/// Returns the slots of each job, in the order of `wants` (HF-19). A job that wants less than its
+/// fair part gets all it wants. Rounds begin with the jobs that want least, so that the remainder
+/// goes to them. Ties go to the earlier in the list.
 ///
 /// With weights (HF-23) a job's turn comes `weight` times as often.
 pub fn round_robin(slots: u32, wants: &[Want]) -> Vec<u32> {
@@ -29,10 +29,10 @@ pub fn round_robin(slots: u32, wants: &[Want]) -> Vec<u32> {
     let mut hungry: Vec<usize> = (0..wants.len())
         .filter(|i| parts[*i] < wants[*i].slots)
         .collect();
-    // When the next slot would be due to each; the same for all of equal weight.
+    // Time at which each job's next slot is due; equal weights make equal times.
     let due = |i: usize, parts: &[u32]| f64::from(parts[i] + 1) / wants[i].weight;
     if left < hungry.len() {
-        // Only who comes first, not in which order they do.
+        // Only the choice of the first `left` jobs matters, not their order.
         hungry.select_nth_unstable_by(left, |a, b| {
             let turn = due(*a, &parts).total_cmp(&due(*b, &parts));
             turn.then((wants[*a].slots, a).cmp(&(wants[*b].slots, b)))
@@ -45,7 +45,7 @@ pub fn round_robin(slots: u32, wants: &[Want]) -> Vec<u32> {
     parts
 }
 
-/// The part of the slots that each job has over time if they take turns.
+/// Returns the part of the slots that each job has over time if they take turns.
 pub fn in_turns(slots: u32, wants: &[Want]) -> Vec<f64> {
     let claim = |want: &Want| Claim {
         weight: want.weight,
@@ -89,8 +89,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the words of the paper, slot by slot: in each round every job that still wants
-        /// one gets a slot, in the order of how many it wants.
+        /// Compares with the paper's wording, slot by slot: in each round every job that still
+        /// wants a slot gets one, in the order of how many it wants.
         #[test]
         fn the_same_as_dealing_out_slots_one_by_one(
             slots in 0u32..200,

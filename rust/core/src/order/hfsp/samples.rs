@@ -1,16 +1,16 @@
-//! The sample tasks of a phase: the first few that start, and what becomes known of them.
-//! Knows nothing of sizes or of other phases.
+//! The sample tasks of a phase: the first few that start, and their measurements. Knows nothing of
+//! sizes or of other phases.
 
 use super::estimate::{Sample, extrapolate};
 use crate::model::job::Container;
 use crate::words::ids::{Millis, NodeId};
 
-/// A sample that runs. Tasks of one phase that started at once on one node are interchangeable.
+/// A running sample. Tasks of one phase that started together on one node are interchangeable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Running {
     node: NodeId,
     started_ms: Millis,
-    /// What it says already, once it has run long enough (HF-30).
+    /// Extrapolated measurement, once it has run long enough (HF-30).
     so_far: Option<Sample>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct SampleSet {
 }
 
 impl SampleSet {
-    /// A set that is to hold `wanted` samples; 0 asks for none.
+    /// Creates a set of `wanted` samples; 0 wants none.
     pub(super) fn new(wanted: u32) -> SampleSet {
         SampleSet {
             wanted,
@@ -31,23 +31,23 @@ impl SampleSet {
         }
     }
 
-    /// More samples can be had, as the phase turned out to have more tasks.
+    /// Raises the number of samples, because the phase turned out to have more tasks.
     pub(super) fn want(&mut self, wanted: u32) {
         self.wanted = self.wanted.max(wanted);
     }
 
-    /// How many samples are still to be started.
+    /// Returns how many samples have yet to start.
     pub(super) fn needs(&self) -> u32 {
         let started = self.running.len() + self.ended.len();
         self.wanted.saturating_sub(started as u32)
     }
 
-    /// How many run.
+    /// Returns how many samples run.
     pub(super) fn running(&self) -> u32 {
         self.running.len() as u32
     }
 
-    /// A task has started. It is a sample if one is needed.
+    /// Records a started task, which is a sample if one is needed.
     pub(super) fn start(&mut self, node: NodeId, started_ms: Millis) {
         if self.needs() > 0 {
             self.running.push(Running {
@@ -58,7 +58,7 @@ impl SampleSet {
         }
     }
 
-    /// A task was not started after all: the latest on that node.
+    /// Forgets the latest task on that node, which was not started after all.
     pub(super) fn withdraw(&mut self, node: NodeId) {
         if let Some(at) = self.running.iter().rposition(|r| r.node == node) {
             self.running.remove(at);
@@ -70,8 +70,8 @@ impl SampleSet {
         self.running.iter().position(same)
     }
 
-    /// A task has ended at `now`. One that failed is no sample: another takes its place (HF-41).
-    /// Whether what is known of the samples has changed.
+    /// Records that a task ended at `now`. A failed task is no sample: another takes its place
+    /// (HF-41). Tells whether a sample became known.
     pub(super) fn end(&mut self, container: &Container, succeeded: bool, now: Millis) -> bool {
         let Some(at) = self.find(container) else {
             return false;
@@ -85,8 +85,8 @@ impl SampleSet {
         succeeded
     }
 
-    /// A sample tells how far its execution is: if it has lasted for `delta_ms`, that says how long
-    /// it will last (HF-30); without progress a later word will. Whether something new is known.
+    /// Extrapolates a sample's execution from its progress once it has lasted for `delta_ms`
+    /// (HF-30). Without progress yet, a later report will do. Tells whether a sample became known.
     pub(super) fn progress(
         &mut self,
         container: &Container,
@@ -107,7 +107,7 @@ impl SampleSet {
         execution.is_some()
     }
 
-    /// Every sample, if all that are wanted are known and there are any (HF-28, HF-30).
+    /// Returns every sample if all wanted ones are known and there is at least one (HF-28, HF-30).
     pub(super) fn complete(&self) -> Option<Vec<Sample>> {
         let so_far = self.running.iter().filter_map(|r| r.so_far);
         let known: Vec<Sample> = self.ended.iter().copied().chain(so_far).collect();
@@ -115,7 +115,7 @@ impl SampleSet {
     }
 }
 
-/// Without word of when the reduce function began, all of the time counts as execution.
+/// If the start of the reduce function is unknown, all of the time counts as execution.
 fn shuffle_ms(container: &Container) -> Millis {
     let since = container.task.executing_since_ms;
     since.map_or(0, |since| container.task_ms(since))
@@ -155,7 +155,7 @@ mod tests {
         set.start(NodeId(2), 5);
         set.start(NodeId(3), 6);
         assert_eq!((set.needs(), set.running()), (0, 2));
-        // The third is none, however soon it ends: the first to end are the shortest.
+        // The third is no sample, however soon it ends: the first to end would be the shortest.
         assert!(!set.end(&task(3, 6), true, 10));
         assert!(!set.end(&task(2, 5), false, 20));
         assert_eq!(set.needs(), 1);
@@ -177,9 +177,9 @@ mod tests {
         assert!(set.complete().is_none());
     }
 
-    /// HF-30: started at 0, function from 4 s on, delta 10 s: at 13 s too early; at 14 s without
-    /// progress; at 16 s 12 s are a quarter: 48 s of execution, 4 s of shuffle. The true end at
-    /// 40 s replaces it: 36 s.
+    /// HF-30: started at 0, reduce function from 4 s on, delta 10 s. At 13 s it is too early; at 14
+    /// s there is no progress. At 16 s, 12 s are a quarter: 48 s of execution, 4 s of shuffle. The
+    /// true end at 40 s replaces it: 36 s.
     #[test]
     fn a_long_reduce_is_extrapolated_from_its_progress() {
         let mut set = SampleSet::new(1);

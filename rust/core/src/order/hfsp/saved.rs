@@ -1,4 +1,4 @@
-//! What HFSP has learnt, as JSON: for reports, and for the stage that follows it in a reload.
+//! HFSP's state as JSON, for reports and for the stage after a reload.
 
 use super::Hfsp;
 use super::aging::PhaseId;
@@ -6,22 +6,22 @@ use crate::words::ids::JobId;
 use crate::words::kind::Kind;
 use serde_json::{Value, json};
 
-/// What an earlier stage knew of a phase.
+/// State of a phase from before a reload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Known {
-    /// Its size by its number of tasks.
+    /// Size divided by the number of tasks.
     pub(super) mean_task: f64,
-    /// Work done virtually.
+    /// Virtual work done.
     pub(super) done: f64,
-    /// Slot-time of the tasks that have ended well.
+    /// Slot-time of the tasks that succeeded.
     pub(super) spent: f64,
-    /// Whether its samples were all known.
+    /// Whether all its samples were known.
     pub(super) trained: bool,
 }
 
 const KINDS: [&str; 3] = ["map", "reduce", "other"];
 
-/// Phases from first to last, by pool, and what the estimator knows of the past.
+/// Saves the phases of each pool, first to last, and the estimator's past.
 pub(super) fn save(hfsp: &Hfsp) -> Value {
     let pools = hfsp.pools.iter().map(|pool| {
         let phases = pool.aging.order().map(|id| phase(hfsp, id));
@@ -51,7 +51,7 @@ fn phase(hfsp: &Hfsp, id: PhaseId) -> Value {
     })
 }
 
-/// Takes over what it can read; of the rest the stage begins anew.
+/// Takes over what it can read. Phases that it cannot read start without a past.
 pub(super) fn load(hfsp: &mut Hfsp, saved: &Value) {
     hfsp.estimator.load(&saved["past"]);
     let pools = saved["pools"].as_array().into_iter().flatten();

@@ -4,36 +4,36 @@ use crate::config::{Config, ConfigError, Section, unknown};
 use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
-/// How phases that have ended virtually but not really are served (HF-10). Both before others.
+/// Service of phases that have ended virtually but not really (HF-10). They go before others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// One after another, by their virtual ends: what the authors' scheduler does.
+    /// One after another, by their virtual ends, as in the authors' scheduler.
     Fifo,
-    /// Side by side, so that one whose size was badly underestimated does not stop the others.
+    /// Side by side, so that a badly underestimated phase does not stop the others.
     Sharing,
 }
 
-/// What can be set; the defaults are the paper's (HF-32) where it gives any.
+/// Settings; defaults are the paper's (HF-32) where it gives any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// How many sample tasks a phase has (s). 0: sizes stay what they were at first.
+    /// Number of a phase's sample tasks (s). With 0, sizes keep their first estimates.
     pub samples: u32,
-    /// When a reduce that still executes is extrapolated (Delta).
+    /// Running time after which an executing reduce is extrapolated (Delta).
     pub delta_ms: Millis,
-    /// How much larger than by its number of tasks an unknown phase is taken for (xi).
+    /// Factor on the estimated size of an unknown phase (xi).
     pub xi: f64,
-    /// On how many percent of the slots sample tasks may run before all others (t).
+    /// Percentage of the slots on which sample tasks may run before all others (t).
     pub training_percent: u32,
-    /// The length of a task while none of its kind has ended.
+    /// Assumed length of a task while none of its kind has ended.
     pub default_task_ms: Millis,
-    /// Late phases.
+    /// Service of late phases.
     pub late: Late,
     /// Whether phases age by weight, doubled by each step of YARN's application priority (HF-23).
     pub weigh_priorities: bool,
-    /// How many percent of a job's maps must have ended before its reduces may start (HF-16).
-    /// None on YARN, where the ApplicationMaster sees to that before it asks.
+    /// Percentage of a job's maps that must have ended before its reduces may start (HF-16). None
+    /// on YARN, where the ApplicationMaster sees to that before it asks.
     pub slow_start_percent: Option<u32>,
-    /// Whether tasks are killed for phases that come before theirs (HF-13).
+    /// Whether to kill tasks in favour of phases that come before theirs (HF-13).
     pub kill: bool,
 }
 
@@ -53,13 +53,13 @@ impl Default for Settings {
     }
 }
 
-/// Waits and lengths above this are typing errors (about 11 days).
+/// Limit above which waits and lengths are typing errors (about 11 days).
 const MILLIS_MAX: i64 = 1_000_000_000;
 
-/// Its key in the configuration.
+/// Key in the configuration.
 pub(super) const SECTION: &str = "hfsp";
 
-/// The settings of the section, as the request `policies` tells them.
+/// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "samples",
@@ -110,7 +110,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// What is in force under a configuration.
+/// Returns the settings in force under a configuration.
 pub fn settings(config: &Config) -> Settings {
     config.own(SECTION, read)
 }

@@ -1,43 +1,44 @@
-//! How many slots MapReduce has over time: what the foreign workload's demand f(t) leaves
-//! (RA-2). A step function and its integrals; knows nothing of jobs or of where f comes from.
+//! MapReduce's slots over time: the rest after the foreign workload's demand f(t) (RA-2). A step
+//! function and its integrals; knows nothing of jobs or of the source of f.
 
-/// Slots over time: constant between steps, before the first step as at it. Never negative: what
-/// f takes above the capacity is not there to be taken (RA-39).
+/// Slots over time, constant between steps. The first step also holds before its beginning. Never
+/// negative: f can only take slots that exist (RA-39).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// Beginning and slots of each step, by beginning.
+    /// Beginning and slots of each step, in order of beginning.
     steps: Vec<(f64, f64)>,
 }
 
 impl Capacity {
-    /// The same number of slots for ever.
+    /// Returns a constant capacity.
     pub fn constant(slots: f64) -> Capacity {
         Capacity {
             steps: vec![(0.0, slots.max(0.0))],
         }
     }
 
-    /// Steps of (from, slots). None unless there is a step and each begins after the one before.
+    /// Builds a capacity from steps of (from, slots). None unless there is a step and each begins
+    /// after the previous one.
     pub fn steps(steps: &[(f64, f64)]) -> Option<Capacity> {
         let ascends = steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let steps: Vec<(f64, f64)> = steps.iter().map(|(at, s)| (*at, s.max(0.0))).collect();
         (ascends && !steps.is_empty()).then_some(Capacity { steps })
     }
 
-    /// Slots at `t`.
+    /// Returns the slots at `t`.
     pub fn at(&self, t: f64) -> f64 {
         self.steps[self.step_at(t)].1
     }
 
-    /// Slot-time between two instants: integrated, not averaged over a longer stretch, as f may
-    /// change inside a period (RA-A6).
+    /// Returns the slot-time between two instants. It integrates instead of averaging over a longer
+    /// stretch, because f may change inside a period (RA-A6).
     pub fn integral(&self, from: f64, to: f64) -> f64 {
         self.pieces(from, to)
             .map(|piece| piece.slots * (piece.to - piece.from))
             .sum()
     }
 
-    /// The stretches of constant capacity between two instants, the last first.
+    /// Returns the stretches of constant capacity between two instants, the last first.
     pub fn pieces(&self, from: f64, to: f64) -> impl Iterator<Item = Piece> {
         let last = self.step_at(to);
         let piece = move |step: usize| {
@@ -62,11 +63,11 @@ impl Capacity {
 /// A stretch of time with the same number of slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// When it begins.
+    /// Beginning.
     pub from: f64,
-    /// When it ends.
+    /// End.
     pub to: f64,
-    /// Slots in between.
+    /// Slots during the stretch.
     pub slots: f64,
 }
 
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(capacity.integral(3.0, 10.0), 20.0 + 6.0 + 0.0 + 4.0);
         assert_eq!(capacity.integral(6.0, 7.0), 2.0);
         assert_eq!(capacity.integral(6.0, 6.0), 0.0);
-        // Before the first step as at it.
+        // The first step also holds before its beginning.
         assert_eq!(capacity.integral(-2.0, 1.0), 30.0);
         assert_eq!((capacity.at(4.9), capacity.at(5.0)), (10.0, 2.0));
     }

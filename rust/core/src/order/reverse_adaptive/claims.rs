@@ -1,31 +1,31 @@
-//! How much of what jobs claim is believed. A goal is a user's word: nobody checks whether anything
-//! depends on it, and who sets the tightest goals gets the most slots. So a user can claim only so
-//! many goals at once, and slots for them only up to a part of the cluster; what goes beyond is
-//! served as jobs without a goal are. Where queues share the cluster (`fair`, `drf`), a goal counts
-//! inside its queue only, and the queue's share is the bound.
+//! Bounds on the goals that jobs claim. A goal is a user's word: no check shows whether anything
+//! depends on it, and the tightest goals get the most slots. So the number of a user's goals is
+//! limited, and their slots to a part of the cluster. Jobs beyond the limits are served like jobs
+//! without a goal. Where queues share the cluster (`fair`, `drf`), a goal counts only inside its
+//! queue, and the queue's share is the bound.
 
 use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 
-/// What a job claims for its goal.
+/// A job's claim for its goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
-    /// Whose it is.
+    /// Owner of the job.
     pub user: UserId,
-    /// When it wants to be done.
+    /// Time at which it wants to be done.
     pub deadline: f64,
-    /// The slots that it needs for that now.
+    /// Slots that it needs now to be done by then.
     pub slots: f64,
 }
 
-/// By deadline, those at one time in their order.
+/// Sorts by deadline; equal deadlines keep their order.
 fn in_order(claims: &[Claim]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..claims.len()).collect();
     order.sort_by(|a, b| claims[*a].deadline.total_cmp(&claims[*b].deadline));
     order
 }
 
-/// Which claims are among the first `goals_max` of their user.
+/// Tells which claims are among the first `goals_max` of their user.
 pub fn first_of_each(claims: &[Claim], goals_max: u32) -> Vec<bool> {
     let mut counts: BTreeMap<UserId, u32> = BTreeMap::new();
     let mut first = vec![false; claims.len()];
@@ -37,7 +37,7 @@ pub fn first_of_each(claims: &[Claim], goals_max: u32) -> Vec<bool> {
     first
 }
 
-/// How many slots each claim gets of `slots_max` for each user: the earliest goal first.
+/// Returns how many slots each claim gets, at most `slots_max` per user: the earliest goal first.
 pub fn believed_slots(claims: &[Claim], slots_max: f64) -> Vec<f64> {
     let mut left: BTreeMap<UserId, f64> = BTreeMap::new();
     let mut believed = vec![0.0; claims.len()];

@@ -1,8 +1,7 @@
-//! One control cycle: reverse the execution of the whole workload, then generate the placement
-//! (RA-8, RA-30). Reads the world, and gives the matrix and the jobs' standings; changes nothing.
+//! One control cycle: reverses the execution of the whole workload, then generates the placement
+//! (RA-8, RA-30). Reads the world and returns the matrix and the jobs' keys; changes nothing.
 //!
-//! Its cost is bounded by jobs, tasks that run, slots, and `PERIODS_MAX` periods; none of it falls
-//! on heartbeats.
+//! Jobs, running tasks, slots and `PERIODS_MAX` periods bound its cost. Heartbeats bear none of it.
 
 use super::claims::{self, Claim};
 use super::matrix::Matrix;
@@ -19,33 +18,33 @@ use crate::words::keys::{OrderKey, POOLS};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many periods the reversed execution has at the most; with more goals than that, later
-/// ones are taken together, each for the earliest of its group.
+/// Maximum number of periods in the reversed execution. With more goals than that, later goals are
+/// grouped, and each group gets its earliest deadline.
 const PERIODS_MAX: usize = 64;
 
-/// How many named hosts a cycle looks at, over all jobs and for one.
+/// Maximum number of named hosts that a cycle reads, over all jobs and for one.
 const HOSTS_MAX: usize = 20_000;
 const HOSTS_PER_JOB_MAX: usize = 256;
 
-/// What a cycle looks at.
+/// Input of a cycle.
 pub(super) struct Cycle<'a> {
     pub(super) world: &'a World<'a>,
     pub(super) settings: &'a Settings,
     pub(super) lengths: &'a Lengths,
-    /// What runs where.
+    /// Tasks that run, by node.
     pub(super) matrix: &'a Matrix,
 }
 
-/// What comes of a cycle.
+/// Result of a cycle.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Tasks by node, job and pool, in the order in which jobs are to be served.
+    /// Tasks by node, job and pool, in the order of service.
     pub(super) plan: Vec<(NodeId, JobId, usize, u32)>,
-    /// The place in the order of each job that can use slots of a pool.
+    /// Key of each job that can use slots of a pool.
     pub(super) keys: BTreeMap<(JobId, usize), OrderKey>,
-    /// How many tasks of each pool a node under foreign load may run.
+    /// Maximum of running tasks on each node under foreign load, by pool.
     pub(super) caps: BTreeMap<NodeId, [u32; POOLS]>,
-    /// Jobs and slots that were gone through: the measure of what the cycle cost.
+    /// Number of jobs and slots processed: the measure of the cycle's cost.
     pub(super) size: i64,
 }
 
@@ -84,10 +83,11 @@ impl Cycle<'_> {
         outcome
     }
 
-    /// Those who can use slots of the pool, with what they need of `free` slots. RA-12, RA-13.
+    /// Returns the jobs that can use slots of the pool, with their needs of `free` slots. RA-12,
+    /// RA-13.
     fn claimants(&self, pool: usize, free: f64) -> Vec<Claimant> {
         let mut claimants: Vec<Claimant> = Vec::new();
-        // Each with its claimant; none for tasks that are to come, but cannot start yet.
+        // Goals with the index of their claimant; None for tasks that cannot start yet.
         let mut goals: Vec<(Goal, Option<usize>)> = Vec::new();
         let unbelieved = self.unbelieved();
         for job in self.world.cluster.jobs() {
@@ -116,7 +116,7 @@ impl Cycle<'_> {
         claimants
     }
 
-    /// Jobs whose goals are beyond what their user may claim at once.
+    /// Returns the jobs whose goals exceed `goals_per_user`.
     fn unbelieved(&self) -> BTreeSet<JobId> {
         let jobs = self.world.cluster.jobs();
         let claims: (Vec<JobId>, Vec<Claim>) = jobs
@@ -135,8 +135,8 @@ impl Cycle<'_> {
             .collect()
     }
 
-    /// Takes back what the goals of one user need beyond a user's part of the slots; of late
-    /// jobs first, which must not displace those on time.
+    /// Takes back the slots of a user's goals beyond `goal_share_per_user`. Late jobs lose theirs
+    /// first, because they must not displace jobs on time.
     fn bound(&self, claimants: &mut [Claimant], free: f64) {
         if self.settings.goal_share_per_user >= 1.0 {
             return;
@@ -168,7 +168,7 @@ impl Cycle<'_> {
         }
     }
 
-    /// The slots that each goal needs now, in fractions.
+    /// Returns the slots that each goal needs now, in fractions.
     fn needs(&self, pool: usize, free: f64, goals: &mut [(Goal, Option<usize>)]) -> Vec<f64> {
         let now = self.world.now as f64;
         if self.settings.variant == Variant::Adaptive {
@@ -194,7 +194,8 @@ impl Cycle<'_> {
         reverse(now, &capacity, &goals, Split::MaxMin, None).fit_now
     }
 
-    /// Whole slots for the needs of those who are on time; the late need all that they can use.
+    /// Rounds the needs of jobs on time to whole slots. Late jobs need all the slots that they can
+    /// use.
     fn round(&self, claimants: &mut [Claimant], fits: &[f64], free: f64) {
         let on_time: Vec<usize> = (0..claimants.len())
             .filter(|i| claimants[*i].bid.class == Class::OnTime)
@@ -250,7 +251,7 @@ impl Cycle<'_> {
         }
         let placement = place(&bids, &rooms);
         let mut order: Vec<usize> = (0..bids.len()).collect();
-        // Who is farthest from what it should have is served first.
+        // The job farthest below its due is served first.
         let runs = |bid: &Bid| bid.running.iter().map(|(_, count)| count).sum::<u32>();
         order.sort_by_cached_key(|i| (standing(&bids[*i], runs(&bids[*i])), *i));
         for i in order {
@@ -263,11 +264,11 @@ impl Cycle<'_> {
         }
     }
 
-    /// The nodes with what the foreign load and ApplicationMasters leave of them, and how many
-    /// slots that is in all.
+    /// Returns the nodes with the room that foreign load and ApplicationMasters leave, and the
+    /// total of free slots.
     ///
-    /// Fractions of slots are carried from node to node, so that a small load on every node
-    /// takes as many slots as it is, not one from each.
+    /// Carries fractions of slots from node to node: a small load on every node then takes its true
+    /// sum of slots, not one from each node.
     fn hosts(&self, outcome: &mut Outcome) -> (Vec<Host>, [f64; POOLS]) {
         let cluster = self.world.cluster;
         let masters = Masters::of(self.world);
@@ -304,7 +305,7 @@ impl Cycle<'_> {
         (hosts, free)
     }
 
-    /// The part of a node that others use now.
+    /// Returns the part of a node that foreign software uses now.
     fn load(&self, node: &Node) -> f64 {
         match node.foreign_per_mille {
             Some(per_mille) => f64::from(per_mille) / 1000.0,
@@ -315,8 +316,8 @@ impl Cycle<'_> {
         }
     }
 
-    /// How many slots a node has without foreign load: as configured, or its part of the cluster's
-    /// by memory, less what ApplicationMasters hold of it.
+    /// Returns how many slots a node has without foreign load. Either they are configured, or they
+    /// are its part of the cluster's by memory, without the memory of its ApplicationMasters.
     fn slots_of(&self, node: &Node, pool: usize, masters: &Resource) -> f64 {
         match self.world.config.slots_per_node {
             Some(per_node) => f64::from(per_node[pool]),
@@ -328,7 +329,7 @@ impl Cycle<'_> {
         }
     }
 
-    /// Where each job runs how many tasks, by index of the host.
+    /// Returns how many tasks each job runs where, by index of the host.
     fn running(&self, hosts: &[Host]) -> BTreeMap<(JobId, usize), Vec<(usize, u32)>> {
         let index: BTreeMap<NodeId, usize> = hosts
             .iter()
@@ -349,7 +350,7 @@ impl Cycle<'_> {
 /// ApplicationMasters take room, but no slots.
 struct Masters {
     running: BTreeMap<NodeId, Resource>,
-    /// What those hold that are asked for; a node each is kept free of tasks for them, or a full
+    /// Resources of pending ApplicationMasters. Each is kept free on one node; otherwise a full
     /// cluster would never start a new job.
     waiting: Vec<Resource>,
 }
@@ -375,7 +376,7 @@ impl Masters {
     }
 }
 
-/// Nodes that hold data of the job's pending tasks, and of how many.
+/// Returns nodes that hold data of the job's pending tasks, and for how many tasks.
 fn prefers(
     job: &Job,
     world: &World<'_>,
@@ -402,8 +403,9 @@ fn prefers(
     nodes
 }
 
-/// Takes goals together if there are too many for as many periods: the nearest half stays as it
-/// is, the others go by equal parts to the earliest of their part.
+/// Groups goals if they have more than `PERIODS_MAX` deadlines. The nearest deadlines, half of
+/// `PERIODS_MAX`, stay. The others form groups of equal size, each with the earliest deadline in
+/// it.
 fn group_deadlines(now: f64, goals: &mut [(Goal, Option<usize>)]) {
     let ahead = goals.iter().filter_map(|(goal, _)| goal.deadline);
     let mut deadlines: Vec<f64> = ahead.filter(|at| *at > now).collect();
@@ -421,7 +423,7 @@ fn group_deadlines(now: f64, goals: &mut [(Goal, Option<usize>)]) {
         .collect();
     for (goal, _) in goals {
         if let Some(at) = goal.deadline.filter(|at| *at > now) {
-            // The first edge is the first deadline, so there is one before each.
+            // The first edge is the first deadline, so no deadline lies before all edges.
             let upto = edges.partition_point(|edge| *edge <= at);
             goal.deadline = Some(edges[upto - 1]);
         }

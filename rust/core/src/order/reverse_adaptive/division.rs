@@ -1,9 +1,9 @@
-//! Dividing the slot-time of one period among the jobs that wish for it: RA-17, RA-20.
-//! Pure arithmetic; knows nothing of periods before or after.
+//! Divides the slot-time of one period among the jobs that want it: RA-17, RA-20. Pure arithmetic;
+//! knows nothing of other periods.
 
 use crate::model::waterfill::{Claim, waterfill_exact};
 
-/// Who goes first where a period cannot hold all that its jobs wish for (RA-17).
+/// Rule for a period that cannot hold all the work its jobs want (RA-17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Split {
     /// Max-min of work with equal weights (RA-20).
@@ -16,17 +16,17 @@ pub enum Split {
     Earliest,
 }
 
-/// What one job wishes for.
+/// One job's wish.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wish {
-    /// How much work it could get done in the period.
+    /// Work that it could get done in the period.
     pub(super) work: f64,
-    /// Its goal.
+    /// Deadline of its goal.
     pub(super) deadline: f64,
 }
 
-/// Divides `room`; the amounts in the order of `wishes`. Whoever wishes for more than there is gets
-/// what the rule says; if there is enough for all, all get their wish.
+/// Divides `room` and returns the amounts in the order of `wishes`. If there is enough for all,
+/// each gets its wish; otherwise `split` decides.
 pub(super) fn divide(split: Split, room: f64, wishes: &[Wish]) -> Vec<f64> {
     let wished: f64 = wishes.iter().map(|wish| wish.work).sum();
     if wished <= room {
@@ -51,7 +51,7 @@ pub(super) fn divide(split: Split, room: f64, wishes: &[Wish]) -> Vec<f64> {
     }
 }
 
-/// One after the other by `rank`, each as much as it wishes for; ties in the order given.
+/// Serves one after the other by `rank`, each up to its wish; ties keep their order.
 fn in_turn(room: f64, wishes: &[Wish], rank: impl Fn(&Wish) -> f64) -> Vec<f64> {
     let mut turns: Vec<usize> = (0..wishes.len()).collect();
     turns.sort_by(|a, b| rank(&wishes[*a]).total_cmp(&rank(&wishes[*b])));

@@ -1,5 +1,5 @@
-//! The placement matrix in force, beside what runs: which jobs a node still owes tasks to.
-//! RA-8, RA-9. Keeps counts; the numbers come from `placement`.
+//! The present placement matrix, beside the running tasks: the jobs to which a node still owes
+//! tasks. RA-8, RA-9. Keeps counts; the numbers come from `placement`.
 
 use crate::words::ids::{JobId, NodeId};
 
@@ -8,20 +8,20 @@ use crate::words::ids::{JobId, NodeId};
 pub(super) struct Cell {
     pub(super) job: JobId,
     pub(super) pool: usize,
-    /// How many the matrix gives it there.
+    /// Tasks that the matrix assigns there.
     pub(super) planned: u32,
-    /// How many run there, grants in flight included.
+    /// Tasks that run there, including grants in flight.
     pub(super) running: u32,
 }
 
-/// The matrix, by node. A node's row holds what runs or is planned there, so it is short.
+/// The matrix, by node. A node's row is short: it holds only running and planned tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matrix {
     nodes: Vec<Vec<Cell>>,
 }
 
 impl Matrix {
-    /// A task of the job started on the node, or ended there.
+    /// Counts a task of the job that started or ended on the node.
     pub(super) fn count(&mut self, node: NodeId, job: JobId, pool: usize, started: bool) {
         let cell = self.cell(node, job, pool);
         cell.running = if started {
@@ -29,12 +29,12 @@ impl Matrix {
         } else {
             cell.running.saturating_sub(1)
         };
-        // Rows stay as short as what they are about.
+        // Drops empty cells to keep rows short.
         let row = &mut self.nodes[node.index()];
         row.retain(|cell| cell.planned > 0 || cell.running > 0);
     }
 
-    /// Jobs to which the node owes tasks of the pool, in the order in which they were planned.
+    /// Returns jobs to which the node owes tasks of the pool, in the order of the plan.
     pub(super) fn owed(&self, node: NodeId, pool: usize) -> impl Iterator<Item = JobId> {
         let row = self.nodes.get(node.index()).map_or(&[][..], Vec::as_slice);
         row.iter()
@@ -42,13 +42,13 @@ impl Matrix {
             .map(|cell| cell.job)
     }
 
-    /// Everything that runs or is planned.
+    /// Returns all running and planned tasks.
     pub(super) fn cells(&self) -> impl Iterator<Item = (NodeId, &Cell)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(node, row)| row.iter().map(move |cell| (NodeId(node as u32), cell)))
     }
 
-    /// Forgets the plan, and what ran on nodes that are gone; what runs stays.
+    /// Forgets the plan, and nodes that are gone; running tasks stay.
     pub(super) fn clear_plan(&mut self, is_there: impl Fn(NodeId) -> bool) {
         for (node, row) in self.nodes.iter_mut().enumerate() {
             if !is_there(NodeId(node as u32)) {
@@ -59,14 +59,14 @@ impl Matrix {
         }
     }
 
-    /// Plans so many tasks. Called in the order in which jobs are to be served.
+    /// Plans tasks. Called in the order in which jobs are served.
     pub(super) fn plan(&mut self, node: NodeId, job: JobId, pool: usize, tasks: u32) {
         let planned = {
             let cell = self.cell(node, job, pool);
             cell.planned += tasks;
             *cell
         };
-        // To the end: the order of the row is the order of service.
+        // Moves the cell to the end: the order of the row is the order of service.
         let row = &mut self.nodes[node.index()];
         row.retain(|cell| (cell.job, cell.pool) != (job, pool));
         row.push(planned);
@@ -109,7 +109,7 @@ mod tests {
         matrix.count(node, a, 0, true);
         matrix.count(node, b, 0, true);
         assert_eq!(owed(&matrix), [0; 0]);
-        // What ends within the cycle is replaced.
+        // A task that ends within the cycle is replaced.
         matrix.count(node, b, 0, false);
         assert_eq!(owed(&matrix), [2]);
         assert_eq!(matrix.owed(node, 1).count(), 0, "pools are apart");

@@ -1,5 +1,5 @@
-//! What a job has before it, as far as the engine knows: tasks, work, goal, and whether the goal
-//! can be met at all. RA-3, RA-11, RA-22, RA-24. Looks at one job at a time.
+//! A job's remaining tasks, work and goal, as far as the engine knows, and whether the goal is
+//! still within reach. RA-3, RA-11, RA-22, RA-24. Reads one job at a time.
 
 use super::placement::{Bid, Class, standing};
 use super::reverse::Goal;
@@ -11,18 +11,18 @@ use crate::words::keys::OrderKey;
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 
-/// The tasks of one kind.
+/// Outlook of one kind of a job's tasks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outlook {
-    /// What is left of them; of the goal, what the phases after them leave.
+    /// Remaining tasks and work; the deadline leaves time for later phases.
     pub(super) goal: Goal,
-    /// How many run or are asked for: reduces come into being later than their job.
+    /// Number of running and pending tasks. Reduces exist only later than their job.
     pub(super) can_start: u32,
     /// Whether the goal is out of reach.
     late: bool,
 }
 
-/// What the job has before it in one pool, kind by kind; only kinds with something left.
+/// Returns the job's outlook in one pool, kind by kind; only kinds with remaining tasks.
 pub(super) fn outlook(
     job: &Job,
     pool: usize,
@@ -72,7 +72,7 @@ fn outlook_of(job: &Job, kind: Kind, world: &World<'_>, lengths: &Lengths) -> Ou
     }
 }
 
-/// Tasks that run; ApplicationMasters are none.
+/// Counts running tasks, without ApplicationMasters.
 fn running(job: &Job, kind: Kind) -> u32 {
     let masters = if kind == Kind::Other {
         job.containers
@@ -85,8 +85,8 @@ fn running(job: &Job, kind: Kind) -> u32 {
     job.running[kind as usize].saturating_sub(masters)
 }
 
-/// Tasks that the job was said to have in all and has not begun. Maps are all asked for at once,
-/// so the first ask tells better; reduces are asked for as maps complete.
+/// Returns the announced tasks that have not begun. All maps are asked for at once, so that the
+/// first ask replaces the hint; reduces are asked for as maps complete.
 fn to_come(job: &Job, kind: Kind) -> u32 {
     let hinted = job.hints.tasks.get(kind as usize).copied().flatten();
     let begun = job.done[kind as usize] + job.running[kind as usize];
@@ -98,8 +98,8 @@ fn to_come(job: &Job, kind: Kind) -> u32 {
     }
 }
 
-/// What the running tasks have yet to do, in slot-ms: RA-20's pending work counts a task that
-/// runs by the part of it that is left, none if it takes longer than the mean.
+/// Returns the remaining work of running tasks in slot-ms. RA-20's pending work counts the part of
+/// a running task that is left, or nothing if it takes longer than the mean.
 fn running_work(job: &Job, kind: Kind, running: u32, task_ms: f64, world: &World<'_>) -> f64 {
     let tasks = job.containers.values();
     let tasks = tasks.filter(|task| !task.am && job.kind(task.priority) == kind);
@@ -108,11 +108,11 @@ fn running_work(job: &Job, kind: Kind, running: u32, task_ms: f64, world: &World
         work += (task_ms - task.task_ms(world.now) as f64).max(0.0);
         seen += 1;
     }
-    // Grants that were not answered yet.
+    // Grants without an answer yet count in full.
     work + f64::from(running.saturating_sub(seen)) * task_ms
 }
 
-/// How long the reduce phase is estimated to take (RA-24): its waves over all slots.
+/// Estimates the length of the reduce phase (RA-24): its waves over all slots.
 fn reduce_ms(job: &Job, world: &World<'_>, lengths: &Lengths) -> f64 {
     let kind = Kind::Reduce;
     let reduces = job.pending_of(kind).max(to_come(job, kind)) + running(job, kind);
@@ -125,17 +125,17 @@ fn reduce_ms(job: &Job, world: &World<'_>, lengths: &Lengths) -> f64 {
 #[derive(Clone, Debug)]
 pub(super) struct Claimant {
     pub(super) job: JobId,
-    /// The node label that its next task needs.
+    /// Node label that its next task needs.
     pub(super) partition: PartitionId,
-    /// When its phase should be done; in the order of submission for those without a goal.
+    /// Deadline of its phase; infinite without a goal.
     pub(super) deadline: f64,
     pub(super) bid: Bid,
-    /// The order among those who stand alike.
+    /// Order among equal standings.
     tie: (i64, i64),
 }
 
 impl Claimant {
-    /// None if nothing of the job runs or may be started.
+    /// Returns None if no task of the job runs or may start.
     pub(super) fn of(job: &Job, outlooks: &[Outlook]) -> Option<Claimant> {
         let pending: u32 = outlooks.iter().map(|outlook| outlook.can_start).sum();
         let startable = outlooks.iter().filter(|outlook| outlook.can_start > 0);
@@ -161,7 +161,7 @@ impl Claimant {
         })
     }
 
-    /// Its goal does not count: it stands with the jobs that have none.
+    /// Ignores its goal: it stands with the jobs that have none.
     pub(super) fn disbelieve(&mut self, job: &Job) {
         self.bid.class = Class::BestEffort;
         self.bid.fit = 0.0;
@@ -169,8 +169,8 @@ impl Claimant {
         self.tie = without_goal(job);
     }
 
-    /// The job's place in the order with so many slots: by standing, in coarse steps, so that
-    /// small changes move nobody.
+    /// Returns the job's key if it gets `alloc` slots. Standing counts in coarse steps, so that
+    /// small changes move no job.
     pub(super) fn key(&self, bid: &Bid, alloc: u32) -> OrderKey {
         key(standing(bid, alloc), self.tie)
     }
@@ -184,7 +184,7 @@ fn class(job: &Job, late: bool) -> Class {
     }
 }
 
-/// By goal; without one by application priority and submission, as first in, first out.
+/// Orders by goal; without one by application priority and submission, like first in, first out.
 fn tie(job: &Job) -> (i64, i64) {
     match job.hints.deadline_ms {
         Some(deadline_ms) => (0, deadline_ms),
@@ -196,7 +196,7 @@ fn without_goal(job: &Job) -> (i64, i64) {
     (-i64::from(job.facts.priority), job.facts.submitted_ms)
 }
 
-/// Steps of utility from -2 to 1 in a key, by 1/16.
+/// Steps of 1/16 for utility, from -2 to 1, in a key.
 const STEP: f64 = 16.0;
 
 fn key((contented, utility, class): super::placement::Standing, tie: (i64, i64)) -> OrderKey {
@@ -206,7 +206,7 @@ fn key((contented, utility, class): super::placement::Standing, tie: (i64, i64))
     OrderKey((band << 33) + tie.0, tie.1)
 }
 
-/// The key of a job of which no cycle has heard: as one that has nothing.
+/// Returns the key of a job that no cycle has seen yet: the key of a job without slots.
 pub(super) fn first_key(job: &Job) -> OrderKey {
     let bid = Bid {
         fit: if job.hints.deadline_ms.is_some() {
@@ -221,15 +221,15 @@ pub(super) fn first_key(job: &Job) -> OrderKey {
     key(standing(&bid, 0), tie(job))
 }
 
-/// The key of an ApplicationMaster: before all tasks, as a job without one is not even known, and
-/// those of jobs with a goal before the others.
+/// Returns the key of an ApplicationMaster. Masters go before all tasks, because a job without one
+/// is not even known; masters of jobs with a goal go first.
 pub(super) fn master_key(job: &Job) -> OrderKey {
     let tie = tie(job);
     let band = i64::from(job.hints.deadline_ms.is_none()) - 2;
     OrderKey((band << 33) + tie.0, tie.1)
 }
 
-/// Whether tasks of the kind are such as the papers speak of; the only `Other` container of a
+/// Tells whether tasks of the kind are tasks in the papers' sense. The only `Other` container of a
 /// MapReduce job is its ApplicationMaster.
 pub(super) fn is_task(job: &Job, kind: Kind) -> bool {
     kind != Kind::Other || !job.facts.mapreduce

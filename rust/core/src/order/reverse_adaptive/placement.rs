@@ -1,10 +1,10 @@
-//! The placement matrix P: how many tasks of each job every node is to run until the next
-//! control cycle. RA-22, RA-27, RA-28. Pure arithmetic over plain numbers; knows nothing of time.
+//! The placement matrix P: the number of tasks of each job on every node until the next control
+//! cycle. RA-22, RA-27, RA-28. Pure arithmetic over plain numbers; knows nothing of time.
 //!
-//! First the division: the next slot to the job with the lowest utility, as long as something fits.
-//! Then the layout: what runs stays where it runs, the rest goes where its data is, or around the
-//! nodes in turn. With tasks of one size the division is lexicographically max-min by itself; with
-//! sizes that differ one improvement pass follows.
+//! First comes the division: the next slot goes to the job with the lowest utility, as long as a
+//! task fits. Then comes the layout: running tasks stay on their nodes, the rest goes to its data,
+//! or around the nodes in turn. With tasks of one size the division is lexicographically max-min.
+//! With different sizes one improvement pass follows.
 
 use super::real::Real;
 use super::utility::utility;
@@ -13,39 +13,39 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// How often the improvement pass looks at a node, at the most: it is bounded work.
+/// Maximum number of nodes that the improvement pass examines, so that its work is bounded.
 const LOOKS_MAX: u32 = 20_000;
 
-/// What a job's goal asks of its neighbours (RA-22).
+/// Precedence of a job by its goal (RA-22).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Its goal is ahead.
     #[default]
     OnTime,
-    /// Its goal has passed: it gets what it can, but not what an on-time job needs.
+    /// Its goal has passed or is out of reach: it must not take slots that an on-time job needs.
     Late,
     /// It has no goal.
     BestEffort,
 }
 
-/// One job that wants slots.
+/// One job's bid for slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bid {
-    /// s_fit: how many slots it needs now.
+    /// s_fit: the slots it needs now.
     pub fit: f64,
-    /// How many it could use at once: its pending and its running tasks.
+    /// Slots it could use at once: its pending and its running tasks.
     pub pending: u32,
-    /// Whether its goal is ahead.
+    /// State of its goal.
     pub class: Class,
-    /// What one task takes of a node.
+    /// Resources of one task.
     pub size: Resource,
-    /// Nodes where its tasks run, and how many.
+    /// Nodes where its tasks run, each with their number.
     pub running: Vec<(usize, u32)>,
-    /// Nodes that it would rather use, the best first, and for how many of its tasks.
+    /// Preferred nodes, the best first, each with the number of tasks that prefer it.
     pub prefers: Vec<(usize, u32)>,
 }
 
-/// What a node has for these jobs: all that the foreign load leaves (RA-27), used or not.
+/// A node's room for these jobs, used or not: all that the foreign load leaves (RA-27).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Room {
     /// Memory, cores and so on.
@@ -59,19 +59,19 @@ pub struct Room {
 pub struct Placement {
     /// Slots of each job over all nodes.
     pub alloc: Vec<u32>,
-    /// The row of each job: nodes and tasks there, by node, without zeros.
+    /// Row of each job: nodes and their numbers of tasks, in order of nodes, without zeros.
     pub rows: Vec<Vec<(usize, u32)>>,
 }
 
-/// Where a job stands when the next slot is handed out; the least is next. Who still needs
-/// slots for a goal that is ahead comes before all others, so that nobody is displaced by a late
-/// job; then the utility decides, and at equal utility the class.
+/// Precedence for the next slot; the least is next. Jobs that still need slots for a goal ahead
+/// come first, so that late jobs displace none of them. Then the utility decides, and at equal
+/// utility the class.
 pub(super) type Standing = (bool, Real, Class);
 
-/// Where the job stands with `alloc` slots.
+/// Returns the job's precedence with `alloc` slots.
 pub(super) fn standing(bid: &Bid, alloc: u32) -> Standing {
     let pending = f64::from(bid.pending);
-    // Adding 0 makes -0 a 0.
+    // Adding 0 turns -0 into 0.
     let utility = utility(f64::from(alloc), bid.fit, pending) + 0.0;
     let contented = bid.class != Class::OnTime || utility >= 0.0;
     (contented, Real(utility), bid.class)
@@ -87,7 +87,7 @@ pub fn place(bids: &[Bid], rooms: &[Room]) -> Placement {
     }
     let mut table = Table::new(bids, rooms);
     table.lay_out(&draft.alloc);
-    // What the layout could not fit in the same places may leave room for others.
+    // Tasks that the layout could not fit may leave room for others.
     table.hand_out();
     Placement {
         rows: table
@@ -105,11 +105,11 @@ struct Table<'a> {
     left: Vec<Room>,
     alloc: Vec<u32>,
     rows: Vec<BTreeMap<usize, u32>>,
-    /// The sizes of tasks, each with the nodes that may have room for one, in turn.
+    /// Sizes of tasks, each with the nodes that may have room for one, in turn.
     sizes: BTreeMap<Resource, Ring>,
 }
 
-/// Nodes taken in turn; those that are full leave.
+/// Nodes taken in turn; full nodes leave.
 #[derive(Clone, Debug)]
 struct Ring {
     nodes: Vec<usize>,
@@ -122,7 +122,7 @@ impl<'a> Table<'a> {
             nodes: (0..rooms.len()).collect(),
             next: 0,
         };
-        // A ring for each size, not for each job: there are thousands of these, and of nodes.
+        // One ring per size, not per job: there are thousands of jobs, and of nodes.
         let mut sizes = BTreeMap::new();
         for bid in bids {
             sizes.entry(bid.size).or_insert_with(ring);
@@ -161,9 +161,9 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The next node in turn with room for a task of the job. Rooms only shrink while slots
-    /// are handed out, so a node that is full once never comes back: all the calls together look
-    /// at each node of each size once more than they place tasks.
+    /// Returns the next node in turn with room for a task of the job. Rooms only shrink while slots
+    /// are handed out, so a full node never comes back. Together, all calls examine each node of
+    /// each size only once more often than they place tasks.
     fn next_node(&mut self, job: usize) -> Option<usize> {
         let ring = self.sizes.get_mut(&self.bids[job].size)?;
         let size = &self.bids[job].size;
@@ -180,15 +180,15 @@ impl<'a> Table<'a> {
         None
     }
 
-    /// Slot by slot to the job with the lowest utility. Among those that stand alike, to the
-    /// one that gains the most by it: it leaves the others no worse, and itself better, than any
-    /// other choice, which makes the division lexicographically max-min.
+    /// Gives slot by slot to the job that stands lowest. Among equals it chooses the one that gains
+    /// most. No other choice would leave that job better off and the others no worse, so the
+    /// division is lexicographically max-min.
     fn hand_out(&mut self) {
         let jobs = (0..self.bids.len()).filter_map(|job| self.turn(job));
         let mut turns: BinaryHeap<Reverse<(Standing, Real, usize)>> = jobs.map(Reverse).collect();
         while let Some(mut first) = turns.peek_mut() {
             let Reverse((_, _, job)) = *first;
-            // One that fits nowhere now fits nowhere later.
+            // A job that fits nowhere now fits nowhere later.
             let again = self.next_node(job).and_then(|node| {
                 self.put(job, node);
                 self.turn(job)
@@ -200,16 +200,16 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// When it is the job's turn, if it has a use for another slot.
+    /// Returns the job's turn, if it can use another slot.
     fn turn(&self, job: usize) -> Option<(Standing, Real, usize)> {
         let (bid, alloc) = (&self.bids[job], self.alloc[job]);
         let gained = -standing(bid, alloc + 1).1.0 + 0.0;
         (alloc < bid.pending).then(|| (standing(bid, alloc), Real(gained), job))
     }
 
-    /// One pass over the jobs that fit nowhere, the least content first: each gets a slot on the
-    /// first node where taking slots from the most content neighbours makes room for it and
-    /// leaves those concerned better off.
+    /// Passes once over the jobs that want more slots, the least content first. Each gets a slot on
+    /// the first node where the most content neighbours can make room for it, if the jobs concerned
+    /// are then better off.
     fn improve(&mut self) {
         let mut wanting: Vec<(Standing, usize)> = (0..self.bids.len())
             .filter(|job| self.alloc[*job] < self.bids[*job].pending)
@@ -239,8 +239,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Puts a task of `job` on the node in the place of others, if that is better; else
-    /// nothing is changed.
+    /// Replaces other tasks on the node by a task of `job` if that is better; otherwise changes
+    /// nothing.
     fn exchange(&mut self, job: usize, node: usize, here: &BTreeSet<usize>) -> bool {
         let mut taken: Vec<usize> = Vec::new();
         while !self.fits(job, node) {
@@ -268,7 +268,7 @@ impl<'a> Table<'a> {
         false
     }
 
-    /// The sorted contentments of `job` with `more` slots and of the donors, each once.
+    /// Returns the sorted contentments of `job` with `more` slots and of the donors, each once.
     fn contentment(&self, donors: &[usize], job: usize, more: u32) -> Vec<(bool, Real)> {
         let donors: BTreeSet<usize> = donors.iter().copied().collect();
         let others = donors.into_iter().map(|donor| (donor, self.alloc[donor]));
@@ -281,8 +281,8 @@ impl<'a> Table<'a> {
         all
     }
 
-    /// Puts `targets` tasks of each job: first what runs, where it runs, then what has data
-    /// somewhere, then the rest, large tasks before small ones, as those find room more easily.
+    /// Puts `targets` tasks of each job: first running tasks on their nodes, then tasks with data
+    /// on a node, then the rest. Large tasks go before small ones, which find room more easily.
     fn lay_out(&mut self, targets: &[u32]) {
         let mut jobs: Vec<usize> = (0..targets.len()).collect();
         jobs.sort_by_key(|job| (Reverse(self.bids[*job].size), *job));
@@ -302,7 +302,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Puts up to so many tasks on each of the nodes while it has room, until there are `target`.
+    /// Fills each of the nodes up to its count while it has room, until the job has `target` tasks.
     fn put_up_to(&mut self, target: u32, job: usize, nodes: &[(usize, u32)]) {
         for (node, count) in nodes {
             for _ in 0..*count {

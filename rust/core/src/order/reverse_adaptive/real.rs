@@ -1,8 +1,8 @@
-//! A real number that can be a key: ordered by `f64::total_cmp`. No arithmetic.
+//! A real number that can be a key, ordered by `f64::total_cmp`. No arithmetic.
 
 use std::cmp::Ordering;
 
-/// A number in the order of numbers. Never make one of NaN or of -0.
+/// A number that sorts numerically. Never make one of NaN or of -0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Real(pub(super) f64);
 

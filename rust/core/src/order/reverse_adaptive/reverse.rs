@@ -1,6 +1,7 @@
-//! The reversed execution of a workload: RA-14 to RA-23. From the last completion goal backwards,
-//! each period between two goals takes as much of the work as it can hold; what must run now
-//! comes out at the end. Pure arithmetic in any unit of time; knows nothing of jobs in the engine.
+//! The reversed execution of a workload: RA-14 to RA-23. It goes backwards from the last completion
+//! goal. Each period between two goals takes as much of the work as it can hold. The remainder at
+//! the end is the work that must run now. Pure arithmetic in any unit of time; knows nothing of the
+//! engine's jobs.
 //!
 //! The plan is a fluid one: tasks may straddle the edges of periods (RA-A5).
 
@@ -8,64 +9,64 @@ use super::capacity::{Capacity, Piece};
 pub use super::division::Split;
 use super::division::{Wish, divide};
 
-/// Differences below this part of the work are rounding errors.
+/// Part of the work below which differences are rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// What a job has before it.
+/// A job's remaining work and its goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// Tasks that are to run yet; fractions of running ones may count.
+    /// Tasks yet to run; running ones may count as fractions.
     pub tasks: f64,
-    /// What they need: slots times time. `tasks` times the mean length of a task.
+    /// Slot-time they need: `tasks` times the mean length of a task.
     pub work: f64,
-    /// When they should be done; none for a job without a goal.
+    /// Time at which they should be done; None without a goal.
     pub deadline: Option<f64>,
-    /// How many slots the job can use at once; none for no limit.
+    /// Maximum of slots that the job can use at once; None without a limit.
     pub width: Option<f64>,
 }
 
 /// One period of the reversed execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Period {
-    /// When it begins: the goal before, or now.
+    /// Beginning: the previous goal, or now.
     pub from: f64,
-    /// When it ends: at a goal.
+    /// End, at a goal.
     pub to: f64,
-    /// Its slot-time.
+    /// Slot-time.
     pub capacity: f64,
-    /// The work that it takes, by job, for those with a goal at its end or later and work left.
+    /// Work done in it, by job, for jobs with work left and a goal at its end or later.
     pub given: Vec<(usize, f64)>,
-    /// What is left of each for the periods before.
+    /// Work of each job left for the periods before.
     pub pushed: Vec<(usize, f64)>,
 }
 
-/// What must be done now, so that every goal keeps its chance.
+/// Work that must run now to keep every goal within reach.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// s_fit by job: work left for the first period by its length (RA-20). All its tasks for a
-    /// job whose goal has passed (RA-22), 0 for one without a goal.
+    /// s_fit by job: work left for the first period divided by its length (RA-20). A job with a
+    /// passed goal needs all its tasks (RA-22), a job without a goal 0.
     pub fit: Vec<f64>,
-    /// The same, spread over the first period as its slots are: equal to `fit` while they are
-    /// constant. Where f rises inside the period, `fit` alone would leave for later what later
-    /// has no room for.
+    /// s_fit weighted by the slots at the present instant; equal to `fit` if slots are constant.
+    /// Where f rises inside the period, `fit` alone would postpone work for which there is no room
+    /// later.
     pub fit_now: Vec<f64>,
-    /// Work left for the first period, jobs with a passed goal included.
+    /// Work left for the first period, including jobs with a passed goal.
     pub needed_now: f64,
-    /// Work that no schedule of this division can do in time.
+    /// Work that no schedule of this division can complete in time.
     pub missing: f64,
     /// Whether every goal can be met.
     pub feasible: bool,
 }
 
-/// Whole slots for `fit`, rounded up (RA-20), but for rounding errors.
+/// Rounds `fit` up to whole slots (RA-20), apart from rounding errors.
 pub fn whole(fit: f64) -> u32 {
     (fit - ROUNDING * fit.max(1.0)).ceil().max(0.0) as u32
 }
 
-/// Whole slots for needs of (slots, deadline). Each is rounded up (RA-20) as long as `free` slots
-/// hold that. If not, though the needs themselves may fit, many small needs would crowd out a
-/// large one; then the fractions are added up in the order of deadlines, and the whole slots go to
-/// those with the nearest ones: the sum is the needs' sum, rounded up.
+/// Rounds needs of (slots, deadline) to whole slots. Each is rounded up (RA-20) if the sum fits
+/// into `free` slots. If not, many small needs would crowd out a large one, though the exact needs
+/// may fit. Then fractions accumulate in the order of deadlines: the nearest deadlines get the
+/// whole slots, and the total is the exact total, rounded up.
 pub fn whole_needs(needs: &[(f64, f64)], free: f64) -> Vec<u32> {
     let each: Vec<u32> = needs.iter().map(|(need, _)| whole(*need)).collect();
     let sum: f64 = each.iter().copied().map(f64::from).sum();
@@ -84,8 +85,8 @@ pub fn whole_needs(needs: &[(f64, f64)], free: f64) -> Vec<u32> {
     slots
 }
 
-/// s_req of the Adaptive Scheduler (RA-36): what meets the goal if the slots were always there,
-/// blind to f.
+/// Returns s_req of the Adaptive Scheduler (RA-36): the slots that meet the goal if they were
+/// always available. It ignores f.
 pub fn required(now: f64, goal: &Goal) -> f64 {
     match goal.deadline {
         Some(deadline) if deadline > now => f64::from(whole(goal.work / (deadline - now))),
@@ -95,7 +96,7 @@ pub fn required(now: f64, goal: &Goal) -> f64 {
 }
 
 /// Reverses the execution of `goals` from the last deadline to `now`. `record` gets every period,
-/// the last first. J jobs cost, for each period and each change of the capacity, J log J.
+/// the last first. For J jobs the cost is J log J per period and per change of the capacity.
 pub fn reverse(
     now: f64,
     capacity: &Capacity,
@@ -109,7 +110,7 @@ pub fn reverse(
             upcoming.push((deadline, job));
         }
     }
-    // Taken from the end: the latest first, and those of one deadline in the order given.
+    // Popped from the end: the latest first; equal deadlines in the order given.
     upcoming.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let first = upcoming.first().map(|(at, _)| *at);
     let mut left = vec![0.0; goals.len()];
@@ -125,7 +126,7 @@ pub fn reverse(
             at_first.clone_from(&left);
         }
         let before: Vec<(usize, f64)> = active.iter().map(|job| (*job, left[*job])).collect();
-        // Stretch by stretch, as a width limits a job at every moment, not on average.
+        // Piece by piece, because a width limits a job at every moment, not on average.
         for piece in capacity.pieces(from, to) {
             take(split, &piece, goals, &active, &mut left);
         }
@@ -172,7 +173,7 @@ fn period(
     }
 }
 
-/// Turns the work left for the first period, which ends at `first`, into slots.
+/// Converts the work left for the first period, which ends at `first`, into slots.
 fn plan(
     now: f64,
     capacity: &Capacity,
@@ -183,7 +184,8 @@ fn plan(
 ) -> Plan {
     let length = first.map_or(1.0, |first| first - now);
     let room = first.map_or(0.0, |first| capacity.integral(now, first));
-    // In a first period without any slot nothing helps; the even spread at least says how much.
+    // Without any slot in the first period nothing helps; the even spread at least shows how much
+    // is missing.
     let rate_now = if room > 0.0 {
         capacity.at(now) / room
     } else {

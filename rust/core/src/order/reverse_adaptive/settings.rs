@@ -1,19 +1,19 @@
-//! Section `reverse_adaptive` of the configuration, and the foreign load over time, f(t), that it
-//! may give (RA-2). Reads and evaluates; decides nothing.
+//! Section `reverse_adaptive` of the configuration, and its optional foreign load over time, f(t)
+//! (RA-2). Reads and evaluates; decides nothing.
 
 use super::capacity::Capacity;
 use crate::config::{Config, ConfigError, Section, unknown};
 use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
-/// Times above this are typing errors (about 31 years).
+/// Limit above which times are typing errors (about 31 years).
 const TIME_MAX_MS: i64 = 1_000_000_000_000;
 
-/// How many changes of the load a plan looks at; beyond, the load's mean stands for it. A day's
-/// curve of 24 points reaches three weeks.
+/// Maximum number of load changes in a plan; beyond it the plan uses the load's mean. A day's curve
+/// of 24 points reaches three weeks.
 const CHANGES_MAX: usize = 512;
 
-/// Which scheduler of the seed's comparison this is.
+/// The schedulers that the paper compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// s_fit by reversed execution, with the foreign load (RA-14).
@@ -27,22 +27,22 @@ const VARIANTS: &[(&str, Variant)] = &[
     ("adaptive", Variant::Adaptive),
 ];
 
-/// The section's keys.
+/// Settings; each names its key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// `control_period_ms`: how long a placement holds, T. RA-29.
+    /// `control_period_ms`: time for which a placement holds, T. RA-29.
     pub control_period_ms: Millis,
-    /// `default_task_ms`: the length of a task of which nothing is known (RA-39).
+    /// `default_task_ms`: assumed length of an unknown task (RA-39).
     pub default_task_ms: Millis,
     /// `variant`: `reverse` or `adaptive`.
     pub variant: Variant,
-    /// `evict`: whether the newest tasks go where the foreign load takes their slots. Off, as
-    /// the work of a task that is stopped is lost; they are waited for then. RA-28.
+    /// `evict`: whether to stop the newest tasks where the foreign load takes their slots (RA-28).
+    /// Off by default, because a stopped task loses its work; the slots then wait until tasks end.
     pub evict: bool,
-    /// `goals_per_user`: how many goals of one user are believed at once, the earliest.
+    /// `goals_per_user`: number of a user's goals that count at once, the earliest first.
     pub goals_per_user: u32,
-    /// `goal_share_per_user`: the part of the slots up to which the goals of one user are served
-    /// before jobs without a goal. 1, all of them, is the paper's, whose users are one firm.
+    /// `goal_share_per_user`: part of the slots up to which a user's goals go before jobs without a
+    /// goal. 1, all of them, is the paper's, whose users are one firm.
     pub goal_share_per_user: f64,
     /// `foreign_load`, and `foreign_load_repeat_ms`.
     pub foreign_load: Option<Forecast>,
@@ -62,10 +62,10 @@ impl Default for Settings {
     }
 }
 
-/// Its key in the configuration.
+/// Key in the configuration.
 pub(super) const SECTION: &str = "reverse_adaptive";
 
-/// The settings of the section, as the request `policies` tells them.
+/// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
     Key::new("control_period_ms", "10000", "how long a placement holds"),
     Key::new(
@@ -109,7 +109,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// What is in force under a configuration: times of day are those of its wall clock.
+/// Returns the settings in force; times of day are those of the configuration's wall clock.
 pub(super) fn settings(config: &Config) -> Settings {
     let mut settings = config.own(SECTION, read);
     if let Some(forecast) = &mut settings.foreign_load {
@@ -176,22 +176,22 @@ fn read_forecast(section: &mut Section<'_>) -> Result<Option<Forecast>, ConfigEr
 /// The foreign load over time as a part of the cluster: constant between points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
-    /// From when on, which part; ascending, not empty.
+    /// Beginnings and parts; ascending, not empty.
     points: Vec<(Millis, f64)>,
-    /// After how long it begins again, such as a day; none for once.
+    /// Time after which it repeats, such as a day; None if it never does.
     repeat_ms: Option<Millis>,
-    /// What the clock that the points are given by showed when the engine's was 0.
+    /// Time of the points' clock when the engine's clock was 0.
     epoch_ms: Millis,
 }
 
 impl Forecast {
-    /// Takes its points for times of a clock that showed this when the engine's was 0.
+    /// Sets the time that the points' clock showed when the engine's was 0.
     fn set_epoch(&mut self, epoch_ms: Millis) {
         self.epoch_ms = epoch_ms;
     }
 
-    /// The part of the cluster that is taken at `now`. Before the first point nothing is, unless
-    /// the last point of the round before still holds.
+    /// Returns the part of the cluster that is taken at `now`. Before the first point, the last
+    /// point of the previous round holds; without rounds the part is 0.
     pub fn at(&self, now: Millis) -> f64 {
         let now = now + self.epoch_ms;
         let (t, before) = match self.repeat_ms {
@@ -209,7 +209,7 @@ impl Forecast {
         }
     }
 
-    /// Its changes after `now`, up to `until`: from when on, which part.
+    /// Returns its changes after `now`, up to `until`, as beginnings and parts.
     fn changes(&self, now: Millis, until: Millis) -> Vec<(Millis, f64)> {
         let epoch_ms = self.epoch_ms;
         let changes = self.changes_by_its_clock(now + epoch_ms, until.saturating_add(epoch_ms));
@@ -241,7 +241,7 @@ impl Forecast {
         }
     }
 
-    /// Over one round; without rounds, what holds in the end.
+    /// Returns the mean over one round; without rounds, the last part.
     fn mean(&self) -> f64 {
         let last = self.points[self.points.len() - 1];
         let Some(repeat_ms) = self.repeat_ms else {
@@ -259,9 +259,9 @@ impl Forecast {
     }
 }
 
-/// What is left of `slots` from `now` to `until`, in slots over ms: `free_now` for as long as an
-/// observation is trusted (`observed_ms`; 0 if there is none), then as forecast. Without a
-/// forecast what is observed now is taken to stay.
+/// Returns the slots left of `slots` from `now` to `until`, over ms. An observation `free_now`
+/// holds for `observed_ms` (0 if there is none), then the forecast. Without a forecast the
+/// observation holds throughout.
 pub(super) fn capacity(
     forecast: Option<&Forecast>,
     (now, until): (Millis, Millis),
@@ -348,7 +348,7 @@ mod tests {
         let daily = json!({"foreign_load": [[20, 0.5], [60, 0.0]], "foreign_load_repeat_ms": 100});
         let mut daily = forecast(daily);
         daily.set_epoch(1_030);
-        // The wall clock's 20 past and 60 past are 90 and 30 past by the engine's.
+        // The wall clock's 20 and 60 past are the engine's 90 and 30 past.
         let parts = [0, 29, 30, 89, 90, 130].map(|t| daily.at(t));
         assert_eq!(parts, [0.5, 0.5, 0.0, 0.0, 0.5, 0.0]);
         assert_eq!(daily.changes(0, 100), [(30, 0.0), (90, 0.5)]);
@@ -365,7 +365,7 @@ mod tests {
         // 40 of every 100 ms at half.
         let capacity = capacity(Some(&daily), (1_000, 2_000), 10.0, 10.0, 0);
         assert_eq!(capacity.integral(1_000.0, 2_000.0), 10_000.0 - 10.0 * 200.0);
-        // Far away the mean stands for it: a fifth.
+        // Far away the mean replaces it: a fifth.
         let far = (CHANGES_MAX as Millis) * 100;
         let capacity = super::capacity(Some(&daily), (0, far), 10.0, 10.0, 0);
         let last = far as f64;

@@ -1,17 +1,17 @@
-//! How content a job is with a number of slots: RA-25, RA-26. One formula; who gets the slots is
-//! `placement`.
+//! Utility: how content a job is with a number of slots (RA-25, RA-26). One formula; `placement`
+//! decides about the slots.
 //!
-//! The seed names the utility and says that s_fit is its performance model, but prints no formula.
-//! This one is ours, after what is known of the same group's Adaptive Scheduler.
+//! The paper names the utility and says that s_fit is its performance model, but prints no formula.
+//! This one is ours; it follows what is known of the same group's Adaptive Scheduler.
 
-/// The utility of a job without a slot that needs one: below every job that has one.
+/// Utility of a job that needs slots and has none: below every job that has one.
 pub const NO_SLOT: f64 = -2.0;
 
-/// The utility of `alloc` slots for a job that needs `fit` and could use `pending` at once.
+/// Returns the utility of `alloc` slots for a job that needs `fit` and could use `pending` at once.
 ///
-/// 1 if it has all that it can use; from 0 at its need linearly up to there; below its need from
-/// -1 at one slot, by the logarithm, so that the first slots count most; -2 without any. A
-/// job that needs nothing is at 0 with nothing.
+/// It is 1 with all the slots that the job can use, and falls linearly to 0 at its need. Below its
+/// need it falls by the logarithm to -1 at one slot, so that the first slots count most. Without
+/// slots it is -2. A job that needs nothing is at 0 without slots.
 pub fn utility(alloc: f64, fit: f64, pending: f64) -> f64 {
     if pending <= 0.0 || alloc >= pending {
         1.0
@@ -20,7 +20,8 @@ pub fn utility(alloc: f64, fit: f64, pending: f64) -> f64 {
     } else if alloc <= 0.0 {
         NO_SLOT
     } else if fit <= 1.0 {
-        // The logarithm has no use below one slot; linear is as increasing, and 0 at the need.
+        // The logarithm has no use below one slot. A linear term increases as well, and is 0 at the
+        // need.
         alloc / fit - 1.0
     } else {
         (alloc.ln() / fit.ln() - 1.0).max(NO_SLOT)
@@ -49,7 +50,7 @@ mod tests {
         assert_eq!(utility(0.0, 1.0, 10.0), -2.0);
         assert_eq!(utility(0.0, 0.0, 10.0), 0.0, "needs none, has none");
         assert_eq!(utility(3.0, 0.0, 10.0), 0.3, "best effort");
-        // More needed than there are tasks: a goal nearer than the length of one task (RA-39).
+        // More needed than there are tasks: the goal is nearer than the length of one task (RA-39).
         assert_eq!(utility(5.0, 20.0, 5.0), 1.0);
         assert!(utility(4.0, 20.0, 5.0) < 0.0);
     }

@@ -1,4 +1,4 @@
-//! Ageing by hand, and its properties.
+//! Aging computed by hand, and its properties.
 
 use super::*;
 use proptest::prelude::*;
@@ -19,8 +19,8 @@ fn left(aging: &Aging, job: u32) -> f64 {
     (left * 1e6).round() / 1e6
 }
 
-/// By hand: 10 slots, job 1 of 90 tasks of 10 s. At 10 s 800 of 900 are left. Job 2 (2 tasks
-/// of 10 s) wants 2 of its half: 2 and 8 slots.
+/// By hand: 10 slots, job 1 of 90 tasks of 10 s. At 10 s, 800 of 900 are left. Job 2 (2 tasks of 10
+/// s) wants only 2 of its half: 2 and 8 slots.
 #[test]
 fn narrow_jobs_leave_their_part_to_wide_ones() {
     let mut aging = Aging::new(0.0, 10);
@@ -38,7 +38,7 @@ fn narrow_jobs_leave_their_part_to_wide_ones() {
     assert_eq!(order(&aging), [2, 1]);
 }
 
-/// The paper's ageing holds the slots between calls: job 2 keeps 2 of them to its end.
+/// The paper's aging holds the slots between calls: job 2 keeps 2 of them to its end.
 #[test]
 fn slots_may_be_held_between_events() {
     let mut aging = Aging::new(0.0, 10);
@@ -48,7 +48,7 @@ fn slots_may_be_held_between_events() {
     assert_eq!((left(&aging, 1), left(&aging, 2)), (180.0, 0.0));
 }
 
-/// Two ends inside one held interval: job 2 at 10, job 3 at 4 stand in the order of those.
+/// Two ends inside one held interval, job 2 at 10 and job 3 at 4: they stand in the order of ends.
 #[test]
 fn late_jobs_stand_in_the_order_of_their_virtual_ends() {
     let mut aging = Aging::new(0.0, 12);
@@ -57,7 +57,7 @@ fn late_jobs_stand_in_the_order_of_their_virtual_ends() {
     aging.add(phase(3), 1, 4.0, 1.0);
     aging.advance_held(30.0);
     assert_eq!(order(&aging), [3, 2, 1]);
-    // A larger estimate takes job 3 back among the others; a smaller one makes job 1 late.
+    // A larger estimate returns job 3 to the others; a smaller one makes job 1 late.
     aging.resize(phase(3), 1, 50.0);
     aging.resize(phase(1), 90, 10.0);
     assert_eq!(order(&aging), [2, 1, 3]);
@@ -79,8 +79,8 @@ fn a_new_estimate_keeps_what_is_done() {
     assert!(!aging.is_late(phase(1)));
 }
 
-/// HF-A9: the published code halves the time that passed; the full time counts.
-/// HF-22: half the slots, half the speed; none, none at all.
+/// HF-A9: the published code halves the elapsed time; here it counts in full. HF-22: half the
+/// slots, half the speed; no slots, no speed.
 #[test]
 fn time_counts_in_full_and_slots_follow_the_cluster() {
     let mut aging = Aging::new(0.0, 10);
@@ -112,8 +112,8 @@ fn weights_make_it_weighted_fair_queueing() {
     assert_eq!(order(&aging), [2, 1]);
 }
 
-/// Three jobs and two slots: whole slots go to the two that want least until one of them ends;
-/// in turns each has two thirds of one.
+/// Three jobs and two slots: whole slots go to the two that want least until one of them ends. In
+/// turns each has two thirds of a slot.
 #[test]
 fn more_jobs_than_slots_take_turns() {
     let lefts = |mut aging: Aging| {
@@ -129,7 +129,7 @@ fn more_jobs_than_slots_take_turns() {
 
 #[test]
 fn a_clock_that_jumps_ahead_ends_what_there_is_in_a_bounded_number_of_steps() {
-    // A step for each task would be a million million of them.
+    // One step per task would be a million million steps.
     let mut aging = Aging::taking_turns(0.0, 2);
     for job in 0..3 {
         aging.add(phase(job), u32::MAX, 1e12 + f64::from(job), 1.0);
@@ -146,22 +146,22 @@ fn a_clock_that_jumps_ahead_ends_what_there_is_in_a_bounded_number_of_steps() {
     assert!((0..3).all(|job| aging.left(phase(job)) == Some(0.0)));
 }
 
-/// A job that was favoured keeps its virtual slots to its virtual end: the others age as
-/// in the fair cluster, not faster.
+/// A favoured job keeps its virtual slots to its virtual end: the others age as in the fair
+/// cluster, not faster.
 #[test]
 fn a_favoured_job_goes_on_virtually() {
     let mut aging = Aging::new(0.0, 2);
     aging.add(phase(1), 10, 100.0, 1.0);
     aging.add(phase(2), 10, 100.0, 1.0);
     aging.advance(10.0);
-    // Its tasks took 20 in truth, of which 10 are done: one slot until 20.
+    // Its tasks really took 20, of which 10 are done: one slot until 20.
     aging.finish(phase(1), 20.0);
     assert_eq!((order(&aging), aging.len()), (vec![2], 2));
     aging.advance(20.0);
     assert_eq!((left(&aging, 2), aging.len()), (80.0, 1));
     aging.advance(30.0);
     assert_eq!(left(&aging, 2), 60.0);
-    // One that is killed leaves at once.
+    // A killed job leaves at once.
     aging.remove(phase(2));
     assert!(aging.is_empty());
 }
@@ -187,8 +187,8 @@ fn what_is_remembered_of_favoured_jobs_is_bounded() {
 }
 
 proptest! {
-    /// In one call or many: the same virtual cluster. And no more virtual work is done than
-    /// slots and time allow, nor less while somebody could use the slots.
+    /// One call or many give the same virtual cluster. Virtual work never exceeds slots times time,
+    /// and is never less while some job could use the slots.
     #[test]
     fn calls_do_not_matter_and_work_is_conserved(
         jobs in prop::collection::vec((1u32..30, 1u32..50), 1..8),
@@ -223,13 +223,13 @@ proptest! {
                 tasks.min(&((left - 1e-6).ceil().max(0.0) as u32)).to_owned()
             })
             .sum();
-        // As long as there is work for every slot now, there was before.
+        // If there is work for every slot now, there was before.
         prop_assert!(wanting < slots || (done - f64::from(slots) * to).abs() < 1e-6);
     }
 }
 
-/// Times of the order of a host's clock leave few digits for parts of a unit: the moment at which
-/// a virtual task ends may be none that the clock can show. It went round for ever there.
+/// A host's clock is so large that few digits are left for parts of a unit. The end of a virtual
+/// task may be a moment that the clock cannot show; aging once looped for ever there.
 #[test]
 fn a_clock_that_has_run_for_long_does_not_stop() {
     let start = 1e12;
@@ -240,7 +240,7 @@ fn a_clock_that_has_run_for_long_does_not_stop() {
         work += size;
         aging.add(phase(job), 50 + job, size, 1.0);
     }
-    // As many slots as that can use do it in far less time.
+    // The job's slots finish it in far less time.
     aging.advance(start + 2.0 * work);
     for job in 1..=40 {
         assert_eq!(left(&aging, job), 0.0, "{job}");

@@ -1,4 +1,5 @@
-//! Answers to "which queue is next": one file or folder each. None knows another.
+//! Policies that answer "which queue is next": one file or folder each. They are independent of
+//! each other.
 
 pub(crate) mod drf;
 pub mod dynamic_priority;

@@ -1,9 +1,9 @@
-//! Weighted dominant-resource fairness between queues, which are users unless configured
-//! otherwise (Ghodsi et al., NSDI 2011; the baseline and second host of X-14 and SW).
+//! Weighted dominant-resource fairness between queues, which are users unless configured otherwise
+//! (Ghodsi et al., NSDI 2011; the baseline and second host of X-14 and SW).
 //!
-//! The order of siblings is that of `fair` by dominant resource. Entitlements differ: a queue is
-//! entitled to its resource types in the proportion in which it wants them, so that dominant
-//! shares per weight are max-min fair (the paper's progressive filling, section 4.2).
+//! Siblings are in the order of `fair` by dominant resource. Entitlements differ: a queue gets its
+//! resource types in the proportion of its demand, so that dominant shares per weight are max-min
+//! fair (the paper's progressive filling, section 4.2).
 
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
@@ -16,7 +16,7 @@ use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey, ShareNodeId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "drf",
     summary: "queues (users, unless configured otherwise) by weighted dominant-resource fairness",
@@ -76,10 +76,10 @@ impl Share for Drf {
     }
 }
 
-/// How queues are compared.
+/// Comparison of queues by dominant resource.
 const DOMINANT: ByUsage = ByUsage { dominant: true };
 
-/// Shares out `total`, to nobody more than `most` times what it demands.
+/// Divides `total`; each sibling gets at most `most` times its demand.
 fn divide(
     tree: &ShareTree,
     siblings: &[ShareNodeId],
@@ -107,28 +107,28 @@ fn parties(
     siblings.iter().map(party).collect()
 }
 
-/// Who shares, in dominant shares of the whole cluster.
+/// A queue's claim, in dominant shares of the whole cluster.
 struct Party {
     weight: f64,
     least: f64,
     most: f64,
-    /// What it uses of each type per unit of dominant share.
+    /// Use of each type per unit of dominant share.
     profile: [f64; RESOURCE_TYPES_MAX],
 }
 
 impl Party {
-    /// What it gets at a dominant share.
+    /// Returns its amount of each type at a dominant share.
     fn amounts(&self, dominant: f64) -> Resource {
         let mut share = Resource::ZERO;
         for (i, amount) in share.0.iter_mut().enumerate() {
-            // The nudge keeps a share that is whole but for rounding from losing a unit.
+            // The factor keeps rounding from costing a whole share one unit.
             *amount = (self.profile[i] * dominant * (1.0 + 1e-12)).floor() as i64;
         }
         share
     }
 
-    /// `limit` is what it never exceeds: its demand is scaled down to that as a whole, since
-    /// one type is of no use to it without the others.
+    /// Creates the party of a node. `limit` caps its demand, which is scaled down as a whole: one
+    /// type is useless without the others.
     fn new(node: &ShareNode, limit: &Resource, capacity: &Resource, most: f64) -> Party {
         let demand = &node.demand;
         let dominant = demand.dominant_share(capacity);
@@ -152,11 +152,11 @@ impl Party {
     }
 }
 
-/// Dominant shares: all grow alike by weight, between their bounds, until a type is used up;
-/// those that use it stop there, the others go on.
+/// Returns dominant shares. All grow by weight, between their bounds, until a type is used up. Its
+/// users stop there; the others continue.
 fn progressive_filling(total: &Resource, parties: &[Party]) -> Vec<f64> {
     let mut shares: Vec<Option<f64>> = vec![None; parties.len()];
-    // Every round stops all users of one type, so there are no more rounds than types.
+    // Every round stops all users of one type, so the types bound the rounds.
     for _ in 0..RESOURCE_TYPES_MAX {
         let stops = (0..RESOURCE_TYPES_MAX).filter_map(|i| stop(total[i], i, parties, &shares));
         let Some((_, stopped)) = stops.min_by(|a, b| a.0.total_cmp(&b.0)) else {
@@ -170,8 +170,8 @@ fn progressive_filling(total: &Resource, parties: &[Party]) -> Vec<f64> {
     shares.into_iter().zip(parties).map(full).collect()
 }
 
-/// The level at which type `i` is used up, and where its users that still grow stop then. None
-/// if there is enough of it for all that they want.
+/// Returns the level at which type `i` is used up, and the shares at which its growing users stop
+/// then. None if there is enough for all their demand.
 fn stop(
     total: i64,
     i: usize,
@@ -220,7 +220,7 @@ mod tests {
     use crate::config::QueueConfig;
     use crate::words::ids::QueueId;
 
-    /// A root with a queue per weight, minimum and demand.
+    /// Builds a root with a queue per weight, minimum and demand.
     fn tree(queues: &[(f64, Resource, Resource)]) -> ShareTree {
         let mut tree = ShareTree::default();
         let root = tree.add(None, QueueId(0), &QueueConfig::new("root"));
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn who_does_not_use_what_is_gone_goes_on_growing() {
-        // Two live on memory only and get half each; the third uses CPUs only, all of them.
+        // Two use memory only and get half each; the third uses only CPUs, all of them.
         let none = Resource::ZERO;
         let shares = fair_shares(
             Resource::new(100, 100),
@@ -280,7 +280,7 @@ mod tests {
         // 3 to 1.
         let shares = fair_shares(Resource::new(80, 80), &[(3.0, none, all), (1.0, none, all)]);
         assert_eq!(shares, [Resource::new(60, 60), Resource::new(20, 20)]);
-        // The second has a minimum of 50, the third wants 6; the first takes the 24 left.
+        // The second has a minimum of 50, the third wants 6; the first gets the remaining 24.
         let shares = fair_shares(
             Resource::new(80, 80),
             &[
@@ -293,7 +293,7 @@ mod tests {
             shares,
             [24, 50, 6].map(|amount| Resource::new(amount, amount))
         );
-        // Without weight there is the minimum only.
+        // A queue without weight gets only its minimum.
         let shares = fair_shares(
             Resource::new(80, 80),
             &[(0.0, Resource::new(5, 5), all), (1.0, none, all)],

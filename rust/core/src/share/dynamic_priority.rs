@@ -1,12 +1,11 @@
-//! Dynamic Priority (Sandholm and Lai, JSSPP 2010): users hold budgets of credits and bid a rate
-//! per slot and interval; slots are divided in proportion to the bids and paid for if used.
+//! Dynamic Priority (Sandholm and Lai, JSSPP 2010). Users hold budgets of credits and bid a rate
+//! per slot and interval. Slots are divided in proportion to the bids, and paid for if used.
 //!
-//! The stage: one account per leaf queue. At each allocation interval it charges for the slots
-//! used (`account`), sets price and quotas (`quota`), and between them lets the engine fill
-//! slots in two passes, within the quotas first (DP-21). Slots that are used beyond a quota may
-//! be taken back (`reclaim`). What single jobs may spend is bounded (`authority`). Budgets outlive
-//! the stage by `save` and `load`; durable storage and the signed remote interface are hosts'
-//! business.
+//! This file is the stage, with one account per leaf queue. At each allocation interval it charges
+//! for the slots used (`account`) and sets price and quotas (`quota`). In between, the engine fills
+//! slots in two passes, within the quotas first (DP-21). Slots used beyond a quota may be reclaimed
+//! (`reclaim`). The spending of single jobs is bounded (`authority`). Budgets outlive the stage by
+//! `save` and `load`. The host provides durable storage and the signed remote interface.
 
 pub mod account;
 mod advice;
@@ -49,7 +48,7 @@ use serde_json::Value;
 use spent::Spent;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "dynamic-priority",
     summary: "queues hold budgets of credits and bid a rate per slot; slots follow the bids, and \
@@ -72,25 +71,25 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
 struct DynamicPriority {
     settings: Settings,
     accounts: Accounts,
-    /// Queues whose account was opened once: one that was removed stays removed.
+    /// Queues whose account was opened once; a removed account is not opened again.
     opened: BTreeSet<String>,
-    /// By the number of the leaf.
+    /// Leaves by number.
     leaves: Vec<Leaf>,
-    /// Jobs that may spend so much only.
+    /// Jobs with bounded spending.
     authorities: Authorities,
     spent: Spent,
-    /// Use in this interval that an earlier stage metered, for leaves to come.
+    /// Use that an earlier stage metered in this interval, for leaves yet to appear.
     metered: BTreeMap<String, [i64; POOLS]>,
-    /// The slots that the quotas in force divide.
+    /// Slots that the present quotas divide.
     slots: [u32; POOLS],
-    /// When the interval began, and when it ends.
+    /// Beginning and end of the interval.
     interval: Option<(Millis, Millis)>,
-    /// What the last tick did.
+    /// Outcome of the last tick.
     last: Outcome,
     reclaim_at: Millis,
-    /// Whether a round of reclaiming goes on.
+    /// Whether a round of reclaiming is in progress.
     reclaiming: bool,
-    /// Whether it was said that incomes exceed the servers.
+    /// Whether the log has warned that incomes exceed the servers.
     warned: bool,
     ledger: Ledger,
 }
@@ -98,12 +97,12 @@ struct DynamicPriority {
 #[derive(Clone, Debug)]
 struct Leaf {
     name: String,
-    /// The part of the price, for entitlements.
+    /// Part of the price, for entitlements.
     share: f64,
     meter: Meter,
 }
 
-/// What a restart or a reload must not lose.
+/// State that must survive a restart or a reload.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     accounts: Accounts,
@@ -111,14 +110,14 @@ struct Saved {
     interval: Option<(Millis, Millis)>,
     /// Slots times milliseconds used since the last tick.
     slot_ms: BTreeMap<String, [i64; POOLS]>,
-    /// What jobs with an authority have spent and use, by number: for a reload only, as another
-    /// life has other numbers.
+    /// Jobs with an authority, by number. For a reload only: after a restart jobs have other
+    /// numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     jobs: BTreeMap<u32, Kept>,
-    /// What is owed for such jobs beside that, by queue.
+    /// Debts of such jobs beside that, by queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     owed: BTreeMap<String, Owed>,
-    /// What applications that may come have spent under an earlier engine.
+    /// Spending under an earlier engine of applications that may still appear.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     spent: BTreeMap<String, Credits>,
 }
@@ -143,8 +142,8 @@ impl DynamicPriority {
         }
     }
 
-    /// Makes a leaf for every queue that has come since, with an account if it is the first
-    /// time: a new queue has what the configuration gives it, or nothing (DP-41).
+    /// Makes a leaf for every new queue. The first time, it also opens an account with the budget
+    /// of the configuration, or none (DP-41).
     fn grow(&mut self, world: &World<'_>) {
         for queue in world.cluster.queues.iter().skip(self.leaves.len()) {
             let config = &queue.config;
@@ -179,9 +178,9 @@ impl DynamicPriority {
         }
     }
 
-    /// Income follows the configuration, also that of a reload and after a restart.
+    /// Applies the configured income, also after a reload or a restart.
     fn follow_income(&mut self, path: &str, income: Credits) {
-        // Its account may have been removed.
+        // An administrator may have removed the account.
         let account = self.accounts.get(path);
         if account.is_none_or(|account| account.income == income) {
             return;
@@ -191,13 +190,13 @@ impl DynamicPriority {
         self.ledger.note(|| Entry::Income { queue, income });
     }
 
-    /// Takes over accounts that another life of the ResourceManager saved. Those that it never
-    /// opened stay as they are; the clocks of the two lives have nothing in common, so the
-    /// interval begins anew, uncharged.
+    /// Restores accounts that an earlier run of the ResourceManager saved. Accounts that it never
+    /// opened stay. The clocks of the two runs are unrelated, so a new interval begins, and the old
+    /// one is free.
     fn restore(&mut self, saved: Saved, world: &World<'_>) {
         let before = std::mem::replace(&mut self.accounts, saved.accounts);
         self.accounts.forget_grants();
-        // Whoever saved them knows of those, and of nothing that was noted since.
+        // The books that saved them contain them, and nothing noted since.
         self.ledger.forget();
         for (name, account) in before.iter() {
             if !saved.opened.contains(name) {
@@ -233,7 +232,7 @@ impl DynamicPriority {
         }
     }
 
-    /// The tick of the market: charges, price, quotas.
+    /// Runs the market's tick: charges, price, quotas.
     fn allocate(&mut self, world: &World<'_>, began: Millis) {
         let unit_ms = self.settings.allocation_interval_ms;
         let elapsed_ms = world.now - began;
@@ -266,8 +265,8 @@ impl DynamicPriority {
             unit_ms,
             slots: self.slots,
         };
-        // The meters have applied the cap at each moment; the quota at the end is not the one
-        // that was in force all the time if slots came or went.
+        // The meters applied the cap at each moment. The final quota was not in force all the time
+        // if slots came or went.
         let metered = Policy {
             charge_cap: ChargeCap::None,
             ..self.settings.policy
@@ -296,7 +295,7 @@ impl DynamicPriority {
         }
     }
 
-    /// Incomes beyond one credit per server and hour are inflation (DP-45).
+    /// Warns if incomes exceed one credit per server and hour, which is inflation (DP-45).
     fn warn_of_inflation(&mut self, world: &World<'_>) {
         let income = self.income();
         let servers = f64::from(world.cluster.node_count);
@@ -321,7 +320,7 @@ impl DynamicPriority {
         let (began, ends) = self.interval.unwrap_or((world.now, world.now));
         if world.now >= ends {
             self.allocate(world, began);
-            // Missed intervals were charged for as a whole; the next ends on the old beat.
+            // Missed intervals were charged together; the next one ends on the original beat.
             let missed = (world.now - ends) / unit_ms;
             self.interval = Some((world.now, ends + (missed + 1) * unit_ms));
             stale.shares();
@@ -331,7 +330,7 @@ impl DynamicPriority {
         self.settle_payers(world.now, stale);
     }
 
-    /// Nodes or ApplicationMasters came or went: shares stay, quotas follow (DP-49).
+    /// Recomputes quotas after nodes or ApplicationMasters came or went; shares stay (DP-49).
     fn follow_slots(&mut self, world: &World<'_>, stale: &mut Stale) {
         let slots = DynamicPriority::usable_slots(world);
         if slots != self.slots {
@@ -348,7 +347,7 @@ impl DynamicPriority {
     }
 }
 
-/// What an interval did to the accounts that it did something to.
+/// Returns the ledger's rows of an interval, without accounts on which it had no effect.
 fn charged(
     outcome: &Outcome,
     usage: &BTreeMap<String, Usage>,
@@ -473,8 +472,8 @@ impl Share for DynamicPriority {
         Some(self)
     }
 
-    /// What its share of the cluster's room is, and of what the others leave an even part. For
-    /// reports and the room of ApplicationMasters; slots are given by quota.
+    /// Entitles each leaf to its share of the cluster's room, and to an even part of unused room.
+    /// For reports and the room of ApplicationMasters; slots follow quotas.
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
         let root = tree.root_mut();
         root.fair_share = root.max_share.component_min(capacity);

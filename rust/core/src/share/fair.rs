@@ -1,8 +1,8 @@
 //! Hierarchical weighted max-min fairness with minimum and maximum shares.
 //!
-//! Entitlements are worked out per resource type by water-filling. Between siblings, those
-//! below their minimum share go first, then the one with the least usage per weight; usage is
-//! memory, or the dominant share if so configured (Ghodsi et al., NSDI 2011).
+//! Water-filling computes entitlements per resource type. Siblings below their minimum share go
+//! first, then the one with the least usage per weight. Usage is memory, or the dominant share if
+//! so configured (Ghodsi et al., NSDI 2011).
 
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
@@ -16,7 +16,7 @@ use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey, ShareNodeId};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "fair",
     summary: "queues by weighted max-min with minimum and maximum shares, hierarchical; memory \
@@ -90,7 +90,7 @@ impl Share for Fair {
     }
 }
 
-/// Shares out `total` between siblings, each resource type by itself, none more than `most`.
+/// Divides `total` among siblings, each resource type alone; none gets more than `most`.
 fn divide(
     tree: &ShareTree,
     siblings: &[ShareNodeId],
@@ -107,7 +107,7 @@ fn divide(
     shares
 }
 
-/// What siblings claim of one resource type.
+/// Returns the siblings' claims on one resource type.
 fn claims(
     tree: &ShareTree,
     siblings: &[ShareNodeId],
@@ -126,12 +126,12 @@ fn claims(
     siblings.iter().map(claim).collect()
 }
 
-/// Nobody is given more than it has use for.
+/// Returns the most that a node can use.
 fn wanted(node: &ShareNode) -> Resource {
     node.demand.component_min(&node.max_share)
 }
 
-/// As if everybody who wants or has anything wanted everything.
+/// Returns the most that a node may use, if it has or wants anything.
 fn allowed(node: &ShareNode) -> Resource {
     if node.demand.is_zero() {
         Resource::ZERO

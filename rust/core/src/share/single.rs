@@ -1,6 +1,6 @@
-//! One share for all: the order stage alone decides between jobs, whatever their queues.
+//! One share for all: only the order stage decides between jobs, whatever their queues.
 //!
-//! Limits of the root queue hold; limits of other queues on resources do not, as jobs of all
+//! Limits of the root queue hold. Resource limits of other queues do not, because jobs of all
 //! queues stand in one line. `max_running_jobs` holds for every queue.
 
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
@@ -9,7 +9,7 @@ use crate::stage::share::{Share, ShareEntry};
 use crate::words::keys::{Layout, ShareKey};
 use crate::words::resource::Resource;
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
     name: "single",
     summary: "all jobs in one line; queues only name them, and of their limits on resources only \

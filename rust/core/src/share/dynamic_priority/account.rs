@@ -1,6 +1,6 @@
-//! Accounts of credits and what an allocation interval does to them: charges, then the price and
-//! the quotas of the next interval (DP-1 to DP-16). Knows no clock, queue or job; money is fixed
-//! point, so that not a unit is lost or made.
+//! Accounts of credits, and the effect of an allocation interval: charges, then price and quotas of
+//! the next interval (DP-1 to DP-16). Knows no clock, queue or job. Money is fixed point, so that
+//! no unit is lost or made.
 
 use super::policy::{ChargeCap, ChargeRate, Overdraft, Policy, Solvent};
 use super::quota::{divide, exact, share};
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Longer names, and such with control characters, are in nobody's books.
+/// Maximum length of a name in bytes. Control characters are refused, too.
 const NAME_BYTES_MAX: usize = 1024;
 const HOUR_MS: i128 = 3_600_000;
 
-/// Why an operation on accounts is refused.
+/// Reason for refusing an operation on accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountError {
-    /// No such account (DP-41: an error to the caller, not nothing).
+    /// No account has this name (DP-41: an error, not a silent success).
     Unknown,
-    /// The account is there already.
+    /// The account exists already.
     Exists,
-    /// No name of an account.
+    /// The name is too long, or has control characters.
     BadName,
     /// The balance would exceed `Credits::MAX`.
     TooMuch,
@@ -42,10 +42,10 @@ impl fmt::Display for AccountError {
 
 impl std::error::Error for AccountError {}
 
-/// What the last tick granted: in force until the next.
+/// A tick's grant, in force until the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The rate that bought it, and that is charged for it (DP-15).
+    /// Rate that bought the quota and that it is charged at (DP-15).
     pub rate: Credits,
     /// Slots, by pool.
     pub quota: [u32; POOLS],
@@ -54,26 +54,26 @@ pub struct Grant {
 /// One user's account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// What is left.
+    /// Credits left.
     pub budget: Credits,
-    /// Credits per slot and interval, as last set; it counts at the next tick.
+    /// Credits per slot and interval, as last set; counts from the next tick.
     pub rate: Credits,
-    /// Credits per hour that are added by themselves (DP-45).
+    /// Credits per hour that are paid in automatically (DP-45).
     pub income: Credits,
-    /// None before the first tick, and while the user has no share.
+    /// Present grant; None before the first tick, and while the user has no share.
     pub grant: Option<Grant>,
-    /// Income not yet credited: millionths times milliseconds below one millionth.
+    /// Income not yet credited: millionths times milliseconds, less than one millionth in all.
     income_left: i64,
 }
 
 impl Account {
-    /// Slots that are paid for, by pool.
+    /// Returns the slots that are paid for, by pool.
     pub fn quotas(&self) -> [u32; POOLS] {
         self.grant.map_or([0; POOLS], |grant| grant.quota)
     }
 }
 
-/// What a user did with slots in the interval that ends.
+/// A user's use of slots in the ending interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Slots used times milliseconds, by pool.
@@ -82,29 +82,29 @@ pub struct Usage {
     pub active: bool,
 }
 
-/// The interval that ends.
+/// The ending interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// How long it was.
+    /// Its length.
     pub elapsed_ms: i64,
-    /// The time unit of the rates: the configured allocation interval. Above 0.
+    /// Time unit of the rates, above 0: the configured allocation interval.
     pub unit_ms: i64,
     /// Slots of the cluster now, by pool.
     pub slots: [u32; POOLS],
 }
 
-/// What a tick did for one user.
+/// Effect of a tick on one user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// What the slots of the interval that ended were charged at.
+    /// Rate charged for the slots of the ended interval.
     pub charged_rate: Credits,
-    /// Slots that were paid for in it, by pool.
+    /// Slots paid for in it, by pool.
     pub held: [u32; POOLS],
-    /// Taken from the budget for the interval that ended.
+    /// Amount charged for the ended interval.
     pub debit: Credits,
-    /// Left in the budget.
+    /// Credits left.
     pub budget: Credits,
-    /// Part of the price; 0 for those who get nothing.
+    /// Part of the price; 0 without a quota.
     pub share: f64,
     /// Slots before rounding, by pool.
     pub exact: [f64; POOLS],
@@ -112,29 +112,29 @@ pub struct Row {
     pub quota: [u32; POOLS],
 }
 
-/// What a tick did.
+/// Effect of a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Sum of the rates of the active and solvent (DP-4, DP-13).
+    /// Sum of the rates of active and solvent users (DP-4, DP-13).
     pub price: Credits,
-    /// Whether nobody has a share, so that jobs are served in order of arrival (DP-12).
+    /// Whether no user has a share, so that jobs run in order of arrival (DP-12).
     pub fifo: bool,
-    /// Every account's.
+    /// Rows of all accounts.
     pub rows: BTreeMap<String, Row>,
 }
 
-/// Sums over all accounts that ever were; in millionths.
+/// Sums over all accounts that ever existed, in millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Put into budgets.
+    /// Paid into budgets.
     pub granted: i128,
-    /// Taken for slots.
+    /// Charged for slots.
     pub debited: i128,
-    /// Left in accounts that were removed.
+    /// Left in removed accounts.
     pub forfeited: i128,
 }
 
-/// Whether a queue of this name can have an account: books are kept in lines of text.
+/// Checks that a queue of this name can have an account. Books consist of lines of text.
 pub fn check_name(name: &str) -> Result<(), AccountError> {
     match name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
         true => Ok(()),
@@ -142,7 +142,7 @@ pub fn check_name(name: &str) -> Result<(), AccountError> {
     }
 }
 
-/// All accounts, and the sums that show that no credit was lost or made.
+/// All accounts, with the sums that prove that no credit was lost or made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     accounts: BTreeMap<String, Account>,
@@ -151,7 +151,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Opens an account with nothing in it (DP-41).
+    /// Opens an empty account (DP-41).
     pub fn add(&mut self, name: &str) -> Result<(), AccountError> {
         check_name(name)?;
         if self.accounts.contains_key(name) {
@@ -161,14 +161,14 @@ impl Accounts {
         Ok(())
     }
 
-    /// Closes an account; what is in it is forfeited, its slots are granted no more.
+    /// Closes an account. Its budget is forfeited, and its quota ends.
     pub fn remove(&mut self, name: &str) -> Result<(), AccountError> {
         let account = self.accounts.remove(name).ok_or(AccountError::Unknown)?;
         self.totals.forfeited += i128::from(account.budget.micro());
         Ok(())
     }
 
-    /// Sets a spending rate; it counts at the next tick (DP-8).
+    /// Sets a spending rate, which counts from the next tick (DP-8).
     pub fn set_rate(&mut self, name: &str, rate: Credits) -> Result<(), AccountError> {
         self.account_mut(name)?.rate = rate;
         Ok(())
@@ -196,36 +196,37 @@ impl Accounts {
         self.accounts.get_mut(name).ok_or(AccountError::Unknown)
     }
 
-    /// The account.
+    /// Returns the account.
     pub fn get(&self, name: &str) -> Option<&Account> {
         self.accounts.get(name)
     }
 
-    /// Every account, in order of names.
+    /// Returns every account, in order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Account)> {
         self.accounts
             .iter()
             .map(|(name, account)| (name.as_str(), account))
     }
 
-    /// The rate at which the interval that runs is charged.
+    /// Returns the rate that the present interval is charged at.
     pub(super) fn rate_charged(&self, name: &str, policy: &Policy) -> Credits {
         let account = self.accounts.get(name);
         account.map_or(Credits::ZERO, |account| charged_rate(account, policy))
     }
 
-    /// The price of the last tick.
+    /// Returns the price of the last tick.
     pub fn price(&self) -> Credits {
         self.price
     }
 
-    /// The sums since the first account. `granted - debited - forfeited` is what the budgets
-    /// hold together.
+    /// Returns the sums since the first account. The budgets together hold `granted - debited -
+    /// forfeited`.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Opens an account with what another book holds of it, at that book's cost.
+    /// Opens an account as another book has it, and counts its budget as granted. The budget of an
+    /// existing account of that name is forfeited.
     pub fn adopt(&mut self, name: &str, account: &Account) {
         let grant = None;
         let before = self
@@ -235,8 +236,8 @@ impl Accounts {
         self.totals.granted += i128::from(account.budget.micro());
     }
 
-    /// Puts every quota out of force: after a restart the slots in use were not granted by
-    /// this book, so that the first interval is free.
+    /// Ends all grants. After a restart this book has not granted the slots in use, so the first
+    /// interval is free.
     pub fn forget_grants(&mut self) {
         self.price = Credits::ZERO;
         for account in self.accounts.values_mut() {
@@ -244,8 +245,8 @@ impl Accounts {
         }
     }
 
-    /// Credits income for a stretch of time, to the last unit over many calls. What would
-    /// exceed the largest balance is not credited. Tells `paid_to` who was given how much.
+    /// Pays income for a stretch of time, exact to the last unit over many calls. Income beyond the
+    /// largest balance is lost. Reports each payment to `paid_to`.
     pub fn pay_income(&mut self, elapsed_ms: i64, mut paid_to: impl FnMut(&str, Credits)) {
         for (name, account) in &mut self.accounts {
             let due = i128::from(account.income.0) * i128::from(elapsed_ms.max(0))
@@ -261,8 +262,8 @@ impl Accounts {
         }
     }
 
-    /// Ends an interval: charges for it, then sets price and quotas of the next. `usage` lacks
-    /// the idle.
+    /// Ends an interval: charges for it, then sets price and quotas of the next. `usage` may omit
+    /// idle users.
     pub fn tick(
         &mut self,
         usage: &BTreeMap<String, Usage>,
@@ -272,8 +273,8 @@ impl Accounts {
         self.tick_owing(usage, &BTreeMap::new(), interval, policy)
     }
 
-    /// The same, where users owe something beside what their `usage` costs, in millionths: for
-    /// jobs that are charged one by one.
+    /// Like `tick`, with additional debts by user in millionths: those of jobs that are charged one
+    /// by one.
     pub(super) fn tick_owing(
         &mut self,
         usage: &BTreeMap<String, Usage>,
@@ -332,8 +333,8 @@ impl Accounts {
         Outcome { price, fifo, rows }
     }
 
-    /// Gives everybody with a share the whole slots that it buys; also when only the slots of
-    /// the cluster changed since the tick: shares stay, quotas follow (DP-49).
+    /// Gives each user with a share the whole slots that it buys. Also serves when only the
+    /// cluster's slots changed since the tick: shares stay, quotas follow (DP-49).
     pub fn set_quotas(&mut self, slots: [u32; POOLS], policy: &Policy) {
         let price = self.price;
         let grants: Vec<&mut Grant> = self
@@ -349,7 +350,7 @@ impl Accounts {
     }
 }
 
-/// The rate at which a user is charged (DP-15).
+/// Returns the rate at which a user is charged (DP-15).
 fn charged_rate(account: &Account, policy: &Policy) -> Credits {
     match policy.charge_rate {
         ChargeRate::Granted => account.grant.map_or(Credits::ZERO, |grant| grant.rate),
@@ -357,7 +358,7 @@ fn charged_rate(account: &Account, policy: &Policy) -> Credits {
     }
 }
 
-/// What an interval costs a user, in millionths, rounded down: never more than the rate.
+/// Returns the cost of an interval in millionths, rounded down: never more than the rate.
 fn charge(account: &Account, usage: &Usage, interval: &Interval, policy: &Policy) -> i128 {
     let rate = charged_rate(account, policy);
     let quotas = account.quotas();

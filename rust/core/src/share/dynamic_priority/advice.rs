@@ -1,5 +1,5 @@
-//! What an owner of a queue asks before bidding: what would so many slots cost now, and how long
-//! does the budget last (DP-27, DP-44 to DP-48)? Reads the market; bids for nobody.
+//! Advice for the owner of a queue before bidding: the present cost of a number of slots, and how
+//! long the budget lasts (DP-27, DP-44 to DP-48). Reads the market; places no bid.
 
 use super::DynamicPriority;
 use super::account::Account;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 const HOUR_MS: i128 = 3_600_000;
 
 impl DynamicPriority {
-    /// The least bid that buys `slots` slots of `pool` at the next interval, if the others bid
-    /// as they do now, with what it costs and how long the budget would last.
+    /// Returns the least bid that buys `slots` slots of `pool` at the next interval, if the others
+    /// keep their bids. Adds its cost and how long the budget would last.
     pub(super) fn advise(&self, request: &Value, world: &World<'_>) -> Result<Value, String> {
         let mut section = opened(request)?;
         let name = queue(&mut section)?;
         let wanted = said(section.whole("slots", 1, i64::from(u32::MAX)))?
-            .ok_or("key `slots`: expected how many slots are wanted, from 1")?;
+            .ok_or("key `slots`: expected the number of slots wanted, from 1")?;
         let pool = said(section.whole("pool", 0, POOLS as i64 - 1))?.unwrap_or(0) as usize;
         finish(section)?;
         let account = self.accounts.get(&name);
@@ -48,11 +48,11 @@ impl DynamicPriority {
         let me = names.iter().position(|other| *other == name);
         let me = me.expect("the asked queue has an account, so it is among the bidders");
         let rounding = self.settings.policy.rounding;
-        // A bid of nothing buys nothing, whatever is free.
+        // A bid of 0 buys nothing, even if slots are free.
         let bid = least_bid(&bids, me, slots, rounding, wanted);
         let bid = bid.map(|bid| bid.max(Credits::from_micro(1)));
         let Some(bid) = bid else {
-            answer["why"] = json!("no bid buys so many while others bid as they do");
+            answer["why"] = json!("no bid buys that many slots while the others keep their bids");
             return Ok(answer);
         };
         let given = slots_at(&bids, me, slots, rounding, bid);
@@ -70,7 +70,7 @@ impl DynamicPriority {
         Ok(answer)
     }
 
-    /// What a queue spends with the slots that it uses now, and when its budget ends.
+    /// Returns a queue's spending on the slots in use now, and the end of its budget.
     pub(super) fn projection(
         &self,
         leaf: Option<usize>,
@@ -94,8 +94,8 @@ impl DynamicPriority {
         self.lasting(account, rate, slots)
     }
 
-    /// Credits an hour for slots at a rate, and in how many milliseconds the budget is gone;
-    /// null if income pays for them.
+    /// Returns the credits per hour for slots at a rate, and the milliseconds until the budget is
+    /// empty; null if income covers the cost.
     fn lasting(&self, account: &Account, rate: Credits, slots: i128) -> Value {
         let unit_ms = i128::from(self.settings.allocation_interval_ms.max(1));
         let hourly = slots * i128::from(rate.micro()) * HOUR_MS / unit_ms;

@@ -1,30 +1,30 @@
-//! What one job may spend of its queue's credits, at which rate and until when (version 2 of
-//! DP-39), and how much of it is spent. Who grants authorities, and the queues' accounts, are not
-//! here.
+//! The bounds on one job's spending of its queue's credits: amount, rate and time (version 2 of
+//! DP-39), and its spending so far. Granting authorities, and the queues' accounts, are elsewhere.
 //!
-//! A job whose authority allows no more is *unpaid*: what it runs is charged to nobody, stands
-//! against no quota, may be taken back like all that is beyond a quota, and it gets what the fill
-//! pass leaves. It may be partly so: of its slots as many are paid for as it can afford.
+//! A job is *unpaid* once its authority allows no more. Its slots are then charged to no account
+//! and count against no quota. They may be reclaimed like all slots beyond a quota, and the job
+//! gets only what the fill pass leaves. A job may be partly unpaid: it pays for as many of its
+//! slots as it can afford.
 //!
 //! - *Slots, not containers, are paid for*, as a queue pays for min(used, quota) (DP-11). A slot is
-//!   paid from its start, if its queue has quota left; if not, or if a quota or what is left gets
-//!   smaller, it counts as unpaid. Every tick of the engine settles anew who pays for how many:
-//!   what was paid for first, then by arrival what else the quota has room for. So a queue's own
-//!   jobs do not push a bounded one out of what it pays for, nor does it take over theirs.
-//! - *The next slot must be affordable to the end of the interval* (to the end of the authority, if
-//!   that is earlier) together with all that the job runs, at the rate that was granted: so several
-//!   that start between two ticks are as strict as one. Compared in millionths times milliseconds,
-//!   so that nothing is rounded. Where use is sampled, a slot costs a whole interval.
-//! - *Each job's use has a meter of its own* and is charged by itself, rounded down; its queue owes
-//!   the sum beside what its other jobs used. So what a job spent is exactly what it cost. Should
-//!   ticks come late, or the rate be another one than was foreseen (`charge_rate` `current`), the
-//!   charge is cut to what is left, and what was used beyond is charged to nobody. If the queue's
-//!   budget does not cover what is owed, the jobs' parts of the debit are as what they owe.
-//! - *A queue bids only while somebody in it can pay* (DP-9): with nobody left but unpaid jobs it
-//!   would take quota from others for nothing.
-//! - *Bounds go with the job into another queue*: a move must not give it more to spend. What it
-//!   used before is charged where it used it. That, and what jobs used that ended, is owed at
-//!   once; under `overdraft` `skip` it may then count as spent though the tick skips the charge.
+//!   paid from its start if its queue has quota left. Otherwise, or after a quota or the remainder
+//!   has shrunk, it is unpaid. Every tick of the engine settles again which slots are paid: first
+//!   those paid before, then others by arrival while the quota has room. So a queue's own jobs do
+//!   not push a bounded job out of its paid slots, nor does it take over theirs.
+//! - *The next slot must be affordable to the end of the interval*, or of the authority if that is
+//!   earlier, together with all slots of the job, at the granted rate. So slots that start between
+//!   two ticks are checked as strictly as one. The comparison is in millionths times milliseconds,
+//!   without rounding. Where use is sampled, a slot costs a whole interval.
+//! - *Each job's use has its own meter* and its own charge, rounded down; its queue owes the sum
+//!   beside the use of its other jobs. So a job's spending is exactly its cost. Ticks may be late,
+//!   or the rate may differ from the expected one (`charge_rate` `current`). Then the charge is cut
+//!   to the remainder, and use beyond it is charged to no account. If the queue's budget does not
+//!   cover the debt, the debit is divided among the jobs in proportion to their debts.
+//! - *A queue bids only while one of its jobs can pay* (DP-9): with only unpaid jobs it would take
+//!   quota from others for nothing.
+//! - *Bounds go with the job into another queue*: a move must not give it more to spend. Earlier
+//!   use is charged to the earlier queue. That, and the use of ended jobs, becomes a debt at once.
+//!   Under `overdraft` `skip` it may then count as spent though the tick skips the charge.
 
 use super::meter::Meter;
 use super::owed::Owed;
@@ -39,25 +39,25 @@ use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// In order of arrival.
+/// Order of arrival.
 type Key = (Millis, JobId);
 
 fn key(job: &Job) -> Key {
     (job.facts.submitted_ms, job.facts.job)
 }
 
-/// What a slot costs, and for how long.
+/// Cost of a slot, and for how long.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
     now: Millis,
     rate: Credits,
     unit_ms: Millis,
-    /// When the interval ends.
+    /// End of the interval.
     ends_ms: Millis,
     averaged: bool,
 }
 
-/// What a reload must not lose of a job.
+/// State of a job that must survive a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
     spent: Credits,
@@ -68,14 +68,14 @@ pub(super) struct Kept {
 /// A job that has an authority.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// With what it has spent by now.
+    /// Authority, with the spending so far.
     authority: Authority,
-    /// What of that it had spent when this stage began to count.
+    /// Spending when this stage began to count.
     at_first: Credits,
     leaf: usize,
-    /// The slots that it uses, by pool.
+    /// Slots in use, by pool.
     slots: [u32; POOLS],
-    /// How many of them are paid for.
+    /// Paid slots among them.
     paid: [u32; POOLS],
     /// Paid slots times milliseconds since the last charge, by pool.
     slot_ms: [i64; POOLS],
@@ -83,7 +83,7 @@ struct Held {
 }
 
 impl Held {
-    /// What it used and pays for, up to `now` or the end of its authority.
+    /// Returns the paid use up to `now` or the end of the authority.
     fn used(&self, now: Millis) -> [i64; POOLS] {
         let elapsed_ms = (now.min(self.authority.until_ms) - self.since).max(0);
         std::array::from_fn(|pool| {
@@ -102,7 +102,7 @@ impl Held {
         (credits.micro() - spent.micro()).max(0)
     }
 
-    /// For how many slots it can pay at the same time until the interval ends.
+    /// Returns how many slots it can pay for together until the interval ends.
     fn affordable(&self, terms: &Terms) -> u32 {
         let Authority { rate, until_ms, .. } = self.authority;
         let lasts_ms = until_ms.saturating_sub(terms.now);
@@ -111,7 +111,7 @@ impl Held {
         }
         let (used, span_ms) = match (terms.averaged, terms.ends_ms - terms.now) {
             (false, _) => ([0; POOLS], terms.unit_ms),
-            // A tick that is overdue begins an interval.
+            // An overdue tick begins an interval.
             (true, rest_ms) if rest_ms <= 0 => (self.used(terms.now), terms.unit_ms.min(lasts_ms)),
             (true, rest_ms) => (self.used(terms.now), rest_ms.min(lasts_ms)),
         };
@@ -132,8 +132,8 @@ impl Held {
         }
     }
 
-    /// What the use since the last charge costs at the rate that is charged: never more than
-    /// what is left.
+    /// Returns the cost of the use since the last charge, at the charged rate: at most the
+    /// remainder.
     fn owes(&self, terms: &Terms) -> Owed {
         let Authority { rate, until_ms, .. } = self.authority;
         let used = match terms.averaged {
@@ -158,23 +158,23 @@ impl Held {
     }
 }
 
-/// What the jobs with an authority have.
+/// All jobs with an authority.
 #[derive(Debug, Default)]
 pub(super) struct Authorities {
     held: BTreeMap<Key, Held>,
-    /// By leaf, what is owed in this interval for jobs that ended, moved or were authorized anew.
+    /// Debts of this interval for jobs that ended, moved or got another authority, by leaf.
     closed: BTreeMap<usize, Owed>,
-    /// What an earlier stage kept, for jobs and queues that are to be told of.
+    /// State from before a reload, for jobs and queues that the engine has yet to announce.
     kept: BTreeMap<u32, Kept>,
     kept_closed: BTreeMap<String, Owed>,
 }
 
-/// What jobs of a queue that cannot pay hold of it: asks in the backlog, slots.
+/// Asks in the backlog and slots of a queue's jobs that cannot pay.
 type Dormant = BTreeMap<usize, (u32, [u32; POOLS])>;
 
 impl DynamicPriority {
-    /// On which terms a leaf's slots are charged now; `foreseen`: or would be if it were given
-    /// some at its bid.
+    /// Returns the terms of a leaf's slots now. With `foreseen`, a leaf without a grant is priced
+    /// at its bid.
     fn terms(&self, leaf: usize, now: Millis, foreseen: bool) -> Terms {
         let name = self.leaves.get(leaf).map_or("", |leaf| leaf.name.as_str());
         let account = self.accounts.get(name);
@@ -194,7 +194,7 @@ impl DynamicPriority {
         }
     }
 
-    /// Whether the job can pay for all that it runs and one slot more.
+    /// Tells whether the job can pay for all its slots and one more.
     pub(super) fn can_pay(&self, job: &Job, now: Millis) -> bool {
         self.authorities.held.get(&key(job)).is_none_or(|held| {
             let slots: u32 = held.slots.iter().sum();
@@ -210,7 +210,7 @@ impl DynamicPriority {
         })
     }
 
-    /// Why a job with an authority waits for unbought slots, if it does.
+    /// Returns why a job with an authority waits for unbought slots, if it does.
     pub(super) fn unpaid_reason(&self, job: &Job, now: Millis) -> Option<Reason> {
         let held = self.authorities.held.get(&key(job))?;
         if self.can_pay(job, now) {
@@ -227,7 +227,7 @@ impl DynamicPriority {
         })
     }
 
-    /// Takes over what a job with an authority may spend and uses. The meter of its leaf was read.
+    /// Follows the authority and the slots of a job. The caller has read the meter of its leaf.
     pub(super) fn follow(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
         let Some(told) = job.authority else { return };
         let (at, leaf) = (key(job), job.leaf.index());
@@ -250,7 +250,7 @@ impl DynamicPriority {
         stale.leaf(job.leaf);
     }
 
-    /// A job that is new here, with no slots but those that an earlier stage had counted.
+    /// Begins to count a new job. Only slots that an earlier stage counted are included.
     fn begin(&mut self, job: &Job, now: Millis) -> Held {
         let kept = self.authorities.kept.remove(&job.facts.job.0);
         let authority = job.authority.expect("the caller found it");
@@ -274,7 +274,7 @@ impl DynamicPriority {
         }
     }
 
-    /// Counts the slots that a job uses now; of those that have come, what can be paid for is.
+    /// Counts the present slots of a job; new ones are paid as far as it can afford them.
     fn count(&mut self, at: Key, slots: [u32; POOLS], now: Millis) {
         let Some(held) = self.authorities.held.get(&at).copied() else {
             return;
@@ -302,12 +302,12 @@ impl DynamicPriority {
         self.authorities.held.insert(at, held);
     }
 
-    /// Charges what a job used so far where it used it.
+    /// Charges a job's use so far to the queue where it happened.
     fn close(&mut self, at: Key, now: Millis) {
         let Some(mut held) = self.authorities.held.get(&at).copied() else {
             return;
         };
-        // Where use is sampled, only what is in use at the tick is charged.
+        // Where use is sampled, only slots in use at the tick are charged.
         if self.settings.averaged {
             let mut owed = held.owes(&self.terms(held.leaf, now, false));
             let closed = self.authorities.closed.entry(held.leaf).or_default();
@@ -337,7 +337,7 @@ impl DynamicPriority {
         (held.slots, held.paid) = ([0; POOLS], [0; POOLS]);
     }
 
-    /// A job ended.
+    /// Forgets an ended job after charging its use.
     pub(super) fn forget(&mut self, job: &Job, now: Millis, stale: &mut Stale) {
         if job.authority.is_some() {
             self.close(key(job), now);
@@ -346,7 +346,7 @@ impl DynamicPriority {
         }
     }
 
-    /// Who pays for how many slots from now on. The meters were read.
+    /// Settles which slots are paid from now on. The caller has read the meters.
     pub(super) fn settle_payers(&mut self, now: Millis, stale: &mut Stale) {
         if self.authorities.held.is_empty() {
             return;
@@ -362,7 +362,7 @@ impl DynamicPriority {
                 leaf.meter.paid = [0; POOLS];
             }
         }
-        // What was paid for goes before what was not.
+        // Paid slots go before unpaid ones.
         for again in [true, false] {
             for (held, can) in self.authorities.held.values_mut().zip(&mut can) {
                 let Some(leaf) = self.leaves.get_mut(held.leaf) else {
@@ -388,7 +388,7 @@ impl DynamicPriority {
         }
     }
 
-    /// What each job owes for the interval that ends, and by queue what is owed in all.
+    /// Returns each job's debt for the ending interval, and all debts by queue.
     pub(super) fn owed(&self, now: Millis) -> (Vec<(Key, Owed)>, BTreeMap<String, Owed>) {
         let owes = |(at, held): (&Key, &Held)| {
             let owed = held.owes(&self.terms(held.leaf, now, false));
@@ -406,7 +406,7 @@ impl DynamicPriority {
         (jobs, queues.collect())
     }
 
-    /// Counts as spent what the queues were debited for their jobs in the last tick.
+    /// Counts the debits of the last tick as spent by the jobs that caused them.
     pub(super) fn attribute(
         &mut self,
         jobs: Vec<(Key, Owed)>,
@@ -440,7 +440,8 @@ impl DynamicPriority {
         }
     }
 
-    /// What an application had spent under an earlier engine, be it here by now or not.
+    /// Restores an application's spending under an earlier engine, whether it is already here or
+    /// not.
     pub(super) fn restore_spent(&mut self, of: ApplicationName, spent: Credits) {
         let mut held = self.authorities.held.values_mut();
         match held.find(|held| held.authority.application == Some(of)) {
@@ -453,8 +454,8 @@ impl DynamicPriority {
         }
     }
 
-    /// What stands in queues' names without a chance to be paid for, when what is used by now has
-    /// been charged and the next interval begins.
+    /// Returns asks and slots that cannot be paid for, once present use is charged and the next
+    /// interval begins.
     pub(super) fn dormant(&self, world: &World<'_>) -> Dormant {
         let mut dormant = Dormant::new();
         for ((_, id), held) in &self.authorities.held {
@@ -482,7 +483,7 @@ impl DynamicPriority {
         dormant
     }
 
-    /// Whether a job of the leaf that can pay runs or waits (DP-9).
+    /// Tells whether a job of the leaf that can pay runs or waits (DP-9).
     pub(super) fn is_active(&self, leaf: usize, dormant: &Dormant, world: &World<'_>) -> bool {
         let node = world.tree.node(ShareNodeId(leaf as u32));
         let (asks, slots) = dormant.get(&leaf).copied().unwrap_or_default();
@@ -490,7 +491,8 @@ impl DynamicPriority {
         node.pending_asks > asks || (0..POOLS).any(pays)
     }
 
-    /// What a job pays for of a pool, and how many slots more it could, if it has an authority.
+    /// Returns a job's paid slots of a pool, and how many more it could pay for, if it has an
+    /// authority.
     pub(super) fn paid_slots(&self, job: &Job, pool: usize, now: Millis) -> Option<(u32, u32)> {
         let held = self.authorities.held.get(&key(job))?;
         let affordable = held.affordable(&self.terms(held.leaf, now, true));
@@ -498,7 +500,7 @@ impl DynamicPriority {
         Some((held.paid[pool], affordable.saturating_sub(slots)))
     }
 
-    /// Forgets what was used in an interval that is not charged.
+    /// Forgets the use in an interval that is not charged.
     pub(super) fn forgive(&mut self, now: Millis) {
         self.authorities.closed.clear();
         for held in self.authorities.held.values_mut() {
@@ -532,7 +534,7 @@ impl Authorities {
         (self.kept, self.kept_closed) = (jobs, closed);
     }
 
-    /// A queue became the leaf of that number.
+    /// Resumes a queue's debts once it becomes the leaf of that number.
     pub(super) fn add_leaf(&mut self, leaf: usize, name: &str) {
         if let Some(owed) = self.kept_closed.remove(name) {
             self.closed.insert(leaf, owed);
@@ -540,7 +542,7 @@ impl Authorities {
     }
 }
 
-/// What the host set.
+/// Returns the bounds that the host set.
 fn bounds(authority: &Authority) -> (Credits, Credits, Millis) {
     (authority.credits, authority.rate, authority.until_ms)
 }
@@ -550,7 +552,7 @@ fn standing_asks(job: &Job) -> u32 {
     asks.filter(|ask| ask.standing != Standing::Out).count() as u32
 }
 
-/// Moves a leaf's sums from what a job had to what it has.
+/// Updates a leaf's sums after a job's slots changed.
 fn shift(
     meter: &mut Meter,
     slots_before: [u32; POOLS],

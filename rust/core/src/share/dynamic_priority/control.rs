@@ -1,5 +1,5 @@
-//! Requests of the control plane: what users and administrators may change, and reports. Names
-//! of operations are those of the published interface (DP-32); who may ask is the host's.
+//! Requests of the control plane: changes by users and administrators, and reports. Operations have
+//! the names of the published interface (DP-32). Does no authorization; that is the host's.
 
 use super::account::AccountError;
 use super::{DynamicPriority, Saved};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl DynamicPriority {
-    /// Serves `op`, if it is one of these.
+    /// Serves `op`, if it is one of this policy's.
     pub(super) fn serve(
         &mut self,
         op: &str,
@@ -74,7 +74,7 @@ impl DynamicPriority {
         Ok(answer)
     }
 
-    /// Its tasks run on as everybody's do who has no share.
+    /// Closes an account. The queue's tasks run on, like those of all queues without a share.
     fn remove_queue(&mut self, request: &Value, stale: &mut Stale) -> Result<Value, String> {
         let mut section = opened(request)?;
         let queue = queue(&mut section)?;
@@ -90,7 +90,7 @@ impl DynamicPriority {
         Ok(answer)
     }
 
-    /// Takes over what `Engine::save` gave of this stage.
+    /// Restores the output of `Engine::save` for this stage.
     fn restore_accounts(
         &mut self,
         request: &Value,
@@ -99,7 +99,7 @@ impl DynamicPriority {
     ) -> Result<Value, String> {
         let saved = request.get("saved").unwrap_or(&Value::Null);
         let saved = Saved::deserialize(saved)
-            .map_err(|error| format!("key `saved`: expected what was saved: {error}"))?;
+            .map_err(|error| format!("key `saved`: expected the saved state of the policy: {error}"))?;
         self.restore(saved, world);
         stale.shares();
         Ok(json!({ "accounts": self.accounts.iter().count() }))
@@ -118,8 +118,8 @@ impl DynamicPriority {
         })
     }
 
-    /// Everything that a monitoring page shows (DP-35), and the sums that show that no credit
-    /// was lost or made.
+    /// Returns the data of a monitoring page (DP-35), and the sums that prove that no credit was
+    /// lost or made.
     fn report(&self, world: &World<'_>) -> Value {
         let mut pending = vec![[0u32; POOLS]; self.leaves.len()];
         for job in world.cluster.jobs() {
@@ -178,7 +178,7 @@ pub(super) fn opened(request: &Value) -> Result<Section<'_>, String> {
     Ok(section)
 }
 
-/// The queue's path; a name without `root.` is that user's queue.
+/// Returns the queue's path; a name without `root.` is that user's queue.
 pub(super) fn queue(section: &mut Section<'_>) -> Result<String, String> {
     let name = section.text("queue").map_err(|error| error.to_string())?;
     match name.filter(|name| !name.is_empty()) {
@@ -188,7 +188,7 @@ pub(super) fn queue(section: &mut Section<'_>) -> Result<String, String> {
     }
 }
 
-/// The amount of credits that a request is about.
+/// Returns the amount of credits in a request.
 fn amount(section: &mut Section<'_>) -> Result<Credits, String> {
     if let Some(micro) = said(section.whole("micro", 0, Credits::MAX.micro()))? {
         return Ok(Credits::from_micro(micro));
@@ -198,7 +198,7 @@ fn amount(section: &mut Section<'_>) -> Result<Credits, String> {
     Credits::from_number(value).map_err(|error| error.to_string())
 }
 
-/// Who asks for a change, and why: for the books.
+/// Returns author and reason of a change, for the books.
 fn reason(section: &mut Section<'_>) -> Result<(String, String), String> {
     let mut text = |key| said(section.text(key)).map(|text| text.map(str::to_string));
     Ok((

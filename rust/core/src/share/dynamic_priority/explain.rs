@@ -1,5 +1,5 @@
-//! Why a queue's ask waits in the market, and the bid that would change it. Reads accounts and
-//! quotas; changes neither.
+//! Reasons why a queue's ask waits in the market, and the bid that would change it. Reads accounts
+//! and quotas; changes neither.
 
 use super::DynamicPriority;
 use super::quota::{least_bid, slots_at};
@@ -8,11 +8,12 @@ use crate::model::wait::{Asked, Reason, Remedy};
 use crate::stage::behind::passed_by;
 use crate::words::credits::Credits;
 
-/// More digits than this in a bid help nobody.
+/// Number of digits in a suggested bid; more would be of no use.
 const DIGITS: u32 = 3;
 
 impl DynamicPriority {
-    /// Its authority does not pay, its quota is used up, or another queue's job came first.
+    /// Returns the reason: no authority pays, the quota is used up, or another queue's job came
+    /// first.
     pub(super) fn why(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;
@@ -45,8 +46,8 @@ impl DynamicPriority {
         })
     }
 
-    /// The least bid that gives the queue more slots at the next interval: a quarter more, if
-    /// the job has a use for so many, or else one.
+    /// Returns the least bid that gives the queue more slots at the next interval: a quarter more
+    /// if the job can use that many, otherwise one.
     pub(super) fn better_bid(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Remedy> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;
@@ -88,8 +89,9 @@ impl DynamicPriority {
         })
     }
 
-    /// Who bids at the next interval, as far as can be seen now, in the order of names: those who
-    /// run or want something and can pay for a slot (DP-4, DP-9, DP-14), and the asked queue.
+    /// Returns the bidders of the next interval as far as known now, in order of names. These are
+    /// users with running or pending tasks that can pay for a slot (DP-4, DP-9, DP-14), and the
+    /// asked queue.
     pub(super) fn next_bids(&self, asked: &str, world: &World<'_>) -> (Vec<&str>, Vec<Credits>) {
         let mut active: Vec<&str> = Vec::new();
         let dormant = self.dormant(world);
@@ -107,7 +109,7 @@ impl DynamicPriority {
     }
 }
 
-/// A bid of few digits that is no lower.
+/// Rounds a bid up to a few digits.
 fn rounded_up(bid: Credits) -> Credits {
     let micro = bid.micro();
     let digits = micro.max(1).ilog10() + 1;

@@ -1,5 +1,5 @@
-//! What queues hold and lack of the slots, for whoever takes slots back. Counts only; who loses
-//! what is in `reclaim`.
+//! Slots that queues hold and lack, as input for `reclaim`. Counts only; `reclaim` chooses the
+//! victims.
 
 use super::DynamicPriority;
 use super::reclaim::{Holding, Task};
@@ -14,9 +14,9 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 type Id = (JobId, ContainerKey);
 
 impl DynamicPriority {
-    /// Slots that tasks can have: the engine's count, less the room of ApplicationMasters where
-    /// slots are but a part of the cluster's room. Else their users' first come would be served
-    /// in full, and the last would be short of all that the masters hold.
+    /// Returns the slots for tasks. Where slots are only a part of the cluster's room, the room of
+    /// ApplicationMasters is deducted. Otherwise the first users would get all their slots, and the
+    /// last would lack all the room that masters hold.
     pub(super) fn usable_slots(world: &World<'_>) -> [u32; POOLS] {
         let mut slots = world.slots;
         if world.shared() {
@@ -28,7 +28,7 @@ impl DynamicPriority {
         slots
     }
 
-    /// Slots of a pool in which a task could start now.
+    /// Returns how many slots of a pool are free for a task now.
     pub(super) fn idle(world: &World<'_>, slots: [u32; POOLS], pool: usize) -> u32 {
         let root = world.tree.node(ShareNodeId::ROOT);
         let unused = slots[pool].saturating_sub(root.running[pool]);
@@ -40,8 +40,8 @@ impl DynamicPriority {
         unused.min(part_of(world.slots[0], &room, capacity))
     }
 
-    /// What every account has of a pool, in the order of names; then what jobs with an authority
-    /// have, each of which keeps what it pays for: the rest of it is nobody's quota.
+    /// Returns the holdings of every account in a pool, in the order of names, then those of jobs
+    /// with an authority. Each such job keeps its paid slots; its other slots are in no quota.
     pub(super) fn holdings(&self, world: &World<'_>, pool: usize) -> Vec<Holding<Id>> {
         let mut by_name: Vec<usize> = (0..self.leaves.len()).collect();
         by_name.sort_by_key(|leaf| &self.leaves[*leaf].name);
@@ -82,10 +82,10 @@ impl DynamicPriority {
     }
 }
 
-/// How many slots of a pool a job could start tasks in.
+/// Returns in how many slots of a pool a job could start tasks.
 fn wanted(job: &Job, world: &World<'_>, pool: usize) -> u32 {
     let mut wanted: u32 = 0;
-    // A master takes no slot, but where all tasks' room is slots it needs that of one.
+    // A master takes no slot; but where slots are a part of the room, it needs the room of one.
     if job.runnable && world.shared() && pool == 0 {
         wanted = job.pending_masters();
     }
@@ -98,10 +98,10 @@ fn wanted(job: &Job, world: &World<'_>, pool: usize) -> u32 {
     wanted
 }
 
-/// Names the tasks of a job that run in slots of a pool.
+/// Lists the tasks of a job that run in slots of a pool.
 fn hold(holding: &mut Holding<Id>, job: &Job, world: &World<'_>, pool: usize) {
     for (key, container) in &job.containers {
-        // What may not be taken holds its slot as what cannot be named yet.
+        // A container that must not be taken counts as starting: it holds a slot.
         let named = world.may_take(job, container);
         if named && world.pool(job.kind(container.priority), false) == Some(pool) {
             let id = (job.facts.job, *key);
@@ -118,7 +118,7 @@ fn hold(holding: &mut Holding<Id>, job: &Job, world: &World<'_>, pool: usize) {
     }
 }
 
-/// As many of `slots` as the scarcest part of `capacity` that is in `room` holds.
+/// Returns the part of `slots` for which `room` suffices in the scarcest resource of `capacity`.
 fn part_of(slots: u32, room: &Resource, capacity: &Resource) -> u32 {
     let part = |i: usize| {
         let room = i128::from(room[i].clamp(0, capacity[i]));

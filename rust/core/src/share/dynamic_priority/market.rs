@@ -1,4 +1,4 @@
-//! What queues and jobs pay: the market's side of the stage. Works nothing out by itself.
+//! The market's side of the stage: the prices that queues and jobs pay. Delegates all calculations.
 
 use super::{DynamicPriority, reclaim};
 use crate::model::change::{Stale, World};
@@ -12,7 +12,7 @@ use crate::words::ledger::Ledger;
 use serde_json::Value;
 
 impl Market for DynamicPriority {
-    /// Those with quota left first, then in order of the first arrival (DP-21).
+    /// Fills leaves with quota left first, then in order of the first arrival (DP-21).
     fn passes(&self) -> &'static [Pass] {
         const QUOTA: Pass = Pass {
             within_quota: true,
@@ -26,8 +26,8 @@ impl Market for DynamicPriority {
         &[QUOTA, ARRIVAL]
     }
 
-    /// In the first pass only within the quota of the pool. An ApplicationMaster takes no slot,
-    /// but its room: it needs a quota that is not used up.
+    /// Admits only within the quota of the pool in the first pass. An ApplicationMaster takes room,
+    /// but no slot: it needs a leaf with any quota left.
     fn admits(&self, leaf: ShareNodeId, node: &ShareNode, pool: Option<usize>, pass: Pass) -> bool {
         match (pass.within_quota, pool) {
             (true, Some(pool)) => self
@@ -53,7 +53,8 @@ impl Market for DynamicPriority {
             .map(|leaf| leaf.meter.quota[pool])
     }
 
-    /// Once per interval a round begins; it ends when nobody lacks what is not on its way.
+    /// Begins a round once per `reclaim_interval_ms`. The round ends when there are no victims to
+    /// take.
     fn reclaim(&mut self, world: &World<'_>) -> Vec<Victim> {
         let interval_ms = self.settings.reclaim_interval_ms;
         if interval_ms == 0 {

@@ -1,5 +1,5 @@
-//! How many slots a user has used over the interval: slots times time, summed up whenever their
-//! number changes. Knows no money.
+//! A user's use of slots in an interval: slots times time, summed up whenever their number changes.
+//! Knows no money.
 
 use crate::words::ids::Millis;
 use crate::words::keys::POOLS;
@@ -7,13 +7,13 @@ use crate::words::keys::POOLS;
 /// One user's meter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meter {
-    /// Slots that are paid for, by pool.
+    /// Paid slots, by pool.
     pub(super) quota: [u32; POOLS],
     /// Slots in use, by pool.
     pub(super) running: [u32; POOLS],
-    /// Those of them that jobs with an authority use, which have meters of their own.
+    /// Those that jobs with an authority use; these have their own meters.
     pub(super) bounded: [u32; POOLS],
-    /// Those of `bounded` that are paid for.
+    /// Paid slots among `bounded`.
     pub(super) paid: [u32; POOLS],
     /// Slots times milliseconds since the last reset, by pool.
     pub(super) slot_ms: [i64; POOLS],
@@ -21,7 +21,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// A meter that starts at `now`.
+    /// Creates a meter that starts at `now`.
     pub(super) fn new(now: Millis) -> Meter {
         Meter {
             since: now,
@@ -29,8 +29,8 @@ impl Meter {
         }
     }
 
-    /// Adds what was used up to `now`, then takes over how much is used from now on. Use beyond
-    /// the quota of the moment counts only if `beyond` says so.
+    /// Adds the use up to `now`, then sets the number of slots in use from now on. Use beyond the
+    /// present quota counts only with `beyond`.
     pub(super) fn read(&mut self, now: Millis, running: [u32; POOLS], beyond: bool) {
         let elapsed_ms = (now - self.since).max(0);
         for pool in 0..POOLS {
@@ -39,38 +39,38 @@ impl Meter {
         (self.since, self.running) = (now, running);
     }
 
-    /// What counts of the slots in use by jobs without an authority.
+    /// Returns how many slots count of those in use by jobs without an authority.
     pub(super) fn counted(&self, pool: usize, beyond: bool) -> u32 {
         let most = self.most(pool, beyond).saturating_sub(self.paid[pool]);
         self.unbounded(pool).min(most)
     }
 
-    /// Whether it may take one more slot of a pool within its quota.
+    /// Tells whether one more slot of a pool is within its quota.
     pub(super) fn below_quota(&self, pool: usize, running: u32) -> bool {
         self.paying(pool, running) < self.quota[pool]
     }
 
-    /// How many slots can count in all.
+    /// Returns the maximum of slots that count.
     pub(super) fn most(&self, pool: usize, beyond: bool) -> u32 {
         if beyond { u32::MAX } else { self.quota[pool] }
     }
 
-    /// Slots that jobs without an authority use.
+    /// Returns the slots that jobs without an authority use.
     pub(super) fn unbounded(&self, pool: usize) -> u32 {
         self.running[pool].saturating_sub(self.bounded[pool])
     }
 
-    /// Slots in use by jobs whose authority does not pay for them.
+    /// Returns the slots that their jobs' authorities do not pay for.
     pub(super) fn unpaid(&self, pool: usize) -> u32 {
         self.bounded[pool].saturating_sub(self.paid[pool])
     }
 
-    /// Slots that stand against the quota when so many are in use.
+    /// Returns how many of `running` slots count against the quota.
     pub(super) fn paying(&self, pool: usize, running: u32) -> u32 {
         running.saturating_sub(self.unpaid(pool))
     }
 
-    /// How many more slots of jobs with an authority can be paid for.
+    /// Returns how many more slots of jobs with an authority can be paid for.
     pub(super) fn room(&self, pool: usize, beyond: bool) -> u32 {
         let taken = self.unbounded(pool).saturating_add(self.paid[pool]);
         self.most(pool, beyond).saturating_sub(taken)
@@ -89,7 +89,7 @@ mod tests {
         meter.read(5_000, [4, 2], false);
         meter.read(5_500, [0, 0], false);
         meter.read(9_000, [0, 0], false);
-        // 2 for 3 s, then 4 of which 3 are paid for, and 1 of 2, for half a second.
+        // 2 for 3 s; then 4 of which 3 are paid for, and 1 of 2, for half a second.
         assert_eq!(meter.slot_ms, [6_000 + 1_500, 500]);
         let mut all = Meter::new(0);
         all.read(1, [4, 2], true);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(all.slot_ms, [40, 20]);
     }
 
-    /// Of 5 slots in use 3 are bounded and 1 of those is paid for: 2 + 1 stand against the quota.
+    /// Of 5 slots in use 3 are bounded, and 1 of those is paid for: 2 + 1 count against the quota.
     #[test]
     fn what_an_authority_does_not_pay_for_stands_against_no_quota() {
         let mut meter = Meter::new(0);

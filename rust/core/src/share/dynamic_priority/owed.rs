@@ -1,16 +1,16 @@
-//! What is owed for slots of jobs that have an authority: a sum of use and of its cost. Who owes it
-//! and what becomes of it is in `authority` and in the tick.
+//! Debts for slots of jobs with an authority: sums of use and of its cost. `authority` and the tick
+//! assign and settle them.
 
 use super::account::Usage;
 use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
 
-/// What is owed for slots of jobs.
+/// A debt for slots of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owed {
     /// Slots times milliseconds that are paid for, by pool.
     pub(super) slot_ms: [i64; POOLS],
-    /// What they cost, in millionths of a credit.
+    /// Their cost in millionths of a credit.
     pub(super) micro: i64,
 }
 
@@ -22,7 +22,7 @@ impl Owed {
         self.micro = self.micro.saturating_add(more.micro);
     }
 
-    /// What was used for it and beside it.
+    /// Returns this use and the use of `usage` together.
     pub(super) fn beside(&self, usage: Option<&Usage>) -> [i64; POOLS] {
         let other = usage.copied().unwrap_or_default().slot_ms;
         std::array::from_fn(|pool| other[pool].saturating_add(self.slot_ms[pool]))

@@ -1,62 +1,62 @@
-//! The variants of the mechanism: the paper's (with our resolutions) and the published code's,
-//! as two presets and single knobs. Names and choices only; `account` acts on them.
+//! Variants of the mechanism: the paper's (with our resolutions) and the published code's, as two
+//! presets and single knobs. Names and choices only; `account` acts on them.
 
 use super::quota::Rounding;
 use crate::config::{ConfigError, Section, unknown};
 
-/// Whose rate an interval is charged at.
+/// Rate that an interval is charged at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChargeRate {
-    /// The one that bought the quota in force (DP-15).
+    /// The rate that bought the quota in force (DP-15).
     Granted,
-    /// The one set now, as published: lowering it just before a tick makes an interval free.
+    /// The rate set now, as published: lowering it just before a tick makes an interval free.
     Current,
 }
 
-/// Which use is charged.
+/// Use that is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChargeCap {
-    /// Up to the quota: slots beyond it are free (DP-11).
+    /// Use up to the quota: slots beyond it are free (DP-11).
     Quota,
-    /// All that is reported. The published enforcer reports at most the quota.
+    /// All reported use. The published enforcer reports at most the quota.
     None,
 }
 
-/// What happens if a charge exceeds the budget.
+/// Effect of a charge that exceeds the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overdraft {
     /// The budget goes to exactly 0 (DP-14).
     Clamp,
-    /// As published: nothing is charged and no share given, yet the user counts in the price.
+    /// As published: the user pays nothing and gets no share, but still counts in the price.
     Skip,
 }
 
-/// Which budget must pay for one slot for one interval.
+/// Budget that must pay for one slot for one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Solvent {
-    /// What is left (DP-14).
+    /// The budget after the charge (DP-14).
     AfterDebit,
-    /// What there was, as published.
+    /// The budget before the charge, as published.
     BeforeDebit,
 }
 
 /// One variant of the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// See there.
+    /// Rate that an interval is charged at.
     pub charge_rate: ChargeRate,
-    /// See there.
+    /// Use that is charged.
     pub charge_cap: ChargeCap,
-    /// See there.
+    /// Effect of a charge that exceeds the budget.
     pub overdraft: Overdraft,
-    /// See there.
+    /// Budget that must pay for one slot for one interval.
     pub solvent: Solvent,
-    /// See there.
+    /// Rounding of quotas to whole slots.
     pub rounding: Rounding,
 }
 
 impl Policy {
-    /// The paper's, with the resolutions DP-11 and DP-14 to DP-16.
+    /// The paper's variant, with the resolutions DP-11 and DP-14 to DP-16.
     pub const PAPER: Policy = Policy {
         charge_rate: ChargeRate::Granted,
         charge_cap: ChargeCap::Quota,
@@ -65,7 +65,7 @@ impl Policy {
         rounding: Rounding::LargestRemainder,
     };
 
-    /// The published code's.
+    /// The published code's variant.
     pub const CONTRIB: Policy = Policy {
         charge_rate: ChargeRate::Current,
         charge_cap: ChargeCap::None,
@@ -74,11 +74,11 @@ impl Policy {
         rounding: Rounding::HalfUp,
     };
 
-    /// The names of the presets.
+    /// Names of the presets.
     pub const PRESETS: &[(&str, Policy)] =
         &[("paper", Policy::PAPER), ("contrib", Policy::CONTRIB)];
 
-    /// Reads the knobs that are there; the others stay as in `self`.
+    /// Reads the knobs that are present; the others stay as in `self`.
     pub fn read(self, section: &mut Section<'_>) -> Result<Policy, ConfigError> {
         let rates = [
             ("granted", ChargeRate::Granted),
@@ -100,7 +100,7 @@ impl Policy {
     }
 }
 
-/// One of a list of names at `key`; `absent` if there is none.
+/// Reads one of a list of names at `key`; returns `absent` if the key is missing.
 pub fn choice<T: Copy>(
     section: &mut Section<'_>,
     key: &'static str,

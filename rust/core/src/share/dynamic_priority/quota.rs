@@ -1,22 +1,22 @@
 //! From bids to slots: shares, and whole slots that add up. Pure arithmetic, exact in integers;
-//! who may bid is decided elsewhere.
+//! other modules decide who may bid.
 
 use crate::words::credits::Credits;
 
-/// How real entitlements become whole slots (DP-16).
+/// Rounding of real entitlements to whole slots (DP-16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Down; what is left goes to the largest fractions, ties in order of the bids. The quotas
-    /// add up to the slots.
+    /// Down; remaining slots go to the largest fractions, ties in order of the bids. The quotas add
+    /// up to the slots.
     LargestRemainder,
-    /// Each by itself, halves up, as published: the sum may be above or below the slots.
+    /// Each alone, halves up, as published: the sum may be above or below the slots.
     HalfUp,
-    /// Each by itself, down: what is left is served by the fill pass only.
+    /// Each alone, down; only the fill pass uses the remaining slots.
     Floor,
 }
 
 impl Rounding {
-    /// The names in configurations and cases.
+    /// Names in configurations and cases.
     pub const NAMES: &[(&str, Rounding)] = &[
         ("largest_remainder", Rounding::LargestRemainder),
         ("half_up", Rounding::HalfUp),
@@ -24,24 +24,24 @@ impl Rounding {
     ];
 }
 
-/// The part of the slots that a bid buys at this price; 0 at price 0.
+/// Returns the part of the slots that a bid buys at this price; 0 at price 0.
 pub fn share(bid: Credits, price: Credits) -> f64 {
     exact(bid, price, 1)
 }
 
-/// What a bid buys of `slots` before rounding: (s / p) * c of DP-5.
+/// Returns how many of `slots` a bid buys before rounding: (s / p) * c of DP-5.
 pub fn exact(bid: Credits, price: Credits, slots: u32) -> f64 {
     if price == Credits::ZERO {
         return 0.0;
     }
-    // One division, so that whole results are whole.
+    // A single division keeps whole results whole.
     (i128::from(bid.micro()) * i128::from(slots)) as f64 / price.micro() as f64
 }
 
-/// Whole slots for each bid, in the order of `bids`, which also breaks ties.
+/// Divides whole slots among the bids, in the order of `bids`, which also breaks ties.
 ///
-/// The price may exceed the sum of the bids (the published overdraft keeps a bidder without a
-/// share in it); then the slots of the others are not enlarged.
+/// The price may exceed the sum of the bids: the published overdraft keeps a bidder without a share
+/// in it. The slots of the others do not grow then.
 pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) -> Vec<u32> {
     let price = i128::from(price.micro());
     if price == 0 {
@@ -63,9 +63,9 @@ pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) 
             let given: i128 = quotas.iter().map(|quota| i128::from(*quota)).sum();
             let left = scaled.iter().sum::<i128>() / price - given;
             let mut order: Vec<usize> = (0..bids.len()).collect();
-            // Stable, so that ties stay in the order of the bids.
+            // The sort is stable: ties stay in the order of the bids.
             order.sort_by_key(|i| std::cmp::Reverse(scaled[*i] % price));
-            // Fewer are left than there are fractions, each being below 1.
+            // Each fraction is below 1, so fewer slots are left than there are fractions.
             for i in order.into_iter().take(usize::try_from(left).unwrap_or(0)) {
                 quotas[i] += 1;
             }
@@ -74,8 +74,9 @@ pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) 
     }
 }
 
-/// The least bid of bidder `me` that buys `wanted` slots or more, the others' bids as they are:
-/// a higher bid never gets fewer (DP-2), so it can be searched. None if no bid does.
+/// Returns the least bid of bidder `me` that buys at least `wanted` slots while the others keep
+/// their bids. A higher bid never gets fewer (DP-2), so a binary search finds it. None if no bid
+/// does.
 pub fn least_bid(
     bids: &[Credits],
     me: usize,
@@ -99,7 +100,7 @@ pub fn least_bid(
     Some(Credits::from_micro(enough))
 }
 
-/// What bidder `me` gets if it bids `bid` and the others what they do.
+/// Returns the slots of bidder `me` if it bids `bid` and the others keep their bids.
 pub fn slots_at(bids: &[Credits], me: usize, slots: u32, rounding: Rounding, bid: Credits) -> u32 {
     let mut bids = bids.to_vec();
     bids[me] = bid;
@@ -161,7 +162,7 @@ mod tests {
         let gain = share(bids[3], total(&bids)) / share(even[0], total(&even));
         assert!((gain - 40.0 / 13.0).abs() < 1e-12, "{gain}");
         // On the 40 slots of the small cluster: 12.31 and nine times 3.08. 12 + 9 * 3 = 39; the
-        // slot left over goes to the largest fraction, .31.
+        // largest fraction, .31, gets the last slot.
         assert_eq!(
             quotas(&rates, 40, Rounding::LargestRemainder),
             [3, 3, 3, 13, 3, 3, 3, 3, 3, 3]
@@ -175,20 +176,20 @@ mod tests {
         let quotas = quotas(&rates, 120, Rounding::LargestRemainder);
         assert_eq!(quotas[0], 0);
         assert_eq!(quotas.iter().sum::<u32>(), 120);
-        // 80/3240 * 120 = 2.96: the best fraction but one, so it is rounded up.
+        // 80/3240 * 120 = 2.96: the second-largest fraction, so it is rounded up.
         assert_eq!(quotas[79], 3);
     }
 
     #[test]
     fn equal_fractions_are_served_in_order_of_names() {
-        // 10/4 = 2.5 each: two of the four get the slots that are left.
+        // 10/4 = 2.5 each: two of the four get the remaining slots.
         assert_eq!(
             quotas(&[1.0; 4], 10, Rounding::LargestRemainder),
             [3, 3, 2, 2]
         );
         assert_eq!(quotas(&[1.0; 4], 10, Rounding::HalfUp), [3, 3, 3, 3]);
         assert_eq!(quotas(&[1.0; 4], 10, Rounding::Floor), [2, 2, 2, 2]);
-        // 1/3 each: half-up gives nothing to anybody of one slot.
+        // 1/3 each: with half-up no bidder gets the single slot.
         assert_eq!(quotas(&[1.0; 3], 1, Rounding::HalfUp), [0, 0, 0]);
         assert_eq!(quotas(&[1.0; 3], 1, Rounding::LargestRemainder), [1, 0, 0]);
     }
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(exact(Credits::ZERO, Credits::ZERO, 15), 0.0);
     }
 
-    /// A price above the sum of the bids (published overdraft) enlarges nobody's quota.
+    /// A price above the sum of the bids (published overdraft) enlarges no quota.
     #[test]
     fn a_price_above_the_bids_leaves_slots_over() {
         let bids = credits(&[1.0, 1.0]);
@@ -214,7 +215,7 @@ mod tests {
     }
 
     proptest! {
-        /// Quotas add up to the slots, and none is a whole slot away from its entitlement.
+        /// Quotas add up to the slots, and each is less than a slot away from its entitlement.
         #[test]
         fn largest_remainder_adds_up_and_is_within_one(
             micro in prop::collection::vec(0i64..5_000_000_000, 1..40),
@@ -256,7 +257,7 @@ mod tests {
             }
         }
 
-        /// DP-2: raising one bid, all else equal, never takes a slot from the bidder.
+        /// DP-2: with other bids equal, raising a bid never costs the bidder a slot.
         #[test]
         fn a_higher_bid_never_gets_fewer_slots(
             micro in prop::collection::vec(1i64..9_000_000, 2..12),

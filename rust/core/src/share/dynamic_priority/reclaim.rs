@@ -1,35 +1,35 @@
-//! Which running tasks are taken back from users above their quota, so that those who pay for
-//! slots get them (DP-22 to DP-24). Pure choice; killing, and when to look, is the engine's.
+//! Chooses running tasks to take back from users above their quota, in favour of users who pay
+//! (DP-22 to DP-24). Pure choice; the engine decides when to look, and kills.
 
 use std::cmp::Reverse;
 
 /// One running task of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task<K> {
-    /// What names it. Breaks the last ties.
+    /// Identity; breaks the last ties.
     pub id: K,
-    /// When its job started.
+    /// Start of its job.
     pub job_started: i64,
-    /// How far it is, in any unit: only the order counts.
+    /// Progress in any unit: only the order counts.
     pub progress: u64,
-    /// When it started.
+    /// Start of the task.
     pub started: i64,
-    /// Whether it is committing its output: never taken.
+    /// Whether it is committing its output; such a task is never taken.
     pub committing: bool,
-    /// Whether it is being taken already: its slot is as good as free.
+    /// Whether it is being taken already: its slot counts as free.
     pub going: bool,
 }
 
 /// One user's slots of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holding<K> {
-    /// Slots that are paid for.
+    /// Paid slots.
     pub quota: u32,
     /// Tasks that could run.
     pub pending: u32,
-    /// Tasks that are granted but cannot be named yet: they hold slots and are never taken.
+    /// Granted tasks without an identity yet: they hold slots and are never taken.
     pub starting: u32,
-    /// The tasks that run.
+    /// Running tasks.
     pub running: Vec<Task<K>>,
 }
 
@@ -49,7 +49,7 @@ impl<K> Holding<K> {
     }
 }
 
-/// How the tasks of one job are ordered.
+/// Order of the tasks of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victims {
     /// The least progressed first, then the one started last.
@@ -59,13 +59,13 @@ pub enum Victims {
 }
 
 impl Victims {
-    /// The names in configurations.
+    /// Names in configurations.
     pub const NAMES: &[(&str, Victims)] =
         &[("progress", Victims::Progress), ("latest", Victims::Latest)];
 }
 
-/// How many tasks of a pool are to go (DP-24): what the users below quota lack and could use,
-/// less the slots that are idle or on their way.
+/// Returns how many tasks of a pool must go (DP-24). It is the number of slots that users below
+/// quota lack and could use, less slots that are idle or being vacated.
 pub fn needed<K>(holdings: &[Holding<K>], idle: u32) -> u64 {
     let lack: u64 = holdings.iter().map(Holding::lack).sum();
     let going = holdings
@@ -76,8 +76,8 @@ pub fn needed<K>(holdings: &[Holding<K>], idle: u32) -> u64 {
     lack.saturating_sub(u64::from(idle) + going)
 }
 
-/// The tasks of a pool to be taken back, in order: of the users above quota, none more than it
-/// is above, the job that started last first, and inside it the least work lost first (DP-23).
+/// Returns the tasks of a pool to take back, in order, of users above quota and at most down to it.
+/// Jobs that started last go first, and inside a job the least work lost (DP-23).
 pub fn victims<K: Copy + Ord>(holdings: &[Holding<K>], idle: u32, order: Victims) -> Vec<K> {
     let mut needed = needed(holdings, idle);
     let mut surplus: Vec<usize> = holdings.iter().map(Holding::surplus).collect();
@@ -164,13 +164,13 @@ mod tests {
         assert_eq!((needed(&holdings, 0), count(&holdings, 0)), (2, 2));
         assert_eq!((needed(&holdings, 1), count(&holdings, 1)), (1, 1));
         assert_eq!((needed(&holdings, 5), count(&holdings, 5)), (0, 0));
-        // One is on its way: one more will do.
+        // One task is going already: one more suffices.
         rich[0].going = true;
         let holdings = [holding(1, 0, rich), poor(2)];
         assert_eq!(victims(&holdings, 0, Victims::Latest), [4]);
     }
 
-    /// Slots whose tasks are on their way are held: they lower what their user lacks.
+    /// Starting tasks hold slots: they lower their user's lack.
     #[test]
     fn tasks_that_start_count_as_held() {
         let rich = holding(
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(victims(&holdings, 0, Victims::Progress), [2]);
     }
 
-    /// Defect 9 of the published code: its cap was not lowered from job to job, so a queue of
+    /// Defect 9 of the published code: its cap did not shrink from job to job, so a queue of
     /// several jobs was pushed below its quota.
     #[test]
     fn several_jobs_of_one_user_are_not_cut_below_its_quota() {
@@ -214,8 +214,8 @@ mod tests {
         assert_eq!(victims(&holdings, 0, Victims::Progress), [1, 2]);
     }
 
-    /// Defect 9: a kill that was asked for counts as going, not as done for good: if the task is
-    /// still there and goes no more, it is a candidate again.
+    /// Defect 9: a requested kill counts as going, not as done for good. If the task still exists
+    /// and is not going any more, it is a candidate again.
     #[test]
     fn a_kill_that_failed_is_asked_for_again() {
         let mut tasks = vec![task(1, 7, 0, 1)];
@@ -235,14 +235,14 @@ mod tests {
         assert!(victims(&holdings, 0, Victims::Progress).is_empty());
     }
 
-    /// Start of the job, progress and whether it commits, of some tasks.
+    /// Generates tasks: start of the job, progress, and whether it commits.
     fn tasks() -> impl Strategy<Value = Vec<(i64, u64, bool)>> {
         prop::collection::vec((0i64..4, 0u64..1000, any::<bool>()), 0..8)
     }
 
     proptest! {
-        /// DP-24, over random states: as many as needed while there is surplus, never more from
-        /// a user than it is above its quota, nothing twice.
+        /// DP-24, over random states: takes as many as needed while there is surplus, never pushes
+        /// a user below its quota, and takes nothing twice.
         #[test]
         fn never_too_many_and_never_below_quota(
             raw in prop::collection::vec(

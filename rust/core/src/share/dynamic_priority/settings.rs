@@ -6,26 +6,26 @@ use crate::config::{ConfigError, Section};
 use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
-/// A day: longer intervals are typing errors.
+/// Maximum interval, a day: longer ones are typing errors.
 const INTERVAL_MAX_MS: i64 = 86_400_000;
 
-/// How the stage is configured.
+/// Settings of the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which variant of the mechanism.
+    /// Variant of the mechanism.
     pub policy: Policy,
-    /// The time unit of rates, and how often prices and quotas are set (DP-3).
+    /// Time unit of rates, and time between two settings of prices and quotas (DP-3).
     pub allocation_interval_ms: Millis,
-    /// How often unpaid slots are taken back; 0: never (DP-22).
+    /// Time between two rounds of reclaiming unpaid slots; 0 turns it off (DP-22).
     pub reclaim_interval_ms: Millis,
-    /// Which tasks go first.
+    /// Order in which tasks are reclaimed.
     pub victims: Victims,
-    /// Whether use is the average over an interval, and not what it happens to be at its end.
+    /// Whether use is the average over an interval instead of a sample at its end.
     pub averaged: bool,
 }
 
 impl Settings {
-    /// The paper's, with 20 s, without preemption.
+    /// The paper's settings, with 20 s, without preemption.
     pub const PAPER: Settings = Settings {
         policy: Policy::PAPER,
         allocation_interval_ms: 20_000,
@@ -34,7 +34,7 @@ impl Settings {
         averaged: true,
     };
 
-    /// The published code's: its enforcer samples use, and reports no more than the quota.
+    /// The published code's settings: its enforcer samples use and reports at most the quota.
     pub const CONTRIB: Settings = Settings {
         policy: Policy {
             charge_cap: ChargeCap::Quota,
@@ -45,10 +45,10 @@ impl Settings {
     };
 }
 
-/// Its key in the configuration.
+/// Key in the configuration.
 pub(super) const SECTION: &str = "dynamic_priority";
 
-/// The settings of the section, as the request `policies` tells them.
+/// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "preset",
@@ -105,7 +105,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// Reads the section; all of its keys are optional.
+/// Reads the section; every key is optional.
 pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
     let presets = [("paper", Settings::PAPER), ("contrib", Settings::CONTRIB)];
     let plain = choice(section, "preset", &presets, Settings::PAPER)?;

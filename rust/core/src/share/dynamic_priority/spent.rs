@@ -1,28 +1,26 @@
-//! What jobs with an authority have spent, under names that outlive the engine: for the books, and
-//! from the books for the engine that comes after this one. What a job may spend, and what it is
-//! charged, is in `authority`.
+//! Spending of jobs with an authority, under names that outlive the engine: for the books, and from
+//! the books for the next engine. `authority` decides what a job may spend and is charged.
 //!
-//! Without it a job could spend its authority once more after each restart of the
-//! ResourceManager.
+//! Without it a job could spend its authority again after each restart of the ResourceManager.
 
 use crate::model::job::ApplicationName;
 use crate::words::credits::Credits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What keys of lessons begin with; the name of an application follows.
+/// Prefix of a lesson's key; the name of an application follows.
 const KEY: &str = "spent/";
 
-/// How many applications are kept in mind at a time; those of the smallest names are forgotten,
+/// Maximum number of applications in memory. Beyond it, those of the smallest names are forgotten,
 /// which are mostly the oldest.
 const APPLICATIONS_MAX: usize = 10_000;
 
 /// Sums by application.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
-    /// Changed since `lessons` was last asked.
+    /// Sums that changed since the last call of `lessons`.
     news: BTreeMap<ApplicationName, Credits>,
-    /// What an earlier engine charged to applications that are not known yet.
+    /// Charges of an earlier engine to applications that are not known yet.
     before: BTreeMap<ApplicationName, Credits>,
 }
 
@@ -34,39 +32,39 @@ fn put(sums: &mut BTreeMap<ApplicationName, Credits>, of: ApplicationName, spent
 }
 
 impl Spent {
-    /// What an application has spent by now in all.
+    /// Notes the total spending of an application.
     pub(super) fn note(&mut self, of: Option<ApplicationName>, spent: Credits) {
         if let Some(of) = of {
             put(&mut self.news, of, spent);
         }
     }
 
-    /// What is new, for books that outlive the engine.
+    /// Takes the changes for books that outlive the engine.
     pub(super) fn lessons(&mut self) -> Vec<(String, String)> {
         let news = std::mem::take(&mut self.news).into_iter();
         news.map(|(of, spent)| (format!("{KEY}{of}"), json!(spent.micro()).to_string()))
             .collect()
     }
 
-    /// Reads a lesson; none if it is another's.
+    /// Parses a lesson; None if it is another policy's.
     pub(super) fn read(key: &str, value: &Value) -> Option<(ApplicationName, Credits)> {
         let of = key.strip_prefix(KEY)?.parse().ok()?;
         let spent = value.as_i64().filter(|micro| *micro >= 0)?;
         Some((of, Credits::from_micro(spent)))
     }
 
-    /// Of an application that may come.
+    /// Keeps the spending of an application that may still appear.
     pub(super) fn expect(&mut self, of: ApplicationName, spent: Credits) {
         put(&mut self.before, of, spent);
     }
 
-    /// What an application that has come had spent before.
+    /// Takes the earlier spending of an application that has appeared.
     pub(super) fn before(&mut self, of: Option<ApplicationName>) -> Credits {
         let before = of.and_then(|of| self.before.remove(&of));
         before.unwrap_or_default()
     }
 
-    /// What a stage that replaces this one must know of applications that may come.
+    /// Saves the spending of applications that may still appear, for the next stage.
     pub(super) fn save(&self) -> BTreeMap<String, Credits> {
         let text = |(of, spent): (&ApplicationName, &Credits)| (of.to_string(), *spent);
         self.before.iter().map(text).collect()

@@ -1,5 +1,5 @@
-//! Accounts over intervals: the paper's numbers, the edge cases of DP-49, and the defects of the
-//! published code that concern money. Every expected number is worked out in a comment.
+//! Accounts over intervals: the paper's numbers, the edge cases of DP-49, and the published code's
+//! defects that concern money. A comment derives every expected number.
 
 use super::*;
 use crate::share::dynamic_priority::quota::Rounding;
@@ -40,8 +40,8 @@ impl Market {
             .expect("it was added");
     }
 
-    /// Ends an interval in which users used that many map slots all the time; those who are
-    /// named have pending tasks.
+    /// Ends an interval in which the named users had pending tasks and used these numbers of map
+    /// slots throughout.
     fn tick(&mut self, used: &[(&str, f64)]) -> Outcome {
         let usage = |slots: f64| Usage {
             slot_ms: [(slots * UNIT_MS as f64) as i64, 0],
@@ -136,7 +136,7 @@ fn an_exhausted_budget_hands_the_cluster_over() {
         .user("queue1", 1000.0, 2.0)
         .user("queue2", 10_000.0, 1.0);
     let full = [("queue1", 80.0), ("queue2", 40.0)];
-    // 160 a tick: 1000 = 6 * 160 + 40, so the 7th charge takes what is left.
+    // 160 a tick: 1000 = 6 * 160 + 40, so the 7th charge takes the rest.
     let mut outcome = market.tick(&full);
     for charged in 1..=7 {
         assert_eq!(quota(&outcome, "queue1"), 80, "before charge {charged}");
@@ -152,7 +152,7 @@ fn an_exhausted_budget_hands_the_cluster_over() {
     assert!(!outcome.fifo);
 }
 
-/// DP-12: when nobody has credits left, there are no quotas: first come, first served.
+/// DP-12: when no user has credits, there are no quotas: first come, first served.
 #[test]
 fn nobody_with_credits_is_fifo() {
     let mut market = Market::new(10, Policy::PAPER)
@@ -164,7 +164,7 @@ fn nobody_with_credits_is_fifo() {
     assert!(outcome.fifo);
     assert_eq!(outcome.price, Credits::ZERO);
     assert_eq!((quota(&outcome, "a"), quota(&outcome, "b")), (0, 0));
-    // One of them is given credits: the next tick is no FIFO.
+    // One of them gets credits: the next tick is no FIFO.
     market.accounts.add_budget("b", amount(5.0)).expect("known");
     assert_eq!(quota(&market.tick(&full), "b"), 10);
 }
@@ -215,7 +215,7 @@ fn a_rate_of_0_or_a_budget_of_0_buys_nothing() {
     assert_eq!(quotas, [0, 0, 10]);
 }
 
-/// DP-14: the charge takes what is there, and what is left must pay for one slot.
+/// DP-14: a charge takes at most the budget, and the rest must pay for one slot.
 #[test]
 fn a_budget_below_the_charge_goes_to_exactly_0() {
     let mut market = Market::new(10, Policy::PAPER)
@@ -238,7 +238,7 @@ fn what_is_left_must_pay_for_one_slot() {
     let outcome = market.tick(&[("a", 1.0)]);
     assert_eq!(market.budget("a"), 0.5);
     assert_eq!(quota(&outcome, "a"), 0);
-    // At a lower rate it pays again.
+    // It can pay a lower rate.
     market.rate("a", 0.5);
     assert_eq!(quota(&market.tick(&[("a", 1.0)]), "a"), 10);
 }
@@ -250,11 +250,11 @@ fn whoever_turns_active_has_a_share_from_the_next_tick_only() {
     // Bob came in between and got 2 fill slots: no quota, no charge.
     let outcome = market.tick(&[("alice", 13.0), ("bob", 2.0)]);
     assert_eq!(debit(&outcome, "bob"), 0.0);
-    // 4 / 5.5 * 15 = 10.9 and 4.09: 10 and 4, the last slot to the fraction .9.
+    // 4 / 5.5 * 15 = 10.9 and 1.5 / 5.5 * 15 = 4.09: 10 and 4, the last slot to the fraction .9.
     assert_eq!((quota(&outcome, "alice"), quota(&outcome, "bob")), (11, 4));
-    // Alice, alone before, had all 15 granted and pays for the 13 that she used.
+    // Alice was alone before: all 15 were granted, and she pays for the 13 that she used.
     assert_eq!(debit(&outcome, "alice"), 52.0);
-    // Now she is idle; what she used until then is charged, up to the quota of 11.
+    // Now she is idle; her use until then is charged, up to the quota of 11.
     let mut usage = BTreeMap::new();
     let used = Usage {
         slot_ms: [5 * UNIT_MS, 0],
@@ -307,7 +307,7 @@ fn use_is_averaged_over_the_interval() {
     assert_eq!(debit(&market.tick(&[("alice", 0.05)]), "alice"), 0.2);
 }
 
-/// A late tick charges for the time that passed, at the rate per configured interval.
+/// A late tick charges for the elapsed time, at the rate per configured interval.
 #[test]
 fn a_late_tick_charges_for_the_time_that_passed() {
     let mut market = figure_1(Policy::PAPER);
@@ -370,7 +370,7 @@ fn unknown_and_doubled_names_and_wrong_amounts_are_refused() {
     assert_eq!(accounts.get("x").expect("known").budget, Credits::MAX);
 }
 
-/// DP-45: income by the hour, to the last unit however the hour is cut.
+/// DP-45: income by the hour is exact to the last unit, whatever the intervals.
 #[test]
 fn income_is_exact_over_uneven_steps() {
     let mut accounts = Accounts::default();
@@ -394,7 +394,7 @@ fn a_removed_account_forfeits_its_budget() {
     let mut market = figure_1(Policy::PAPER);
     market.tick(&[("alice", 8.0), ("bob", 3.0), ("sam", 4.0)]);
     market.accounts.remove("sam").expect("known");
-    // Its tasks run on, but nobody is charged for them.
+    // Its tasks run on without a charge.
     let outcome = market.tick(&[("alice", 8.0), ("bob", 3.0), ("sam", 4.0)]);
     assert!(!outcome.rows.contains_key("sam"));
     assert_eq!(outcome.price.to_number(), 5.5);
@@ -412,9 +412,9 @@ fn assert_conserved(accounts: &Accounts) {
 }
 
 proptest! {
-    /// Design invariant 5, over random markets in every variant: grants less debits are what is
-    /// held, nobody is below 0, the debits are the sum of what the rows say, and (but for the
-    /// published overdraft) shares add up to 1 or there is nobody who has one.
+    /// Design invariant 5, over random markets in every variant. Grants less debits equal the
+    /// budgets, no budget is below 0, and the debits are the sum of the rows. Shares add up to 1 or
+    /// there are none, except with the published overdraft.
     #[test]
     fn credits_are_conserved_to_the_last_unit(
         users in prop::collection::vec((0i64..90_000_000, 0i64..5_000_000), 1..8),
@@ -435,7 +435,7 @@ proptest! {
         let mut debits = 0i128;
         for (who, amount, slot_ms, what) in steps {
             let credits = Credits::from_micro(amount);
-            // Some name accounts that are gone by then: refused, and nothing changes.
+            // Some name accounts that are gone by then: these are refused and change nothing.
             let _ = match what {
                 0 => accounts.set_rate(&name(who), credits),
                 1 => accounts.add_budget(&name(who), credits),

@@ -1,10 +1,10 @@
-//! Accounts in the published code's variants, and its defects that concern money: what ours does
-//! instead.
+//! Accounts in the published code's variants, and its defects that concern money, with our
+//! behaviour instead.
 
 use super::*;
 use crate::words::credits::BadAmount;
 
-/// DP-15: bidding high and lowering the rate just before the charge does not make it free.
+/// DP-15: a high bid that is lowered just before the charge is not free.
 #[test]
 fn a_rate_lowered_before_the_tick_is_charged_as_granted() {
     let mut market = Market::new(10, Policy::PAPER)
@@ -62,8 +62,8 @@ fn shares_add_up_to_1_when_budgets_run_out() {
     for _ in 0..4 {
         assert_eq!(sum(&ours.tick(&full)), 1.0);
     }
-    // Published: a's charge of 10 exceeds its 8, so it is skipped and gets no share, but its
-    // rate stays in the price: half of the slots are bought by nobody.
+    // Published: a's charge of 10 exceeds its 8, so a pays nothing and gets no share. Its rate
+    // stays in the price, so half of the slots have no buyer.
     let mut published = market(Policy::CONTRIB);
     let outcome = published.tick(&full);
     assert_eq!(outcome.price.to_number(), 4.0);
@@ -72,8 +72,8 @@ fn shares_add_up_to_1_when_budgets_run_out() {
     assert_eq!((quota(&outcome, "a"), quota(&outcome, "b")), (0, 5));
 }
 
-/// The published code's arithmetic, from its rules: each tick charges rate times reported use
-/// at once, and shares are rate over price.
+/// The published code's arithmetic: each tick charges rate times reported use at once, and a share
+/// is rate over price.
 #[test]
 fn the_published_variant_charges_what_is_reported() {
     let mut market = Market::new(10, Policy::CONTRIB)
@@ -91,13 +91,13 @@ fn the_published_variant_charges_what_is_reported() {
         (quota(&outcome, "queue1"), quota(&outcome, "queue2")),
         (3, 8)
     );
-    // Once queue2 is idle, queue1 has the whole and pays its own rate still.
+    // When queue2 is idle, queue1 has all slots and still pays its own rate.
     let outcome = market.tick(&[("queue1", 2.0)]);
     assert_eq!(outcome.rows["queue1"].share, 1.0);
     assert_eq!(market.budget("queue1"), 97.0);
 }
 
-/// Each knob by itself, against the paper's.
+/// Each knob alone, compared with the paper's.
 #[test]
 fn knobs_act_alone() {
     let run = |policy: Policy| {

@@ -98,8 +98,9 @@ impl DynamicPriority {
         stale: &mut Stale,
     ) -> Result<Value, String> {
         let saved = request.get("saved").unwrap_or(&Value::Null);
-        let saved = Saved::deserialize(saved)
-            .map_err(|error| format!("key `saved`: expected the saved state of the policy: {error}"))?;
+        let saved = Saved::deserialize(saved).map_err(|error| {
+            format!("key `saved`: expected the saved state of the policy: {error}")
+        })?;
         self.restore(saved, world);
         stale.shares();
         Ok(json!({ "accounts": self.accounts.iter().count() }))

@@ -1,5 +1,5 @@
-//! Answers to "how far from the hosts that it named an ask may run": one file or folder each.
-//! None knows another.
+//! Policies that answer "how far from its preferred hosts an ask may run": one file or folder each.
+//! They are independent of each other.
 
 pub(crate) mod delay;
 pub(crate) mod local_first;

@@ -1,8 +1,8 @@
-//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 2), by time: an ask that is passed
+//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 2), by time. An ask that is passed
 //! over insists on its hosts for `node_wait_ms`, then on its racks for `rack_wait_ms`.
 //!
-//! The clock of an ask starts when it is first passed over, not when it appears: on a full
-//! cluster, where nobody could have been served, waiting must not cost locality.
+//! An ask's clock starts when it is first passed over, not when it appears. On a full cluster no
+//! ask could have been served, and waiting must not cost locality.
 
 use crate::config::{ConfigError, Section};
 use crate::stage::common::Stage;
@@ -10,7 +10,7 @@ use crate::stage::entry::{Key, Own};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "delay",
     summary: "tasks wait a bounded time for a node, then a rack, that holds their data",
@@ -26,7 +26,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
 
 const SECTION: &str = "delay";
 
-/// The settings of the section, as the request `policies` tells them.
+/// Settings of the section, as the request `policies` lists them.
 const KEYS: &[Key] = &[
     Key::new(
         "node_wait_ms",
@@ -40,7 +40,7 @@ const KEYS: &[Key] = &[
     ),
 ];
 
-/// Waits above this are typing errors (about 31 years in ms).
+/// Limit above which waits are typing errors (about 31 years in ms).
 const WAIT_MAX_MS: i64 = 1_000_000_000_000;
 
 fn read(section: &mut Section<'_>) -> Result<Delay, ConfigError> {
@@ -76,7 +76,7 @@ impl Place for Delay {
     }
 
     fn after_grant(&self, floor: Locality, level: Locality, granted: Locality) -> Locality {
-        // A launch at a level sends the job back to insisting on it (lines 8, 11 and 14).
+        // A launch at a level makes the job insist on that level again (lines 8, 11 and 14).
         self.start(floor.max(granted)).min(level)
     }
 }

@@ -1,11 +1,11 @@
-//! Local first: a job whose turn it is runs on the node that reported, as near to its data as
-//! it can there. It never waits for a better node.
+//! Local first: the job whose turn it is runs on the node that reported, as near to its data as
+//! possible there. It never waits for a better node.
 
 use crate::stage::common::Stage;
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "local-first",
     summary: "the nearest task for the node that reports; no waiting",

@@ -1,9 +1,9 @@
-//! ShuffleWatcher (Ahmad et al., ATC 2014): orders a user's maps and reduces by how loaded the
-//! links between racks are (NASS, NetSat), and prefers racks for them so that less crosses (SAMP,
-//! SARP). The user is the share stage's choice and not touched.
+//! ShuffleWatcher (Ahmad et al., ATC 2014). It orders a user's maps and reduces by the load on the
+//! links between racks (NASS, NetSat). It also prefers racks for them, so that less data crosses
+//! (SAMP, SARP). The share stage chooses the user.
 //!
-//! Here are the settings and the books by job; what is worked out from them stands in the files
-//! below. A heartbeat looks up one flag: classes change with asks, tasks and measurements.
+//! This file has the stage and its state by job; the files below have the calculations. A heartbeat
+//! looks up one flag: classes change only with asks, tasks and measurements.
 
 mod job;
 mod memory;
@@ -41,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use traffic::PerRack;
 use uplinks::Uplinks;
 
-/// The line of the catalogue.
+/// Entry in the catalogue.
 pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     name: "shuffle-watcher",
     summary: "maps before reduces while the links between racks are full, reduces before maps \
@@ -64,32 +64,32 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     },
 };
 
-/// What a map reads if nobody tells: HDFS's default block.
+/// Assumed input of a map without any report: HDFS's default block.
 const BLOCK_BYTES: u64 = 128 << 20;
 
-/// A map whose job only claims what it reads loads the links by no more than so many blocks: else
-/// one tag would fill them for everybody.
+/// Maximum load of a map whose input is only a claim, in blocks. Without the limit one false tag
+/// would fill the links for all jobs.
 const CLAIMED_BLOCKS_MAX: u64 = 8;
 
 struct ShuffleWatcher {
     settings: Settings,
-    /// When the first change was heard; windows count from here.
+    /// Time of the first change; windows count from here.
     start_ms: Option<Millis>,
     jobs: BTreeMap<JobId, JobState>,
-    /// Jobs whose input became known, or better known, since the answers were last asked.
+    /// Jobs whose input became known, or better known, since the last planning.
     unplanned: BTreeSet<JobId>,
-    /// Preferred map input of all jobs that was not read yet, bytes by rack.
+    /// Preferred map input of all jobs that is still unread, in bytes by rack.
     load: BTreeMap<PlaceId, u128>,
     netsat: NetSat,
     uplinks: Uplinks,
     memory: memory::Memory,
     /// Users who are passed over for better placed tasks.
     patience: Patience,
-    /// The searches of a node by whether its link is saturated and what the user waits for.
+    /// Searches of a node, by whether its link is saturated and by the user's wait.
     steps: [[Vec<Step>; Wait::ALL.len()]; 2],
-    /// What was known of jobs before a reload.
+    /// State of jobs from before a reload.
     saved: BTreeMap<JobId, JobState>,
-    /// How well tasks were placed so far, for reports.
+    /// Counts of tasks by how well they were placed, for reports.
     placed: Placed,
 }
 
@@ -112,7 +112,7 @@ impl ShuffleWatcher {
         }
     }
 
-    /// A job that was submitted, or that was there before a reload.
+    /// Adds a job that was submitted, or that existed before a reload.
     fn add_job(&mut self, job: &Job, stale: &mut Stale) {
         let known = self.saved.remove(&job.facts.job);
         let known = known.filter(|state| state.submitted_ms == job.facts.submitted_ms);
@@ -123,7 +123,7 @@ impl ShuffleWatcher {
         self.refresh(job, stale);
     }
 
-    /// What the job, or an earlier run of it, says of its shuffle.
+    /// Sets the start ratio by the hints, an earlier run, or the default, and plans the job again.
     fn hear_hints(&mut self, job: &Job) {
         let said = job.hints.shuffle_per_mille;
         let said = said.map(|per_mille| f64::from(per_mille) / 1_000.0);
@@ -149,7 +149,7 @@ impl ShuffleWatcher {
         }
     }
 
-    /// Counts a job's preferred input in or out.
+    /// Adds a job's preferred input to the load, or removes it.
     fn book(&mut self, state: &JobState, added: bool) {
         for preferred in state.plan.iter().flatten() {
             let load = self.load.entry(preferred.rack).or_default();
@@ -161,8 +161,8 @@ impl ShuffleWatcher {
         }
     }
 
-    /// Asks SAMP for the jobs that it was not asked for yet (SW-17), or of whose input more is
-    /// known since, if none of their maps runs yet.
+    /// Asks SAMP about new jobs (SW-17). Asks again about jobs whose input has become better known,
+    /// if none of their maps has started.
     fn plan_all(&mut self, cluster: &Cluster, stale: &mut Stale) {
         for id in std::mem::take(&mut self.unplanned) {
             let Some(job) = cluster.job(id) else {
@@ -211,7 +211,7 @@ impl ShuffleWatcher {
         let question = samp::Question {
             racks: &racks,
             input,
-            // A job without reduces shuffles nothing, whatever its maps put out.
+            // A job without reduces has no shuffle, whatever its maps write.
             ratio: if job.hints.tasks[1] == Some(0) {
                 0.0
             } else {
@@ -233,7 +233,7 @@ impl ShuffleWatcher {
         state.plan = Some(preferred);
     }
 
-    /// Works out a job's classes anew.
+    /// Recomputes a job's classes.
     fn refresh(&mut self, job: &Job, stale: &mut Stale) {
         let settings = &self.settings;
         if let Some(state) = self.jobs.get_mut(&job.facts.job)
@@ -243,7 +243,7 @@ impl ShuffleWatcher {
         }
     }
 
-    /// Has the links judged that nobody measures, by what the model says of them.
+    /// Feeds modelled rates to NetSat for links without measurements.
     fn model(&mut self, world: &World<'_>) {
         let patience_ms = netsat::UNHEARD_PERIODS * self.settings.period_ms;
         let jobs = &self.jobs;
@@ -262,7 +262,7 @@ impl ShuffleWatcher {
             Kind::Map if job.pending_of(Kind::Map) > 0 => {
                 let state = self.jobs.get(&job.facts.job);
                 if state.is_some_and(|state| state.plan.is_none()) {
-                    // Put off until the rows that follow are there.
+                    // Plan later, when the rows that follow have arrived.
                     self.unplanned.insert(job.facts.job);
                     stale.job(job.facts.job);
                 }
@@ -366,14 +366,15 @@ impl ShuffleWatcher {
             }
             _ => return,
         };
-        // Maps change only what is known for reduces, which may not be asked for yet.
+        // Maps affect only the classes of reduces, which may not be asked for yet.
         if kind == Kind::Reduce || (kind == Kind::Map && job.pending_of(Kind::Reduce) > 0) {
             self.refresh(job, stale);
         }
     }
 }
 
-/// What a map of a job reads, in bytes: by its counters once maps have ended, else by its word.
+/// Returns the input of a map in bytes: by the job's counters once maps have ended, else by its
+/// hints.
 fn input_of_map(job: &Job) -> f64 {
     let done = |counters: &JobCounters| f64::from(counters.done[Kind::Map as usize]);
     let counted = job
@@ -389,12 +390,12 @@ fn input_of_map(job: &Job) -> f64 {
     claimed.map_or(block, |bytes| bytes.min(CLAIMED_BLOCKS_MAX as f64 * block))
 }
 
-/// Whether a task of the kind runs or has ended well.
+/// Tells whether a task of the kind runs or has succeeded.
 fn has_started(job: &Job, kind: Kind) -> bool {
     job.running[kind as usize] + job.done[kind as usize] > 0
 }
 
-/// How much of `bytes` of input each rack holds, by the rows of the job's asks.
+/// Returns how much of `bytes` of input each rack holds, by the rows of the job's asks.
 fn held_by_rows(cluster: &Cluster, job: &Job, bytes: u64) -> PerRack {
     let maps = |ask: &&Ask| job.kind(ask.facts.priority) == Kind::Map;
     let per_map = bytes as f64 / f64::from(job.pending_of(Kind::Map).max(1));
@@ -536,7 +537,7 @@ impl Ranking for ShuffleWatcher {
 
 impl Place for ShuffleWatcher {
     fn start(&self, _floor: Locality) -> Locality {
-        // No ask waits for a place: one of the user's tasks is always given (SW-8).
+        // No ask waits for a place: one of the user's tasks is always granted (SW-8).
         Locality::OffSwitch
     }
 

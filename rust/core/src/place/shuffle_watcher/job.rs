@@ -1,5 +1,5 @@
-//! What ShuffleWatcher knows of one job: where its input lies, where its maps should run, how
-//! much they put out where, and on which racks its reduces are short. Hears nothing by itself.
+//! ShuffleWatcher's state of one job: the places of its input, of its maps and of their output, and
+//! the racks that still lack reduces. Receives no events itself.
 
 use super::samp::Blocks;
 use super::traffic::PerRack;
@@ -11,22 +11,22 @@ use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One of the racks that SAMP prefers for a job's maps.
+/// A rack that SAMP prefers for a job's maps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Preferred {
     pub(super) rack: PlaceId,
-    /// The part of the map output that is predicted for it.
+    /// Predicted part of the map output on it.
     pub(super) part: f64,
-    /// Bytes of input that its maps have still to read, for the ties of later jobs.
+    /// Bytes of input that its maps have yet to read, for the ties of later jobs.
     pub(super) left: u64,
 }
 
-/// The books of one job.
+/// State of one job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct JobState {
-    /// To know it again after a reload.
+    /// Time of submission, which identifies the job after a reload.
     pub(super) submitted_ms: Millis,
-    /// SAMP's racks, once it was asked.
+    /// SAMP's racks, after planning.
     pub(super) plan: Option<Vec<Preferred>>,
     /// `TentativeReducePerRack`, as parts of all reduces.
     pub(super) tentative: PerRack,
@@ -38,7 +38,7 @@ pub(super) struct JobState {
     /// Racks that held any of its input when it was planned.
     #[serde(skip)]
     pub(super) sources: Vec<PlaceId>,
-    /// What completed maps wrote by rack, and how many they are.
+    /// Output of completed maps by rack, and their number.
     output: PerRack,
     maps_on: PerRack,
     /// `PreferredReducesPerRack`, as parts of all reduces.
@@ -46,13 +46,13 @@ pub(super) struct JobState {
     finished: BTreeMap<PlaceId, u32>,
     #[serde(skip)]
     running: BTreeMap<PlaceId, u32>,
-    /// Bytes of input by the racks that hold replicas.
+    /// Bytes of input by the racks with replicas.
     #[serde(skip)]
     blocks: BTreeMap<[PlaceId; 3], f64>,
-    /// The ratio from which it starts: given, remembered, or the default.
+    /// Initial shuffle ratio: given, remembered, or the default.
     #[serde(skip)]
     pub(super) start_ratio: f64,
-    /// The last answers: whether it is shuffle-heavy, and the racks whose numbers are not met.
+    /// Last answers: whether it is shuffle-heavy, and the racks that still lack reduces.
     #[serde(skip)]
     pub(super) heavy: bool,
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub(super) struct JobState {
 }
 
 impl JobState {
-    /// A job of which nothing is known but when it came.
+    /// Creates the state of an otherwise unknown job.
     pub(super) fn new(submitted_ms: Millis) -> JobState {
         JobState {
             submitted_ms,
@@ -68,13 +68,13 @@ impl JobState {
         }
     }
 
-    /// Blocks of its input that lie on these racks.
+    /// Adds blocks of its input that lie on these racks.
     pub(super) fn add_blocks(&mut self, mut racks: [PlaceId; 3], bytes: u64) {
         racks.sort_unstable();
         *self.blocks.entry(racks).or_default() += bytes as f64;
     }
 
-    /// All blocks that are known.
+    /// Returns all known blocks.
     pub(super) fn blocks(&self) -> Vec<Blocks> {
         let known = |rack: &PlaceId| *rack != PlaceId::ANY;
         let blocks = |(racks, bytes): (&[PlaceId; 3], &f64)| Blocks {
@@ -84,7 +84,7 @@ impl JobState {
         self.blocks.iter().map(blocks).collect()
     }
 
-    /// A map on `rack` succeeded.
+    /// Records that a map on `rack` succeeded.
     pub(super) fn map_done(&mut self, rack: PlaceId, task: &TaskFacts) {
         self.read += task.input_bytes as f64;
         self.written += task.output_bytes as f64;
@@ -92,7 +92,7 @@ impl JobState {
         *self.maps_on.entry(rack).or_default() += 1.0;
     }
 
-    /// A reduce runs on `rack`, or does so no more.
+    /// Records that a reduce starts or stops running on `rack`.
     pub(super) fn reduce_runs(&mut self, rack: PlaceId, runs: bool) {
         let running = self.running.entry(rack).or_default();
         *running = if runs {
@@ -102,13 +102,13 @@ impl JobState {
         };
     }
 
-    /// A reduce on `rack` succeeded.
+    /// Records that a reduce on `rack` succeeded.
     pub(super) fn reduce_done(&mut self, rack: PlaceId) {
         *self.finished.entry(rack).or_default() += 1;
     }
 
-    /// Shuffle by input of the completed maps, once any has told (SW-10); else of all maps, once
-    /// their ApplicationMaster has.
+    /// Returns shuffle divided by input, for the completed maps that report them (SW-10). Without
+    /// reports it takes all maps, as the ApplicationMaster counts.
     pub(super) fn observed_ratio(&self) -> Option<f64> {
         let (read, written) = self.counted;
         let told = [(self.read, self.written), (read, written)];
@@ -116,7 +116,7 @@ impl JobState {
         some.map(|(read, written)| written / read)
     }
 
-    /// Where its map output lies and where its reduces run, as parts of the whole.
+    /// Returns its map output and its running reduces by rack.
     pub(super) fn placed(&self) -> (PerRack, PerRack) {
         let running = self.running.iter().filter(|(_, reduces)| **reduces > 0);
         let running = running.map(|(rack, reduces)| (*rack, f64::from(*reduces)));
@@ -128,7 +128,7 @@ impl JobState {
         self.observed_ratio().unwrap_or(self.start_ratio)
     }
 
-    /// The map output by rack; if nobody tells bytes, every map counts as one.
+    /// Returns the map output by rack; without reported bytes every map counts as one.
     fn intermediate(&self) -> &PerRack {
         if self.read + self.written > 0.0 {
             &self.output
@@ -137,11 +137,11 @@ impl JobState {
         }
     }
 
-    /// Works the answers out anew and says whether they changed.
+    /// Recomputes the answers and tells whether they changed.
     ///
-    /// SARP is to be called when a slot is there for the first of the reduces (SW-20). Slots are
-    /// offered through indexes, so its numbers follow the map output until the first reduce
-    /// runs, and then stand: what counts is what was known at that moment.
+    /// SARP is defined at the moment when the first reduce gets a slot (SW-20). Slots are offered
+    /// through indexes, so SARP's numbers follow the map output until the first reduce runs. After
+    /// that they stay as they were at that moment.
     pub(super) fn refresh(&mut self, job: &Job, threshold: f64, sarp: bool) -> bool {
         let before = (self.heavy, std::mem::take(&mut self.unmet));
         self.heavy = nass::is_heavy(self.ratio());
@@ -171,14 +171,14 @@ impl JobState {
         f64::from(count(&self.running)) + f64::from(count(&self.finished))
     }
 
-    /// Whether its maps should run on `rack`.
+    /// Tells whether its maps should run on `rack`.
     pub(super) fn prefers(&self, rack: PlaceId) -> bool {
         let mut racks = self.plan.iter().flatten();
         racks.any(|preferred| preferred.rack == rack)
     }
 }
 
-/// How many tasks of a kind the job has in all: what it said, or what was seen, if that is more.
+/// Returns how many tasks of a kind the job has: those announced, or those seen, if these are more.
 pub(super) fn tasks(job: &Job, kind: Kind) -> u32 {
     let said = match kind {
         Kind::Map => job.hints.tasks[0],

@@ -1,23 +1,23 @@
-//! Shuffle ratios of jobs that ended, by signature: a later run of the same program starts with
-//! the ratio of the last one (SW-9). Bounded; the oldest is forgotten.
+//! Shuffle ratios of ended jobs, by signature. A later run of the same program starts with the
+//! ratio of the last one (SW-9). Beyond `PROGRAMS_MAX` programs the oldest is forgotten.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What keys of lessons begin with; a signature follows, in hexadecimal digits.
+/// Prefix of a lesson's key; a signature follows, in hexadecimal digits.
 const KEY: &str = "shuffle-ratio/";
 
-/// How many programs are remembered.
+/// Maximum number of remembered programs.
 const PROGRAMS_MAX: usize = 1_000;
 
 /// Ratios by signature.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     ratios: BTreeMap<u64, (f64, u64)>,
-    /// Signatures by the turn in which they were last remembered.
+    /// Signatures by the turn of their last update.
     turns: BTreeMap<u64, u64>,
     next_turn: u64,
-    /// Signatures of which something was learnt since `lessons` was last asked.
+    /// Signatures with a new ratio since the last call of `lessons`.
     news: BTreeSet<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Memory {
         self.ratios.get(&signature).map(|(ratio, _)| *ratio)
     }
 
-    /// A run of the program ended with this ratio.
+    /// Learns the ratio of an ended run of the program.
     pub(super) fn learn(&mut self, signature: u64, ratio: f64) {
         self.remember(signature, ratio);
         if self.ratios.contains_key(&signature) {
@@ -34,7 +34,7 @@ impl Memory {
         }
     }
 
-    /// What is new, for books that outlive the engine.
+    /// Takes the changes for books that outlive the engine.
     pub(super) fn lessons(&mut self) -> Vec<(String, String)> {
         let news = std::mem::take(&mut self.news).into_iter();
         let lesson = |of: u64| {
@@ -46,7 +46,7 @@ impl Memory {
         news.map(lesson).collect()
     }
 
-    /// Takes over a lesson; false if it is another's.
+    /// Takes over a lesson; returns false if it is another policy's.
     pub(super) fn restore(&mut self, key: &str, value: &Value) -> bool {
         let signature = key.strip_prefix(KEY);
         let signature = signature.and_then(|hex| u64::from_str_radix(hex, 16).ok());
@@ -75,7 +75,7 @@ impl Memory {
         }
     }
 
-    /// A list of signature and ratio, the oldest first.
+    /// Saves signatures and ratios, the oldest first.
     pub(super) fn save(&self) -> Value {
         let row = |signature: &u64| json!([signature, self.ratios[signature].0]);
         self.turns.values().map(row).collect()

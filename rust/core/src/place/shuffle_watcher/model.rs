@@ -1,30 +1,32 @@
-//! What the links between racks carry, where nobody measures it: worked out from what jobs say of
-//! themselves and from where their tasks run. Of MapReduce's traffic only, as in the paper (SW-41).
+//! A model of the load on links between racks, where no host measures it. It uses the jobs'
+//! counters and the places of their tasks. Covers only MapReduce's traffic, as in the paper
+//! (SW-41).
 //!
-//! Arithmetic of rates, in bytes per second; `uplinks.rs` keeps the books behind it.
+//! Arithmetic of rates, in bytes per second; `uplinks.rs` keeps the state behind it.
 
 use super::traffic::{Account, PerRack};
 use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
-/// HDFS writes each block once to a rack other than the writer's, by default.
+/// By default HDFS writes each block once to a rack other than the writer's.
 const COPIES_OFF_RACK: f64 = 1.0;
 
-/// A measurement corrects the model within these bounds; what is further off is of another
-/// moment, or of traffic that the model does not know.
+/// Maximum factor by which a measurement corrects the model, up or down. Larger deviations belong
+/// to another moment, or to traffic outside the model.
 const CORRECTION_MAX: f64 = 4.0;
 
-/// Less than this is no traffic that a measurement could be compared with, bytes per second.
+/// Modelled traffic below which a comparison with a measurement is meaningless, in bytes per
+/// second.
 const COMPARABLE: f64 = 1_000.0;
 
-/// What one job moves.
+/// Traffic of one job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// What its reduces fetch, all together.
+    /// Rate at which all its reduces fetch.
     pub shuffle: f64,
-    /// What it writes.
+    /// Rate at which it writes.
     pub write: f64,
-    /// Its map output by rack, in whatever unit: parts of the whole.
+    /// Its map output by rack, in any unit.
     pub output: PerRack,
     /// Its running reduces by rack.
     pub reduces: PerRack,
@@ -35,23 +37,23 @@ pub struct Flow {
 /// Map input that a rack reads from other racks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
-    /// Where the map runs.
+    /// Rack of the map.
     pub rack: PlaceId,
     /// Racks that hold the job's input, each once.
     pub sources: Vec<PlaceId>,
-    /// How much it reads.
+    /// Rate of the read.
     pub rate: f64,
 }
 
-/// The parts of the whole by rack; none where there is nothing.
+/// Returns the parts of the sum by rack; none if the sum is 0.
 fn parts(amounts: &PerRack) -> impl Iterator<Item = (PlaceId, f64)> + '_ {
     let all: f64 = amounts.values().sum();
     let some = amounts.iter().filter(move |_| all > 0.0);
     some.map(move |(rack, amount)| (*rack, amount / all))
 }
 
-/// What each rack sends of map output, to whomever, its own reduces included: what its nodes'
-/// NodeManagers measure.
+/// Returns the map output that each rack sends to all racks, including itself. Its NodeManagers
+/// measure the same.
 pub fn sent(flows: &[Flow]) -> PerRack {
     let mut sent = PerRack::new();
     for flow in flows.iter().filter(|flow| !flow.reduces.is_empty()) {
@@ -62,7 +64,7 @@ pub fn sent(flows: &[Flow]) -> PerRack {
     sent
 }
 
-/// By what the modelled shuffle of each rack is to be multiplied to be as measured.
+/// Returns the factor for each rack's modelled shuffle that makes it match the measurement.
 pub fn corrections(modelled: &PerRack, measured: &PerRack) -> PerRack {
     let correction = |(rack, modelled): (&PlaceId, &f64)| {
         let measured = measured.get(rack).filter(|_| *modelled >= COMPARABLE)?;
@@ -72,8 +74,8 @@ pub fn corrections(modelled: &PerRack, measured: &PerRack) -> PerRack {
     modelled.iter().filter_map(correction).collect()
 }
 
-/// What crosses between racks: every reduce fetches from each rack the part of the map output
-/// that lies there (SW-24), and every writer writes alike.
+/// Returns the traffic between racks. Every reduce fetches from each rack its part of the map
+/// output (SW-24), and all writers of a job write equally.
 pub fn rates(
     racks: &[PlaceId],
     flows: &[Flow],
@@ -81,7 +83,7 @@ pub fn rates(
     corrections: &BTreeMap<PlaceId, f64>,
 ) -> Account {
     let mut account = Account::default();
-    // Whoever writes: one row for a rack, as each goes through all racks.
+    // One sum per rack, because each write visits all racks.
     let mut written = PerRack::new();
     for flow in flows {
         let corrected = |(rack, part): (PlaceId, f64)| {
@@ -115,8 +117,8 @@ mod tests {
         amounts.into_iter().collect()
     }
 
-    /// 120 bytes/s are fetched, of an output of which A holds 3/4 and B 1/4, by two reduces on B
-    /// and one on C: 2/3 and 1/3.
+    /// 120 bytes/s are fetched, from an output of 3/4 on A and 1/4 on B, by two reduces on B and
+    /// one on C: 2/3 and 1/3.
     fn flow() -> Flow {
         Flow {
             shuffle: 120.0,

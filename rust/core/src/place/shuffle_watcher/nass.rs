@@ -1,5 +1,5 @@
-//! NASS: in which categories of tasks a worker's request is looked for, and in which turn
-//! (SW-4 to SW-11, Figure 3). One table serves the engine's steps and the choice among a list.
+//! NASS: the categories of tasks that serve a worker's request, and their order (SW-4 to SW-11,
+//! Figure 3). One table serves both the engine's steps and the choice from a list.
 
 use super::Settings;
 use super::patience::Wait;
@@ -7,7 +7,7 @@ use crate::words::ids::PlaceId;
 use crate::words::keys::{Near, Step, Tag};
 use crate::words::kind::Kind;
 
-/// The classes in which tasks stand.
+/// Classes of tasks.
 pub mod class {
     /// Maps of a job that prefers the rack (SAMP).
     pub const PREFERRED_MAP: u8 = 0;
@@ -15,7 +15,7 @@ pub mod class {
     pub const MAP: u8 = 1;
     /// Reduces of a shuffle-light job.
     pub const LIGHT: u8 = 2;
-    /// Reduces of a shuffle-heavy job whose number for the rack is not met (SARP).
+    /// Reduces of a shuffle-heavy job of which the rack still lacks some (SARP).
     pub const UNMET_HEAVY: u8 = 3;
     /// Reduces of a shuffle-heavy job.
     pub const HEAVY: u8 = 4;
@@ -23,7 +23,7 @@ pub mod class {
     pub const REDUCE: u8 = 5;
 }
 
-/// The categories of Figure 3.
+/// Categories of Figure 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// A map of a job that prefers the rack.
@@ -34,7 +34,7 @@ pub enum Category {
     AnyMap,
     /// A reduce of a shuffle-light job.
     LightReduce,
-    /// A reduce of a shuffle-heavy job whose number for the rack is not met.
+    /// A reduce of a shuffle-heavy job of which the rack still lacks some.
     UnmetHeavyReduce,
     /// A reduce of any shuffle-heavy job.
     HeavyReduce,
@@ -46,7 +46,7 @@ use Category::{
     AnyMap, AnyReduce, HeavyReduce, LightReduce, LocalMap, PreferredMap, UnmetHeavyReduce,
 };
 
-/// Lines 4 to 9 of Figure 3: maps first, then reduces by the load that they put on the network.
+/// Lines 4 to 9 of Figure 3: maps first, then reduces by increasing load on the network.
 const SATURATED: [Category; 6] = [
     PreferredMap,
     LocalMap,
@@ -56,7 +56,7 @@ const SATURATED: [Category; 6] = [
     AnyReduce,
 ];
 
-/// Lines 13 to 18: reduces first, and among them those that have most to shuffle.
+/// Lines 13 to 18: reduces first, those with most to shuffle before the others.
 const UNSATURATED: [Category; 6] = [
     UnmetHeavyReduce,
     HeavyReduce,
@@ -67,7 +67,7 @@ const UNSATURATED: [Category; 6] = [
 ];
 
 impl Category {
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             PreferredMap => "preferred map",
@@ -80,8 +80,7 @@ impl Category {
         }
     }
 
-    /// The searches that it consists of: all jobs by arrival in the first, then in the next
-    /// (SW-7, SW-11).
+    /// Returns its searches: all jobs by arrival in the first, then in the next (SW-7, SW-11).
     pub fn steps(self) -> &'static [Step] {
         const fn step(kind: Kind, class: u8, near: Near) -> Step {
             Step { kind, class, near }
@@ -104,8 +103,8 @@ impl Category {
     }
 }
 
-/// The categories in turn, of those that are good enough for a user who waits. Where nobody says
-/// which racks are wanted nobody waits for them.
+/// Returns the categories in order, limited to those that a waiting user accepts. Without SAMP or
+/// SARP no rack is wanted, so no user waits for one.
 pub fn categories(
     saturated: bool,
     wait: Wait,
@@ -115,7 +114,7 @@ pub fn categories(
     let wanted = move |category| match category {
         LocalMap => (!samp).then_some(category),
         HeavyReduce => (!sarp).then_some(category),
-        // Those of light jobs are good anywhere; saturated, they went before.
+        // Reduces of light jobs are good anywhere; in a saturated network they came earlier.
         AnyReduce if sarp => (!saturated).then_some(LightReduce),
         AnyMap => None,
         _ => Some(category),
@@ -129,14 +128,15 @@ pub fn categories(
     all.into_iter().filter_map(good_enough)
 }
 
-/// The steps of the categories in turn.
+/// Returns the steps of the categories in order.
 pub fn steps(saturated: bool, wait: Wait, settings: &Settings) -> Vec<Step> {
     let steps = categories(saturated, wait, settings).flat_map(Category::steps);
     steps.copied().collect()
 }
 
-/// What the user may have waited for when it is given a task: the same as `categories` says.
-/// `suits` if SAMP or SARP wants the task on its rack, `local` if a map has its data there.
+/// Returns the most patient wait during which the user accepts this task, consistent with
+/// `categories`. `suits` says that SAMP or SARP wants the task on its rack, `local` that a map's
+/// data is there.
 pub fn worth(kind: Kind, suits: bool, local: bool, heavy: bool, settings: &Settings) -> Wait {
     match kind {
         Kind::Map if suits || (local && !settings.samp) => Wait::Wanted,
@@ -147,13 +147,13 @@ pub fn worth(kind: Kind, suits: bool, local: bool, heavy: bool, settings: &Setti
     }
 }
 
-/// Shuffle-heavy: more is shuffled than the maps read (SW-9).
+/// Tells whether a job is shuffle-heavy: it shuffles more than its maps read (SW-9).
 pub fn is_heavy(shuffle_by_input: f64) -> bool {
     shuffle_by_input > 1.0
 }
 
-/// The classes in which a job's tasks of a kind stand: `racks` are those that it prefers for its
-/// maps, or those on which its number of reduces is not met.
+/// Adds the classes of a job's tasks of a kind. `racks` are the preferred ones for its maps, or
+/// those that still lack some of its reduces.
 pub fn tags(
     kind: Kind,
     heavy: bool,
@@ -183,8 +183,8 @@ pub fn tags(
     }
 }
 
-/// The starvation window of a job: the slice of time since `start` in which it came (SW-27,
-/// SW-28). A job from before is in the first; a width of 0 makes one window of all time.
+/// Returns the starvation window of a job: the slice of time since `start` in which it came (SW-27,
+/// SW-28). Earlier jobs are in the first window; a width of 0 makes one window of all time.
 pub fn window(arrival: f64, start: f64, width: f64) -> u32 {
     if width > 0.0 {
         ((arrival - start) / width).floor().max(0.0) as u32
@@ -193,7 +193,7 @@ pub fn window(arrival: f64, start: f64, width: f64) -> u32 {
     }
 }
 
-/// A map task that waits.
+/// A waiting map task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WaitingMap {
     /// Hosts that hold its data.
@@ -203,7 +203,7 @@ pub struct WaitingMap {
 }
 
 impl WaitingMap {
-    /// 0 on the host, 1 on the rack, 2 elsewhere.
+    /// Returns 0 on the host, 1 on the rack, 2 elsewhere.
     fn distance(&self, host: PlaceId, rack: PlaceId) -> u8 {
         if self.hosts.contains(&host) {
             0
@@ -220,29 +220,30 @@ impl WaitingMap {
 pub struct Candidate {
     /// Its starvation window.
     pub window: u32,
-    /// The classes of its maps and of its reduces.
+    /// Classes of its maps and of its reduces.
     pub tags: Vec<Tag>,
-    /// Its maps that wait.
+    /// Its waiting maps.
     pub maps: Vec<WaitingMap>,
-    /// How many of its reduces wait.
+    /// Number of its waiting reduces.
     pub reduces: usize,
 }
 
-/// What was chosen: a task by its place in the job's list of maps or reduces.
+/// A chosen task, by its index in the job's list of maps or reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Why.
+    /// Category by which it was chosen.
     pub category: Category,
-    /// Place of the job in the list.
+    /// Index of the job in the list.
     pub job: usize,
-    /// Map or reduce.
+    /// Kind of the task.
     pub kind: Kind,
-    /// Place of the task in the job's list.
+    /// Index of the task in the job's list.
     pub task: usize,
 }
 
-/// The task for a worker on `host` and `rack`, of `jobs` in order of arrival: the oldest window
-/// that has any, category by category, job by job; within a job the map that is nearest.
+/// Chooses a task for a worker on `host` and `rack`, from `jobs` in order of arrival. It takes the
+/// oldest window with a task and goes category by category, job by job; within a job the nearest
+/// map goes first.
 pub fn choose(host: PlaceId, rack: PlaceId, saturated: bool, jobs: &[Candidate]) -> Option<Choice> {
     let mut windows: Vec<u32> = jobs.iter().map(|job| job.window).collect();
     windows.sort_unstable();
@@ -266,7 +267,7 @@ pub fn choose(host: PlaceId, rack: PlaceId, saturated: bool, jobs: &[Candidate])
     windows.into_iter().find_map(in_window)
 }
 
-/// The job's first task that the step finds.
+/// Returns the job's first task that the step finds.
 fn task(job: &Candidate, step: &Step, host: PlaceId, rack: PlaceId) -> Option<usize> {
     let stands =
         |tag: &Tag| tag.class == step.class && (tag.rack == rack || tag.rack == PlaceId::ANY);
@@ -297,7 +298,7 @@ mod tests {
     const RACK: PlaceId = PlaceId(1);
     const FAR: PlaceId = PlaceId(2);
 
-    /// A job with one map that stands in the classes and at the distance given.
+    /// Builds a job with one map of the given classes and distance.
     fn maps(preferred: bool, hosts: &[PlaceId], racks: &[PlaceId]) -> Candidate {
         let mut job = Candidate {
             maps: vec![WaitingMap {
@@ -324,7 +325,7 @@ mod tests {
         choose(HOST, RACK, saturated, jobs).map(|choice| (choice.category.name(), choice.job))
     }
 
-    /// Takes the jobs away as they are chosen and lists what was chosen.
+    /// Removes the jobs as they are chosen, and lists the choices.
     fn in_turn(saturated: bool, mut jobs: Vec<Candidate>) -> Vec<(&'static str, usize)> {
         let mut turns = Vec::new();
         while let Some(turn) = chosen(saturated, &jobs) {
@@ -334,7 +335,8 @@ mod tests {
         turns
     }
 
-    /// The last first, so that the order of arrival cannot give the order of the categories.
+    /// Lists jobs in reverse, so that the order of arrival cannot produce the order of the
+    /// categories.
     fn one_of_each() -> Vec<Candidate> {
         vec![
             reduces(true, &[FAR]),
@@ -460,7 +462,7 @@ mod tests {
     }
 
     proptest! {
-        /// SW-8: whatever the saturation, a task is chosen exactly if there is any.
+        /// SW-8: in either state of the network a task is chosen if and only if one waits.
         #[test]
         fn there_is_always_a_task_if_any_waits(
             saturated: bool,

@@ -1,37 +1,38 @@
-//! NetSat: whether the links between racks are saturated (SW-13 to SW-16). Knows measured rates
-//! only; who measured them, and what caused them, is not its business.
+//! NetSat: detects whether the links between racks are saturated (SW-13 to SW-16). Uses only rates;
+//! it knows neither their source nor their causes.
 
 use crate::words::ids::{Millis, PlaceId};
 use std::collections::BTreeMap;
 
-/// What one rack's link carried on average over a period, bytes per second.
+/// Average traffic of one rack's link over a period, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// The larger of out of the rack and into it.
+    /// The larger of the rates out of the rack and into it.
     pub used: f64,
-    /// What it can carry in either direction.
+    /// Capacity in either direction.
     pub bandwidth: f64,
 }
 
-/// Whose links decide for a node that asks.
+/// Links that decide for a node that asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// That of its own rack.
+    /// The link of its own rack.
     #[default]
     Rack,
-    /// Any rack's.
+    /// Any rack's link.
     Any,
-    /// All together.
+    /// All links together.
     Mean,
 }
 
-/// Strictly more than `threshold` of the bandwidth. Without any bandwidth, any traffic is more.
+/// Tells whether the link uses strictly more than `threshold` of its bandwidth. Without any
+/// bandwidth any traffic is more.
 pub fn is_saturated(rate: &Rate, threshold: f64) -> bool {
-    // Divided, not multiplied: 400 of 500 is exactly the 0.8 that a configuration says.
+    // Divided, not multiplied: 400 of 500 is exactly the configured 0.8.
     rate.used / rate.bandwidth > threshold
 }
 
-/// What the links say together: the racks that are saturated, and whether all are on average.
+/// Verdict on all links: the saturated racks, and whether the links are saturated on average.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The saturated racks, in order.
@@ -63,7 +64,7 @@ impl Verdict {
         !self.racks.is_empty()
     }
 
-    /// `NetworkSaturated` for a node on `rack`.
+    /// Tells whether `NetworkSaturated` holds for a node on `rack`.
     pub fn holds_for(&self, rack: PlaceId, scope: Scope) -> bool {
         match scope {
             Scope::Rack => self.racks.binary_search(&rack).is_ok(),
@@ -73,11 +74,11 @@ impl Verdict {
     }
 }
 
-/// How many periods a link may go unheard before it counts as idle: a host that stopped to
-/// measure must not leave a flag set for ever.
+/// Number of periods after which a silent link counts as idle. A host that stopped measuring must
+/// not leave a flag set for ever.
 pub(super) const UNHEARD_PERIODS: Millis = 3;
 
-/// What was measured of one link since its period began.
+/// Measurements of one link since its period began.
 #[derive(Clone, Debug)]
 struct Link {
     since_ms: Millis,
@@ -87,7 +88,7 @@ struct Link {
     rate: Rate,
 }
 
-/// The daemon: collects measurements, and judges once in a period.
+/// The daemon: collects measurements, and judges once per period.
 #[derive(Clone, Debug)]
 pub struct NetSat {
     threshold: f64,
@@ -98,7 +99,7 @@ pub struct NetSat {
 }
 
 impl NetSat {
-    /// A daemon that has measured nothing: no link is saturated.
+    /// Creates a daemon without measurements: no link is saturated.
     pub fn new(threshold: f64, scope: Scope, period_ms: Millis) -> NetSat {
         NetSat {
             threshold,
@@ -109,8 +110,8 @@ impl NetSat {
         }
     }
 
-    /// A measurement of one link. The mean of a period's measurements counts; the first one of
-    /// a link at once.
+    /// Adds a measurement of one link. The mean over a period counts; a link's first measurement
+    /// counts at once.
     pub fn measured(&mut self, now: Millis, rack: PlaceId, rate: Rate) {
         let link = self.links.entry(rack).or_insert(Link {
             since_ms: now - self.period_ms,
@@ -132,7 +133,7 @@ impl NetSat {
         }
     }
 
-    /// Time passed: links that nobody measures any more are forgotten.
+    /// Forgets links without recent measurements.
     pub fn tick(&mut self, now: Millis) {
         let links = self.links.len();
         let patience = UNHEARD_PERIODS * self.period_ms;
@@ -147,12 +148,12 @@ impl NetSat {
         self.verdict = Verdict::of(&rates.collect(), self.threshold);
     }
 
-    /// `NetworkSaturated` for a node on `rack`.
+    /// Tells whether `NetworkSaturated` holds for a node on `rack`.
     pub fn saturated(&self, rack: PlaceId) -> bool {
         self.verdict.holds_for(rack, self.scope)
     }
 
-    /// The saturated racks, in order.
+    /// Returns the saturated racks, in order.
     pub fn racks(&self) -> &[PlaceId] {
         &self.verdict.racks
     }
@@ -177,7 +178,7 @@ mod tests {
     fn saturated_is_strictly_above_400_of_500() {
         assert!(!is_saturated(&mbit(400.0), 0.8));
         assert!(is_saturated(&mbit(400.1), 0.8));
-        // At 100 % only more than the link can carry would do, which is no traffic.
+        // At 100 % only traffic beyond the link's capacity would saturate it, which is impossible.
         assert!(!is_saturated(&mbit(500.0), 1.0));
         let none = |used| Rate {
             used,
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(uneven.racks, [A]);
         assert!(uneven.holds_for(A, Scope::Rack) && !uneven.holds_for(B, Scope::Rack));
         assert!(uneven.holds_for(B, Scope::Any));
-        // (450 + 100) / 1000 is below 0.8; (450 + 350) / 1000 is not above; 360 makes it so.
+        // (450 + 100) / 1000 is below 0.8; (450 + 350) / 1000 is not above it; 360 is.
         assert!(!uneven.holds_for(A, Scope::Mean));
         assert!(!judge(450.0, 350.0).mean);
         assert!(judge(450.0, 360.0).holds_for(B, Scope::Mean));

@@ -1,36 +1,36 @@
-//! Relaxed fairness (SW-26): for how long a user is passed over, and for better placed what.
-//! Knows users by their leaves and tasks by how well they lie; looks at no job.
+//! Relaxed fairness (SW-26): how long a user is passed over, and for which better placed tasks.
+//! Knows users by their leaves and tasks by their placement; reads no job.
 //!
-//! SW-26 lets a user wait while it has nothing but tasks of the third and sixth category. That
-//! saves remote reads, as delay scheduling does, but no shuffle: of single jobs nearly every map
-//! is local somewhere, so that the map output lay as evenly as without. Waiting first for the
-//! racks that SAMP and SARP want, and then as long again for data, as delay scheduling waits for
-//! a node and then for its rack, is what takes shuffle off the links (`SW-35`).
+//! SW-26 lets a user wait while it has only tasks of the third and sixth category. That saves
+//! remote reads, like delay scheduling, but no shuffle. Nearly every map of a single job is local
+//! somewhere, so the map output would lie as evenly as without waiting. So a user waits first for
+//! the racks that SAMP and SARP want, then as long again for data. This takes shuffle off the links
+//! (`SW-35`).
 
 use crate::words::ids::Millis;
 use crate::words::keys::ShareNodeId;
 use std::collections::BTreeMap;
 
-/// What a user is passed over for.
+/// Object of a user's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// A rack that SAMP or SARP wants.
     Wanted,
     /// A rack with the data of a map.
     Data,
-    /// Nothing: one of its tasks is given (SW-8).
+    /// Nothing: one of its tasks is granted (SW-8).
     Nothing,
 }
 
 impl Wait {
-    /// All, the longest first.
+    /// All waits, in order of time.
     pub const ALL: [Wait; 3] = [Wait::Wanted, Wait::Data, Wait::Nothing];
 }
 
-/// Who is passed over, and since when.
+/// Users who are passed over, and since when.
 #[derive(Debug)]
 pub(super) struct Patience {
-    /// How long a user waits for each; 0 is strict fairness.
+    /// Duration of each wait; 0 is strict fairness.
     each_ms: Millis,
     since: BTreeMap<ShareNodeId, Millis>,
 }
@@ -43,20 +43,20 @@ impl Patience {
         }
     }
 
-    /// The user had its turn and none of its tasks was good enough.
+    /// Records that the user had its turn without a task that was good enough.
     pub(super) fn passed_over(&mut self, leaf: ShareNodeId, now: Millis) {
         if self.each_ms > 0 {
             self.since.entry(leaf).or_insert(now);
         }
     }
 
-    /// The leaf is gone; another may have its number.
+    /// Forgets a removed leaf, whose number another may get.
     pub(super) fn forget(&mut self, leaf: ShareNodeId) {
         self.since.remove(&leaf);
     }
 
-    /// A task of the user runs where it may for as long as the user waits for `place`: it waits
-    /// so from now on.
+    /// Records a task that the user accepts while it waits for `place`; from now on it waits for
+    /// `place`.
     pub(super) fn served(&mut self, leaf: ShareNodeId, place: Wait, now: Millis) {
         match place {
             Wait::Wanted => {
@@ -72,7 +72,8 @@ impl Patience {
         }
     }
 
-    /// When a user who is passed over waits for less than now; none if it waits for nothing.
+    /// Returns when the wait of a user who is passed over relaxes next; None if it waits for
+    /// nothing.
     pub(super) fn until_ms(&self, leaf: ShareNodeId, now: Millis) -> Option<Millis> {
         let since = *self.since.get(&leaf)?;
         match self.wait(leaf, now) {
@@ -82,7 +83,7 @@ impl Patience {
         }
     }
 
-    /// What the user waits for now.
+    /// Returns the object of the user's wait now.
     pub(super) fn wait(&self, leaf: ShareNodeId, now: Millis) -> Wait {
         let waited_ms = self.since.get(&leaf).map_or(0, |since| now - since);
         if waited_ms < self.each_ms {
@@ -128,13 +129,13 @@ mod tests {
         let mut patience = passed_over(20_000);
         patience.served(LEAF, Wait::Nothing, 20_000);
         assert_eq!(patience.wait(LEAF, 20_000), Wait::Nothing);
-        // Near its data: for data again, for the whole time.
+        // Near its data: it waits for data again, for the whole time.
         patience.served(LEAF, Wait::Data, 20_000);
         assert_eq!(patience.wait(LEAF, 24_999), Wait::Data);
         assert_eq!(patience.wait(LEAF, 25_000), Wait::Nothing);
         patience.served(LEAF, Wait::Wanted, 25_000);
         assert_eq!(patience.wait(LEAF, 25_000), Wait::Wanted);
-        // Who still waits for better does not come to wait for less.
+        // A user with a stricter wait does not get a weaker one.
         let mut patience = Patience::new(5_000);
         patience.passed_over(LEAF, 0);
         patience.served(LEAF, Wait::Data, 3_000);

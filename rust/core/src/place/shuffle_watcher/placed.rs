@@ -1,10 +1,10 @@
-//! How well tasks were placed, as counts: what an operator, or an experiment, wants to know of what
-//! the policy could do at all. Decides nothing.
+//! Counts of tasks by how well they were placed. They show operators and experiments the effect of
+//! the policy; it decides nothing by them.
 
 use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};
 
-/// Tasks that were started, by how their rack suited them.
+/// Started tasks, by how their rack suited them.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Placed {
     maps: Maps,
@@ -15,9 +15,9 @@ pub(super) struct Placed {
 struct Maps {
     /// On a rack that SAMP prefers for the job.
     preferred: u64,
-    /// On another, beside their data.
+    /// On another rack, beside their data.
     local: u64,
-    /// On another, away from their data: no slot is left idle (SW-8).
+    /// On another rack, away from their data: no slot stays idle (SW-8).
     elsewhere: u64,
 }
 
@@ -25,12 +25,12 @@ struct Maps {
 struct Reduces {
     /// On a rack that SARP wants more of them on.
     wanted: u64,
-    /// On another.
+    /// On another rack.
     elsewhere: u64,
 }
 
 impl Placed {
-    /// A task started; `suits` if its rack is among those that the plan of its kind names.
+    /// Counts a started task; `suits` if its rack is among those in the plan of its kind.
     pub(super) fn count(&mut self, kind: Kind, suits: bool, local: bool) {
         let counter = match kind {
             Kind::Map if suits => &mut self.maps.preferred,

@@ -1,8 +1,8 @@
-//! SAMP: the racks on which a job's maps should run, so that remote map reads and cross-rack
-//! shuffle together are least (SW-17 to SW-19, SW-43, Figure 4). Once per job; arithmetic only.
+//! SAMP: the racks on which a job's maps should run to minimize remote map reads plus cross-rack
+//! shuffle (SW-17 to SW-19, SW-43, Figure 4). Once per job; arithmetic only.
 //!
-//! The seed lost the formula of the shuffle; SW-18 says how it was restored: map output is
-//! predicted to lie evenly on the chosen racks, and SARP will follow it with the reduces.
+//! The restated paper has lost the formula of the shuffle; SW-18 says how it was restored. Map
+//! output is predicted to lie evenly on the chosen racks, and SARP will follow it with the reduces.
 
 use super::traffic::PerRack;
 use crate::words::ids::PlaceId;
@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 /// Blocks of a job's input that lie on the same racks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
-    /// How long they are together.
+    /// Their total length.
     pub bytes: f64,
-    /// The racks with a replica; none if it is not known.
+    /// Racks with a replica; empty if unknown.
     pub racks: Vec<PlaceId>,
 }
 
-/// What is known of where a job's input lies.
+/// Known places of a job's input.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// Every block.
     Blocks(&'a [Blocks]),
-    /// Only how much of it each rack holds (an ask's rows). Which replicas belong to one block
-    /// is not known; that a block misses one rack is taken to say nothing of the next.
+    /// Only how much of it each rack holds (an ask's rows). It is unknown which replicas belong to
+    /// one block. That a block misses one rack is assumed to be independent of the next.
     Held {
         /// Bytes of the whole input.
         bytes: f64,
@@ -32,36 +32,36 @@ pub enum Input<'a> {
     },
 }
 
-/// How the map output is predicted to lie on the chosen racks.
+/// Predicted distribution of the map output over the chosen racks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
     /// Evenly: nodes of all racks free up at the same pace (SW-18).
     #[default]
     Uniform,
-    /// Each block where the least was put so far among the chosen racks that hold it, or among
-    /// all chosen ones (SW-A1). Needs `Input::Blocks`; else evenly.
+    /// Each block goes to the least loaded of the chosen racks that hold it, or of all chosen ones
+    /// (SW-A1). Needs `Input::Blocks`; otherwise evenly.
     Locality,
 }
 
-/// What SAMP decides from.
+/// Input of SAMP.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The cluster's racks.
     pub racks: &'a [PlaceId],
-    /// Where the input lies.
+    /// Places of the input.
     pub input: Input<'a>,
-    /// Shuffle by map input, as far as it is known at submission. 0 for a job without reduces.
+    /// Shuffle divided by map input, as far as known at submission; 0 for a job without reduces.
     pub ratio: f64,
-    /// How the output will lie.
+    /// Distribution of the output.
     pub spread: Spread,
-    /// Preferred map input of earlier jobs that is outstanding, by rack: for ties.
+    /// Outstanding preferred map input of earlier jobs by rack, for ties.
     pub load: &'a PerRack,
 }
 
-/// The first so many racks of the order, and the traffic if the maps run on them.
+/// The first racks of the order, and the traffic if the maps run on them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prefix {
-    /// How many racks.
+    /// Number of racks.
     pub racks: usize,
     /// Bytes of blocks without a replica there.
     pub remote_map: f64,
@@ -76,21 +76,21 @@ impl Prefix {
     }
 }
 
-/// SAMP's answer, with all that was compared.
+/// SAMP's answer, with all compared alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The racks by held input, most first; ties by outstanding load, then by rack.
+    /// Racks by input held, most first; ties by outstanding load, then by rack.
     pub order: Vec<PlaceId>,
-    /// Bytes of input that each rack holds a replica of.
+    /// Bytes of input with a replica, by rack.
     pub held: PerRack,
     /// Every prefix of the order, shortest first.
     pub prefixes: Vec<Prefix>,
-    /// The index of the chosen one.
+    /// Index of the chosen prefix.
     pub best: usize,
 }
 
 impl Plan {
-    /// `PreferredMapRacks`, most input first.
+    /// Returns `PreferredMapRacks`, most input first.
     pub fn preferred(&self) -> &[PlaceId] {
         let racks = self
             .prefixes
@@ -100,8 +100,8 @@ impl Plan {
     }
 }
 
-/// Looks at all prefixes of the racks in order of the input that they hold, without stopping
-/// early, and takes the one with the least traffic; ties go to fewer racks.
+/// Compares all prefixes of the racks, in order of the input that they hold, without stopping
+/// early. Takes the one with the least traffic; ties go to fewer racks.
 pub fn plan(question: &Question<'_>) -> Plan {
     let held = held(question);
     let order = order(question, &held);
@@ -131,7 +131,7 @@ pub fn plan(question: &Question<'_>) -> Plan {
     }
 }
 
-/// The first of those with the least traffic. What differs only by rounding is a tie.
+/// Returns the first prefix with the least traffic. Differences by rounding are ties.
 fn least(prefixes: &[Prefix]) -> usize {
     let mut best = 0;
     for (i, prefix) in prefixes.iter().enumerate() {
@@ -142,7 +142,7 @@ fn least(prefixes: &[Prefix]) -> usize {
     best
 }
 
-/// Bytes of the whole input.
+/// Returns the bytes of the whole input.
 fn input_bytes(input: Input<'_>) -> f64 {
     match input {
         Input::Blocks(blocks) => blocks.iter().map(|block| block.bytes).sum(),
@@ -150,7 +150,7 @@ fn input_bytes(input: Input<'_>) -> f64 {
     }
 }
 
-/// How much of the input each rack of the cluster has a replica of.
+/// Returns how much of the input has a replica on each rack of the cluster.
 fn held(question: &Question<'_>) -> PerRack {
     let mut held: PerRack = question.racks.iter().map(|rack| (*rack, 0.0)).collect();
     match question.input {
@@ -174,7 +174,7 @@ fn held(question: &Question<'_>) -> PerRack {
     held
 }
 
-/// Each rack once: two replicas of a block on one rack are one to it.
+/// Returns each rack once: two replicas of a block on one rack count once.
 fn distinct(racks: &[PlaceId]) -> impl Iterator<Item = PlaceId> + '_ {
     let is_first = |i: usize| !racks[..i].contains(&racks[i]);
     (0..racks.len())
@@ -192,7 +192,7 @@ fn order(question: &Question<'_>, held: &PerRack) -> Vec<PlaceId> {
     order
 }
 
-/// Bytes without a replica in the first 1, 2, ... racks of the order.
+/// Returns the bytes without a replica in the first 1, 2, ... racks of the order.
 fn remote_by_prefix(question: &Question<'_>, order: &[PlaceId]) -> Vec<f64> {
     match question.input {
         Input::Blocks(blocks) => {
@@ -228,7 +228,7 @@ fn remote_by_prefix(question: &Question<'_>, order: &[PlaceId]) -> Vec<f64> {
                 };
                 held_so_far += held;
                 if order.len() <= 2 {
-                    // Every block is somewhere: what misses one of two racks is on the other.
+                    // Every block is somewhere: if one of two racks lacks it, the other has it.
                     remote = (bytes - held_so_far).max(0.0);
                 }
                 remote
@@ -238,7 +238,7 @@ fn remote_by_prefix(question: &Question<'_>, order: &[PlaceId]) -> Vec<f64> {
     }
 }
 
-/// The part of the map output that is predicted for each of `chosen`, in their order.
+/// Returns the predicted part of the map output for each of `chosen`, in their order.
 /// `TentativeReducePerRack` is the number of reduces times this.
 pub fn fractions(question: &Question<'_>, chosen: &[PlaceId]) -> Vec<f64> {
     let even = || vec![1.0 / chosen.len() as f64; chosen.len()];
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(plan.order, racks(&[4, 2, 3, 1]));
         assert_eq!(plan.best, 0);
         let plan = plan_of(&[1, 2, 3, 4], list, 0.95);
-        // Now 74 against 0.95 * 75 = 71.25, with 49 + 47.5 = 96.5 between: only a search without
+        // Now 74 against 0.95 * 75 = 71.25, with 49 + 47.5 = 96.5 between: only a search without an
         // early stop finds it.
         assert_eq!(plan.best, 3);
     }
@@ -373,7 +373,7 @@ mod tests {
         let load = PerRack::from([(PlaceId(1), 5.0), (PlaceId(3), 1.0)]);
         let (three, input) = (racks(&[1, 2, 3]), blocks(&[(100, &[])]));
         let plan = plan(&question(&three, Input::Blocks(&input), 1.0, &load));
-        // The rack with the least outstanding, and no shuffle: all the input is remote anyway.
+        // The rack with the least outstanding input, and no shuffle: all input is remote anyway.
         assert_eq!(plan.order, racks(&[2, 3, 1]));
         assert_eq!((plan.best, plan.prefixes[0].total()), (0, 100.0));
     }
@@ -413,7 +413,7 @@ mod tests {
         let difference = remote.zip([20.0, 10.0, 10.0]).map(|(a, b)| (a - b).abs());
         let error: f64 = difference.sum();
         assert!(error < 1e-9);
-        // If there are but two racks, what misses one is on the other.
+        // With only two racks, blocks that one lacks are on the other.
         let plan = plan_on(&racks(&[1, 2]));
         let remote: Vec<f64> = plan
             .prefixes
@@ -425,8 +425,8 @@ mod tests {
 
     #[test]
     fn by_locality_each_block_lies_where_the_least_was_put() {
-        // 30 to rack 1; 20 to rack 2, which has less; 10 to rack 2 (20 < 30); the block of
-        // neither to the emptier: 30 = 30, the first. Parts: 40/70 and 30/70.
+        // 30 to rack 1; 20 to rack 2, which has less; 10 to rack 2 (20 < 30). The block of neither
+        // goes to the emptier: 30 = 30, the first. Parts: 40/70 and 30/70.
         let list: &[(u32, &[u32])] = &[(30, &[1]), (20, &[1, 2]), (10, &[1, 2]), (10, &[3])];
         let (two, input) = (racks(&[1, 2]), blocks(list));
         let load = PerRack::new();
@@ -440,8 +440,8 @@ mod tests {
         assert!((shuffle - 70.0 * 24.0 / 49.0).abs() < 1e-9);
     }
 
-    /// The traffic of a set of racks, map by map and reduce by reduce: every block has a map,
-    /// a part of whose output lies on each rack of the set; every rack has its part of the
+    /// Counts the traffic of a set of racks, map by map and reduce by reduce. Every block has a
+    /// map, whose output is spread over the racks of the set. Every rack has its part of the
     /// reduces, which fetch from all racks.
     fn naive_traffic(blocks: &[Blocks], set: &[PlaceId], ratio: f64) -> f64 {
         let part = 1.0 / set.len() as f64;
@@ -482,8 +482,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against all sets of racks, in the naive count. Where each block has one replica the
-        /// sorted order loses nothing, so the choice is the best of all sets; with replicas it
+        /// Compares with all sets of racks in the naive count. With one replica per block the
+        /// sorted order loses nothing, so the choice is the best of all sets. With more replicas it
         /// is the best of the prefixes and never better than the best of all sets.
         #[test]
         fn brute_force_over_all_sets_of_racks(

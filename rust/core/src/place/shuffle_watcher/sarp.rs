@@ -1,36 +1,36 @@
-//! SARP: how many reduces of a job each rack is preferred for, by the map output that it holds
-//! (SW-20 to SW-25, Figure 6). Sets numbers, never which reduce goes where.
+//! SARP: the number of a job's reduces that each rack is preferred for, by the map output it holds
+//! (SW-20 to SW-25, Figure 6). Sets numbers, never the place of a single reduce.
 
 use super::traffic::PerRack;
 use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
-/// What SARP decides from.
+/// Input of SARP.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// Map output so far by rack, in bytes or any other weight.
     pub intermediate: &'a PerRack,
-    /// Reduces of the job in all.
+    /// Number of the job's reduces.
     pub reduces: f64,
-    /// Completed maps by all maps, 0 to 1.
+    /// Part of the maps that completed, 0 to 1.
     pub completed: f64,
-    /// From which part of completed maps their output is believed.
+    /// Part of completed maps from which their output counts.
     pub threshold: f64,
-    /// SAMP's prediction of reduces by rack, for before.
+    /// SAMP's prediction of reduces by rack, for the time before.
     pub tentative: &'a PerRack,
 }
 
-/// How many reduces each rack is preferred for.
+/// Preferred number of reduces by rack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preference {
     /// Whether it is SAMP's prediction.
     pub tentative: bool,
-    /// Reduces by rack; not whole (SW-23).
+    /// Reduces by rack, as fractions (SW-23).
     pub reduces: PerRack,
 }
 
-/// `PreferredReducesPerRack`: total reduces times the part of the map output on the rack; before
-/// `threshold` of the maps are complete, or if they put out nothing (SW-42), the prediction.
+/// Returns `PreferredReducesPerRack`: all reduces times each rack's part of the map output. It is
+/// SAMP's prediction before `threshold` of the maps are complete, or if they wrote nothing (SW-42).
 pub fn prefer(question: &Question<'_>) -> Preference {
     let all: f64 = question.intermediate.values().sum();
     if question.completed < question.threshold || all <= 0.0 {
@@ -46,10 +46,10 @@ pub fn prefer(question: &Question<'_>) -> Preference {
     }
 }
 
-/// Whole numbers instead of the real ones, adding up to the same (nearest) whole sum: everybody
-/// rounded down, what is left by largest remainder, ties by rack.
+/// Rounds to whole numbers with the same (nearest) whole sum. All are rounded down; the rest goes
+/// by largest remainder, ties by rack.
 pub fn whole(real: &PerRack) -> BTreeMap<PlaceId, u64> {
-    // What should be whole may have lost a little to rounding; it is not a remainder.
+    // Rounding may have cost a whole number a little; that is no remainder.
     let down = |value: f64| (value + 1e-9).floor().max(0.0);
     let sum: f64 = real.values().sum();
     let mut whole: BTreeMap<PlaceId, u64> = real
@@ -70,10 +70,10 @@ pub fn whole(real: &PerRack) -> BTreeMap<PlaceId, u64> {
     whole
 }
 
-/// Whether the reduces of the job on a rack, running and finished, are fewer than preferred.
-/// A retried reduce runs in the place of the one that failed and so counts once (SW-10).
+/// Tells whether the job's running and finished reduces on a rack are fewer than preferred. A
+/// retried reduce replaces the failed one and counts once (SW-10).
 pub fn is_unmet(preferred: f64, on_rack: f64) -> bool {
-    // 10 * 0.9 is a little more than 9, and 9 are enough.
+    // 10 * 0.9 is slightly more than 9, and 9 are enough.
     on_rack < preferred - 1e-9
 }
 
@@ -145,7 +145,7 @@ mod tests {
         assert!(!is_unmet(0.0, 0.0));
     }
 
-    /// Every way of giving `reduces` reduces to `racks` racks.
+    /// Lists every way of distributing `reduces` reduces over `racks` racks.
     fn assignments(racks: usize, reduces: u64) -> Vec<Vec<u64>> {
         if racks == 1 {
             return vec![vec![reduces]];
@@ -161,8 +161,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against all whole assignments: none is nearer to the real numbers; and the traffic of
-        /// the real ones is never above that of an even spread, and 1 - the sum of squares.
+        /// Compares with all whole assignments: none is nearer to the real numbers. The traffic of
+        /// the real ones is never above that of an even spread, and is 1 - the sum of squares.
         #[test]
         fn brute_force_over_all_assignments(
             bytes in prop::collection::vec(0u32..100, 1..5),

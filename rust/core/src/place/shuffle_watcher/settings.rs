@@ -1,4 +1,4 @@
-//! The section `shuffle_watcher` of the configuration. Reads and checks; decides nothing.
+//! Section `shuffle_watcher` of the configuration. Reads and checks; decides nothing.
 
 use super::netsat::Scope;
 use super::samp::Spread;
@@ -6,31 +6,31 @@ use crate::config::{ConfigError, Section};
 use crate::stage::entry::Key;
 use crate::words::ids::Millis;
 
-/// Waits above this are typing errors (about 31 years).
+/// Limit above which waits are typing errors (about 31 years).
 const MS_MAX: i64 = 1_000_000_000_000;
 
-/// The section `shuffle_watcher` of the configuration.
+/// Settings of the section `shuffle_watcher`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// `NWSaturationThreshold`: part of a link's bandwidth.
     pub threshold: f64,
-    /// Over how long traffic is averaged.
+    /// Period over which traffic is averaged.
     pub period_ms: Millis,
-    /// Whose links decide.
+    /// Links that decide.
     pub scope: Scope,
     /// `MapCompletionThreshold`: part of a job's maps.
     pub completion_threshold: f64,
     /// Width of the starvation windows; 0 for none.
     pub window_ms: Millis,
-    /// For how long a user is passed over for wanted racks, and then again for its data
+    /// Time for which a user is passed over for wanted racks, and then again for its data
     /// (`patience.rs`); 0 is strict fairness.
     pub relaxed_ms: Millis,
-    /// The shuffle ratio of a job of which nothing is known.
+    /// Shuffle ratio of an unknown job.
     pub default_ratio: f64,
-    /// How SAMP predicts where the maps of a job will run.
+    /// SAMP's prediction of where a job's map output will lie.
     pub spread: Spread,
-    /// What the link between a rack and the others carries in either direction, bytes per second:
-    /// with it, what links carry is modelled where no host measures it.
+    /// Capacity of the link between a rack and the others in either direction, in bytes per second.
+    /// If set, links that no host measures are modelled.
     pub uplink_bytes_per_s: Option<f64>,
     /// Whether SAMP prefers racks for maps.
     pub samp: bool,
@@ -39,7 +39,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The values of the paper's evaluation.
+    /// Returns the values of the paper's evaluation.
     fn default() -> Settings {
         Settings {
             threshold: 0.8,
@@ -57,10 +57,10 @@ impl Default for Settings {
     }
 }
 
-/// Its key in the configuration.
+/// Key in the configuration.
 pub(super) const SECTION: &str = "shuffle_watcher";
 
-/// The settings of the section, as the request `policies` tells them.
+/// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
     Key::new(
         "threshold",

@@ -1,10 +1,10 @@
-//! What crosses between racks: remote map reads, shuffle, output writes (SW-41), in all and per
+//! Traffic between racks: remote map reads, shuffle and output writes (SW-41), in total and per
 //! rack link and direction. Arithmetic only; knows neither time nor bandwidth.
 
 use crate::words::ids::PlaceId;
 use std::collections::BTreeMap;
 
-/// An amount per rack. A rack that is not named has none.
+/// An amount per rack. A missing rack has none.
 pub type PerRack = BTreeMap<PlaceId, f64>;
 
 /// Bytes that crossed between racks, added up transfer by transfer.
@@ -18,21 +18,21 @@ pub struct Account {
     pub shuffle_total: f64,
     /// Job output written to other racks.
     pub output_write: f64,
-    /// What left each rack.
+    /// Bytes that left each rack.
     pub up: PerRack,
-    /// What entered each rack.
+    /// Bytes that entered each rack.
     pub down: PerRack,
 }
 
 impl Account {
-    /// All bytes that crossed: the three parts of SW-41.
+    /// Returns all bytes that crossed: the three parts of SW-41.
     pub fn total(&self) -> f64 {
         self.remote_map + self.shuffle + self.output_write
     }
 
-    /// A map on `rack` reads `bytes` of which the racks of `replicas` hold copies (none: the
-    /// data is outside the cluster and only enters). Which replica is read is not known, so an
-    /// even part of the read is booked on each of their links.
+    /// Adds a map on `rack` that reads `bytes`, with copies on the racks of `replicas` (none: the
+    /// data is outside the cluster and only enters). The replica used is unknown, so each of their
+    /// links gets an equal part of the read.
     pub fn read(&mut self, rack: PlaceId, replicas: &[PlaceId], bytes: f64) {
         if replicas.contains(&rack) {
             return;
@@ -44,7 +44,7 @@ impl Account {
         }
     }
 
-    /// A reduce on `to` fetches `bytes` of the output of a map on `from`.
+    /// Adds a reduce on `to` that fetches `bytes` of the output of a map on `from`.
     pub fn fetch(&mut self, from: PlaceId, to: PlaceId, bytes: f64) {
         self.shuffle_total += bytes;
         if from != to {
@@ -54,9 +54,9 @@ impl Account {
         }
     }
 
-    /// Reduces fetch map output: `output` bytes lie on each rack, and `reduces` are the parts of
-    /// them that reduces on each rack fetch. The sum of `fetch` over all pairs of racks, without
-    /// going through the pairs.
+    /// Adds reduces that fetch map output: `output` are the bytes on each rack, `reduces` the parts
+    /// of them that reduces on each rack fetch. It equals the sum of `fetch` over all pairs of
+    /// racks, without visiting the pairs.
     pub fn fetch_all(&mut self, output: &PerRack, reduces: &PerRack) {
         let of = |amounts: &PerRack, rack: &PlaceId| amounts.get(rack).copied().unwrap_or(0.0);
         let (all, fetched): (f64, f64) = (output.values().sum(), reduces.values().sum());
@@ -71,9 +71,9 @@ impl Account {
         }
     }
 
-    /// A task on `rack` writes `bytes`, with `copies_off_rack` transfers to one of `racks`. HDFS
-    /// picks the other rack at random, so an even part is booked on each of their links. Where
-    /// there is no other rack nothing crosses.
+    /// Adds a task on `rack` that writes `bytes`, with `copies_off_rack` transfers to one of
+    /// `racks`. HDFS picks the other rack at random, so each of their links gets an equal part.
+    /// Without another rack nothing crosses.
     pub fn write(&mut self, rack: PlaceId, racks: &[PlaceId], bytes: f64, copies_off_rack: f64) {
         let others = racks.iter().filter(|other| **other != rack);
         let count = others.clone().count() as f64;
@@ -92,22 +92,22 @@ impl Account {
 /// A map that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapRun {
-    /// Where.
+    /// Its rack.
     pub rack: PlaceId,
     /// Racks with a replica of its input, each once.
     pub replicas: Vec<PlaceId>,
-    /// Bytes that it read.
+    /// Bytes read.
     pub input: f64,
-    /// Bytes that it wrote.
+    /// Bytes written.
     pub output: MapOutput,
 }
 
-/// How the output of a map is divided among the reduces.
+/// Division of a map's output among the reduces.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapOutput {
-    /// As much for each.
+    /// The same amount for each, as this sum.
     Even(f64),
-    /// So much for each, in the order of the reduces.
+    /// These amounts, in the order of the reduces.
     Each(Vec<f64>),
 }
 
@@ -123,14 +123,14 @@ impl MapOutput {
 /// A reduce that ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReduceRun {
-    /// Where.
+    /// Its rack.
     pub rack: PlaceId,
-    /// Bytes that it wrote.
+    /// Bytes written.
     pub output: f64,
 }
 
-/// The traffic of one job: every map's read, every pair's fetch, every reduce's write. `racks`
-/// are all racks of the cluster.
+/// Returns the traffic of one job: every map's read, every pair's fetch, every reduce's write.
+/// `racks` are all racks of the cluster.
 pub fn account(
     racks: &[PlaceId],
     maps: &[MapRun],
@@ -151,9 +151,9 @@ pub fn account(
     account
 }
 
-/// How much of the map output that lies on the racks crosses between them if each reduce
-/// fetches an even part of all of it and the reduces stand as `reduces` says (SW-24): of what lies
-/// on a rack, the part of the reduces that are elsewhere. Nothing without reduces.
+/// Returns how much of the map output on the racks crosses between them, if each reduce fetches an
+/// equal part of all of it (SW-24). From each rack, it is the part of the reduces elsewhere; 0
+/// without reduces.
 pub fn crossing(intermediate: &PerRack, reduces: &PerRack) -> f64 {
     let all: f64 = reduces.values().sum();
     if all <= 0.0 {
@@ -267,7 +267,7 @@ mod tests {
             prop_assert!((crossing(&intermediate, &reduces) - pairs).abs() < 1e-6);
         }
 
-        /// All fetches at once are what the pairs of racks are one by one.
+        /// All fetches at once equal the pairs of racks one by one.
         #[test]
         fn fetches_at_once_are_the_sum_over_pairs(
             output in prop::collection::btree_map(1u32..6, 0u32..1_000, 0..5),
@@ -295,7 +295,7 @@ mod tests {
             }
         }
 
-        /// Whatever enters a rack left another one, but for data from outside the cluster.
+        /// All bytes that enter a rack left another one, except data from outside the cluster.
         #[test]
         fn what_leaves_the_racks_enters_others(
             maps in prop::collection::vec((1u32..4, 1u32..4, 0u32..100, 0u32..100), 0..6),

@@ -1,5 +1,5 @@
-//! The books behind the model of the links between racks: what jobs move, by their counters; maps
-//! that read from other racks; and what NodeManagers measured. Judges nothing: that is NetSat's.
+//! State behind the model of the links between racks: the jobs' traffic by their counters, maps
+//! that read from other racks, and the NodeManagers' measurements. NetSat judges the rates.
 
 use super::model::{self, Flow, Read};
 use super::traffic::PerRack;
@@ -11,20 +11,20 @@ use crate::words::kind::Kind;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often the model is worked out.
+/// Time between two runs of the model.
 const PERIOD_MS: Millis = 1_000;
 
-/// What was counted holds for so many times the time between the last two counts: a job whose
-/// counters are no longer told must not load links for ever.
+/// Factor on the time between the last two counts for which they hold. A job whose counters are no
+/// longer reported must not load links for ever.
 const HOLDS: Millis = 2;
 
-/// And for no longer than this.
+/// Maximum of that time.
 const HOLDS_MAX_MS: Millis = 120_000;
 
-/// More remote reads at once are not followed; the links are full with fewer.
+/// Maximum number of remote reads that are followed at once; fewer already fill the links.
 const READS_MAX: usize = 4_096;
 
-/// What one job moves, by the difference of its last two counts.
+/// Traffic of one job, by the difference of its last two counts.
 #[derive(Clone, Copy, Debug)]
 struct Moves {
     counted_ms: Millis,
@@ -35,7 +35,7 @@ struct Moves {
     until_ms: Millis,
 }
 
-/// What a node's NodeManager sends.
+/// Map output that a node's NodeManager sends.
 #[derive(Clone, Copy, Debug)]
 struct Sender {
     counted_ms: Millis,
@@ -44,28 +44,28 @@ struct Sender {
     until_ms: Millis,
 }
 
-/// The books. Without a bandwidth nothing is worked out.
+/// State of all links. Without a bandwidth it computes no rates.
 #[derive(Debug, Default)]
 pub(super) struct Uplinks {
     bandwidth: Option<f64>,
     jobs: BTreeMap<JobId, Moves>,
     nodes: BTreeMap<NodeId, Sender>,
-    /// Maps that read from other racks, each until its time is over.
+    /// Maps that read from other racks, each with the expected end of its read.
     reads: Vec<(Millis, Read)>,
     /// Sum and number of the lengths of maps.
     maps: (f64, f64),
-    /// When a host measured a link itself.
+    /// Time of a host's last own measurement of a link.
     measured_ms: BTreeMap<PlaceId, Millis>,
     next_ms: Millis,
-    /// The last answer, for reports: out of the rack and into it.
+    /// Last rates for reports: out of the rack and into it.
     rates: BTreeMap<PlaceId, (f64, f64)>,
 }
 
-/// How fast something grew between two counts, and until when that holds.
+/// Returns the rate of growth between two counts, and until when it holds.
 fn growth(before: (Millis, u64), now: (Millis, u64)) -> Option<(f64, Millis)> {
     let span_ms = now.0 - before.0;
     let holds_ms = span_ms.saturating_mul(HOLDS).min(HOLDS_MAX_MS);
-    // Less than before: whoever counts was started anew.
+    // A lower count: the counting process was restarted.
     let grown = now.1.checked_sub(before.1)?;
     (span_ms > 0).then(|| (grown as f64 * 1_000.0 / span_ms as f64, now.0 + holds_ms))
 }
@@ -78,7 +78,7 @@ impl Uplinks {
         }
     }
 
-    /// A job's counters were told.
+    /// Records a job's counters.
     pub(super) fn counted(&mut self, now: Millis, job: JobId, counters: JobCounters) {
         let before = self.jobs.get(&job).copied();
         let grew = |what: fn(&JobCounters) -> u64| {
@@ -104,10 +104,10 @@ impl Uplinks {
         self.jobs.remove(&job);
     }
 
-    /// A node told how much map output it has sent.
+    /// Records how much map output a node has sent.
     pub(super) fn sent(&mut self, now: Millis, node: &Node, sent_bytes: u64) {
         let before = self.nodes.get(&node.facts.node);
-        // Without a bandwidth nothing is worked out, and no node that has gone is ever dropped.
+        // Without a bandwidth the state is useless, and `tick` never drops departed nodes.
         if self.bandwidth.is_none() || before.is_some_and(|before| before.counted_ms >= now) {
             return;
         }
@@ -124,13 +124,13 @@ impl Uplinks {
         );
     }
 
-    /// A host measures this link.
+    /// Records that a host measures this link.
     pub(super) fn measured(&mut self, now: Millis, rack: PlaceId) {
         self.measured_ms.insert(rack, now);
     }
 
-    /// A map that found none of its input on its rack: it reads one map's input during the time
-    /// of a map.
+    /// Records a map without any of its input on its rack: it reads one map's input during the
+    /// length of a map.
     pub(super) fn read(&mut self, now: Millis, job: &Job, read: Read) {
         let claimed = job.hints.task_ms[Kind::Map as usize].map(|ms| ms as f64);
         let (sum, count) = self.maps;
@@ -145,9 +145,9 @@ impl Uplinks {
         }
     }
 
-    /// A map ended well.
+    /// Records the length of a map that succeeded.
     pub(super) fn map_ended(&mut self, container: &Container, now: Millis) {
-        // Of late more than of long ago.
+        // Halving both makes recent maps count more.
         if self.maps.1 >= 1_000.0 {
             self.maps = (self.maps.0 / 2.0, self.maps.1 / 2.0);
         }
@@ -157,8 +157,8 @@ impl Uplinks {
         );
     }
 
-    /// Time passed: what each link that nobody measures carries now, if it is time to say so. With
-    /// where each job's map output lies, its reduces run and its maps run, by rack.
+    /// Models the rates once per `PERIOD_MS`, and returns those of links without measurements.
+    /// `placed` gives a job's map output and running reduces by rack.
     pub(super) fn tick(
         &mut self,
         now: Millis,
@@ -218,7 +218,8 @@ impl Uplinks {
         live.filter_map(flow).collect()
     }
 
-    /// What racks send of map output by their nodes' word, where all nodes tell.
+    /// Returns the map output that racks send by their nodes' reports, for racks where all nodes
+    /// report.
     fn sent_by_rack(&self, now: Millis, cluster: &Cluster) -> PerRack {
         let mut sent = PerRack::new();
         let mut silent = BTreeSet::new();
@@ -236,21 +237,21 @@ impl Uplinks {
         sent
     }
 
-    /// What is modelled, for reports: bytes per second out of each rack and into it.
+    /// Returns the modelled rates for reports: bytes per second out of each rack and into it.
     pub(super) fn report(&self) -> Value {
         let row = |(rack, (up, down)): (&PlaceId, &(f64, f64))| json!([rack, up, down]);
         self.rates.iter().map(row).collect()
     }
 
-    /// Bytes of map output that each node's NodeManager says it has sent, for reports: none that
-    /// cannot be asked.
+    /// Returns the bytes of map output that each NodeManager has sent, for reports; nodes without a
+    /// report are absent.
     pub(super) fn sent_bytes(&self) -> Value {
         let row = |(node, sender): (&NodeId, &Sender)| json!([node, sender.sent_bytes]);
         self.nodes.iter().map(row).collect()
     }
 }
 
-/// Where a job's maps run.
+/// Returns where a job's maps run.
 fn maps_by_rack(cluster: &Cluster, job: &Job) -> PerRack {
     let mut maps = PerRack::new();
     for container in job.containers.values() {

@@ -1,9 +1,9 @@
-//! When jobs will start and end, with a band around each answer that four of five keep to.
+//! Expected starts and ends of jobs, with a band around each that four of five jobs keep to.
 //!
-//! `expected` says how long tasks take, `line` looks ahead over the jobs of a leaf, `calibration`
-//! learns how far that is off. Predictions are made for people: no policy reads them, and what is
-//! decided is the same with and without. They are no promise about jobs that come later, except
-//! in so far as the errors of the past hold the jobs that came later then.
+//! `expected` estimates the length of tasks, `line` looks ahead over the jobs of a leaf, and
+//! `calibration` learns the error of both. Predictions are for people: no policy reads them, and
+//! decisions are the same with and without. They promise nothing about later jobs, except that
+//! errors of the past include the later jobs of that time.
 
 pub mod calibration;
 pub(crate) mod expected;
@@ -22,27 +22,27 @@ use expected::ExpectedLengths;
 use line::{Expectation, Phase, Work};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Jobs are looked at anew for the record no sooner than this after the last time.
+/// Minimum time between two looks at jobs for the record.
 const RECORD_MS: Millis = 1_000;
-/// Progress below this, in thousandths, says nothing of a task's length yet.
+/// Progress in thousandths below which it reveals nothing about a task's length.
 const PROGRESS_MIN: i128 = 50;
 
 /// The expected start and end of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Prediction {
-    /// Whose.
+    /// The job.
     pub job: JobId,
-    /// When the prediction was made.
+    /// Time of the prediction.
     pub made_ms: Millis,
-    /// The start of its first task from then on; none if it has started.
+    /// Start of its first task after that time; None if it has started.
     pub start: Option<Promise>,
-    /// Its end from then on.
+    /// Its end after that time.
     pub end: Promise,
-    /// What the lengths of its tasks rest on.
+    /// Basis of its tasks' lengths.
     pub basis: Basis,
 }
 
-/// What was predicted of a job and is to be judged.
+/// Predictions of a job that have yet to be judged.
 #[derive(Debug, Default)]
 struct Recorded {
     start: Option<Promise>,
@@ -50,24 +50,25 @@ struct Recorded {
     started: bool,
 }
 
-/// Learns from what happens and predicts.
+/// Learns from events, and predicts.
 #[derive(Debug, Default)]
 pub struct Predictor {
     lengths: ExpectedLengths,
     starts: Calibration,
     ends: Calibration,
     recorded: BTreeMap<JobId, Recorded>,
-    /// When the last map of a job ended: a reduce that started before then only waited.
+    /// Time at which the last map of a job ended: a reduce that started before only waited until
+    /// then.
     mapped: BTreeMap<JobId, Millis>,
-    /// Jobs of which a prediction is to be recorded: new ones, and those a quarter done.
+    /// Jobs whose predictions are due for the record: new ones, and those a quarter done.
     due: BTreeSet<JobId>,
-    /// When the bands of the recorded predictions of ends will have passed.
+    /// Times at which the bands of recorded predictions of ends pass.
     passing: BTreeSet<(Millis, JobId)>,
     next_ms: Millis,
 }
 
 impl Predictor {
-    /// Takes note of what happened.
+    /// Records a change.
     pub(crate) fn note(&mut self, change: &Change<'_>, world: &World<'_>) {
         match *change {
             Change::JobAdded(job) if !self.recorded.contains_key(&job.facts.job) => {
@@ -105,7 +106,7 @@ impl Predictor {
         }
     }
 
-    /// A job is about to go; `well` if it has done what it asked for.
+    /// Judges the predictions of a job that is about to go, if it ended `well`.
     pub(crate) fn ended(&mut self, job: JobId, well: bool, now: Millis) {
         self.lengths.forget(job);
         self.due.remove(&job);
@@ -121,7 +122,7 @@ impl Predictor {
         }
     }
 
-    /// Time passes, and with it the bands of jobs that have not ended.
+    /// Adapts the bands to jobs that have not ended within theirs.
     pub(crate) fn pass(&mut self, now: Millis) {
         while let Some((at, job)) = self.passing.first().copied().filter(|(at, _)| *at < now) {
             self.passing.remove(&(at, job));
@@ -133,7 +134,7 @@ impl Predictor {
         }
     }
 
-    /// The jobs of which predictions are to be recorded now, as far as anything is known of them.
+    /// Takes the jobs whose predictions are due now, as far as any of their tasks are known.
     pub(crate) fn take_due(&mut self, cluster: &Cluster, now: Millis) -> BTreeSet<JobId> {
         if self.due.is_empty() || now < self.next_ms {
             return BTreeSet::new();
@@ -157,7 +158,7 @@ impl Predictor {
         self.passing.insert(passing);
     }
 
-    /// What is left of a job.
+    /// Returns the remaining work of a job.
     pub(crate) fn work(&self, job: &Job, now: Millis) -> Work {
         let first = if job.facts.mapreduce {
             Kind::Map
@@ -173,7 +174,7 @@ impl Predictor {
         }
     }
 
-    /// What is left of one kind of its tasks.
+    /// Returns the remaining work of one kind of its tasks.
     fn phase(&self, job: &Job, kind: Kind, now: Millis) -> Phase {
         let (length_ms, basis) = self.lengths.of(job, kind);
         let mut running = 0;
@@ -192,7 +193,7 @@ impl Predictor {
             pending: tasks_left(job, kind).saturating_sub(running),
             length_ms: match basis {
                 _ if running == 0 => length_ms,
-                // Those that ended first were the short ones.
+                // Tasks that ended first were the short ones.
                 Basis::OwnTasks => {
                     let done = Millis::from(job.done[kind as usize].max(1));
                     let sum = length_ms.saturating_mul(done).saturating_add(length_sum);
@@ -206,7 +207,7 @@ impl Predictor {
         }
     }
 
-    /// When a task began to do what takes its length: a reduce, after all maps of its job.
+    /// Returns the time from which a task's length counts: for a reduce, after all maps of its job.
     fn begun(&self, job: &Job, kind: Kind, task: &Container, now: Millis) -> Millis {
         let mapped_ms = match kind {
             Kind::Reduce if tasks_left(job, Kind::Map) > 0 => now,
@@ -216,7 +217,7 @@ impl Predictor {
         task.started_ms.max(mapped_ms).min(now.max(task.started_ms))
     }
 
-    /// A prediction from what the look ahead expects.
+    /// Makes a prediction from the result of the look ahead.
     pub(crate) fn predict(&self, job: &Job, at: &Expectation, now: Millis) -> Prediction {
         let kind = match (job.facts.mapreduce, tasks_left(job, Kind::Map) > 0) {
             (false, _) => Kind::Other,
@@ -236,14 +237,14 @@ impl Predictor {
         }
     }
 
-    /// How many recorded predictions of starts and of ends held so far.
+    /// Returns how many recorded predictions of starts and of ends held so far.
     pub(crate) fn report(&self) -> [serde_json::Value; 2] {
         [self.starts.report(), self.ends.report()]
     }
 }
 
 impl Prediction {
-    /// A band as times, not as time from `made_ms` on.
+    /// Converts a band from durations after `made_ms` to times.
     pub fn times(&self, promise: &Promise) -> Band {
         let band = promise.band();
         Band {
@@ -254,13 +255,13 @@ impl Prediction {
     }
 }
 
-/// How long a task that began at `begun_ms` will have taken: as its progress says; else as long as
-/// is expected, or half as long again as it has run if that is over.
+/// Estimates the total length of a task that began at `begun_ms`, by its progress. Too early for
+/// that, it is the expected length; after that has passed, 1.5 times the running time.
 fn projected(task: &Container, begun_ms: Millis, expected_ms: Millis, now: Millis) -> Millis {
     let elapsed_ms = (now - begun_ms).max(0);
     let progress = i128::from(task.task.progress_per_mille.min(1_000));
     if progress >= PROGRESS_MIN {
-        // A reduce's progress is that of its execution, which the shuffle goes before.
+        // A reduce's progress is that of its execution, which follows the shuffle.
         let executing_ms = task.task.executing_since_ms.unwrap_or(begun_ms);
         let before_ms = (executing_ms - begun_ms).clamp(0, elapsed_ms);
         let whole_ms = i128::from(elapsed_ms - before_ms) * 1_000 / progress;
@@ -272,12 +273,12 @@ fn projected(task: &Container, begun_ms: Millis, expected_ms: Millis, now: Milli
     }
 }
 
-/// How many tasks of a kind are running or to be run: what is asked for, or what the job is known
-/// to have and does not ask for yet.
+/// Returns how many tasks of a kind run or have yet to run: those asked for, or those that the
+/// hints announce, if these are more.
 fn tasks_left(job: &Job, kind: Kind) -> u32 {
     let running = job.running[kind as usize];
-    // The ApplicationMaster is counted among the running containers of its kind; it starts first
-    // and ends last. To look for it would take longer the more containers there are.
+    // The ApplicationMaster counts among the running containers of its kind. It starts first and
+    // ends last, so it is subtracted; a search would take longer with more containers.
     let masters = u32::from(kind == Kind::Other && !job.facts.unmanaged_am);
     let asked = job
         .pending_of(kind)
@@ -287,13 +288,13 @@ fn tasks_left(job: &Job, kind: Kind) -> u32 {
     asked.max(hinted)
 }
 
-/// Whether there is anything to go by: tasks that are asked for, or hints of how many there are.
+/// Tells whether any tasks are known, by asks or by hints.
 fn is_known(job: &Job) -> bool {
     Kind::ALL.iter().any(|kind| tasks_left(job, *kind) > 0)
 }
 
-/// Whether the task that ended just now made a quarter of the job's tasks: a second prediction is
-/// then recorded, that of a job whose tasks are known.
+/// Tells whether the task that just ended completed a quarter of the job's tasks. A second
+/// prediction is then recorded, for a job whose tasks are known.
 fn is_quarter_done(job: &Job) -> bool {
     let done: u32 = job.done.iter().sum();
     let left: u32 = Kind::ALL.iter().map(|kind| tasks_left(job, *kind)).sum();

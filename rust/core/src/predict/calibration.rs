@@ -1,47 +1,47 @@
-//! How far predictions have been off, and from that the band around the next one: quantiles of
-//! what was over what was predicted, among predictions of the same class (split conformal
-//! prediction), stretched while too many fall outside and shrunk while too few do (adaptive
-//! conformal inference, Gibbs and Candes, NeurIPS 2021). Errors come in herds: one huge job of
-//! unknown length makes everybody behind it late. So the stretch moves at once when a job is
-//! later than its band, not when it ends at last. Predicts nothing itself.
+//! Learns the errors of predictions, and derives the band around the next one. The band consists of
+//! quantiles of actual over predicted time, among predictions of the same class (split conformal
+//! prediction). It is stretched while too many predictions fall outside, and shrunk while too few
+//! do (adaptive conformal inference, Gibbs and Candes, NeurIPS 2021). Errors come in herds: one
+//! huge job of unknown length makes all jobs behind it late. So the stretch grows as soon as a job
+//! is later than its band, not only when it ends. Predicts nothing itself.
 
 use crate::words::ids::Millis;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The part of the jobs that is to end inside its band.
+/// Part of the jobs that should end inside their bands.
 pub const COVERAGE: f64 = 0.8;
-/// The part that may fall below it, and above it.
+/// Part that may fall below the band, and above it.
 const TAIL: f64 = (1.0 - COVERAGE) / 2.0;
-/// How many of the last errors of a class count: more than wait at once in a rush. Jobs that wait
-/// together end late together, and a window that one herd fills knows nothing else: with 256 the
-/// band held for 73.6 % of a day's jobs under `reverse-adaptive`.
+/// Number of a class's last errors that count: more than jobs that wait at once in a rush. Jobs
+/// that wait together end late together, and a window that one herd fills knows nothing else. With
+/// 256 the band held for 73.6 % of a day's jobs under `reverse-adaptive`.
 const WINDOW: usize = 1_024;
-/// With fewer a class says nothing, and a wider one is asked.
+/// Minimum number of errors; a class with fewer defers to the wider one.
 const ERRORS_MIN: usize = 20;
-/// How far one prediction moves the stretch of its side: 15 in a row outside double it, and it
-/// takes 140 inside to undo that, nine times as many.
+/// Effect of one prediction on the stretch of its side. 15 in a row outside double it; 140 inside,
+/// nine times as many, undo that.
 const STEP: f64 = 0.05;
-/// The stretch stays in here, whatever happened.
+/// Bounds of the stretch.
 const STRETCH: (f64, f64) = (0.25, 64.0);
-/// The band before anything is known: from a quarter of the prediction to four times as much.
+/// Band without experience: from a quarter of the prediction to four times as much.
 const PRIOR: [f64; 3] = [0.25, 1.0, 4.0];
-/// Added to both sides of a ratio: heartbeats and ticks blur what is shorter.
+/// Added to both sides of a ratio, because heartbeats and ticks blur shorter times.
 const BLUR_MS: f64 = 1_000.0;
 
-/// What predictions are told apart by, from wide to narrow.
+/// Classes of predictions, from wide to narrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// All of them.
+    /// All predictions.
     All,
-    /// Of jobs in one situation; the caller numbers the situations.
+    /// Predictions of jobs in one situation; the caller numbers the situations.
     Situation(u8),
-    /// Of those, predictions of about the same time: its binary logarithm in seconds.
+    /// Among those, predictions of about the same time: its binary logarithm in seconds.
     Near(u8, u8),
 }
 
 impl Class {
-    /// The narrowest class of a prediction.
+    /// Returns the narrowest class of a prediction.
     fn of(situation: u8, predicted_ms: Millis) -> Class {
         let seconds = (predicted_ms / 1_000).max(0) as u64;
         Class::Near(situation, (u64::BITS - seconds.leading_zeros()) as u8)
@@ -56,32 +56,32 @@ impl Class {
     }
 }
 
-/// A time from now with its band, in ms.
+/// A duration from now with its band, in ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
-    /// Sooner in one case of ten.
+    /// Lower bound: one case in ten is sooner.
     pub low_ms: Millis,
-    /// As often sooner as later.
+    /// Median: half of the cases are sooner.
     pub expected_ms: Millis,
-    /// Later in one case of ten.
+    /// Upper bound: one case in ten is later.
     pub high_ms: Millis,
 }
 
-/// A prediction that is to be compared with what happens.
+/// A prediction that will be compared with the event.
 #[derive(Clone, Copy, Debug)]
 pub struct Promise {
     made_ms: Millis,
     raw_ms: Millis,
     narrow: Class,
     situation: u8,
-    /// The class whose errors made the band, if there were any.
+    /// Class whose errors made the band, if there were enough.
     used: Option<Class>,
     band: Band,
-    /// Whether its band has passed and it has not come true.
+    /// Whether its band has passed before the event.
     late: bool,
 }
 
-/// The errors of one class.
+/// Errors of one class.
 #[derive(Clone, Debug, Default)]
 struct Errors {
     recent: VecDeque<f64>,
@@ -100,7 +100,7 @@ impl Errors {
         self.sorted.insert(at, ratio);
     }
 
-    /// The ratios that bound the band, and the median between them.
+    /// Returns the ratios that bound the band, and the median between them.
     fn quantiles(&self) -> [f64; 3] {
         let n = self.sorted.len() as f64;
         let at = |rank: f64| self.sorted[(rank as usize).clamp(1, self.sorted.len()) - 1];
@@ -110,13 +110,13 @@ impl Errors {
     }
 }
 
-/// How much wider than the quantiles a band is, below and above.
+/// Factors by which a band is wider than the quantiles, below and above.
 #[derive(Clone, Copy, Debug)]
 struct Stretch([f64; 2]);
 
 impl Stretch {
-    /// One prediction was outside on a side, or was not. The logarithm of the stretch adds up what
-    /// was outside less what should have been, so over time the two are the same.
+    /// Records whether a prediction was outside on a side. The logarithm of the stretch sums up the
+    /// cases outside less the expected ones, so over time the two are equal.
     fn adapt(&mut self, side: usize, outside: bool) {
         let hit = if outside { 1.0 } else { 0.0 };
         let factor = 1.0 + STEP * (hit - TAIL);
@@ -130,18 +130,18 @@ impl Default for Stretch {
     }
 }
 
-/// What was predicted of one sort of event, and how far that was off.
+/// Predictions of one sort of event, and their errors.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     classes: BTreeMap<Class, Errors>,
-    /// By situation.
+    /// Stretches by situation.
     stretch: BTreeMap<u8, Stretch>,
-    /// Promises that came sooner than their band, in it, later.
+    /// Numbers of promises that came sooner than their band, in it, later.
     judged: [u64; 3],
 }
 
 impl Calibration {
-    /// A prediction of `raw_ms` from `now` on, with its band.
+    /// Returns a prediction of `raw_ms` from `now` on, with its band.
     pub fn promise(&self, now: Millis, situation: u8, raw_ms: Millis) -> Promise {
         let raw_ms = raw_ms.max(0);
         let narrow = Class::of(situation, raw_ms);
@@ -174,7 +174,7 @@ impl Calibration {
         }
     }
 
-    /// The band of a promise has passed and it has not come true.
+    /// Records that the band of a promise has passed before the event.
     pub fn pass(&mut self, promise: &mut Promise) {
         if !std::mem::replace(&mut promise.late, true) {
             self.stretch
@@ -184,7 +184,7 @@ impl Calibration {
         }
     }
 
-    /// It happened at `now`.
+    /// Judges a promise whose event happened at `now`.
     pub fn judge(&mut self, promise: &Promise, now: Millis) {
         let taken_ms = now - promise.made_ms;
         let sooner = taken_ms < promise.band.low_ms;
@@ -202,24 +202,24 @@ impl Calibration {
         }
     }
 
-    /// How many promises were kept so far, and how many were not.
+    /// Returns how many promises were kept so far, and how many were not.
     pub fn report(&self) -> Value {
         json!({"sooner": self.judged[0], "inside": self.judged[1], "later": self.judged[2]})
     }
 }
 
 impl Promise {
-    /// The time that was promised, from when the promise was made.
+    /// Returns the promised durations, from when the promise was made.
     pub fn band(&self) -> Band {
         self.band
     }
 
-    /// When its band has passed, on the engine's clock.
+    /// Returns when its band ends, on the engine's clock.
     pub fn latest_ms(&self) -> Millis {
         self.made_ms.saturating_add(self.band.high_ms)
     }
 
-    /// Whether the band comes from errors that were seen, not from a first guess.
+    /// Tells whether the band comes from observed errors, not from a first guess.
     pub fn is_calibrated(&self) -> bool {
         self.used.is_some()
     }
@@ -239,8 +239,8 @@ mod tests {
         );
     }
 
-    /// Of the errors 1, 2, ... 100 the band holds those from the 10th to the 91st: ranks
-    /// floor(101 * 0.1) and ceil(101 * 0.9), and the 51st (rounded from 50.5) in the middle.
+    /// Of the errors 1, 2, ... 100 the band takes the 10th to the 91st: ranks floor(101 * 0.1) and
+    /// ceil(101 * 0.9), with the 51st (rounded from 50.5) in the middle.
     #[test]
     fn the_band_is_of_the_errors_that_were_seen() {
         let mut errors = Errors::default();
@@ -253,9 +253,9 @@ mod tests {
         assert_eq!(errors.quantiles(), [300.0; 3]);
     }
 
-    /// 400 jobs that took half to four times as long as predicted, evenly spread, then a rush of
-    /// 400 that all took three times as long. Of 800 errors the 80th is the 80th of the first 400
-    /// (a fifth of the way from 0.5 to 4), and the middle and the 721st are the rush's and 3.3.
+    /// 400 jobs took half to four times as long as predicted, evenly spread; then a rush of 400 all
+    /// took three times as long. Of 800 errors the 80th is the 80th of the first 400 (a fifth of
+    /// the way from 0.5 to 4). The middle and the 721st are the rush's and 3.3.
     #[test]
     fn a_rush_does_not_make_the_rest_forgotten() {
         let mut errors = Errors::default();
@@ -283,8 +283,8 @@ mod tests {
         assert_eq!(all.promise(0, 1, 10_000).band().expected_ms, 20_000);
     }
 
-    /// Errors whose spread grows all the time, so that yesterday's quantiles are too narrow: as
-    /// they stand far less than 80 % would be inside; the stretch makes up for it.
+    /// Errors whose spread grows all the time, so that yesterday's quantiles are too narrow. Alone
+    /// they would hold far less than 80 %; the stretch compensates.
     #[test]
     fn the_stretch_follows_a_drift() {
         let mut all = Calibration::default();
@@ -305,7 +305,7 @@ mod tests {
         assert!((0.75..=0.85).contains(&inside), "{:?}", all.judged);
     }
 
-    /// Forty promises of 10 s, of which nobody has heard when their bands have passed.
+    /// Forty promises of 10 s, without any event when their bands have passed.
     #[test]
     fn bands_get_wider_before_those_who_are_late_have_ended() {
         let mut all = Calibration::default();

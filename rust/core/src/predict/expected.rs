@@ -1,5 +1,5 @@
-//! How long the tasks of a job will take, as far as anybody can tell before they have run: like
-//! those of its earlier runs, or of jobs whose tasks read about as much.
+//! Expected lengths of a job's tasks before they have run: those of its earlier runs, or of jobs
+//! whose tasks read about as much.
 
 use crate::model::job::Job;
 use crate::model::lengths::{Lengths, Mean};
@@ -7,35 +7,35 @@ use crate::words::ids::{JobId, Millis};
 use crate::words::kind::Kind;
 use std::collections::BTreeMap;
 
-/// For a task of which nothing at all is known.
+/// Length of an entirely unknown task.
 const UNKNOWN_MS: Millis = 30_000;
-/// How many programs are remembered; another takes the place of the first in order.
+/// Maximum number of remembered programs; beyond it the first in order is dropped.
 const PROGRAMS_MAX: usize = 4_096;
 
-/// What makes jobs alike.
+/// Likeness of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Like {
-    /// A program run again.
+    /// Runs of the same program.
     Program(u64),
     /// Tasks with about as much to read: the binary logarithm of the bytes.
     Bytes(u8),
 }
 
-/// Where a length comes from, from good to bad.
+/// Source of a length, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     /// Tasks of the job itself.
     OwnTasks,
-    /// What the job's profile or earlier runs of its program say.
+    /// The job's profile, or earlier runs of its program.
     EarlierRuns,
     /// Tasks of other jobs with as much to read.
     LikeTasks,
-    /// Any tasks, or nothing.
+    /// Any tasks, or a default.
     AnyTasks,
 }
 
 impl Basis {
-    /// For reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Basis::OwnTasks => "tasks of this job",
@@ -54,7 +54,7 @@ pub(crate) struct ExpectedLengths {
 }
 
 impl ExpectedLengths {
-    /// A task of the job succeeded after so long.
+    /// Learns the length of a task that succeeded.
     pub(crate) fn learn(&mut self, job: &Job, kind: Kind, length_ms: Millis) {
         let length_ms = length_ms.max(0);
         self.lengths.sample(job.facts.job, kind, length_ms);
@@ -70,7 +70,7 @@ impl ExpectedLengths {
         self.lengths.forget(job);
     }
 
-    /// The expected length in ms, at least 1, and what it rests on.
+    /// Returns the expected length in ms, at least 1, and its basis.
     pub(crate) fn of(&self, job: &Job, kind: Kind) -> (Millis, Basis) {
         let own = self.lengths.own_ms(job.facts.job, kind);
         let profile = job.hints.task_ms.get(kind as usize).copied().flatten();
@@ -89,7 +89,7 @@ impl ExpectedLengths {
     }
 }
 
-/// What the tasks of one kind are like: runs of the same program, tasks with as much to read.
+/// Returns the likenesses of a job's tasks of one kind: the same program, and as much to read.
 fn likes(job: &Job, kind: Kind) -> [Option<Like>; 2] {
     let hints = &job.hints;
     let bytes = || {
@@ -121,7 +121,7 @@ mod tests {
         sort.hints.input_bytes = Some(64 << 20);
         sort.hints.tasks = [Some(1), Some(1)];
         assert_eq!(lengths.of(&sort, Kind::Map), (UNKNOWN_MS, Basis::AnyTasks));
-        // Another job's map, of which only that it was a map is like.
+        // Another job's map, alike only in being a map.
         lengths.learn(&job(2), Kind::Map, 1_000);
         assert_eq!(lengths.of(&sort, Kind::Map), (1_000, Basis::AnyTasks));
         // As much to read: 64 MB each.

@@ -1,53 +1,53 @@
-//! A look ahead over the jobs of one leaf: when each will start and end if nothing new comes. Jobs
-//! are served one after the other, or all at once with equal parts. Lengths are given; how far
-//! off they are is the affair of `calibration`.
+//! A look ahead over the jobs of one leaf: the start and end of each if no job comes. Jobs are
+//! served one after the other, or all at once with equal parts. Lengths are given; `calibration`
+//! learns their errors.
 
 use super::slots::Slots;
 use crate::words::ids::{JobId, Millis};
 use crate::words::keys::{OrderKey, POOLS};
 
-/// What is left of one phase of a job. Phase 0 is its maps and everything that is not MapReduce,
-/// phase 1 its reduces.
+/// Remaining work of one phase of a job. Phase 0 is its maps and all tasks outside MapReduce, phase
+/// 1 its reduces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
     /// Tasks that have not started.
     pub pending: u32,
-    /// Expected length of one.
+    /// Expected length of one task.
     pub length_ms: Millis,
-    /// Tasks that run.
+    /// Number of running tasks.
     pub running: u32,
-    /// When those will have ended, in the mean.
+    /// Expected mean end of the running tasks.
     pub running_end_ms: Millis,
-    /// The place of the phase in the order of its leaf.
+    /// Key of the phase in the order of its leaf.
     pub key: OrderKey,
 }
 
-/// What is left of a job.
+/// Remaining work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Whose.
+    /// The job.
     pub job: JobId,
-    /// Whether it may start tasks at all, or waits for others to end (`max_running_jobs`).
+    /// Whether it may start tasks, or waits for other jobs to end (`max_running_jobs`).
     pub runnable: bool,
     /// Its two phases.
     pub phases: [Phase; 2],
-    /// Whether its reduces may start now: some maps are done.
+    /// Whether its reduces may start now, because some maps are done.
     pub reduces_ready: bool,
 }
 
-/// What to expect of a job.
+/// Expected start and end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// Whose.
+    /// The job.
     pub job: JobId,
-    /// When its first task starts; `now` if one has.
+    /// Start of its first task; `now` if one has started.
     pub start_ms: Millis,
-    /// When its last task ends.
+    /// End of its last task.
     pub end_ms: Millis,
 }
 
-/// One after the other, by the keys of their phases. `slots` by pool; the second is unused where
-/// all kinds share the first.
+/// Serves jobs one after the other, by the keys of their phases. `slots` are by pool; the second is
+/// 0 if all kinds share the first.
 pub fn in_line(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectation> {
     let shared = slots[1] == 0;
     let pool_of = |phase: usize| if shared { 0 } else { phase };
@@ -63,8 +63,8 @@ pub fn in_line(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectat
             line.push((!work.runnable, left.key, work.job, phase, i));
         }
     }
-    // Where reduces have slots of their own they are looked at after all maps: a reduce ends
-    // after the maps of its job, whenever it started.
+    // Reduces with slots of their own follow all maps, because a reduce ends after the maps of its
+    // job, whenever it started.
     line.sort_unstable_by_key(|(waits, key, job, phase, _)| {
         (if shared { 0 } else { *phase }, *waits, *key, *job, *phase)
     });
@@ -93,7 +93,7 @@ pub fn in_line(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectat
     expected
 }
 
-/// What the tasks that run already say of a job.
+/// Returns the expectation by the job's running tasks alone.
 fn running(now: Millis, work: &Work) -> Expectation {
     let running = work.phases.iter().filter(|phase| phase.running > 0);
     Expectation {
@@ -105,7 +105,7 @@ fn running(now: Millis, work: &Work) -> Expectation {
     }
 }
 
-/// When the first of a job's maps ends, and when the last one does, by those that run.
+/// Returns when the first and the last of a job's maps end, by the running ones.
 fn maps(now: Millis, work: &Work) -> (Millis, Millis) {
     match work.phases[0].running {
         0 => (now, now),
@@ -122,9 +122,9 @@ fn note(expected: &mut Expectation, work: &Work, phase: usize, start: Millis, en
     expected.end_ms = expected.end_ms.max(end);
 }
 
-/// All at once, with equal parts of the slots (processor sharing): those with the least work
-/// end first and leave their parts to the others. A job takes as long as one task after the other
-/// of its two phases at the least.
+/// Serves all jobs at once with equal parts of the slots (processor sharing). Jobs with the least
+/// work end first and leave their parts to the others. A job takes at least as long as one task
+/// after the other of its two phases.
 pub fn in_shares(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectation> {
     let total = slots.iter().copied().map(f64::from).sum::<f64>().max(1.0);
     let work_of = |work: &Work| -> f64 { work.phases.iter().map(|p| slot_ms(now, p)).sum() };
@@ -143,13 +143,13 @@ pub fn in_shares(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expect
     expected
 }
 
-/// Slot-time that a phase still takes.
+/// Returns the remaining slot-time of a phase.
 fn slot_ms(now: Millis, phase: &Phase) -> f64 {
     let running_ms = (phase.running_end_ms - now).max(0) as f64;
     f64::from(phase.pending) * phase.length_ms as f64 + f64::from(phase.running) * running_ms
 }
 
-/// When a job ends if it has all the slots.
+/// Returns when a job ends if it has all the slots.
 fn shortest(now: Millis, slots: f64, work: &Work) -> Millis {
     work.phases.iter().fold(now, |at, phase| {
         let waves = (f64::from(phase.pending) / slots).ceil() as Millis;
@@ -163,7 +163,7 @@ fn shortest(now: Millis, slots: f64, work: &Work) -> Millis {
     })
 }
 
-/// Jobs without a task get the slots that are free, then those that fall free, in turn.
+/// Gives jobs without a running task the free slots, then the next to fall free, in order.
 fn stagger(now: Millis, slots: f64, works: &[Work], expected: &mut [Expectation]) {
     let running = works.iter().flat_map(|work| &work.phases);
     let running: f64 = running.map(|phase| f64::from(phase.running)).sum();
@@ -217,17 +217,17 @@ mod tests {
             times(&in_line(0, [2, 0], &works)),
             [(6_400, 9_600), (0, 6_400)]
         );
-        // With four slots there is one left for it at 3,200; with five at once.
+        // With four slots one is left for it at 3,200; with five at once.
         assert_eq!(times(&in_line(0, [4, 0], &works))[0], (3_200, 6_400));
         assert_eq!(times(&in_line(0, [5, 0], &works))[0], (0, 3_200));
-        // Who may not run yet comes last, whatever its key.
+        // A job that must not run yet comes last, whatever its key.
         let mut works = works;
         works[1].runnable = false;
         assert_eq!(times(&in_line(0, [2, 0], &works)), [(0, 3_200), (0, 9_600)]);
     }
 
-    /// A reduce follows the map: 3,200 + 3,200, in slots of its own or not. What runs until 1,000
-    /// keeps its slot until then.
+    /// A reduce follows the map: 3,200 + 3,200, in slots of its own or not. A task that runs until
+    /// 1,000 keeps its slot until then.
     #[test]
     fn reduces_follow_maps() {
         let one = [work(1, [1, 1], 3_200)];
@@ -253,12 +253,12 @@ mod tests {
             .map(|e| e.end_ms)
             .collect();
         assert_eq!(ends, [40_000, 20_000]);
-        // With slots enough each takes as long as a task.
+        // With enough slots each takes as long as a task.
         assert_eq!(
             times(&in_shares(0, [4, 0], &works)),
             [(0, 10_000), (0, 10_000)]
         );
-        // No number of slots is too large to be added up.
+        // Even the largest numbers of slots can be added up.
         let most = in_shares(0, [u32::MAX; POOLS], &works);
         assert_eq!(times(&most), [(0, 10_000), (0, 10_000)]);
         assert!(in_shares(0, [4, 0], &[]).is_empty() && in_line(0, [4, 0], &[]).is_empty());

@@ -1,14 +1,14 @@
-//! Slots and when each falls free, for a look ahead: whoever is served takes those that are free
-//! first. Knows tasks by number and length only; decides nothing.
+//! Slots and the times at which they fall free, for a look ahead: tasks take the earliest free
+//! slots. Knows only numbers and lengths of tasks; decides nothing.
 
 use crate::words::ids::Millis;
 use std::collections::BTreeMap;
 
-/// Ends of tasks closer together than this part of a task's length are taken for one, so that
-/// there are few different ones however many tasks there are.
+/// Ends of tasks within this part of a task's length count as one. So the number of different ends
+/// stays small, however many tasks there are.
 const GRAINS_PER_TASK: Millis = 32;
 
-/// The slots that one line of jobs is served from.
+/// Slots that serve one line of jobs.
 #[derive(Clone, Debug)]
 pub struct Slots {
     free_at: BTreeMap<Millis, u32>,
@@ -16,8 +16,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// `total` slots, at least one, of which some are busy until the times of `busy`. If more
-    /// are busy than there are, the first to end give theirs to others.
+    /// Creates `total` slots, at least one, of which some are busy until the times of `busy`. If
+    /// more are busy than exist, the first to end are ignored.
     pub fn new(total: u32, now: Millis, mut busy: Vec<(Millis, u32)>) -> Slots {
         let total = total.max(1);
         let mut free_at = BTreeMap::new();
@@ -32,9 +32,9 @@ impl Slots {
         Slots { free_at, total }
     }
 
-    /// Serves `tasks`, none of which starts before `ready_ms`: the start of the first and the end
-    /// of the last. Each takes `length_ms`, and what it does before `begin_ms` is only waiting.
-    /// None for no tasks.
+    /// Serves `tasks`, none of which starts before `ready_ms`. Returns the start of the first and
+    /// the end of the last. Each takes `length_ms`, not counting time before `begin_ms`, when it
+    /// only waits. None for no tasks.
     pub fn serve(
         &mut self,
         tasks: u32,
@@ -62,7 +62,8 @@ impl Slots {
         last_end.map(|end_ms| (start_ms, end_ms))
     }
 
-    /// Of very many tasks every slot takes as many in a row, all at once; what is left of them.
+    /// Gives every slot its tasks in a row at once, if there are very many. Returns the tasks left
+    /// over.
     fn serve_waves(&mut self, tasks: u32, length_ms: Millis, ready_ms: Millis) -> u32 {
         let waves = (tasks / self.total).saturating_sub(1);
         if waves == 0 {
@@ -111,15 +112,15 @@ mod tests {
         assert_eq!(none.serve(1, 32, 0, 0), Some((5, 37)), "one slot at least");
     }
 
-    /// As many as fit in a number that is no count of tasks any more, at once: 4 thousand million
-    /// tasks of a second on 1,000 slots take 4,294,967.296 s, rounded up to whole tasks.
+    /// `u32::MAX` tasks of a second on 1,000 slots take 4,294,967.296 s, rounded up to whole tasks.
+    /// They are served in waves, not one by one.
     #[test]
     fn very_many_tasks_are_served_in_waves() {
         let mut slots = Slots::new(1_000, 0, Vec::new());
         let (start, end) = slots.serve(u32::MAX, 1_000, 0, 0).expect("there are tasks");
         assert_eq!(start, 0);
         assert!((end - 4_294_968_000).abs() <= 31, "{end}");
-        // As one by one, for a number that both can do.
+        // The same as one by one, for a number that both can do.
         let (mut one, mut other) = (
             Slots::new(7, 0, vec![(50, 2)]),
             Slots::new(7, 0, vec![(50, 2)]),

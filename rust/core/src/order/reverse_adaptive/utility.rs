@@ -1,8 +1,8 @@
 //! Utility: how content a job is with a number of slots (RA-25, RA-26). One formula; `placement`
 //! decides about the slots.
 //!
-//! The paper names the utility and says that s_fit is its performance model, but prints no formula.
-//! This one is ours; it follows what is known of the same group's Adaptive Scheduler.
+//! The restated paper names the utility and says that s_fit is its performance model, but has no
+//! formula. This one is ours; it follows what is known of the same group's Adaptive Scheduler.
 
 /// Utility of a job that needs slots and has none: below every job that has one.
 pub const NO_SLOT: f64 = -2.0;

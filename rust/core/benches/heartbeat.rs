@@ -1,13 +1,13 @@
-//! Nanoseconds per heartbeat and per container of the engine alone, without any crossing: to
-//! see where the time of `./x bench` goes, and that a heartbeat's cost does not grow with the
-//! number of waiting jobs. Prints; asserts nothing, as machines are shared.
+//! Nanoseconds per heartbeat and per container of the engine alone, without the bridge. Shows where
+//! the time of `./x bench` goes, and that a heartbeat's cost does not grow with the number of
+//! waiting jobs. Prints only; asserts nothing, because machines are shared.
 //!
-//! `cargo bench -p heddle-core --bench heartbeat [-- PRESET...]`: every preset with 10 and with
-//! 5,000 jobs, ticks included (`heartbeat/presets.rs`), then, unless presets are named, the default
-//! one in situations of its own. With `-- explain [PRESET...]` what it costs to keep decisions
-//! (`heartbeat/explain.rs`); with `-- entitle` what it costs to entitle at heartbeats.
+//! `cargo bench -p heddle-core --bench heartbeat [-- PRESET...]` measures every preset with 10 and
+//! with 5,000 jobs, including ticks (`heartbeat/presets.rs`). Unless presets are named, it then
+//! measures the default one in separate situations. `-- explain [PRESET...]` measures the cost of
+//! keeping decisions (`heartbeat/explain.rs`), and `-- entitle` that of entitlements at heartbeats.
 
-// Measuring is what a clock is for.
+// Benchmarks may read the clock.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 #[path = "../tests/common/mod.rs"]
@@ -35,7 +35,7 @@ struct Bench {
     events: Vec<Event>,
     now: Millis,
     next_key: u64,
-    /// A node changes its size before each heartbeat, so that entitlements are worked out in it.
+    /// Whether a node changes its size before each heartbeat, which then recomputes entitlements.
     entitles: bool,
 }
 
@@ -90,8 +90,8 @@ impl Bench {
         self.events.clear();
     }
 
-    /// Heartbeats in turn; each node has room for `room` containers again every time. Nanoseconds
-    /// per heartbeat.
+    /// Runs heartbeats in turn; each node has room for `room` containers again every time. Returns
+    /// nanoseconds per heartbeat.
     fn run(&mut self, name: &str, room: Resource) -> f64 {
         let mut containers = 0u64;
         let mut done: Vec<(JobId, u64)> = Vec::new();
@@ -153,8 +153,8 @@ fn facts(node: u32, memory_mb: i64) -> NodeFacts {
 }
 
 impl Bench {
-    /// Many containers live, each replaced by an ask for one more: the books are large and asks
-    /// come and go, as in a busy cluster.
+    /// Keeps many containers alive, each replaced by an ask for one more. The tables are large, and
+    /// asks come and go as in a busy cluster.
     fn run_steady(&mut self, jobs: u32, per_node: u32) {
         let mut live: VecDeque<(u32, JobId, u64)> = VecDeque::new();
         let mut containers = 0u64;
@@ -204,7 +204,7 @@ impl Bench {
 }
 
 fn main() {
-    // cargo adds `--bench`.
+    // Cargo adds `--bench`.
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let chosen: Vec<String> = chosen.into_iter().filter(|arg| arg != "--bench").collect();
     if chosen == ["entitle"] {
@@ -227,7 +227,7 @@ fn main() {
     }
 }
 
-/// The default policy in situations that are kept apart, without ticks.
+/// Measures the default policy in separate situations, without ticks.
 fn fair_apart() {
     Bench::new(100, 1024, 0).run_steady(100, 30);
     Bench::new(100, 1024, 0).run_steady(100, 3);

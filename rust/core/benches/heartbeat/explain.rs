@@ -1,16 +1,16 @@
-//! What it costs to keep decisions and to look up on ticks why jobs wait: two clusters that do the
-//! same, one with and one without, by turns in one run, so that both see the same machine.
-//! Measures; judges nothing.
+//! Cost of keeping decisions, and of looking up on ticks why jobs wait. Two clusters do the same
+//! work, one with and one without. They alternate in one run, so that both see the same machine.
+//! Measures only; judges nothing.
 
 use super::presets::{FEW, Load, MANY, WARM_TICKS, config};
 use heddle_core::catalogue::PRESETS;
 use std::time::{Duration, Instant};
 
-/// How often the two take turns, and for how many ticks (of 1,000 heartbeats) each time.
+/// How often the two alternate, and the ticks (of 1,000 heartbeats) of each turn.
 const TURNS: usize = 15;
 const TICKS: u32 = 4;
 
-/// Prints the ratio of each preset in `chosen`; of all if it is empty.
+/// Prints the ratio of each preset in `chosen`, or of all if it is empty.
 pub(crate) fn run(chosen: &[String]) {
     println!(
         "time with explain.entries 16 by that with 0, processor time of the thread: heartbeats, \
@@ -41,7 +41,7 @@ fn ratios(preset: &str, jobs: u32) -> Vec<f64> {
         load
     });
     let turn = |turn: usize| {
-        // Who goes first alternates too.
+        // The first of a turn alternates, too.
         let (a, b) = if turn.is_multiple_of(2) {
             let a = timed(&mut with);
             (a, timed(&mut without))
@@ -60,8 +60,8 @@ fn timed(load: &mut Load) -> Duration {
     clock() - started
 }
 
-/// The processor time of this thread, which others on the machine change less than the time of
-/// day; that, where the kernel does not tell.
+/// Returns the processor time of this thread, which other processes disturb less than wall time.
+/// Falls back to wall time if the kernel does not tell.
 fn clock() -> Duration {
     static STARTED: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

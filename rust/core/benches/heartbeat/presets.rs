@@ -1,12 +1,12 @@
-//! Every preset on the same busy cluster with 10 and with 5,000 jobs: what a heartbeat, a tick
-//! and a job that comes cost, and how much more with many jobs. Measures; judges nothing.
+//! Every preset on the same busy cluster with 10 and with 5,000 jobs: the cost of a heartbeat, a
+//! tick and a new job, and its growth with many jobs. Measures only; judges nothing.
 //!
-//! The cluster is full: every node has 8 slots and at each report 4 of its containers have ended,
-//! so that each heartbeat grants 4. Half a second passes in 1,000 heartbeats, then comes a tick.
-//! A job is of MapReduce, with maps by host and rack, then reduces, and all the hints there are;
-//! when nothing of it is pending any more another comes in its place. So the jobs that wait are
-//! always as many, and the containers are the same whatever the policy, save those that delay
-//! scheduling holds back: with few jobs most nodes hold data of none, and wait.
+//! The cluster is full: every node has 8 slots, and 4 of its containers have ended at each report,
+//! so each heartbeat grants 4. A tick follows 1,000 heartbeats, which take half a second. A job is
+//! a MapReduce job with maps by host and rack, then reduces, and all hints. When nothing of it is
+//! pending, another job replaces it. So the number of waiting jobs is constant, and the containers
+//! are the same under every policy, except those that delay scheduling holds back: with few jobs
+//! most nodes hold data of none, and wait.
 
 use super::common::{host_of, plain_ask, rack_place, row};
 use heddle_core::catalogue::PRESETS;
@@ -20,26 +20,26 @@ use std::time::{Duration, Instant};
 const NODES: u32 = 1_000;
 const RACKS: u32 = 25;
 const USERS: u32 = 20;
-/// Containers that run on a node, and how many of them end between two reports.
+/// Running containers of a node, and the number that end between two reports.
 const SLOTS: usize = 8;
 const TURNOVER: usize = 4;
 const MAPS: u32 = 1_000;
 const REDUCES: u32 = 200;
-/// Hosts that a job's maps name: three replicas of each block are dealt to them.
+/// Hosts that a job's maps name: each block has three replicas on them.
 const HOSTS: u32 = 30;
 const BLOCK_BYTES: u64 = 128 << 20;
 const TICK_MS: Millis = 500;
 /// Heartbeats between ticks: each node reports once in half a second.
 const BEATS: u32 = NODES;
-/// Ticks before the measurement, so that the cluster is full, and during it: 30 s, which is
-/// longer than any policy's period.
+/// Ticks before the measurement, which fill the cluster, and during it: 30 s, longer than any
+/// policy's period.
 pub(crate) const WARM_TICKS: u32 = 4;
 const TICKS: u32 = 60;
 
 pub(crate) const FEW: u32 = 10;
 pub(crate) const MANY: u32 = 5_000;
 
-/// Prints the table of the presets in `chosen`; of all if it is empty.
+/// Prints the table of the presets in `chosen`, or of all if it is empty.
 pub(crate) fn run(chosen: &[String]) {
     println!(
         "{NODES} nodes x {SLOTS} slots, {TURNOVER} containers a heartbeat, {} heartbeats, {TICKS} \
@@ -85,7 +85,7 @@ fn measure(preset: &'static str, jobs: u32) -> Figures {
     load.figures
 }
 
-/// What was spent on what.
+/// Time spent on each kind of event.
 #[derive(Default)]
 struct Figures {
     beats: Duration,
@@ -133,12 +133,12 @@ impl Figures {
     }
 }
 
-/// What a job has that is not granted, and not ended.
+/// Tasks of a job that are neither granted nor ended.
 #[derive(Default)]
 struct Left {
     pending: u32,
     live: u32,
-    /// Reduces that it will ask for when its maps have been granted.
+    /// Reduces that it will ask for when its maps are granted.
     reduces: u32,
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct Load {
     next_job: u32,
     jobs: BTreeMap<JobId, Left>,
     queues: Vec<QueueId>,
-    /// The containers of each node, the oldest first.
+    /// Containers of each node, the oldest first.
     live: Vec<VecDeque<(JobId, ContainerKey)>>,
     figures: Figures,
 }
@@ -180,13 +180,13 @@ impl Load {
         load.events.extend((0..NODES).map(node));
         load.step();
         for job in 0..jobs {
-            // Those who are there already have a part of their tasks left: one in a hundred to all.
+            // Initial jobs have a part of their tasks left: one in a hundred to all.
             load.submit(job * 37 % 100 + 1);
         }
         load
     }
 
-    /// Lets the engine go through what is in `events`; how long it took.
+    /// Lets the engine process `events`; returns the time taken.
     fn step(&mut self) -> Duration {
         self.decisions.clear();
         let started = Instant::now();
@@ -233,7 +233,7 @@ impl Load {
         self.figures.beats += took;
         self.figures.heartbeats += 1;
         let granted = self.take_grants(at);
-        // The answer is the host's, but the work on it is the engine's.
+        // The host writes the answer, but the engine does the work on it.
         let took = self.step();
         self.figures.beats += took;
         for (job, _) in ended {
@@ -246,7 +246,7 @@ impl Load {
         }
     }
 
-    /// A job of which nothing is pending any more asks for its reduces, or makes room for another.
+    /// Lets a job without pending tasks ask for its reduces, or replaces it.
     fn go_on(&mut self, job: JobId) -> Duration {
         let left = self.jobs.get_mut(&job).expect("it has containers");
         let reduces = std::mem::take(&mut left.reduces);
@@ -262,7 +262,7 @@ impl Load {
         self.step()
     }
 
-    /// Commits all grants; the jobs of which nothing more is pending.
+    /// Commits all grants; returns the jobs that have nothing pending any more.
     fn take_grants(&mut self, at: u32) -> Vec<JobId> {
         let mut done = Vec::new();
         for decision in std::mem::take(&mut self.decisions) {
@@ -284,7 +284,7 @@ impl Load {
         done
     }
 
-    /// A job of which nothing is left goes.
+    /// Removes a finished job.
     fn leave(&mut self, job: JobId) {
         let over = |left: &Left| left.pending == 0 && left.live == 0;
         if self.jobs.get(&job).is_some_and(over) {
@@ -295,7 +295,7 @@ impl Load {
         }
     }
 
-    /// The next job comes, with `percent` of the tasks of a whole one; how long the engine took.
+    /// Submits the next job, with `percent` of the tasks of a whole one; returns the engine's time.
     fn submit(&mut self, percent: u32) -> Duration {
         let [maps, reduces] = [MAPS, REDUCES].map(|tasks| tasks * percent / 100);
         let job = self.next_job;
@@ -350,8 +350,8 @@ impl Load {
     }
 }
 
-/// What the preset needs to have something to decide. Dynamic Priority's queues differ in their
-/// bids and can pay for the whole measurement; the rest learn from the jobs.
+/// Returns the configuration that gives the preset something to decide. Dynamic Priority's queues
+/// have different bids and can pay for the whole measurement; the others learn from the jobs.
 pub(crate) fn config(preset: &str) -> Value {
     let queues: Vec<Value> = (0..USERS)
         .map(|user| {
@@ -378,13 +378,13 @@ fn node(node: u32) -> Event {
     })
 }
 
-/// Racks are places behind those of the hosts.
+/// Numbers racks after the hosts.
 fn rack_of(node: u32) -> PlaceId {
     rack_place(node % RACKS + NODES)
 }
 
-/// Lengths as they are here, give or take; goals between half a minute and an hour away, some of
-/// them out of reach; shuffles from none to twice the input.
+/// Gives roughly the real lengths, goals between half a minute and an hour away, some of them out
+/// of reach, and shuffles from none to twice the input.
 fn hints(job: u32, [maps, reduces]: [u32; 2], now: Millis) -> JobHints {
     let length_ms = Millis::from(600 + job * 37 % 900);
     JobHints {

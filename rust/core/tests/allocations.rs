@@ -1,5 +1,5 @@
-//! An allocations file through the engine: it holds from the next decision on, takes nothing from
-//! who runs, and leaves nothing behind when it goes. How its text is read is tested where that is.
+//! An allocations file through the engine. It holds from the next decision on, takes nothing from
+//! running jobs, and leaves nothing behind when it goes. Its parser has tests of its own.
 
 mod common;
 
@@ -11,7 +11,7 @@ use heddle_core::words::ids::{JobId, QueueId, UserId};
 use heddle_core::{Decision, Setup};
 use serde_json::{Value, json};
 
-/// Two nodes with two map and two reduce slots each, all jobs in one line.
+/// Builds two nodes with two map and two reduce slots each, and all jobs in one line.
 fn cluster(queues: Value) -> Host {
     let mut host = Host::new(config(queues));
     for _ in 0..2 {
@@ -50,7 +50,7 @@ fn reload(host: &mut Host, config: Value, allocations: &str) {
     );
 }
 
-/// The jobs that get a slot when both nodes report, in order.
+/// Returns the jobs that get a slot when both nodes report, in order.
 fn assign(host: &mut Host) -> Vec<u32> {
     let grants: Vec<_> = (0..2).flat_map(|node| host.beat(node)).collect();
     grants.iter().map(|grant| grant.job).collect()
@@ -78,12 +78,12 @@ fn a_guarantee_holds_at_once_and_takes_nothing_from_who_runs() {
     assert!(!decisions.iter().any(evicts), "{decisions:?}");
     assert_eq!((host.running(1), host.running(2)), (4, 0));
 
-    // No time has passed, so nobody is owed anything: without the guarantee the older goes first.
+    // No time has passed, so no job is owed anything: without the guarantee the older goes first.
     host.complete_all(1);
     assert_eq!(assign(&mut host)[..3], [2; 3]);
     assert_eq!(report(&mut host, "root.b")["min_maps"], 3);
 
-    // The other kind is apart.
+    // The other kind is independent.
     let ask = AskFacts {
         priority: 10,
         ..plain_ask(1, 1, 20, 1024)
@@ -149,7 +149,7 @@ fn a_removed_pool_is_a_queue_that_nobody_configured() {
         );
     }
     assert!(placed(&mut host, "alice", None).is_ok());
-    // A pool for those who name none (FS-4), as long as the file has one.
+    // A pool for jobs that name none (FS-4), as long as the file has one.
     let named_none = |host: &mut Host| {
         let reply = placed(host, "u", Some("default")).expect("there is a rule");
         reply["path"].as_str().expect("a path").to_owned()
@@ -158,13 +158,13 @@ fn a_removed_pool_is_a_queue_that_nobody_configured() {
     reload(&mut host, config(json!([])), "default 1 0");
     assert_eq!(named_none(&mut host), "root.default");
     reload(&mut host, config(json!([])), "# nothing");
-    // Once more in the file, once more out of it.
+    // In the file again, and out of it again.
     reload(&mut host, config(json!([])), "group.a 2 0");
     assert_eq!(report(&mut host, "root.group.a")["dynamic"], false);
     reload(&mut host, config(json!([])), "# nothing");
     assert!(placed(&mut host, "u", Some("group.a")).is_ok());
 
-    // Where queues are not made it is gone, and so is a queue that heddle.json named.
+    // Without creation on demand it is gone, and so is a queue that heddle.json named.
     let mut strict = config(json!([{"path": "root.b"}]));
     strict["placement"] = json!([{"rule": "specified", "create": false}]);
     let mut host = Host::new(strict.clone());
@@ -189,8 +189,9 @@ fn pools_and_users_may_run_so_many_jobs() {
     let mut host = cluster(queues.clone());
     reload(&mut host, config(queues.clone()), allocations);
     let mut job = 0;
-    // Queues and how many of their three jobs run: by default, by the file, by heddle.json; a
-    // queue with others below it is no pool with jobs, so what is below it is not held together.
+    // Queues, and how many of their three jobs run: by default, by the file, by heddle.json. A
+    // queue with children is no pool with jobs, so its limit does not hold for all its children
+    // together.
     let expected = [("x", 1), ("wide", 2), ("own", 3), ("g.a", 1), ("g.b", 1)];
     for (name, _) in expected {
         let queue = host.queue("u", Some(name));
@@ -222,7 +223,7 @@ fn named_users_have_limits_of_their_own() {
         json!({"pools": 0, "users": ["alice", "carol"], "warnings": []})
     );
     let queue = host.queue("u", Some("p"));
-    // Jobs 1 to 3 are alice's, 4 and 5 bob's, of whom the file says nothing.
+    // Jobs 1 to 3 are alice's; 4 and 5 are bob's, who is not in the file.
     for (job, user) in [(1, 7), (2, 7), (3, 7), (4, 8), (5, 8)] {
         submit(&mut host, job, queue, user, 1);
     }
@@ -235,7 +236,7 @@ fn named_users_have_limits_of_their_own() {
         waits.to_string().contains("its user runs 2 of 2 jobs"),
         "{waits}"
     );
-    // The numbers come with the next file; one slot is left of four.
+    // The next file brings the numbers; one slot is left of four.
     reload(&mut host, config(json!([])), "# nothing");
     assert_eq!(assign(&mut host), [3]);
 }
@@ -265,7 +266,7 @@ fn a_wrong_file_changes_nothing() {
     assert_eq!(host.request(json!({"op": "queues"})), before);
 }
 
-/// An engine that is made anew has what the one before it had.
+/// A new engine has the state of the one before it.
 #[test]
 fn a_new_engine_begins_with_the_file() {
     let setup = json!({
@@ -281,7 +282,7 @@ fn a_new_engine_begins_with_the_file() {
     assert_eq!((queue.path.as_str(), queue.min_maps), ("root.a", 3));
 }
 
-/// The files in the documents are allocations files, with the values that are expected here.
+/// The example files in the documents are valid, with the values expected here.
 #[test]
 fn the_files_in_the_documents_can_be_used() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");

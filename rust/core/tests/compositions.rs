@@ -1,5 +1,5 @@
-//! What compositions of stages mean: the share picks the queue, the order the job inside it, the
-//! place its task, whichever implementations they are. Each stage alone has tests of its own.
+//! Compositions of stages: the share chooses the queue, the order the job inside it, the place its
+//! task, whatever the implementations. Each stage alone has tests of its own.
 
 mod common;
 
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 const REDUCE: i32 = 10;
 
-/// Six nodes of two racks with two map slots and one reduce slot each; `ads` bids twice what
-/// `science` bids.
+/// Builds six nodes on two racks with two map slots and one reduce slot each; `ads` bids twice as
+/// much as `science`.
 fn cluster(share: &str, order: &str, place: &str) -> Host {
     let mut host = Host::new(json!({
         "policy": {"share": share, "order": order, "place": place},
@@ -50,14 +50,14 @@ fn submit(host: &mut Host, job: u32, queue: &str, maps: u32, reduces: u32) {
     }
 }
 
-/// One second: a tick, and every node reports.
+/// Runs one second: a tick, and a report of every node.
 fn second(host: &mut Host) -> Vec<Grant> {
     host.now += 1_000;
     host.tick();
     (0..6).flat_map(|node| host.beat(node)).collect()
 }
 
-/// Every task that runs ends, and the next second begins.
+/// Ends every running task, and runs the next second.
 fn turn_over(host: &mut Host, jobs: &[u32]) -> Vec<Grant> {
     for job in jobs {
         host.complete_all(*job);
@@ -70,7 +70,7 @@ fn maps_of(grants: &[Grant], jobs: &[u32]) -> usize {
     maps.filter(|grant| jobs.contains(&grant.job)).count()
 }
 
-/// Everything but the share's own name.
+/// Lists every order and place; the share is the caller's.
 fn orders_and_places() -> Vec<(&'static str, &'static str)> {
     let orders = heddle_core::catalogue::order_names();
     let places = heddle_core::catalogue::place_names();
@@ -84,7 +84,7 @@ fn bids_decide_between_queues_under_every_order_and_place() {
         let mut host = cluster("dynamic-priority", order, place);
         submit(&mut host, 1, "root.ads", 500, 0);
         submit(&mut host, 2, "root.science", 500, 0);
-        // The first interval has no quota yet; the second has those of the rates.
+        // The first interval has no quota yet; the second has quotas by the rates.
         second(&mut host);
         turn_over(&mut host, &[1, 2]);
         for _ in 0..3 {
@@ -99,7 +99,7 @@ fn bids_decide_between_queues_under_every_order_and_place() {
     }
 }
 
-/// A big job first, a small one after it, in a queue beside another queue's big job.
+/// Submits a big job, then a small one in the same queue, beside another queue's big job.
 fn small_after_big(share: &str, place: &str) -> (usize, usize, usize) {
     let mut host = cluster(share, "hfsp", place);
     submit(&mut host, 1, "root.ads", 300, 0);
@@ -150,8 +150,8 @@ fn classes_go_before_the_order_and_the_order_decides_inside_a_class() {
         ..plain_ask(3, 1, 6, 1024)
     });
     let grants = second(&mut host);
-    // Nothing saturates the network: reduces go before maps that came earlier; and of two jobs
-    // with reduces the order takes the one of higher priority, on each of the six nodes.
+    // The network is not saturated: reduces go before maps that came earlier. Of two jobs with
+    // reduces the order takes the one of higher priority, on each of the six nodes.
     let is_reduce = |grant: &&Grant| grant.ask == 1;
     let reduces: Vec<u32> = grants.iter().filter(is_reduce).map(|g| g.job).collect();
     assert_eq!(reduces, [3; 6]);
@@ -215,7 +215,7 @@ fn opaque_job(
     }
 }
 
-/// Used by the tables of compositions: what the configuration says is what runs.
+/// The tables of compositions depend on this: the configured stages are the ones that run.
 #[test]
 fn the_report_names_the_stages_in_force() {
     for preset in PRESETS {
@@ -231,8 +231,8 @@ fn the_report_names_the_stages_in_force() {
     }
 }
 
-/// How many containers of two jobs alike, but for their priorities, have run after some rounds
-/// in which there is room for a part of what they want.
+/// Returns how many containers two jobs, alike except for their priorities, have run after some
+/// rounds. Each round has room for only a part of their asks.
 fn served(policy: &str, priorities: [i32; 2]) -> [usize; 2] {
     let mut host = Host::new(json!({"policy": policy, "heartbeat_fill": 1.0}));
     let node = host.node(0, 7 * 1024, 7);
@@ -256,7 +256,7 @@ fn served(policy: &str, priorities: [i32; 2]) -> [usize; 2] {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// YARN's integers: with everything else as it is, a larger one never gets less.
+    /// YARN's integers: with everything else equal, a larger one never gets less.
     #[test]
     fn a_larger_priority_never_gets_less_under_any_preset(
         low in prop_oneof![4 => -3i32..12, 1 => any::<i32>()],

@@ -14,11 +14,11 @@ const REDUCE: i32 = 10;
 /// Two nodes with two map and two reduce slots each: the cluster of the published tests.
 struct Cluster {
     host: Host,
-    /// When each running task ends, with its job and key, for `run`.
+    /// Ends of running tasks, each with its job and key, for `run`.
     ends: Vec<(i64, u32, u64)>,
 }
 
-/// What the ledger of maps (0) or reduces (1) says of a job.
+/// A job's account in the ledger of maps (0) or reduces (1).
 #[derive(Debug)]
 struct Account {
     deficit: f64,
@@ -76,14 +76,15 @@ impl Cluster {
         self.tick();
     }
 
-    /// Nothing is ever taken back (FS-2).
+    /// Runs a tick; nothing is ever taken back (FS-2).
     fn tick(&mut self) {
         let decisions = self.host.tick();
         let evicts = |decision: &Decision| matches!(decision, Decision::Evict { .. });
         assert!(!decisions.iter().any(evicts), "{decisions:?}");
     }
 
-    /// Heartbeats of both nodes; the jobs that got map slots, then those that got reduce slots.
+    /// Lets both nodes report; returns the jobs that got map slots, then those that got reduce
+    /// slots.
     fn assign_both(&mut self) -> [Vec<u32>; 2] {
         let grants: Vec<_> = (0..2).flat_map(|node| self.host.beat(node)).collect();
         [0, 1].map(|ask| {
@@ -126,8 +127,8 @@ impl Cluster {
         self.check(|account| account.share, 0, expected);
     }
 
-    /// Runs tasks of `task_ms` for `run_ms`, ends them and starts others every 100 ms. The
-    /// slot-milliseconds that each job had.
+    /// Runs tasks of `task_ms` for `run_ms`; ends and starts tasks every 100 ms. Returns the
+    /// slot-milliseconds of each job.
     fn run(&mut self, jobs: u32, task_ms: i64, run_ms: i64) -> Vec<i64> {
         let mut had = vec![0; jobs as usize + 1];
         let until = self.host.now + run_ms;
@@ -189,7 +190,7 @@ fn the_largest_deficit_takes_every_free_slot() {
     assert_eq!(cluster.assign(), [2; 4]);
 }
 
-/// FS-26 (b): HIGH against NORMAL; and a priority that changes in flight.
+/// FS-26 (b): HIGH against NORMAL, and a priority that changes during the run.
 #[test]
 fn priorities_are_weights() {
     let mut cluster = Cluster::new(json!([]), json!({"hadoop1_priorities": true}));
@@ -210,7 +211,7 @@ fn priorities_are_weights() {
     cluster.shares(&[8.0 / 3.0, 4.0 / 3.0]);
 }
 
-/// Unless Hadoop 1's names are asked for, each step of YARN's numbers doubles the weight.
+/// Without Hadoop 1's names, each step of YARN's numbers doubles the weight.
 #[test]
 fn of_yarns_priorities_the_larger_weighs_more() {
     let mut cluster = plain();
@@ -287,7 +288,7 @@ fn weights_hold_over_time() {
     cluster.submit_as(2, "default", 10_000, 1, 0);
     cluster.submit_as(3, "default", 10_000, -1, 0);
     let had = cluster.run(3, 1_000, 70_000);
-    // 1 to 2 to 0.5 of 4 slots for 70 s: 80,000, 160,000, 40,000. In any moment a job may be a
+    // 1 to 2 to 0.5 of 4 slots for 70 s: 80,000, 160,000, 40,000. At any moment a job may be a
     // round of tasks ahead or behind: 4 slots for a second and the half second of an update.
     for (job, expected) in [(1, 80_000), (2, 160_000), (3, 40_000)] {
         let off = (had[job] - expected).abs();
@@ -295,8 +296,8 @@ fn weights_hold_over_time() {
     }
 }
 
-/// FS-24: a short job behind a long one waits for ever in the queue, and not under fair sharing;
-/// alone, a job has the whole cluster (FS-1).
+/// FS-24: a short job behind a long one waits for ever in a FIFO queue, but not under fair sharing.
+/// Alone, a job has the whole cluster (FS-1).
 #[test]
 fn a_short_job_does_not_wait_for_a_long_one_to_end() {
     let had_by = |policy: &str| {
@@ -341,14 +342,14 @@ fn a_job_runs_no_more_tasks_than_its_limit() {
     cluster.submit(1, "default", 10);
     cluster.advance(0);
     assert_eq!(cluster.assign(), [1; 3]);
-    // The limit counts as demand, so that no deficit gathers: 3 of 4 slots are its share.
+    // The limit caps the demand, so that no deficit accumulates: 3 of 4 slots are its share.
     cluster.advance(1_000);
     cluster.deficits(&[0.0]);
     cluster.submit(2, "a", 10);
     assert_eq!(cluster.assign(), [2]);
     cluster.host.complete_all(1);
     assert_eq!(cluster.assign(), [1; 3]);
-    // Maps at their limit do not keep reduces from starting.
+    // Maps at their limit do not block reduces.
     cluster.ask_reduces(1, 10);
     assert_eq!(cluster.assign_both(), [vec![], vec![1; 3]]);
 }
@@ -368,7 +369,7 @@ fn without_weight_there_is_the_minimum_and_what_nobody_else_wants() {
     assert_eq!(cluster.assign(), [1, 2, 2, 2]);
     cluster.host.complete_all(2);
     assert_eq!(cluster.assign(), [2; 3]);
-    // Two tasks are left; the slot that nobody else wants is not wasted.
+    // Two tasks are left; a slot that no other job wants is not wasted.
     cluster.host.complete_all(2);
     assert_eq!(cluster.assign(), [2, 2, 1]);
 }
@@ -411,7 +412,7 @@ fn reduces_wait_for_a_part_of_the_maps_if_so_configured() {
     cluster.host.complete(1, second);
     assert_eq!(cluster.assign_both(), [vec![1], vec![1, 1]]);
 
-    // A job without maps has nothing to wait for, and without the switch nobody waits.
+    // A job without maps has nothing to wait for, and without `slow_start` no job waits.
     let mut cluster = Cluster::new(json!([]), json!({"slow_start": 0.05}));
     cluster.submit(1, "default", 0);
     cluster.ask_reduces(1, 2);
@@ -422,7 +423,7 @@ fn reduces_wait_for_a_part_of_the_maps_if_so_configured() {
     assert_eq!(cluster.assign_both(), [vec![1; 4], vec![1, 1]]);
 }
 
-/// The published variant owes a job of one task half the cluster; ours what it can use.
+/// The published variant owes a job of one task half the cluster; ours owes it what it can use.
 #[test]
 fn unused_shares_are_owed_only_in_the_published_variant() {
     for (cap_demand, shares) in [(false, [2.0, 2.0]), (true, [3.0, 1.0])] {
@@ -452,7 +453,7 @@ fn groups_of_pools_are_guaranteed_their_part_together() {
     assert_eq!(cluster.assign(), [2, 3, 3, 1]);
 }
 
-/// FS-25: weights that change and a job that moves while deficits stand.
+/// FS-25: weights change and a job moves while deficits stand.
 #[test]
 fn deficits_outlive_a_reload_and_a_move() {
     let mut cluster = plain();
@@ -479,7 +480,7 @@ fn deficits_outlive_a_reload_and_a_move() {
     cluster.shares(&[2.0, 2.0]);
 }
 
-/// Under the default preset queues are shared out by `fair`, and deficits decide inside each.
+/// Under the default preset `fair` divides among queues, and deficits decide inside each.
 #[test]
 fn inside_a_queue_of_the_default_preset_deficits_decide() {
     let mut cluster = Cluster::of("fair", json!([]), json!({}));
@@ -494,7 +495,7 @@ fn inside_a_queue_of_the_default_preset_deficits_decide() {
     }
 }
 
-/// Time that passed before anybody was there is owed to nobody, and recovered tasks count.
+/// Time before the first job is owed to no job, and recovered tasks count.
 #[test]
 fn time_begins_with_the_first_job() {
     let mut cluster = plain();

@@ -1,6 +1,6 @@
-//! Dynamic Priority in the engine: users bid, jobs arrive and end, and each gets the slots that
-//! the paper says. What is paid for them is in `dynamic_priority_accounts.rs`. Expected numbers
-//! are worked out by hand beside each statement.
+//! Dynamic Priority in the engine: users bid, jobs arrive and end, and each gets the slots that the
+//! paper promises. `dynamic_priority_accounts.rs` tests the payments. Comments beside the
+//! statements derive the expected numbers.
 
 mod common;
 
@@ -11,7 +11,7 @@ use heddle_core::words::ids::*;
 use heddle_core::words::resource::Resource;
 use serde_json::json;
 
-/// DP-17, figure 1: 15 slots at bids of 4, 1.5 and 2 are 8, 3 and 4, whoever came first.
+/// DP-17, figure 1: bids of 4, 1.5 and 2 for 15 slots get 8, 3 and 4, in any order of arrival.
 #[test]
 fn figure_1_gives_8_3_and_4_slots_and_charges_for_them() {
     let mut market = Market::new(15, FIGURE_1);
@@ -23,13 +23,13 @@ fn figure_1_gives_8_3_and_4_slots_and_charges_for_them() {
     assert_eq!(market.beat([3, 2, 1]), [8, 3, 4]);
     assert_eq!(market.accounts()["price"], 7.5);
     market.until(20_000);
-    // Slots were in use all the time: 8 * 4, 3 * 1.5, 4 * 2.
+    // The slots were in use all the time: 8 * 4, 3 * 1.5, 4 * 2.
     assert_eq!(market.number("alice", "budget"), 968.0);
     assert_eq!(market.number("bob", "budget"), 995.5);
     assert_eq!(market.number("sam", "budget"), 992.0);
 }
 
-/// DP-12: with no credits anywhere, jobs are served in order of arrival across queues.
+/// DP-12: without any credits, jobs are served in order of arrival across queues.
 #[test]
 fn without_credits_it_is_fifo() {
     let mut market = Market::new(9, &[("a", 0.0, 5.0), ("b", 0.0, 1.0)]);
@@ -42,7 +42,7 @@ fn without_credits_it_is_fifo() {
     assert_eq!(market.accounts()["fifo"], true);
     assert_eq!(market.accounts()["price"], 0.0);
     assert_eq!(market.beat([1, 2, 3]), [4, 4, 1]);
-    // And so it is with no account at all.
+    // The same without any account.
     let mut plain = Market::new(3, &[]);
     plain.submit(1, "x", 2);
     plain.submit(2, "y", 2);
@@ -50,8 +50,8 @@ fn without_credits_it_is_fifo() {
     assert_eq!(plain.beat([1, 2]), [2, 1]);
 }
 
-/// DP-21: the fill pass goes by arrival, whether or not somebody has a quota left of the other
-/// kind of slot.
+/// DP-21: the fill pass goes by arrival, whether or not a user has quota left for the other kind of
+/// slot.
 #[test]
 fn the_fill_pass_goes_by_arrival_alone() {
     let extra = json!({"slots": {"map_per_node": 2, "reduce_per_node": 1}});
@@ -67,14 +67,15 @@ fn the_fill_pass_goes_by_arrival_alone() {
     market.submit(3, "other", 0);
     market.host.ask_facts(reduces(3, 1));
     market.host.tick();
-    // Of 6 map and 3 reduce slots; other is first by name for the odd one.
+    // Of 6 map and 3 reduce slots; `other` is first by name for the odd one.
     assert_eq!(market.account("rich")["quota"], json!([3, 1]));
     assert_eq!(market.account("other")["quota"], json!([3, 2]));
-    // Rich's 3; what other leaves goes to poor, who came first, then to rich.
+    // Rich's 3. Of the slots that `other` leaves, poor is served first because he came first, then
+    // rich.
     assert_eq!(market.beat([1, 2, 3]), [2, 4, 1]);
 }
 
-/// DP-19: a slot that frees goes to whoever is below quota, not to whoever came first.
+/// DP-19: a freed slot goes to the user below quota, not to the first to arrive.
 #[test]
 fn a_freed_slot_goes_to_who_is_below_quota() {
     let mut market = Market::new(6, &[("a", 100.0, 1.0), ("b", 100.0, 1.0)]);
@@ -94,8 +95,8 @@ fn a_freed_slot_goes_to_who_is_below_quota() {
     assert_eq!(market.beat([1, 2]), [3, 3]);
 }
 
-/// DP-10, and defect 2 of the published code: what quotas leave is filled, in both kinds, also
-/// in a heartbeat that has served the other kind already.
+/// DP-10, and defect 2 of the published code: slots beyond quotas are filled, in both kinds, even
+/// in a heartbeat that has already served the other kind.
 #[test]
 fn nothing_stays_idle_while_anything_is_pending() {
     let extra = json!({"slots": {"map_per_node": 1, "reduce_per_node": 2}});
@@ -104,7 +105,7 @@ fn nothing_stays_idle_while_anything_is_pending() {
     market.submit(2, "b", 0);
     market.host.ask_facts(reduces(2, 5));
     market.host.tick();
-    // Of 2 reduce slots b owns 0.5 and a 1.5: a is first by name for the one left over.
+    // Of 2 reduce slots b owns 0.5 and a 1.5: a is first by name for the remaining one.
     assert_eq!(market.account("b")["quota"], json!([0, 0]));
     // One heartbeat: a map within the quota, two reduces beyond it.
     assert_eq!(market.beat([1, 2]), [1, 2]);
@@ -112,8 +113,8 @@ fn nothing_stays_idle_while_anything_is_pending() {
     assert_eq!(market.number("b", "debit"), 0.0);
 }
 
-/// DP-22 to DP-24: at the reclaim interval the latest of the unpaid tasks go, as many as the
-/// others lack, and their slots go to those who pay.
+/// DP-22 to DP-24: at the reclaim interval the latest of the unpaid tasks go, as many as the others
+/// lack. Their slots go to paying users.
 #[test]
 fn preemption_gives_a_bidder_its_slots() {
     let extra = json!({"dynamic_priority": {"reclaim_interval_ms": 60_000}});
@@ -130,7 +131,7 @@ fn preemption_gives_a_bidder_its_slots() {
     // New could use 7 of its 9.
     assert_eq!(gone.len(), 7);
     assert!(gone.iter().all(|(job, _)| *job == 1));
-    // While they go, no more are asked for.
+    // While these go, no more are evicted.
     assert_eq!(evicted(&market.until(61_000)), []);
     for (job, key) in gone {
         market.host.complete(job, key);
@@ -139,9 +140,9 @@ fn preemption_gives_a_bidder_its_slots() {
     assert_eq!(evicted(&market.until(200_000)), []);
 }
 
-/// A job begins with its ApplicationMaster. It takes no slot but room, and where tasks hold all
-/// room and do not end, only a slot that is taken back gives it some. Where slots are but a part
-/// of the room (one pool of each kind), there is room beside them.
+/// A job begins with its ApplicationMaster, which takes room but no slot. If tasks hold all the
+/// room and do not end, only a reclaimed slot gives it some. If slots are only a part of the room
+/// (one pool of each kind), there is room beside them.
 #[test]
 fn preemption_makes_room_for_a_bidders_master() {
     for (slots, taken) in [
@@ -169,7 +170,7 @@ fn preemption_makes_room_for_a_bidders_master() {
     }
 }
 
-/// DP-23: the least progress is lost; a task that commits stays.
+/// DP-23: the least progress is lost; a committing task stays.
 #[test]
 fn the_least_progressed_go_and_none_that_commits() {
     let extra = json!({"dynamic_priority": {"reclaim_interval_ms": 20_000}});
@@ -195,11 +196,11 @@ fn the_least_progressed_go_and_none_that_commits() {
     market.host.step(&told);
     market.submit(2, "b", 5);
     let gone = evicted(&market.until(40_000));
-    // B owns 2 of 3: both that may go, the less progressed first.
+    // B owns 2 of 3: both candidates go, the less progressed first.
     assert_eq!(gone, [(1, keys[0]), (1, keys[1])]);
 }
 
-/// Defect 1: one moment of the last kill for both kinds, so that reduces were never taken.
+/// Defect 1: the time of the last kill was shared by both kinds, so reduces were never taken.
 #[test]
 fn maps_and_reduces_are_taken_in_one_round() {
     let extra = json!({"slots": {"map_per_node": 2, "reduce_per_node": 1},
@@ -216,7 +217,7 @@ fn maps_and_reduces_are_taken_in_one_round() {
     assert_eq!(gone.len(), 8);
 }
 
-/// DP-18: quotas are counts over the cluster; a fill user's tasks may stand on any node.
+/// DP-18: quotas are counts over the cluster; a fill user's tasks may run on any node.
 #[test]
 fn a_quota_of_0_is_served_by_the_fill_pass_only() {
     // 0.1 / 10.1 of 6 slots is 0.06.
@@ -231,7 +232,7 @@ fn a_quota_of_0_is_served_by_the_fill_pass_only() {
     assert_eq!(market.number("small", "debit"), 0.0);
 }
 
-/// DP-49: capacity that comes or goes between ticks: shares stay, quotas follow.
+/// DP-49: when capacity comes or goes between ticks, shares stay and quotas follow.
 #[test]
 fn quotas_follow_the_nodes_between_ticks() {
     let mut market = Market::new(6, &[("a", 1e3, 1.0), ("b", 1e3, 2.0)]);
@@ -259,7 +260,7 @@ fn a_kind_without_slots_has_no_quotas() {
     assert_eq!(market.beat([1]), [3]);
 }
 
-/// ApplicationMasters take room but no slot: what they hold is shared out to nobody.
+/// ApplicationMasters take room but no slot: their room is divided among no users.
 #[test]
 fn the_room_of_application_masters_is_no_slots() {
     let mut market = Market::new(15, FIGURE_1);
@@ -268,9 +269,9 @@ fn the_room_of_application_masters_is_no_slots() {
         market.host.recovered(job, job, 1024, true);
     }
     market.host.tick();
-    // 12 slots are left: 6.4, 2.4 and 3.2; the one left over to the first of the fractions .4.
+    // 12 slots are left: 6.4, 2.4 and 3.2; the last goes to the first of the fractions .4.
     assert_eq!(market.quotas(["alice", "bob", "sam"]), [7, 2, 3]);
-    // The masters count among what runs.
+    // The masters count among the running containers.
     assert_eq!(market.beat([1, 2, 3]), [8, 3, 4]);
 }
 
@@ -308,7 +309,8 @@ fn a_low_budget_runs_in_cheap_periods() {
     assert_eq!(market.beat([1, 2]), [0, 6]);
 }
 
-/// DP-20: inside the chosen user local tasks come first, else remote ones; the share is kept.
+/// DP-20: inside the chosen user local tasks come first, then remote ones; shares come before
+/// locality.
 #[test]
 fn local_tasks_first_but_shares_before_locality() {
     let mut market = Market::new(6, &[("a", 1e3, 1.0), ("b", 1e3, 1.0)]);

@@ -1,5 +1,5 @@
-//! Dynamic Priority in the engine: what users pay, how accounts are changed, and that no credit is
-//! lost or made, over random histories too.
+//! Dynamic Priority in the engine: payments of users, changes of accounts, and proof that no credit
+//! is lost or made, over random histories, too.
 
 mod common;
 
@@ -7,7 +7,8 @@ use common::market::{FIGURE_1, Market, Users};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// DP-9, DP-49: who comes between ticks gets what is left over, free, and a share at the tick.
+/// DP-9, DP-49: a user who arrives between ticks gets the remaining slots for free, and a share at
+/// the tick.
 #[test]
 fn an_arrival_between_ticks_is_served_by_the_fill_pass_until_the_next_tick() {
     let mut market = Market::new(15, FIGURE_1);
@@ -29,7 +30,7 @@ fn an_arrival_between_ticks_is_served_by_the_fill_pass_until_the_next_tick() {
     assert_eq!(market.beat([1, 2]), [10, 5]);
 }
 
-/// DP-11: slots are paid for the time that they were used.
+/// DP-11: slots are paid for the time of their use.
 #[test]
 fn use_is_charged_by_the_time_average() {
     let mut market = Market::new(15, FIGURE_1);
@@ -43,7 +44,7 @@ fn use_is_charged_by_the_time_average() {
     assert_eq!(market.number("alice", "debit"), 15.0);
 }
 
-/// The published way, for comparison: what is used at the tick counts for the whole interval.
+/// The published way, for comparison: use at the tick counts for the whole interval.
 #[test]
 fn sampled_use_is_charged_as_it_is_at_the_tick() {
     let extra = json!({"dynamic_priority": {"usage": "sampled"}});
@@ -66,8 +67,8 @@ fn sampled_use_is_charged_as_it_is_at_the_tick() {
     assert_eq!(market.number("alice", "debit"), 12.0, "3 slots at 4");
 }
 
-/// DP-52, DP-61: twice the rate is twice the slots and four times the spending; when that
-/// budget ends, the other user takes over as slots come free.
+/// DP-52, DP-61: twice the rate is twice the slots and four times the spending. When that budget
+/// ends, the other user takes over as slots come free.
 #[test]
 fn a_budget_that_ends_hands_the_cluster_over() {
     let mut market = Market::new(12, &[("one", 100.0, 2.0), ("two", 1000.0, 1.0)]);
@@ -97,7 +98,7 @@ fn a_budget_that_ends_hands_the_cluster_over() {
     assert_eq!(market.beat([1, 2]), [8, 4]);
 }
 
-/// DP-8, DP-A11: a rate set within an interval counts from the next tick, the last one set.
+/// DP-8, DP-A11: of the rates set within an interval, the last one counts from the next tick.
 #[test]
 fn a_change_of_the_rate_waits_for_the_tick() {
     let mut market = Market::new(12, &[("a", 1e3, 1.0), ("b", 1e3, 1.0)]);
@@ -116,12 +117,12 @@ fn a_change_of_the_rate_waits_for_the_tick() {
         "at the rate that bought the slots"
     );
     assert_eq!(market.quotas(["a", "b"]), [3, 9]);
-    // DP-27: an agent sees the price and sets its rate by it.
+    // DP-27: an agent reads the price and sets its rate by it.
     let price = market.host.request(json!({"op": "price"}))["price"].as_f64();
     assert_eq!(price, Some(4.0));
 }
 
-/// DP-41, DP-49: accounts are made and removed while jobs run.
+/// DP-41, DP-49: accounts open and close while jobs run.
 #[test]
 fn a_removed_account_runs_on_without_a_share() {
     let mut market = Market::new(6, &[("a", 100.0, 1.0), ("b", 100.0, 1.0)]);
@@ -138,7 +139,7 @@ fn a_removed_account_runs_on_without_a_share() {
     let sums = market.accounts()["sums"].clone();
     assert_eq!(sums["forfeited_micro"], 100_000_000);
     assert_eq!(sums["held_micro"], 97_000_000);
-    // It comes back empty, and takes part once it is paid for.
+    // It comes back empty, and takes part once it is funded.
     market.host.request(json!({"op": "addQueue", "queue": "b"}));
     assert_eq!(market.number("b", "budget"), 0.0);
     market.set("addBudget", "b", 10.0);
@@ -147,7 +148,7 @@ fn a_removed_account_runs_on_without_a_share() {
     assert_eq!(market.quotas(["a", "b"]), [3, 3]);
 }
 
-/// DP-49, defect 4: what is no amount is refused, and says so.
+/// DP-49, defect 4: invalid amounts are refused with a reason.
 #[test]
 fn wrong_requests_are_refused() {
     let mut market = Market::new(3, &[("a", 5.0, 1.0)]);
@@ -191,7 +192,7 @@ fn wrong_requests_are_refused() {
     assert_eq!(market.number("a", "budget"), 5.0);
 }
 
-/// DP-49, DP-30: budgets and rates outlive a restart, to the last unit; so does a removal.
+/// DP-49, DP-30: budgets and rates survive a restart to the last unit; so does a removal.
 #[test]
 fn budgets_outlive_a_restart() {
     let users: Users<'_> = &[("a", 100.0, 1.5), ("b", 100.0, 1.0), ("c", 7.0, 1.0)];
@@ -223,7 +224,7 @@ fn budgets_outlive_a_restart() {
         Some(3),
         "a, b and late"
     );
-    // It goes on from there.
+    // It continues from there.
     again.submit(1, "a", 50);
     again.host.tick();
     again.beat([1]);
@@ -231,7 +232,7 @@ fn budgets_outlive_a_restart() {
     assert_eq!(again.number("a", "budget"), 82.0);
 }
 
-/// A reload in the middle of an interval neither forgets nor doubles what was used.
+/// A reload in the middle of an interval neither forgets nor doubles the use.
 #[test]
 fn a_reload_keeps_accounts_and_quotas() {
     let mut market = Market::new(6, &[("a", 100.0, 1.0), ("b", 100.0, 2.0)]);
@@ -248,12 +249,12 @@ fn a_reload_keeps_accounts_and_quotas() {
     assert_eq!(market.quotas(["a", "b"]), [2, 4]);
     market.until(20_000);
     assert_eq!(market.number("b", "budget"), 92.0);
-    // 2 slots paid, and the income of 20 s of an hour.
+    // 2 slots paid, and the income of 20 s at its hourly rate.
     assert_eq!(market.number("a", "budget"), 100.0 - 2.0 + 1.0);
     assert_eq!(market.beat([1, 2]), [2, 4]);
 }
 
-/// DP-7: who runs fewer tasks at a time pays as much for the same work, at the same rate.
+/// DP-7: for the same work at the same rate, a user with fewer tasks at a time pays as much.
 #[test]
 fn a_small_and_a_big_job_pay_the_same_per_slot() {
     let mut market = Market::new(12, &[("big", 1e3, 1.0), ("small", 1e3, 1.0)]);
@@ -262,28 +263,28 @@ fn a_small_and_a_big_job_pay_the_same_per_slot() {
     market.host.tick();
     assert_eq!(market.beat([1, 2]), [10, 2]);
     market.until(20_000);
-    // Big owns 6; the 4 more are free. Nobody pays more than the own rate per slot.
+    // Big owns 6; the 4 more are free. No user pays more than its own rate per slot.
     assert_eq!(market.number("big", "debit"), 6.0);
     assert_eq!(market.number("small", "debit"), 2.0);
 }
 
-/// What the test itself knows of a user: what it holds by its own reckoning.
+/// The test's own account of a user.
 #[derive(Clone, Debug, Default)]
 struct Book {
     budget: i64,
     rate: i64,
-    /// The rate that bought the quota in force, and the quota.
+    /// The rate that bought the present quota, and the quota.
     granted: (i64, u64),
     slot_ms: i64,
 }
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// One step of a random history: how long it takes, whose turn it is, and what happens.
+/// One step of a random history: its length, its user, the kind of event, and an amount.
 type Step = (i64, usize, u8, i64);
 
-/// Runs a random history and checks every debit against slots counted by the test itself:
-/// the sum over time of min(running, quota), times the granted rate, never beyond the budget.
+/// Runs a random history and checks every debit against the test's own count of slots: the sum over
+/// time of min(running, quota), times the granted rate, never beyond the budget.
 fn run_history(budgets: [i64; 3], rates: [i64; 3], steps: &[Step]) {
     let micro = |credits: i64| credits as f64 / 1e6;
     let users: Vec<(&str, f64, f64)> = (0..3)
@@ -361,7 +362,7 @@ fn pending(accounts: &Value, name: &str) -> u64 {
         .expect("a number")
 }
 
-/// The interval has ended: the debits are those of the test's own count.
+/// Checks at the end of an interval that the debits match the test's own count.
 fn settle_interval(market: &mut Market, books: &mut [Book]) {
     let accounts = market.accounts();
     for (book, name) in books.iter_mut().zip(NAMES) {
@@ -374,7 +375,7 @@ fn settle_interval(market: &mut Market, books: &mut [Book]) {
     take_over(market, books);
 }
 
-/// Notes the quotas in force, after checking who may have any.
+/// Notes the quotas in force, after checking which users may have any.
 fn take_over(market: &mut Market, books: &mut [Book]) {
     let accounts = market.accounts();
     for (book, name) in books.iter_mut().zip(NAMES) {
@@ -387,7 +388,7 @@ fn take_over(market: &mut Market, books: &mut [Book]) {
     }
 }
 
-/// How many slots each user holds once all nodes have reported, from nothing.
+/// Returns how many slots each user holds once all nodes have reported, from an empty cluster.
 fn filled(slots: u32, rates: &[i64], demands: &[u32]) -> Vec<usize> {
     let names = ["u0", "u1", "u2", "u3", "u4"];
     let bid = |(name, rate): (&&'static str, &i64)| (*name, 1e6, *rate as f64 / 1e6);
@@ -406,8 +407,8 @@ fn filled(slots: u32, rates: &[i64], demands: &[u32]) -> Vec<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Design invariant 5, DP-61: over random histories, every debit is what the test's own
-    /// meter says, nothing stays idle while anything waits, and the sums agree to the last unit.
+    /// Design invariant 5, DP-61. Over random histories, every debit matches the test's own meter,
+    /// no slot stays idle while a task waits, and the sums agree to the last unit.
     #[test]
     fn credits_are_conserved_over_random_histories(
         budgets in prop::array::uniform3(0i64..200_000_000),
@@ -417,7 +418,7 @@ proptest! {
         run_history(budgets, rates, &steps);
     }
 
-    /// A higher bid, all else equal, never gives fewer slots, whatever the others want.
+    /// With all else equal, a higher bid never gets fewer slots, whatever the others want.
     #[test]
     fn a_higher_bid_never_gives_fewer_slots(
         parties in prop::collection::vec((1i64..9_000_000, 0u32..12), 2..6),

@@ -1,6 +1,6 @@
-//! Jobs that may spend so much only, at such a rate and until then (version 2 of DP-39), under
-//! Dynamic Priority in the engine. Signatures are not here. Expected numbers are worked out by
-//! hand beside each statement.
+//! Jobs with bounds on amount, rate and time of their spending (version 2 of DP-39), under Dynamic
+//! Priority in the engine. Signatures are tested elsewhere. Comments beside the statements derive
+//! the expected numbers.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn authority(market: &mut Market, job: u32) -> Value {
     report["authority"].clone()
 }
 
-/// Credits, and why there are no more.
+/// Returns the credits spent, and the bound that stops more.
 fn spent(market: &mut Market, job: u32) -> (f64, Value) {
     let authority = authority(market, job);
     let micro = |key: &str| authority[key].as_i64().expect("a whole number");
@@ -45,7 +45,8 @@ fn sentence(market: &mut Market, job: u32) -> String {
     wait["sentence"].as_str().expect("a text").to_string()
 }
 
-/// 6 slots at 2 are 12 an interval. Of 30 credits the first two leave 6, which pay for 3 slots.
+/// 6 slots at 2 are 12 an interval. Of 30 credits the first two intervals leave 6, which pay for 3
+/// slots.
 #[test]
 fn credits_end_and_not_one_more_is_charged() {
     let mut market = Market::new(6, &[("a", 1000.0, 2.0)]);
@@ -64,7 +65,7 @@ fn credits_end_and_not_one_more_is_charged() {
     );
     assert_eq!(spent(&mut market, 1).1, "credits");
     assert_eq!(market.number("a", "budget"), 970.0);
-    // Nobody who could pay is left: slots are free, and nobody is turned out.
+    // No job is left that could pay: slots are free, and none is evicted.
     assert_eq!(market.quotas(["a"]), [0]);
     assert_eq!(market.beat([1]), [6]);
     let text = sentence(&mut market, 1);
@@ -73,7 +74,7 @@ fn credits_end_and_not_one_more_is_charged() {
     assert_eq!(text, expected);
 }
 
-/// A bid above the bound makes the job unpaid from the tick on, a lower one paid again.
+/// A bid above the bound makes the job unpaid from the tick on; a lower one makes it paid again.
 #[test]
 fn a_rate_above_the_bound_is_not_paid() {
     let mut market = Market::new(6, &[("a", 1000.0, 2.0), ("b", 1000.0, 1.0)]);
@@ -85,7 +86,7 @@ fn a_rate_above_the_bound_is_not_paid() {
     market.set("setSpending", "a", 2.000_001);
     market.until(20_000);
     assert_eq!(spent(&mut market, 1), (8.0, json!("rate")));
-    // With nobody to pay a does not bid: all slots are b's.
+    // Without a job that can pay, a does not bid: all slots are b's.
     assert_eq!(market.quotas(["a", "b"]), [0, 6]);
     assert_eq!(market.accounts()["price"], 1.0);
     let expected = "waits: its authority allows a rate of at most 2, and its queue's is 2.000001; \
@@ -126,8 +127,8 @@ fn an_authority_ends_in_the_middle_of_an_interval() {
     assert_eq!(market.beat([1]), [6]);
 }
 
-/// One slot at 1 from the beginning, eleven more wanted in the middle of the interval: 5 credits
-/// less the 0.5 used pay for 9 slots of half an interval. The rest come by the fill pass.
+/// One slot runs at 1 from the beginning; eleven more are wanted in the middle of the interval. 5
+/// credits less the 0.5 used pay for 9 slots of half an interval. The rest come by the fill pass.
 #[test]
 fn several_that_start_between_ticks_are_as_strict_as_one() {
     let mut market = Market::new(12, &[("a", 1000.0, 1.0), ("b", 1000.0, 1.0)]);
@@ -143,12 +144,12 @@ fn several_that_start_between_ticks_are_as_strict_as_one() {
     market.until(20_000);
     assert_eq!(spent(&mut market, 1), (5.0, json!("credits")));
     assert_eq!(market.number("a", "debit"), 5.0);
-    // What it runs is beyond any quota; b has them all.
+    // Its slots are beyond any quota; b has them all.
     assert_eq!(market.quotas(["a", "b"]), [0, 12]);
 }
 
-/// Maps and reduces are paid for from the same credits: of the 9 that run 7 for the interval, and
-/// an eighth as soon as what is left pays for it to the end: for the half of it.
+/// Maps and reduces are paid for from the same credits. Of the 9 that run, 7 are paid for the
+/// interval. An eighth is paid as soon as the remainder covers it to the end: for half of it.
 #[test]
 fn both_kinds_of_slots_spend_the_same_credits() {
     let extra = json!({"slots": {"map_per_node": 2, "reduce_per_node": 1}});
@@ -166,7 +167,7 @@ fn both_kinds_of_slots_spend_the_same_credits() {
     assert_eq!(market.number("a", "budget"), 992.5);
 }
 
-/// A tick that comes an interval late charges for two, and not beyond the bound.
+/// A tick that comes an interval late charges for two, but not beyond the bound.
 #[test]
 fn a_late_tick_charges_what_is_left() {
     for (usage, late) in [("averaged", 7.0), ("sampled", 6.0)] {
@@ -183,8 +184,8 @@ fn a_late_tick_charges_what_is_left() {
     }
 }
 
-/// Of 6 slots of one queue at 1, a job of 2 credits pays for two, and its neighbour has the
-/// others; when it has spent them, its slots stand against nobody's quota.
+/// Of 6 slots of one queue at 1, a job of 2 credits pays for two, and its neighbour has the others.
+/// Once the credits are spent, its slots count against no quota.
 #[test]
 fn two_jobs_of_a_queue_one_bounded() {
     let extra = json!({"dynamic_priority": {"reclaim_interval_ms": 20_000}});
@@ -199,7 +200,7 @@ fn two_jobs_of_a_queue_one_bounded() {
     assert_eq!(market.number("a", "debit"), 6.0);
     assert_eq!(spent(&mut market, 1), (2.0, json!("credits")));
     // The queue owns 6 and its other job wants 2 more: the unpaid ones go, though that job is
-    // the older one.
+    // older.
     assert_eq!(gone.iter().map(|(job, _)| *job).collect::<Vec<_>>(), [1, 1]);
     for (job, key) in gone {
         market.host.complete(job, key);
@@ -210,7 +211,7 @@ fn two_jobs_of_a_queue_one_bounded() {
     assert_eq!(spent(&mut market, 1).0, 2.0);
 }
 
-/// It runs on what nobody bought, and gives it back first: before what others have within quota.
+/// It runs on unbought slots and gives them back first, before slots within another user's quota.
 #[test]
 fn an_exhausted_job_runs_on_unbought_slots_and_is_reclaimed() {
     let extra = json!({"dynamic_priority": {"reclaim_interval_ms": 20_000}});
@@ -222,7 +223,7 @@ fn an_exhausted_job_runs_on_unbought_slots_and_is_reclaimed() {
     market.submit(2, "b", 3);
     market.host.tick();
     assert_eq!(market.quotas(["a", "b"]), [0, 6]);
-    // First who pays, then who came first.
+    // First the paying job, then the order of arrival.
     assert_eq!(market.beat([1, 2]), [3, 3]);
     market.until(10_000);
     market.submit(3, "c", 9);
@@ -242,7 +243,8 @@ fn an_exhausted_job_runs_on_unbought_slots_and_is_reclaimed() {
     assert_eq!(market.number("a", "budget"), 1000.0);
 }
 
-/// More credits for an exhausted job: paid from then on. Less does not give back what is spent.
+/// More credits for an exhausted job: it is paid from then on. Fewer do not give back credits
+/// spent.
 #[test]
 fn authorized_anew_what_is_spent_stays_spent() {
     let mut market = Market::new(3, &[("a", 1000.0, 1.0), ("b", 1000.0, 1.0)]);
@@ -256,7 +258,7 @@ fn authorized_anew_what_is_spent_stays_spent() {
     market.until(30_000);
     // The queue had no share from 20 s on.
     market.until(50_000);
-    // 10 s of 3 slots are used and not charged yet: they count at once.
+    // 10 s of 3 slots are used but not charged yet: they count at once.
     assert_eq!(authorize(&mut market, 1, 1.0, 1.0, FAR), 0);
     assert_eq!(spent(&mut market, 1), (4.5, json!("credits")));
     market.until(60_000);
@@ -266,7 +268,7 @@ fn authorized_anew_what_is_spent_stays_spent() {
     assert_eq!(market.host.request(more)["remaining_micro"], 4_000_000);
 }
 
-/// What a job used in a queue is that queue's to pay, also after it has moved or ended.
+/// A queue pays for the use of its jobs, even after a job has moved or ended.
 #[test]
 fn use_is_charged_where_it_was_also_of_jobs_that_left() {
     let mut market = Market::new(6, &[("a", 1000.0, 2.0), ("b", 1000.0, 1.0)]);
@@ -282,13 +284,13 @@ fn use_is_charged_where_it_was_also_of_jobs_that_left() {
         job: JobId(1),
         queue,
     }]);
-    // Of b's 2 slots its own job pays for both; the other's 4 are beyond its quota.
+    // Of b's 2 slots its own job pays for both; the other job's 4 are beyond its quota.
     market.until(10_000);
     market.host.complete_all(2);
     market.host.step(&[Event::JobRemoved(JobId(2))]);
     market.until(20_000);
-    // 4 at 2 for a quarter of the interval; 2 at 1 for a half, and then as many of job 1, from
-    // the tick of the engine on that saw it: 2 * 9.5 / 20.
+    // 4 at 2 for a quarter of the interval. 2 at 1 for a half, and then as many of job 1, from the
+    // engine's tick that saw it: 2 * 9.5 / 20.
     assert_eq!(market.number("a", "debit"), 2.0);
     assert_eq!(market.number("b", "debit"), 1.0 + 0.95);
     assert_eq!(spent(&mut market, 1).0, 2.0 + 0.95);
@@ -310,7 +312,7 @@ fn a_reload_keeps_what_is_spent_and_used() {
         let reload = market.host.engine.request(half, &reload);
         reload.expect("the same configuration");
     }
-    // 2 of 8 credits are left after the first interval: 2 slots go on, 4 are beyond the bound.
+    // 2 of 8 credits are left after the first interval: 2 slots stay paid, 4 are beyond the bound.
     assert_eq!(spent(&mut market, 1), (6.0, Value::Null));
     market.until(40_000);
     assert_eq!(spent(&mut market, 1), (8.0, json!("credits")));
@@ -355,7 +357,7 @@ fn what_is_wrong_is_named_and_changes_nothing() {
     assert_eq!(market.host.request(good)["remaining_micro"], 4);
 }
 
-/// Whatever the share, the job keeps it; it goes with the job.
+/// Under any share the job keeps its authority and takes it along.
 #[test]
 fn other_shares_remember_and_do_not_care() {
     let mut market = Market::with(3, &[], json!({"policy": "fair"}));
@@ -374,24 +376,24 @@ fn other_shares_remember_and_do_not_care() {
     assert_eq!(authority(&mut market, 1), Value::Null);
 }
 
-/// What a random history does next: milliseconds that pass, what, to whom, an amount.
+/// Next step of a random history: elapsed milliseconds, operation, target, amount.
 type Step = (i64, u8, u32, i64);
 
 /// A market of two queues with random jobs, most of them bounded.
 struct History {
     market: Market,
-    /// Queue and credits of each job that is there.
+    /// Queue and credits of each present job.
     jobs: std::collections::BTreeMap<u32, (usize, Option<i64>)>,
     next_job: u32,
-    /// What each job had spent at the last interval.
+    /// Spending of each job at the last interval.
     before: std::collections::BTreeMap<u32, i64>,
-    /// Everything that was decided and reported.
+    /// All decisions and reports.
     log: Vec<String>,
     interval: Value,
-    /// By queue: its rate, the one that the last interval granted slots at, and all slots that
+    /// By queue: its rate, the rate at which the last interval granted slots, and all slots that
     /// its jobs have used since, times milliseconds.
     meters: [(f64, f64, i64); 2],
-    /// Whether no more than that can be charged.
+    /// Whether a debit must not exceed `meters`.
     metered: bool,
 }
 
@@ -474,8 +476,8 @@ impl History {
         self.jobs.get_mut(&job).expect("it is there").1 = Some(most);
     }
 
-    /// At every tick: nobody has spent more than its bound; when an interval has ended, the
-    /// queues paid what their jobs are said to have spent, and no credit is lost or made.
+    /// Checks at every tick that no job has spent more than its bound. After an interval, the
+    /// queues have paid what their jobs report, and no credit is lost or made.
     fn tick(&mut self) {
         let decisions: Vec<Decision> = self.market.host.tick();
         self.log.push(format!("{decisions:?}"));
@@ -534,8 +536,8 @@ fn run(budgets: [i64; 2], settings: &Value, steps: &[Step]) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Over random histories of bids, bounds and late ticks no job spends more than its bound,
-    /// the queues pay what the jobs spent, and the same history decides the same again.
+    /// Over random histories of bids, bounds and late ticks, no job spends more than its bound. The
+    /// queues pay what the jobs spent, and the same history gives the same decisions.
     #[test]
     fn nobody_spends_more_than_the_bound(
         budgets in prop::array::uniform2(0i64..60_000_000),

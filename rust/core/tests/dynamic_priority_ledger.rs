@@ -1,5 +1,5 @@
-//! What a host writes down of accounts, and what it is told of bids before they are made. Every
-//! figure follows by hand from bids, slots and the interval of 20 s.
+//! The host's record of accounts, and advice on bids before they are placed. Every figure follows
+//! from bids, slots and the interval of 20 s.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn credits(credits: f64) -> Credits {
     Credits::from_number(credits).expect("an amount")
 }
 
-/// Takes what was noted; nothing may have been dropped.
+/// Takes the entries; none may have been dropped.
 fn taken(market: &mut Market) -> Vec<Entry> {
     let Taken { entries, dropped } = market.host.engine.take_ledger();
     assert!(!dropped);
@@ -99,7 +99,7 @@ fn an_interval_says_who_was_charged_for_what() {
     assert_eq!(rows, &expected);
 }
 
-/// The books of a host that knows nothing but the entries.
+/// Rebuilds the accounts like a host that knows only the entries.
 fn books(entries: &[Entry]) -> BTreeMap<String, (i64, i64)> {
     let mut books = BTreeMap::new();
     for entry in entries {
@@ -189,8 +189,8 @@ fn books_made_of_the_entries_are_the_engines() {
     assert!(all.iter().any(paid), "income after the reload");
 }
 
-/// After a restart the engine opens accounts by itself before it is told what was saved: what
-/// was saved must not be written again, what is new must.
+/// After a restart the engine opens accounts itself before it is told the saved ones. Saved entries
+/// must not be written again, new ones must.
 #[test]
 fn after_restored_accounts_only_what_differs_is_noted() {
     let mut before = market();
@@ -239,8 +239,8 @@ fn advice_is_the_least_bid_and_what_it_leads_to() {
         let request = json!({"op": "advice", "queue": "alice", "slots": slots});
         market.host.request(request)
     };
-    // Of 9 slots, bid b against 2 buys 9 b / (b + 2). With 2.5 and 6.5 both fractions are equal
-    // and alice is first: b = 5 / 6.5, rounded up to a millionth.
+    // Of 9 slots, bid b against 2 buys 9 b / (b + 2). With 2.5 and 6.5 both fractions are equal and
+    // alice is first: b = 5 / 6.5, rounded up to a millionth.
     let advice = ask(&mut market, 3);
     assert_eq!(advice["bid_micro"], 769_231);
     assert_eq!(advice["slots_given"], 3);
@@ -249,10 +249,10 @@ fn advice_is_the_least_bid_and_what_it_leads_to() {
     assert_eq!(advice["then"]["spends_per_hour"], 415.384_74);
     assert_eq!(advice["then"]["ends_in_ms"], 866_666);
     assert_eq!(advice["unpaid"], false);
-    // Now: 3 slots at 1 credit.
+    // At present: 3 slots at 1 credit.
     assert_eq!(advice["now"]["spends_per_hour"], 540.0);
     assert_eq!(advice["now"]["ends_in_ms"], 666_666);
-    // The bid that it names does it, and one less does not.
+    // The advised bid suffices, and a millionth less does not.
     market.set("setSpending", "alice", 0.769_231);
     market.until(20_500);
     assert_eq!(market.quotas(["alice"]), [3]);

@@ -1,5 +1,5 @@
-//! What jobs spent of their authorities (version 2 of DP-39) outlives the engine by its lessons:
-//! a restart must not give a job its credits once more. Who keeps the lessons is not here.
+//! The jobs' spending of their authorities (version 2 of DP-39) outlives the engine by its lessons:
+//! a restart must not give a job its credits again. Storing the lessons is tested elsewhere.
 
 mod common;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const FAR: i64 = 1 << 40;
 
-/// 6 slots for queue `a`, which bids 2; its job may spend 30 credits.
+/// Builds 6 slots for queue `a`, which bids 2; its job may spend 30 credits.
 fn market() -> Market {
     let mut market = Market::new(6, &[("a", 1000.0, 2.0)]);
     market.submit(1, "a", 10);
@@ -28,7 +28,7 @@ fn spent_micro(market: &mut Market) -> i64 {
     spent.as_i64().expect("a whole number")
 }
 
-/// As a host stores them: pairs of key and value.
+/// Returns lessons as a host stores them: pairs of key and value.
 fn lessons(market: &mut Market) -> Vec<Value> {
     let taken = market.host.engine.take_ledger().entries.into_iter();
     let learnt = taken.filter_map(|entry| match entry {
@@ -47,7 +47,7 @@ fn restore(market: &mut Market, lessons: &[Value]) -> Value {
     market.host.request(request)
 }
 
-/// What the first engine told: 6 slots at 2 for one interval are 12 credits.
+/// Returns the first engine's lessons: 6 slots at 2 for one interval are 12 credits.
 fn of_an_interval() -> Vec<Value> {
     let mut market = market();
     authorize(&mut market);
@@ -90,7 +90,7 @@ fn another_engine_goes_on_from_there() {
     }
 }
 
-/// Books that are opened late say what was spent before this engine; both count, and once.
+/// Books that open late report the spending before this engine; both count, and once.
 #[test]
 fn what_was_spent_before_the_books_were_open_is_added() {
     let told = of_an_interval();
@@ -106,7 +106,7 @@ fn what_was_spent_before_the_books_were_open_is_added() {
     }
 }
 
-/// A host writes an interval with what came before it: then no crash comes between the two.
+/// A host writes an interval with the entries before it, so that no crash comes between the two.
 #[test]
 fn sums_are_told_before_the_interval_that_charged_them() {
     let mut market = market();
@@ -121,8 +121,8 @@ fn sums_are_told_before_the_interval_that_charged_them() {
     assert!(matches!(&entries[1], Entry::Interval { .. }), "{entries:?}");
 }
 
-/// A ResourceManager that becomes active reads its configuration again, maybe before its
-/// applications are recovered.
+/// A ResourceManager that becomes active reads its configuration again, maybe before it recovers
+/// its applications.
 #[test]
 fn a_reload_keeps_what_is_known_of_applications_to_come() {
     let told = of_an_interval();
@@ -137,8 +137,8 @@ fn a_reload_keeps_what_is_known_of_applications_to_come() {
     assert_eq!(spent_micro(&mut market), 12_000_000);
 }
 
-/// A job that ended is told of to its last slot, as it may have been the ResourceManager that was
-/// to end.
+/// An ended job reports its spending to its last slot, because the ResourceManager itself may be
+/// about to end.
 #[test]
 fn the_last_use_of_a_job_that_leaves_is_told() {
     let mut market = market();

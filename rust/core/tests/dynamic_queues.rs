@@ -1,5 +1,5 @@
-//! Queues that submissions make: they go when they have been empty for long, each user makes a
-//! bounded number, and a replay of the same requests gives the same queues.
+//! Queues that submissions create. They go when they have been empty for long; each user may create
+//! a bounded number; a replay of the same requests gives the same queues.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn place(host: &mut Host, user: &str, queue: &str) -> Result<u32, String> {
     }
 }
 
-/// Expires until nothing more goes; gives what went.
+/// Expires queues until none is left to expire; returns those that went.
 fn expire(host: &mut Host) -> Vec<String> {
     let mut gone = Vec::new();
     loop {
@@ -109,7 +109,7 @@ fn a_user_makes_a_bounded_number_of_queues_and_reads_why() {
     let long = format!("root.{}", "x".repeat(2_000));
     let refusal = place(&mut host, "carol", &long).expect_err("too long");
     assert!(refusal.contains("1024"), "{refusal}");
-    // Jobs that ran before a restart find their queues whatever their number.
+    // Jobs that ran before a restart find their queues, however many there are.
     let recovering = json!({"op": "place", "user": "alice", "queue": "root.e", "recovering": true});
     assert_eq!(host.request(recovering)["path"], "root.e");
     place(&mut host, "alice", "root.f").expect_err("they count");
@@ -144,7 +144,7 @@ fn a_queue_with_an_account_never_goes() {
     assert!(paths(&mut host).contains(&"root.alice".to_string()));
 }
 
-/// Thousands of queues made and left under every preset; gives what the engine says in the end.
+/// Creates and abandons thousands of queues under a policy; returns the engine's final report.
 fn made_and_left(policy: &str) -> String {
     let mut host = Host::new(config(policy, 10_000));
     let node = host.node(0, 1 << 20, 1 << 10);

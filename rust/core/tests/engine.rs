@@ -1,5 +1,5 @@
-//! The engine's behaviour, one small cluster per statement. Expected values follow from the
-//! statement in each test's name, by hand.
+//! The engine's behaviour, one small cluster per statement. Expected values follow by hand from the
+//! statement in each test's name.
 
 mod common;
 
@@ -10,7 +10,7 @@ use heddle_core::words::ids::Locality::{NodeLocal, OffSwitch, RackLocal};
 use heddle_core::words::ids::*;
 use serde_json::{Value, json};
 
-/// Fills nodes to the brim, so that tests need one heartbeat for what fits.
+/// Fills nodes completely, so that one heartbeat grants everything that fits.
 fn full() -> Value {
     json!({"heartbeat_fill": 1.0})
 }
@@ -123,7 +123,7 @@ fn delay_waits_from_the_first_time_it_is_passed_over_first_for_the_node_then_for
     let queue = host.queue("alice", None);
     host.job(1, queue);
     host.ask_on(1, 0, 1024, &[(near, 0), (near, 0), (near, 0)]);
-    // Nobody offers anything for a minute: that costs no locality.
+    // No node offers anything for a minute, which costs no locality.
     host.now = 60_000;
     assert_eq!(host.beat(far), []);
     host.now += 2_999;
@@ -152,7 +152,7 @@ fn a_job_that_insists_lets_others_pass_and_its_clock_runs_while_they_do() {
     host.job(2, queue);
     host.ask_on(1, 0, 1024, &[(near, 0)]);
     host.ask(2, 0, 100, 1024);
-    // The far node is always filled by job 2, so no room is ever left over.
+    // Job 2 always fills the far node, so no room is left over.
     for _ in 0..4 {
         assert_eq!(
             jobs(&host.beat(far)),
@@ -193,7 +193,7 @@ fn strict_asks_run_where_they_say_or_not_at_all() {
         host.now += 10_000;
     }
     assert_eq!(localities(&host.beat(wanted)), [NodeLocal]);
-    // A strict rack: any host of it will do, none of another.
+    // A strict rack: any host of it will do, but none of another.
     let elsewhere = host.node(1, 4096, 4);
     host.ask_facts(AskFacts {
         ask: AskId(1),
@@ -421,7 +421,7 @@ fn jobs_and_nodes_can_be_asked_for_and_say_what_is_known_of_them() {
     assert_eq!(reply["used"]["memory-mb"], 3 * 1024);
     assert_eq!(reply["hints"]["maps"], 3);
     assert_eq!(reply["hints"]["reduces"], json!(null));
-    // As bounded at the door: no time before 0, and what is still exact as a float.
+    // Bounded on entry: no time before 0, and no number beyond an exact float.
     assert_eq!(reply["hints"]["deadline_ms"], 0);
     assert_eq!(reply["hints"]["input_bytes"], 1_u64 << 53);
     let unmeasured = host.request(json!({"op": "node", "node": 0}));

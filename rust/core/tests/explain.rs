@@ -1,6 +1,5 @@
-//! Why jobs wait, and what would change it: each test asks, makes the change that it is told of,
-//! and sees it come true, and that a little less does not do. Numbers follow by hand from the
-//! set-up in each test.
+//! Reasons why jobs wait, and remedies. Each test asks, applies the advised change, sees it work,
+//! and sees that slightly less does not. Numbers follow by hand from the set-up in each test.
 
 mod common;
 
@@ -14,7 +13,8 @@ fn explained(host: &mut Host, job: u32) -> Value {
     host.request(json!({"op": "explain", "job": job}))
 }
 
-/// Why the first of a job's asks waits: the reason's numbers, under the name that it must have.
+/// Returns the numbers of the reason why the first of a job's asks waits; the reason must have this
+/// name.
 fn reason(host: &mut Host, job: u32, name: &str) -> Value {
     let explained = explained(host, job);
     let reason = &explained["waits"][0]["reason"];
@@ -22,7 +22,7 @@ fn reason(host: &mut Host, job: u32, name: &str) -> Value {
     reason[name].clone()
 }
 
-/// What would change it: the numbers of the remedies of that name.
+/// Returns the numbers of the remedies of that name.
 fn remedies(host: &mut Host, job: u32, name: &str) -> Vec<Value> {
     let explained = explained(host, job);
     let remedies = explained["waits"][0]["remedies"].as_array();
@@ -45,7 +45,7 @@ fn reload(host: &mut Host, config: Value) {
     host.request(json!({"op": "reload", "config": config}));
 }
 
-/// Figure 1's market with everybody busy: 8, 3 and 4 of 15 slots; bob wants 5 more.
+/// Builds figure 1's market with every user busy: 8, 3 and 4 of 15 slots; bob wants 5 more.
 fn busy_market() -> Market {
     let mut market = Market::new(15, FIGURE_1);
     for (job, user, maps) in [(1, "alice", 30), (2, "bob", 8), (3, "sam", 30)] {
@@ -64,9 +64,9 @@ fn a_bid_that_buys_more_slots_is_named_and_buys_them() {
     assert_eq!(why["bid"], json!(1_500_000));
     assert_eq!(why["price"], json!(7_500_000));
     // Least b with a 4th slot: shares of 15 by 4, b and 2. At b = 2 all three are 7.5, 3.75 and
-    // 3.75: bob and sam get the two left over (7, 3, 3). Less is enough: alice has 60 / (6 + b),
-    // sam 30 / (6 + b) and bob 15 b / (6 + b), and bob is in the lead by fractions above alice or
-    // sam from where 15 b - 3 (6 + b) > 60 - 7 (6 + b), that is 19 b > 36, b > 1.894737.
+    // 3.75: bob and sam get the two remaining (7, 3, 3). Less is enough: alice has 60 / (6 + b),
+    // sam 30 / (6 + b) and bob 15 b / (6 + b). Bob leads by fractions ahead of alice or sam once
+    // 15 b - 3 (6 + b) > 60 - 7 (6 + b), that is 19 b > 36, b > 1.894737.
     let bid = &remedies(&mut market.host, 2, "bid")[0];
     assert_eq!([&bid["bid"], &bid["slots"]], [&json!(1_894_737), &json!(1)]);
     assert_eq!(
@@ -85,7 +85,7 @@ fn a_bid_that_buys_more_slots_is_named_and_buys_them() {
         market.set("setSpending", "bob", f64::from(micro) / 1e6);
         market.until(20_500);
         assert_eq!(market.quotas(["bob"]), [slots], "at {micro}");
-        // As alice's and sam's tasks end, bob is given what he pays for.
+        // As alice's and sam's tasks end, bob gets the slots that he pays for.
         for job in [1, 3] {
             market.host.complete_all(job);
         }
@@ -170,14 +170,14 @@ fn a_job_that_may_not_run_yet_runs_with_the_limits_that_are_named() {
             .iter()
             .map(|remedy| remedy["limit"].as_i64().expect("a number"))
             .collect();
-        // In x one runs and one is before it; in a two run.
+        // In x one job runs and one is before it; in a two run.
         assert_eq!(limits, [3, 4]);
         reload(&mut host, config(outer, inner));
         assert_eq!(jobs(&host.beat(node)).contains(&4), runs, "{outer} {inner}");
     }
 }
 
-/// Two queues of weight 1 and 12 slots; `b`'s weight is to be raised.
+/// Returns two queues of weight 1 and 12 slots; `b` has this weight.
 fn two_queues(weight: f64) -> Value {
     json!({
         "policy": {"share": "fair", "order": "fifo", "place": "local-first"},
@@ -327,7 +327,7 @@ fn hfsp_says_whose_work_is_less() {
     assert_eq!(why["ahead"]["first"], 2, "fewer tasks of unknown length");
     let left = |whose: &str| why[whose]["work_left"].as_i64().expect("a number");
     assert!(left("theirs") < left("mine"), "{why}");
-    // Whoever is named as next is next, until it is this job itself.
+    // The job named as next is next, until it is this job itself.
     let mut named = 0;
     while reason_is(&mut host, 1, "behind") {
         let next = reason(&mut host, 1, "behind")["ahead"]["first"].as_u64();
@@ -405,7 +405,7 @@ fn want_of_room_names_the_node_that_would_do() {
     assert_eq!(host.beat(short), []);
     let enough = host.node(0, 3_000, 8);
     assert_eq!(jobs(&host.beat(enough)), [1]);
-    // The same again: large enough but for what runs there.
+    // The same again: the node is large enough, apart from the containers that run there.
     host.job(2, queue);
     host.ask(2, 0, 1, 2_500);
     host.beat(short);

@@ -1,5 +1,5 @@
-//! What is kept of decisions: grants, refusals and evictions with their numbers, in a ring that
-//! does not grow; that keeping them changes nothing; and reasons that are not about queues.
+//! The record of decisions: grants, refusals and evictions with their numbers, in a ring of bounded
+//! size. Keeping it changes no decision. Also reasons that do not concern queues.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn grants_and_refusals_are_kept_with_their_numbers_and_the_ring_does_not_grow() 
     assert!(error.to_string().contains("no job has number 1"), "{error}");
 }
 
-/// At 100 ms the only node is refused to the only ask of job 1.
+/// Refuses the only ask of job 1 on the only node, at 100 ms.
 fn refused() -> (Host, u32) {
     let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
     let node = host.node(0, 8_192, 8);
@@ -91,7 +91,7 @@ fn refused() -> (Host, u32) {
     (host, node)
 }
 
-/// Also what has passed, as it was then: a minute later nothing of the second is left.
+/// Past entries keep their numbers: a minute later the sentence still says 1.0 s.
 #[test]
 fn every_entry_is_told_as_a_sentence() {
     let (mut host, node) = refused();
@@ -183,7 +183,7 @@ fn the_tick_notes_why_jobs_wait_once_per_reason() {
         noted[0],
         (500, json!({"no_nodes": {"labelled": 0, "partition": 0}}))
     );
-    // Every two seconds, so at 6.5 s for the first time with a node.
+    // Every two seconds, so the first entry with a node is at 6.5 s.
     assert_eq!(noted[1].0, 6_500);
     assert_eq!(explained(&mut host, 0)["waits"][0]["since_ms"], 6_500);
 }
@@ -308,7 +308,7 @@ fn what_a_job_refuses_is_its_own_doing() {
     assert_eq!(host.beat(node).len(), 1);
 }
 
-/// A day of a small cluster, the same for every seed: all decisions.
+/// Returns all decisions of a day of a small cluster, the same in every run.
 fn day(preset: &str, entries: u32, asks: bool) -> Vec<Decision> {
     let mut host = Host::new(json!({"policy": preset, "explain": {"entries": entries}}));
     let mut seed = 7u64;

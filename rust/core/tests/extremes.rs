@@ -1,6 +1,6 @@
-//! Hostile events: numbers at the ends of their range, ids that are taken or unknown, in any
-//! order, under every preset and every single stage. Nothing may overflow or panic, and the books
-//! stay right. What is decided is not judged here.
+//! Hostile events: numbers at the ends of their range, ids that are taken or unknown, in any order,
+//! under every preset and every single stage. Nothing may overflow or panic, and the engine's state
+//! stays consistent. Decisions are not judged here.
 
 use heddle_core::catalogue::PRESETS;
 use heddle_core::words::event::*;
@@ -10,7 +10,7 @@ use heddle_core::{Decision, Engine, Resource, Setup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Mostly ordinary, else from the ends of the range.
+/// Generates mostly ordinary numbers, otherwise ends of the range.
 fn number(ends: &'static [i64]) -> impl Strategy<Value = i64> + Clone {
     prop_oneof![3 => 0i64..100, 2 => prop::sample::select(ends)]
 }
@@ -148,7 +148,7 @@ fn ask() -> impl Strategy<Value = Event> {
             |(job, ask, count, priority, partition, (relax, am, update), resource)| {
                 Event::Ask(AskFacts {
                     job: JobId(job),
-                    // Dense per job: an id near the bound makes a table as long.
+                    // Ask ids are dense per job: an id near the bound makes a table of that length.
                     ask: AskId(if ask > 100 { u32::MAX } else { ask }),
                     count,
                     priority,
@@ -274,14 +274,14 @@ fn of_cluster() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Steps: each a moment and what happens at it.
+/// Generates steps, each with a time and its events.
 fn history() -> impl Strategy<Value = Vec<(i64, Vec<Event>)>> {
     let event = prop_oneof![of_cluster(), of_job(), of_container()];
     let moment = prop_oneof![12 => 0i64..20_000, 1 => signed()];
     prop::collection::vec((moment, prop::collection::vec(event, 1..12)), 1..24)
 }
 
-/// Every preset, and every stage beside the default's others.
+/// Returns every preset, and every stage together with the default's others.
 fn policies() -> Vec<Value> {
     let mut policies: Vec<Value> = PRESETS.iter().map(|preset| json!(preset.name)).collect();
     let of = |share, order, place| json!({"share": share, "order": order, "place": place});
@@ -317,7 +317,7 @@ fn config(policy: &Value, slots: bool) -> Value {
     config
 }
 
-/// Steps the engine through a history and answers every third grant with a refusal.
+/// Steps the engine through a history and refuses every third grant.
 fn live(config: &Value, history: &[(i64, Vec<Event>)]) -> Result<(), TestCaseError> {
     let setup = Setup::with_config(config).expect("a good configuration");
     let mut engine = Engine::new(setup).expect("a good setup");
@@ -327,7 +327,7 @@ fn live(config: &Value, history: &[(i64, Vec<Event>)]) -> Result<(), TestCaseErr
         answers.extend(events);
         engine.step(*now, &std::mem::take(&mut answers), 64, &mut decisions);
         let books = engine.check_invariants().err();
-        // A host that takes back room which it has just reported makes that one true.
+        // A host that takes back room which it has just reported causes this error rightly.
         let books = books.filter(|error| !error.contains("gave out more than it had"));
         prop_assert!(books.is_none(), "{config} at {now}: {books:?}");
         let granted = decisions.iter().filter_map(|decision| match decision {
@@ -363,7 +363,7 @@ proptest! {
     }
 }
 
-/// A user may ask for as many kinds of containers as there are numbers: their sum is bounded too.
+/// A user may ask for as many kinds of containers as there are numbers: their sum is bounded, too.
 #[test]
 fn a_job_may_ask_for_more_than_a_count_holds() {
     let mut events = vec![
@@ -389,8 +389,8 @@ fn a_job_may_ask_for_more_than_a_count_holds() {
     }
 }
 
-/// Many users may each claim the largest input that a hint holds, all of it on one rack: the sum
-/// over the jobs is bounded as well.
+/// Many users may each claim the largest input that a hint holds, all on one rack: the sum over the
+/// jobs is bounded, too.
 #[test]
 fn all_jobs_may_claim_the_largest_input() {
     let mut events = vec![one_node()];

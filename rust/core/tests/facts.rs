@@ -1,5 +1,5 @@
-//! What is told beyond YARN's books, event by event: launches, counters of ApplicationMasters, what
-//! nodes send, and the model of the links that follows from them. Numbers are worked out by hand.
+//! Facts beyond YARN's state, event by event: launches, counters of ApplicationMasters, bytes that
+//! nodes send, and the resulting model of the links. Comments derive the numbers.
 
 mod common;
 #[path = "common/racks.rs"]
@@ -20,14 +20,14 @@ fn launched(host: &mut Host, job: u32, key: u64) {
     }]);
 }
 
-/// What Reverse-Adaptive has learnt of the lengths of maps: their sum and number.
+/// Returns Reverse-Adaptive's lengths of maps: their sum and number.
 fn learnt(host: &Host) -> (i64, i64) {
     let lengths = host.engine.save()[1]["cluster"][0].clone();
     let number = |i: usize| lengths[i].as_i64().expect("a number");
     (number(0), number(1))
 }
 
-/// Runs one map on the node: granted, launched so much later, ended so much after that.
+/// Runs one map on the node: granted, launched after `launch_ms`, ended `ran_ms` after that.
 fn run_map(host: &mut Host, node: u32, launch_ms: i64, ran_ms: i64) {
     let grant = host.beat(node)[0];
     let key = host.containers.last().expect("it was just granted").1;
@@ -37,8 +37,8 @@ fn run_map(host: &mut Host, node: u32, launch_ms: i64, ran_ms: i64) {
     host.complete(grant.job, key);
 }
 
-/// 60 trivial maps that run for 1.5 s from their launch on: all launch, and half is taken off at
-/// the most. Then one of 21.5 s is known to have taken 20 s, not the 23.5 since its grant.
+/// 60 trivial maps run for 1.5 s from their launch. All of it counts as overhead, of which at most
+/// half is deducted. Then one of 21.5 s counts as 20 s, not as the 23.5 since its grant.
 #[test]
 fn lengths_are_of_tasks_not_of_containers() {
     let mut host = Host::new(json!({"policy": "reverse-adaptive", "heartbeat_fill": 1.0}));
@@ -51,13 +51,13 @@ fn lengths_are_of_tasks_not_of_containers() {
     }
     let (before_ms, number) = learnt(&host);
     assert_eq!(number, 60);
-    // The first 39 as they were, the others less half of it.
+    // The first 39 in full, the others less half.
     assert_eq!(before_ms, 39 * 1_500 + 21 * 750);
     run_map(&mut host, node, 2_000, 21_500);
     assert_eq!(learnt(&host), (before_ms + 20_000, 61));
 }
 
-/// Simulators and hosts that tell of no launch: from the grant, with nothing taken off.
+/// Simulators and hosts without launch events: time counts from the grant, without deduction.
 #[test]
 fn without_launches_the_whole_time_counts() {
     let mut host = Host::new(json!({"policy": "reverse-adaptive", "heartbeat_fill": 1.0}));
@@ -80,7 +80,8 @@ fn count(host: &mut Host, job: u32, counters: JobCounters) {
     }]);
 }
 
-/// After a restart of the ResourceManager only the ApplicationMaster knows what ended before.
+/// After a restart of the ResourceManager only the ApplicationMaster knows which tasks ended
+/// before.
 #[test]
 fn tasks_that_ended_before_the_engine_was_made_count_as_done() {
     let mut host = Host::new(json!({"policy": "hfsp"}));
@@ -93,7 +94,7 @@ fn tasks_that_ended_before_the_engine_was_made_count_as_done() {
         done: [maps, 0],
         ..JobCounters::default()
     };
-    // It may have ended a moment ago: its own end is still to be told.
+    // A task may have ended a moment ago: its own end is still to be reported.
     count(&mut host, 1, of(1));
     assert_eq!(done(&mut host), json!([0, 0, 0]));
     count(&mut host, 1, of(61));
@@ -104,7 +105,7 @@ fn tasks_that_ended_before_the_engine_was_made_count_as_done() {
 
 const MB: u64 = 1_000_000;
 
-/// Two racks, one job whose 4 maps ran on rack 0 and whose one reduce runs on rack 1.
+/// Builds two racks and one job, with 4 maps that ran on rack 0 and one reduce that runs on rack 1.
 fn shuffling(settings: Value) -> Host {
     let mut host = cluster(2, 8, settings);
     job(&mut host, 1, "ann", ratio(LIGHT));
@@ -126,7 +127,7 @@ fn shuffled(host: &mut Host, bytes: u64) {
     count(host, 1, counters);
 }
 
-/// Rates as they were modelled last: by rack, out and in.
+/// Returns the rates modelled last: by rack, out and in.
 fn modelled(host: &Host) -> Value {
     host.engine.save()[2]["modelled_rates"].clone()
 }
@@ -147,7 +148,7 @@ fn links_are_modelled_from_counters_where_nobody_measures() {
     host.tick();
     assert_eq!(modelled(&host), json!([[1000, 9e7, 0.0], [1001, 0.0, 9e7]]));
     assert_eq!(saturated(&host), json!([1000, 1001]));
-    // The job says nothing more: after twice the time the links are free.
+    // The job reports nothing more: after twice the time the links are free.
     for _ in 0..30 {
         host.now += 1_000;
         host.tick();
@@ -197,7 +198,7 @@ fn without_a_bandwidth_or_where_a_link_is_measured_the_model_says_nothing() {
     assert_eq!(saturated(&host), json!([]), "measured at a tenth");
 }
 
-/// One of the job's two maps of 10 s starts where none of its input is.
+/// Starts one of the job's two maps of 10 s where none of its input is.
 fn reading_across(input_bytes: u64) -> Host {
     let mut host = cluster(2, 1, json!({"uplink_bytes_per_s": 100 * MB}));
     let hints = JobHints {
@@ -230,7 +231,7 @@ fn a_map_far_from_its_input_reads_across() {
     assert_eq!(modelled(&host), json!([[1000, 0.0, 0.0], [1001, 0.0, 0.0]]));
 }
 
-/// Nobody has seen the job read so much: eight blocks of 128 MiB in 10 s, not 4 PB.
+/// No counter shows that the job reads so much: eight blocks of 128 MiB in 10 s, not 4 PB.
 #[test]
 fn a_claim_does_not_fill_the_links_for_everybody() {
     let host = reading_across(8 << 50);
@@ -240,7 +241,7 @@ fn a_claim_does_not_fill_the_links_for_everybody() {
     );
 }
 
-/// Clocks of nodes differ: a task executes not before it ran, and not in the future.
+/// Clocks of nodes differ: execution neither starts before the task ran, nor in the future.
 #[test]
 fn the_clock_of_a_node_is_believed_within_the_life_of_its_task() {
     let mut host = cluster(1, 1, json!({}));
@@ -260,7 +261,7 @@ fn the_clock_of_a_node_is_believed_within_the_life_of_its_task() {
     }
 }
 
-/// ShuffleInputRatio by the ApplicationMaster's counters, where no single task tells its own.
+/// ShuffleInputRatio by the ApplicationMaster's counters, without reports of single tasks.
 #[test]
 fn counters_tell_whether_a_job_is_shuffle_heavy() {
     let mut host = cluster(2, 8, json!({}));
@@ -284,8 +285,9 @@ fn counters_tell_whether_a_job_is_shuffle_heavy() {
     assert_eq!(host.engine.save()[2]["ratios"], json!([[7, 3.0]]));
 }
 
-/// Rows of asks for two racks tell exactly what neither a rack alone nor both hold: 10 maps, 7 of
-/// them with input on rack 0, 6 on rack 1. Told block by block it is 3 on both, 4 and 3 on one.
+/// Rows of asks for two racks give exactly the input that neither a rack alone nor both hold. Of 10
+/// maps, 7 have input on rack 0, 6 on rack 1. Reported block by block it is 3 on both, 4 and 3 on
+/// one.
 #[test]
 fn rows_of_two_racks_are_as_good_as_blocks() {
     let plan = |told: bool| {

@@ -1,5 +1,5 @@
-//! Faults that the simulator found, each as the shortest history that shows it. The statement
-//! in a test's name is what must hold; before its fix the test failed.
+//! Faults that the simulator found, each as the shortest history that shows it. The statement in a
+//! test's name must hold; the test failed before its fix.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn nodes(grants: &[Grant]) -> Vec<u32> {
     grants.iter().map(|grant| grant.node).collect()
 }
 
-/// A cluster of one node of 4 GB, of which 3 are taken, held for an ask of 2 GB; and another.
+/// Builds a cluster of one node of 4 GB, of which 3 are taken, held for an ask of 2 GB.
 fn host_with_a_held_node() -> Host {
     let mut host = Host::new(holding());
     let node = host.node(0, 4096, 8);
@@ -88,8 +88,8 @@ fn strict_rack(job: u32, ask: u32, count: u32) -> Event {
     }
 }
 
-/// `ResourceRequest.setRelaxLocality`: off at a rack, nothing runs on that rack's nodes but on
-/// those that were named, also if other racks are free to be used.
+/// `ResourceRequest.setRelaxLocality`, off at a rack: only the named nodes of that rack run
+/// anything, even if other racks may be used.
 #[test]
 fn a_rack_that_is_named_without_relaxing_is_kept_off_but_for_named_hosts() {
     let mut host = Host::new(local_first());
@@ -102,7 +102,7 @@ fn a_rack_that_is_named_without_relaxing_is_kept_off_but_for_named_hosts() {
     assert!(host.beat_unanswered(vetoed).is_empty());
     assert_eq!(nodes(&host.beat_unanswered(elsewhere)), [elsewhere; 3]);
     host.ask_facts(plain_ask(1, 0, 3, 1024));
-    // One container uses up the host's row and with it the rack's, which is like any other then.
+    // One container uses up the host's row and with it the rack's, which is then like any other.
     assert_eq!(nodes(&host.beat_unanswered(named)), [named; 3]);
 }
 
@@ -120,7 +120,7 @@ fn a_held_node_that_changed_its_label_is_not_given_to_what_it_was_held_for() {
         capacity: Resource::new(4096, 8),
         free: Resource::new(4096, 8),
     })]);
-    // Something must fit there, or the held ask is not even looked at.
+    // Something must fit there; otherwise the held ask is not examined.
     host.job(3, heddle_core::words::ids::QueueId(0));
     host.ask_facts(AskFacts {
         partition: PartitionId(1),
@@ -144,8 +144,8 @@ fn a_held_node_is_not_given_to_an_ask_that_insists_on_other_places_by_now() {
     assert!(host.beat(0).is_empty());
 }
 
-/// Otherwise what can never be served, for the room that it waits for is its own master's, keeps
-/// a node from everybody for ever.
+/// An ask can never be served if it waits for the room of its own job's master. It would otherwise
+/// keep a node from all jobs for ever.
 #[test]
 fn a_node_that_was_held_in_vain_is_free_for_all_before_it_is_held_again() {
     let mut host = host_with_a_held_node();
@@ -180,8 +180,8 @@ fn a_node_may_leave_with_a_grant_unanswered() {
     assert_eq!(pending, [2], "what was refused is pending again");
 }
 
-/// A rack's row may count less than its hosts' together, as ApplicationMasters have racks of
-/// their own making.
+/// A rack's row may count less than its hosts' together, because ApplicationMasters create rack
+/// rows on their own.
 #[test]
 fn a_row_that_a_refused_grant_had_used_up_goes_to_the_next_grant() {
     let mut host = Host::new(local_first());
@@ -217,7 +217,7 @@ fn a_refused_ask_insists_on_its_places_again() {
     assert!(host.beat(other).is_empty(), "it waits for its host first");
 }
 
-/// Moments of being passed over are remembered up to a number: they must reach back as far as
+/// The number of remembered times of being passed over is bounded. They must reach back as far as
 /// the longest wait, however often nodes report and however short the other wait is.
 #[test]
 fn all_who_wait_for_a_rack_wait_at_once_and_not_one_after_the_other() {
@@ -230,7 +230,7 @@ fn all_who_wait_for_a_rack_wait_at_once_and_not_one_after_the_other() {
         host.job(job, queue);
         host.ask_on(job, 0, 1024, &[(full, 0)]);
     }
-    // A hundred reports a second, as of a hundred nodes.
+    // A hundred reports a second, like those of a hundred nodes.
     while host.now < 3_500 {
         host.now += 10;
         host.beat(other);
@@ -239,7 +239,8 @@ fn all_who_wait_for_a_rack_wait_at_once_and_not_one_after_the_other() {
     assert_eq!(running, [1; 5], "all have waited for three seconds");
 }
 
-/// By the flipped bits of the C tests: the age of a job was now less its submission.
+/// Found by flipped bits in the C tests: the age of a job was now less its submission, which
+/// overflowed.
 #[test]
 fn a_job_of_any_submission_time_runs() {
     let mut host = Host::new(json!({"heartbeat_fill": 1.0}));
@@ -261,7 +262,7 @@ fn a_job_of_any_submission_time_runs() {
     assert_eq!(host.beat(node).len(), 2);
 }
 
-/// It made a table of four thousand million racks.
+/// Once made a table of four thousand million racks.
 #[test]
 fn a_node_does_not_move_to_a_rack_out_of_range() {
     let mut host = Host::new(local_first());

@@ -1,5 +1,5 @@
-//! HFSP in the engine: small clusters with tasks of known lengths, driven second by second.
-//! The arithmetic of sizes and ageing is tested where it is; here is what jobs get to see.
+//! HFSP in the engine: small clusters with tasks of known lengths, driven second by second. Sizes
+//! and aging have tests of their own; these show the effect on jobs.
 
 mod common;
 
@@ -15,7 +15,7 @@ const MAP: i32 = 20;
 const REDUCE: i32 = 10;
 const SECOND: Millis = 1_000;
 
-/// A task that runs: when it ends, of which job, which container.
+/// A running task: its end, its job, its container, its priority.
 type Running = (Millis, u32, u64, i32);
 
 /// A cluster whose tasks take 1,024 MB and a known time.
@@ -25,14 +25,14 @@ struct Cluster {
     nodes: u32,
     /// Lengths by job and priority.
     lengths: BTreeMap<(u32, i32), Millis>,
-    /// How many tasks of a job have not ended.
+    /// Number of tasks of a job that have not ended.
     left: BTreeMap<u32, u32>,
     running: Vec<Running>,
     ended: BTreeMap<u32, Millis>,
 }
 
 impl Cluster {
-    /// Nodes of four slots each.
+    /// Builds nodes of four slots each.
     fn new(nodes: u32, hfsp: Value) -> Cluster {
         Cluster::with(
             nodes,
@@ -76,7 +76,7 @@ impl Cluster {
         self.host.step(&[Event::JobHints { job, hints }]);
     }
 
-    /// Every node reports; what is granted runs for its length.
+    /// Lets every node report; granted tasks run for their length.
     fn beat(&mut self) {
         for node in 0..self.nodes {
             for grant in self.host.beat(node) {
@@ -89,8 +89,8 @@ impl Cluster {
         }
     }
 
-    /// `Host::beat` commits all grants of a heartbeat at once: the key of the job's first
-    /// container that is not known here yet.
+    /// Returns the key of the job's first container that is not known here yet. `Host::beat`
+    /// commits all grants of a heartbeat at once.
     fn key_of(&self, job: u32) -> u64 {
         let known = |key: u64| self.running.iter().any(|r| (r.1, r.2) == (job, key));
         let mut keys = self
@@ -103,7 +103,7 @@ impl Cluster {
             .expect("the grant was committed")
     }
 
-    /// One second: tasks end, time is told, nodes report.
+    /// Runs one second: tasks end, a tick passes, nodes report.
     fn second(&mut self) {
         self.host.now += SECOND;
         let now = self.host.now;
@@ -126,7 +126,7 @@ impl Cluster {
         (0..seconds).for_each(|_| self.second());
     }
 
-    /// Runs until a job ends, or a number of seconds; when it ended, in seconds.
+    /// Runs until a job ends, at most for `most` seconds; returns its end in seconds.
     fn end_of(&mut self, job: u32, most: u32) -> Millis {
         for _ in 0..most {
             if self.ended.contains_key(&job) {
@@ -137,17 +137,17 @@ impl Cluster {
         *self.ended.get(&job).expect("it ends in time") / SECOND
     }
 
-    /// How many tasks of a job run.
+    /// Returns how many tasks of a job run.
     fn of(&self, job: u32) -> usize {
         self.running.iter().filter(|r| r.1 == job).count()
     }
 
-    /// What the stage tells of itself.
+    /// Returns the stage's report of a pool.
     fn state(&self, pool: usize) -> Value {
         self.host.engine.save()[1]["pools"][pool].clone()
     }
 
-    /// The jobs of a pool in their order.
+    /// Returns the jobs of a pool in their order.
     fn order(&self, pool: usize) -> Vec<u64> {
         let state = self.state(pool);
         let phases = state["phases"].as_array().expect("a list");
@@ -157,7 +157,7 @@ impl Cluster {
             .collect()
     }
 
-    /// What is told of a job's phase, by `key`.
+    /// Returns the value at `key` in the report of a job's phase.
     fn phase(&self, pool: usize, job: u32, key: &str) -> Value {
         let state = self.state(pool);
         let phases = state["phases"].as_array().expect("a list");
@@ -166,7 +166,7 @@ impl Cluster {
     }
 }
 
-/// HF-26, HF-32 and the preset; what can be wrong in the section is told by its key.
+/// HF-26, HF-32 and the preset; an error in the section names its key.
 #[test]
 fn the_settings_are_the_papers_unless_told_otherwise() {
     let read = |config: Value| Setup::with_config(&config).map(|setup| setup.config);
@@ -198,8 +198,8 @@ fn the_settings_are_the_papers_unless_told_otherwise() {
 
 /// HF-1, HF-13: 8 slots. Job 1 of 80 maps of 10 s holds all of them when job 2 of 4 maps comes at
 /// 13 s. Nothing is killed: job 2 gets the slots that become free at 20 s and ends at 30 s, when
-/// job 1 has had 8 + 8 + 4 of its maps. 800 + 40 slot-seconds on 8 slots are over at 110 s, as
-/// 76 maps in 10 rounds need 10 s more than 105.
+/// job 1 has completed 8 + 8 + 4 of its maps. 800 + 40 slot-seconds on 8 slots are over at 110 s,
+/// because 76 maps in 10 rounds need 10 s more than 105.
 #[test]
 fn a_small_job_after_a_big_one_ends_first() {
     let mut cluster = Cluster::new(2, json!({}));
@@ -211,8 +211,8 @@ fn a_small_job_after_a_big_one_ends_first() {
     assert_eq!(cluster.end_of(1, 200), 110);
 }
 
-/// HF-25 to HF-28: both have 20 maps, so both are taken for 20 * 60 s and the first to arrive is
-/// first. The samples say 40 s and 5 s: 800 s and 100 s, and they change places.
+/// HF-25 to HF-28: both have 20 maps, so both are estimated at 20 * 60 s and the first to arrive is
+/// first. The samples show 40 s and 5 s: 800 s and 100 s, and they change places.
 #[test]
 fn sizes_are_learnt_from_samples() {
     let mut cluster = Cluster::new(3, json!({}));
@@ -228,11 +228,11 @@ fn sizes_are_learnt_from_samples() {
     assert_eq!(cluster.phase(0, 2, "trained"), true);
     assert_eq!(cluster.phase(0, 1, "trained"), false);
     assert_eq!(cluster.order(0), [2, 1]);
-    // Its 15 other maps have the 5 slots until all are done: at 20 s.
+    // Its 15 other maps use the 5 slots until all are done: at 20 s.
     assert_eq!(cluster.end_of(2, 60), 20);
     cluster.run(20);
     assert_eq!(cluster.phase(0, 1, "size_ms"), 800_000.0);
-    // A new job is taken for the mean of the past: 20 of 5 s and 7 of 40 s.
+    // A new job is estimated by the mean of the past: 20 of 5 s and 7 of 40 s.
     cluster.submit(3, 10, 1);
     let size = cluster.phase(0, 3, "size_ms").as_f64().expect("a number");
     assert!((size - 10.0 * 380_000.0 / 27.0).abs() < 1e-6, "{size}");
@@ -240,10 +240,10 @@ fn sizes_are_learnt_from_samples() {
 
 /// Job 1 needs 40 * 10 s: 100 s alone. Small jobs of 40 s in all come every 10 s and could use
 /// every slot for ever: by size alone job 1 would have to wait for the last. In a fair cluster all
-/// jobs together never have more than 440 s left, small ones 20 s on average; so there are less
+/// jobs together never have more than 440 s left, small ones 20 s on average. So there are fewer
 /// than 22 of those, job 1 has more than 4 / 23 slots, and less than 40 s left after 2,100 s. Then
-/// it is its turn. Jobs that are no more than their samples would pass it by for ever with
-/// t = 100 (HF-27 wants them run at once): the percentage is what bounds those.
+/// it is its turn. Jobs that are no larger than their samples would pass it by for ever with t =
+/// 100 (HF-27 wants them run at once): the percentage bounds those.
 #[test]
 fn a_big_job_is_not_starved_by_small_ones() {
     for (percent, tasks, seconds) in [(100, 8, 5), (50, 4, 10)] {
@@ -260,13 +260,13 @@ fn a_big_job_is_not_starved_by_small_ones() {
             .ended
             .get(&1)
             .expect("before the stream of small jobs ends");
-        // Small ones went before it none the less.
+        // Small ones still went before it.
         assert!(*end > 150 * SECOND && cluster.ended.len() > 10, "{end}");
     }
 }
 
-/// HF-12, HF-14: with job 1 on 8 slots, ten jobs that are larger arrive at once. Their samples may
-/// take t percent of the slots and no more, while job 1 has tasks waiting.
+/// HF-12, HF-14: with job 1 on 8 slots, ten larger jobs arrive at once. Their samples take at most
+/// t percent of the slots while job 1 has waiting tasks.
 #[test]
 fn a_burst_takes_no_more_than_its_percentage_for_training() {
     for (percent, slots) in [(0, 0), (50, 4), (60, 5), (100, 8)] {
@@ -288,8 +288,8 @@ fn a_burst_takes_no_more_than_its_percentage_for_training() {
     }
 }
 
-/// HF-11, HF-41: maps and reduces have places of their own in slots of their own; a job without
-/// reduces never appears among the latter, and leaves nothing behind.
+/// HF-11, HF-41: maps and reduces have positions of their own in slots of their own. A job without
+/// reduces never appears among reduces, and leaves nothing behind.
 #[test]
 fn phases_have_their_own_slots_and_a_map_only_job_is_one_phase() {
     let slots = json!({"map_per_node": 3, "reduce_per_node": 1});
@@ -316,7 +316,7 @@ fn phases_have_their_own_slots_and_a_map_only_job_is_one_phase() {
     assert!(cluster.order(0).is_empty() && cluster.order(1).is_empty());
 }
 
-/// HF-41: two samples are wanted; one fails, and the next task that starts takes its place.
+/// HF-41: two samples are wanted; one fails, and the next task that starts replaces it.
 #[test]
 fn a_failed_sample_is_replaced() {
     let mut cluster = Cluster::new(1, json!({"samples": 2}));
@@ -353,8 +353,8 @@ fn a_failed_sample_is_replaced() {
     assert_eq!(cluster.phase(0, 1, "size_ms"), 210_000.0);
 }
 
-/// HF-22, HF-41: of two nodes with 4 map slots each one is drained. Virtually 8 slots work until
-/// then and 4 from then on, whatever still runs.
+/// HF-22, HF-41: one of two nodes with 4 map slots each is drained. Virtually 8 slots work until
+/// then and 4 after it, whatever still runs.
 #[test]
 fn slots_shrink_below_the_running_tasks() {
     let slots = json!({"map_per_node": 4, "reduce_per_node": 0});
@@ -376,7 +376,7 @@ fn slots_shrink_below_the_running_tasks() {
     })]);
     assert_eq!(cluster.of(1), 8);
     cluster.run(5);
-    // The change is seen on the tick at the latest: up to a second at the old speed.
+    // The tick sees the change at the latest: up to a second at the old speed.
     let left = cluster.phase(0, 1, "left_ms").as_f64().expect("a number");
     assert!((936_000.0..=940_000.0).contains(&left), "{left}");
     cluster.run(5);
@@ -384,8 +384,8 @@ fn slots_shrink_below_the_running_tasks() {
     assert_eq!(left - later, 20_000.0);
 }
 
-/// HF-10: two jobs of 20 maps that are taken for 2 s and are late soon. In line: the first has
-/// every slot. Sharing: both have half. A third job, not late, waits in either case.
+/// HF-10: two jobs of 20 maps are estimated at 2 s and soon late. In line, the first has every
+/// slot; sharing, both have half. A third job, not late, waits in either case.
 #[test]
 fn late_jobs_in_line_or_sharing() {
     for (late, first, second) in [("fifo", 8, 0), ("sharing", 4, 4)] {
@@ -402,7 +402,7 @@ fn late_jobs_in_line_or_sharing() {
             );
         }
         cluster.submit(3, 400, 10);
-        // Told after the asks, so the estimate is made anew by the next ask.
+        // Told after the asks, so the next ask renews the estimate.
         cluster.ask(1, MAP, 39, 10);
         cluster.ask(2, MAP, 39, 10);
         cluster.run(5);
@@ -417,8 +417,8 @@ fn late_jobs_in_line_or_sharing() {
     }
 }
 
-/// HF-23: equal jobs, one of priority 2, so of weight 4: 10 slots in 5 s are 50 slot-seconds, 40
-/// of which are its. Without weights the other one, which came first, stays in front.
+/// HF-23: equal jobs, one of priority 2, so of weight 4. 10 slots in 5 s are 50 slot-seconds, of
+/// which it gets 40. Without weights the other one, which came first, stays in front.
 #[test]
 fn priorities_may_weigh() {
     for (weigh, left, order) in [(true, 960_000.0, [2, 1]), (false, 975_000.0, [1, 2])] {
@@ -457,8 +457,8 @@ fn a_long_reduce_tells_its_size_by_its_progress() {
     assert_eq!(cluster.phase(0, 1, "trained"), true);
 }
 
-/// HF-13: with the kill variant a job that comes before gets its slots at once. Job 1 holds all 4;
-/// job 2 of 2 maps is smaller: two tasks have to go, the latest started. Off by default.
+/// HF-13: with the kill variant a job that comes before gets its slots at once. Job 1 holds all 4.
+/// Job 2 of 2 maps is smaller: two tasks must go, the latest started. Off by default.
 #[test]
 fn the_kill_variant_takes_slots_back_for_the_job_in_front() {
     for kill in [false, true] {
@@ -481,7 +481,7 @@ fn the_kill_variant_takes_slots_back_for_the_job_in_front() {
 }
 
 /// HF-16: with a slow start of 95 percent the reduces of a job of 20 maps wait for 19 of them,
-/// though slots are free; without one, as on YARN, they start when they are asked for.
+/// though slots are free. Without one, as on YARN, they start when they are asked for.
 #[test]
 fn slow_start_holds_reduces() {
     for (hfsp, start) in [(json!({}), 0), (json!({"slow_start_percent": 95}), 30)] {
@@ -505,14 +505,14 @@ fn slow_start_holds_reduces() {
     }
 }
 
-/// What was learnt outlives a reload of the configuration.
+/// Sizes and virtual time outlive a reload of the configuration.
 #[test]
 fn a_reload_keeps_sizes_and_virtual_time() {
     let mut cluster = Cluster::new(2, json!({}));
     cluster.submit(1, 40, 10);
     cluster.submit(2, 40, 30);
     cluster.beat();
-    // Two samples of job 2 have to wait for those of job 1: they end at 40 s.
+    // Two samples of job 2 must wait for those of job 1: they end at 40 s.
     cluster.run(41);
     let keys = ["size_ms", "left_ms", "trained"];
     let told = |c: &Cluster| [1, 2].map(|job| keys.map(|key| c.phase(0, job, key)));
@@ -527,11 +527,11 @@ fn a_reload_keeps_sizes_and_virtual_time() {
     cluster.end_of(2, 400);
 }
 
-/// A job that is not MapReduce is one phase of opaque containers; its ApplicationMaster and those
+/// A job that is not MapReduce is one phase of opaque containers. Its ApplicationMaster and those
 /// of others come before all tasks.
 #[test]
 fn opaque_jobs_are_one_phase_and_masters_come_first() {
-    // A held node would give its next slot to whom it is held for, out of turn.
+    // A held node would give its next slot to its holder, out of turn.
     let never = json!({"after_ms": 1_000_000});
     let config = json!({"policy": "hfsp", "heartbeat_fill": 1.0, "reservation": never});
     let mut cluster = Cluster::with(1, config);

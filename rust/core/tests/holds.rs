@@ -1,5 +1,5 @@
-//! Nodes held for large asks behind tasks that last long: they are served, in a cluster of any
-//! size, and what others lose by it is bounded, shown, and ends when it is of no use.
+//! Nodes held for large asks behind long tasks. The asks are served in a cluster of any size. The
+//! loss of others is bounded and shown, and ends when a hold is useless.
 
 mod common;
 
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 const SMALL: u32 = 1;
 const LARGE: u32 = 2;
-/// How long a task of the small job runs.
+/// Length of a task of the small job.
 const TASK_MS: i64 = 600_000;
 
-/// Nodes of 4 GB, all taken by tasks of 1 GB of a job that always wants more; on each one ends
-/// after a quarter of the time, one after half of it, and so on.
+/// Nodes of 4 GB, all taken by tasks of 1 GB of a job that always wants more. On each node one task
+/// ends after a quarter of the time, one after half of it, and so on.
 struct Busy {
     host: Host,
     nodes: u32,
@@ -45,7 +45,7 @@ impl Busy {
         }
     }
 
-    /// Five seconds: tasks that are due end, every node reports.
+    /// Runs five seconds: due tasks end, every node reports.
     fn go_on(&mut self) {
         self.host.now += 5_000;
         for (job, key, ..) in self.host.containers.clone() {
@@ -62,8 +62,8 @@ impl Busy {
         }
     }
 
-    /// How long it takes until so many containers of the large job run, and how many nodes were
-    /// held at once at the most.
+    /// Returns the time until that many containers of the large job run, and the maximum of nodes
+    /// held at once.
     fn served(&mut self, containers: usize) -> (i64, usize) {
         let (from, mut held) = (self.host.now, 0);
         while self.host.running(LARGE) < containers && self.host.now - from < 10 * TASK_MS {
@@ -85,7 +85,7 @@ fn a_large_ask_behind_long_tasks_is_served_in_a_cluster_of_any_size() {
         let mut busy = Busy::new(nodes, full());
         busy.host.ask(LARGE, 0, 1, 4096);
         let (waited_ms, held) = busy.served(1);
-        // The node that is held has been left by its last task then, or nearly so.
+        // By then the last task has left the held node, or nearly so.
         assert!(waited_ms <= 2 * TASK_MS, "{nodes} nodes: {waited_ms} ms");
         assert_eq!(held, 1, "one container waits");
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = "io.heddle.yarn.";
 
-/// Each package below [`ROOT`], and what it may import of the others: earlier lines only, so that
+/// Each package below [`ROOT`], and the other packages it may import: earlier lines only, so that
 /// no two can depend on each other. The scheduler's own package, the last, may import all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &[]),
@@ -67,7 +67,7 @@ fn an_offending_import_is_named() {
     assert_eq!(offences("new/A.java", "new", engine).len(), 1);
 }
 
-/// Returns the lines of a file that name a class of a package that its own may not import.
+/// Returns the lines of a file that name a class of a forbidden package.
 fn offences(file: &str, package: &str, text: &str) -> Vec<String> {
     let entry = ALLOWED.iter().find(|(name, _)| *name == package);
     let allowed = entry.map_or(&[][..], |(_, imports)| imports);

@@ -1,5 +1,5 @@
-//! The layers of the sources: which file may import which. No crate has files that import each
-//! other in a circle, and in the core a layer imports only what lies below it.
+//! The layers of the sources, and the imports each allows. No crate has files that import each
+//! other in a circle, and in the core a layer imports only layers below it.
 
 #[path = "layers/imports.rs"]
 mod imports;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The parts of the core and what each may import beside itself, from the ground up.
+/// Parts of the core and their allowed imports beside themselves, from the ground up.
 const LAYERS: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("config", &["words"]),
@@ -42,7 +42,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Where one file or folder is one policy.
+/// Parts in which one file or folder is one policy.
 const POLICIES: &[&str] = &["share", "order", "place"];
 
 fn sources(name: &str) -> PathBuf {
@@ -101,7 +101,7 @@ fn against_layers(imports: &Imports) -> String {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let import = format!("{from} imports {} of {to}", names.join(", "));
         let _ = match layers.get(layer) {
-            // The face of the crate hands names on.
+            // The crate's root re-exports names.
             None if layer == "lib" => Ok(()),
             None => writeln!(
                 faults,
@@ -128,7 +128,7 @@ fn against_layers(imports: &Imports) -> String {
     faults
 }
 
-/// One part of a file's path, without its ending.
+/// Returns one part of a file's path, without its extension.
 fn part(file: &str, at: usize) -> &str {
     let part = file.split('/').nth(at).unwrap_or_default();
     part.strip_suffix(".rs").unwrap_or(part)

@@ -1,6 +1,6 @@
-//! Limits and what keeps them from starving anybody: minimum and maximum shares, running jobs,
-//! ApplicationMasters, held nodes, preemption, headroom. Expected values follow by hand from
-//! the statement in each test's name.
+//! Limits, and protection against starvation: minimum and maximum shares, running jobs,
+//! ApplicationMasters, held nodes, preemption, headroom. Expected values follow by hand from the
+//! statement in each test's name.
 
 mod common;
 
@@ -11,7 +11,7 @@ use heddle_core::words::ids::{JobId, NodeId};
 use heddle_core::words::resource::Resource;
 use serde_json::json;
 
-/// Fills nodes to the brim, so that tests need one heartbeat for what fits.
+/// Fills nodes completely, so that one heartbeat grants everything that fits.
 fn full() -> serde_json::Value {
     json!({"heartbeat_fill": 1.0})
 }
@@ -42,8 +42,8 @@ fn a_queue_below_its_minimum_goes_first_and_none_passes_its_maximum() {
         [1, 1, 1, 1],
         "the minimum is met before anything else"
     );
-    // Of the 4 that are left, one goes to each of weight 1 and the rest to weight 100: usage
-    // per weight is 0 for `big` and `max` in the beginning, 4096 for `min`.
+    // Of the remaining 4, one goes to each of weight 1 and the rest to weight 100: usage per weight
+    // is 0 for `big` and `max` at the beginning, 4096 for `min`.
     assert_eq!(host.running(1), 4);
     assert_eq!(host.running(3), 1);
     assert_eq!(host.running(2), 3);
@@ -72,7 +72,7 @@ fn masters_take_at_most_their_part_of_the_share_but_the_first_always_starts() {
     assert_eq!(host.beat(node), []);
 }
 
-/// Jobs of one queue that each ask for an ApplicationMaster of 1 GB.
+/// Submits jobs of one queue that each ask for an ApplicationMaster of 1 GB.
 fn submit_masters(host: &mut Host, user: &str, jobs: std::ops::RangeInclusive<u32>) {
     let queue = host.queue(user, None);
     for job in jobs {
@@ -296,8 +296,8 @@ fn the_headroom_never_makes_a_master_kill_its_own_reduces() {
         ..plain_ask(1, 1, 4, 1024)
     });
     assert_eq!(host.beat(node).len(), 4);
-    // The cluster is full of the job's own reduces, which may all wait for a map that has to run
-    // again. Its size is not known yet.
+    // The cluster is full of the job's own reduces, and all may wait for a map that must run again.
+    // The map's size is still unknown.
     host.tick();
     assert_eq!(told(&host), 1024);
     // A map fails and is asked for again.
@@ -309,10 +309,10 @@ fn the_headroom_never_makes_a_master_kill_its_own_reduces() {
     assert!(told(&host) >= 512, "RMContainerAllocator kills otherwise");
 }
 
-/// The master looks at the answer to the call in which it asks for a map again that failed. So
-/// the answer before must do: while the last map runs, and after it. So it must while the last one
-/// runs and is asked for again already, as when it is killed: of its end the master may hear at any
-/// moment, and before it hears what follows from that.
+/// The master reads the answer to the call in which it asks again for a failed map. So the answer
+/// before must suffice: while the last map runs, and after it. It must also suffice while the last
+/// map runs and is already asked for again, as when it is killed. The master may hear of its end at
+/// any moment, and before it hears the consequences.
 #[test]
 fn the_headroom_is_told_before_the_last_map_fails() {
     let mut host = Host::new(full());
@@ -337,8 +337,8 @@ fn the_headroom_is_told_before_the_last_map_fails() {
     assert_eq!(told(&host), 3072);
 }
 
-/// While one map ends, another runs: nothing is killed, and a headroom that is not there would
-/// have the master plan reduces.
+/// While one map ends, another runs: nothing is killed, and a headroom that does not exist would
+/// make the master plan reduces.
 #[test]
 fn the_headroom_is_the_truth_while_two_maps_run_and_others_are_pending() {
     let mut host = Host::new(full());
@@ -360,8 +360,8 @@ fn the_headroom_is_the_truth_while_two_maps_run_and_others_are_pending() {
     assert_eq!(told(&host), 0);
 }
 
-/// The answer that tells the master that its last map has ended, or that a reduce is its, tells it
-/// the headroom as well: until the next tick it would kill.
+/// The answer that reports the end of the last map, or that a reduce is granted, also has the
+/// headroom. Waiting for the next tick, the master would kill.
 #[test]
 fn the_headroom_is_told_with_the_news_that_the_last_map_has_ended() {
     let mut host = Host::new(full());
@@ -426,7 +426,8 @@ fn the_headroom_is_told_with_the_first_reduce_where_no_map_runs() {
     assert_eq!(told(&host), 2048);
 }
 
-/// One frame may carry all of a job's life: nothing is told to who is gone before its heartbeat.
+/// One frame may carry all of a job's life: a job that is gone before its heartbeat gets no
+/// message.
 #[test]
 fn a_job_that_is_gone_before_the_heartbeat_is_told_nothing() {
     let mut host = Host::new(full());
@@ -455,7 +456,7 @@ fn a_job_that_is_gone_before_the_heartbeat_is_told_nothing() {
     assert_eq!(decisions, []);
 }
 
-/// What job 1 knows of its headroom, in megabytes of memory.
+/// Returns the headroom that job 1 knows, in megabytes of memory.
 fn told(host: &Host) -> i64 {
     host.headrooms[&1].memory_mb()
 }

@@ -1,6 +1,6 @@
-//! Whichever stage wants containers back, it takes them from applications of every framework,
-//! except where a queue spares those that are not MapReduce. The same cluster for every
-//! mechanism: four slots, all taken by one job, and another that has a claim to some.
+//! Every stage that reclaims containers takes them from applications of every framework, except
+//! where a queue spares those outside MapReduce. Each mechanism gets the same cluster: four slots,
+//! all taken by one job, and another job with a claim to some.
 
 mod common;
 
@@ -10,7 +10,7 @@ use heddle_core::words::event::{Event, JobFacts};
 use heddle_core::words::ids::{JobId, UserId};
 use serde_json::{Value, json};
 
-/// What makes each mechanism take something of job 1 for job 2.
+/// Returns configurations that make each mechanism take something from job 1 for job 2.
 fn mechanisms() -> Vec<(&'static str, Value)> {
     vec![
         (
@@ -35,7 +35,7 @@ fn mechanisms() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Runs the cluster for ten seconds; the jobs that containers were taken from.
+/// Runs the cluster for ten seconds; returns the jobs that lost containers.
 fn losers(mut config: Value, queues: Value, mapreduce: bool) -> Vec<u32> {
     config["heartbeat_fill"] = json!(1.0);
     config["queues"] = queues;
@@ -54,7 +54,7 @@ fn losers(mut config: Value, queues: Value, mapreduce: bool) -> Vec<u32> {
         })]);
         host.ask(job, 0, asks, 1024);
         if job == 1 {
-            // Entitlements and quotas are the tick's.
+            // The tick computes entitlements and quotas.
             host.tick();
         }
         host.beat(node);
@@ -72,7 +72,7 @@ fn losers(mut config: Value, queues: Value, mapreduce: bool) -> Vec<u32> {
     losers
 }
 
-/// What each queue on the path says of `preempt_opaque`.
+/// Builds queues with these values of `preempt_opaque` on the path.
 fn queues(root: Option<bool>, above: Option<bool>, own: Option<bool>) -> Value {
     let queue = |path: &str, says: Option<bool>| match says {
         Some(says) => json!({"path": path, "preempt_opaque": says}),
@@ -92,7 +92,7 @@ fn every_application_gives_up_what_its_queue_does_not_spare() {
     for (name, config) in mechanisms() {
         let taken = |queues, mapreduce| losers(config.clone(), queues, mapreduce);
         let [yes, no] = [Some(true), Some(false)];
-        // The nearest queue that says something decides.
+        // The nearest queue with a value decides.
         for says in [
             queues(None, None, None),
             queues(no, None, yes),

@@ -1,4 +1,5 @@
-//! The request `policies`: what hosts, demo and documents know of policies comes from its answer.
+//! The request `policies`, the source of the hosts', the demo's and the documents' knowledge of
+//! policies.
 
 mod common;
 

@@ -1,6 +1,6 @@
-//! What the engine expects of jobs, against calculations by hand: before anything was learnt the
-//! middle of a band is what the look ahead says. How well bands hold over a day is the
-//! simulator's to say (`sim/tests/foresight.rs`).
+//! The engine's expectations of jobs against calculations by hand: before any learning the middle
+//! of a band is the result of the look ahead. `sim/tests/foresight.rs` tests how well bands hold
+//! over a day.
 
 mod common;
 
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 const MAP_MS: Millis = 10_000;
 
-/// Two slots of 1,024 MB, jobs one after the other.
+/// Builds two slots of 1,024 MB, with jobs one after the other.
 fn host(policy: &str) -> Host {
     let mut host = Host::new(json!({"policy": policy, "heartbeat_fill": 1.0}));
     host.node(0, 2 * 1_024, 64);
     host
 }
 
-/// A job whose profile says that its maps take 10 s.
+/// Submits a job whose profile gives its maps 10 s.
 fn submit(host: &mut Host, job: u32, maps: u32, reduces: Option<u32>) {
     let queue = host.queue("ada", None);
     host.job(job, queue);
@@ -33,7 +33,7 @@ fn submit(host: &mut Host, job: u32, maps: u32, reduces: Option<u32>) {
     host.step(&[Event::Tick]);
 }
 
-/// Expected start and end of a job, in ms from now.
+/// Returns the expected start and end of a job, in ms from now.
 fn expected(host: &mut Host, job: u32) -> (Option<Millis>, Millis) {
     let reply = host.request(json!({"op": "predict", "job": job}));
     assert_eq!(reply["jobs"].as_array().map(Vec::len), Some(1), "{reply}");
@@ -45,7 +45,7 @@ fn expected(host: &mut Host, job: u32) -> (Option<Millis>, Millis) {
     )
 }
 
-/// Ends are rounded to a part of a task's length.
+/// Compares roughly, because ends are rounded to a part of a task's length.
 fn assert_near(value: Millis, expected: Millis) {
     assert!(
         (value - expected).abs() <= MAP_MS / 16,
@@ -75,13 +75,13 @@ fn what_runs_counts_from_when_it_started() {
     host.now += 4_000;
     assert_eq!(expected(&mut host, 1).0, None, "it has started");
     assert_near(expected(&mut host, 1).1, 6_000);
-    // Overdue by far: half as long again as it has run.
+    // Far overdue: half as long again as it has run.
     host.now += 36_000;
     assert_near(expected(&mut host, 1).1, 20_000);
 }
 
-/// Deficits serve all jobs at once: of 40 s and 20 s of work on two slots each has one, so the
-/// smaller ends after 20 s, the other gets both slots and ends after 30.
+/// Deficits serve all jobs at once. Of 40 s and 20 s of work on two slots each has one slot; the
+/// smaller ends after 20 s, then the other gets both slots and ends after 30.
 #[test]
 fn jobs_that_share_end_in_order_of_their_work() {
     let mut host = host("fair");
@@ -100,7 +100,7 @@ fn promises_are_judged_when_jobs_have_done_all_that_they_asked_for() {
     host.now += MAP_MS;
     host.complete_all(1);
     host.step(&[Event::JobRemoved(JobId(1))]);
-    // Job 2 is killed before its time: what was expected of it says nothing.
+    // Job 2 is killed early: its prediction is not judged.
     host.step(&[Event::JobRemoved(JobId(2))]);
     let judged = host.request(json!({"op": "predict"}))["judged"].clone();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Preemption takes only what lets a waiting ask in: on nodes that the ask may use, in a number
-//! that makes room for it, for asks that limits admit. Every cluster here is full of containers
+//! Preemption takes only containers that let a waiting ask in: on nodes that the ask may use, as
+//! many as make room for it, for asks that limits admit. Every cluster here is full of containers
 //! of 1 GB of queue `root.greedy`; `root.starved` has a claim. Figures follow by hand.
 
 mod common;
@@ -28,7 +28,7 @@ fn config(starved: Value) -> Value {
     })
 }
 
-/// Nodes of that memory and label, all full.
+/// Builds nodes of that memory and label, all full.
 fn full(config: Value, nodes: &[(i64, u32)]) -> Host {
     let mut host = Host::new(config);
     let queue = host.queue("u", Some("root.greedy"));
@@ -40,7 +40,7 @@ fn full(config: Value, nodes: &[(i64, u32)]) -> Host {
             host.now += 1;
         }
     }
-    // It would take all that comes free.
+    // It would take everything that comes free.
     for label in nodes.iter().map(|node| node.1).collect::<BTreeSet<_>>() {
         host.ask_facts(labelled(plain_ask(GREEDY, label, 100, 1024), label));
     }
@@ -56,8 +56,8 @@ fn labelled(facts: AskFacts, label: u32) -> AskFacts {
     }
 }
 
-/// Lets a minute pass; evicted containers end and every node reports. The nodes that something
-/// was taken from, once for each container.
+/// Lets a minute pass; evicted containers end and every node reports. Returns the node of each
+/// evicted container.
 fn minute(host: &mut Host, nodes: u32) -> Vec<u32> {
     let mut taken = Vec::new();
     for _ in 0..120 {
@@ -138,7 +138,7 @@ fn what_limits_do_not_admit_is_not_made_room_for() {
         host.ask(STARVED, 0, 2, 1024);
         assert_eq!(minute(&mut host, 1), [0u32; 0], "{limit}");
     }
-    // Masters beyond their part of the share: the first starts always, the second never.
+    // Masters beyond their part of the share: the first always starts, the second never.
     let mut host = full(config(json!({"max_am_share": 0.1})), &[(4096, 0)]);
     for job in [STARVED, 3] {
         if job == 3 {
@@ -154,7 +154,7 @@ fn what_limits_do_not_admit_is_not_made_room_for() {
     assert_eq!(minute(&mut host, 1), [0]);
 }
 
-/// The limit of a queue above both is reached by what is taken, so it admits the ask then.
+/// Taking containers brings the parent of both queues below its limit, so it then admits the ask.
 #[test]
 fn a_limit_that_the_victim_reaches_is_no_hindrance() {
     let mut config = config(json!({}));
@@ -176,8 +176,8 @@ fn a_limit_that_the_victim_reaches_is_no_hindrance() {
     assert_eq!(host.running(STARVED), 1);
 }
 
-/// Two queues want nodes without a label only, a third has all with one: it gives them nothing,
-/// and what they can use they share evenly.
+/// Two queues want only nodes without a label, a third has all with one. It gives them nothing, and
+/// they share the nodes that they can use evenly.
 #[test]
 fn fair_shares_are_of_the_nodes_that_can_be_used() {
     let mut config = config(json!({"min_share": {}}));
@@ -196,8 +196,7 @@ fn fair_shares_are_of_the_nodes_that_can_be_used() {
     );
 }
 
-/// The pieces of a room that is made go to the ask that it is made for, however many small asks
-/// want them.
+/// Room that is made in pieces goes to its ask, however many small asks want it.
 #[test]
 fn room_that_comes_in_pieces_is_kept_for_the_ask() {
     let mut host = full(config(json!({})), &[(4096, 0)]);
@@ -226,7 +225,7 @@ fn room_that_comes_in_pieces_is_kept_for_the_ask() {
     assert_eq!(served, [STARVED]);
 }
 
-/// What has stopped and is not confirmed by its node is room that comes: it is not made again.
+/// A stopped container that its node has not confirmed is room to come; it is not made again.
 #[test]
 fn room_on_its_way_is_not_made_twice() {
     let mut host = full(config(json!({})), &[(4096, 0)]);
@@ -262,7 +261,7 @@ fn room_on_its_way_is_not_made_twice() {
     assert_eq!(host.running(STARVED), 1);
 }
 
-/// A job that preemption does not help is told whose containers are spared.
+/// A job that preemption does not help learns which queue's containers are spared.
 #[test]
 fn the_queue_that_spares_its_containers_is_named() {
     let mut config = config(json!({}));

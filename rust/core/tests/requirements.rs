@@ -1,6 +1,6 @@
-//! The table of requirements (`docs/requirements.md`) is complete and true: every number of the
-//! five systems' mechanisms is there once, and every test that it names exists. Whether a test
-//! shows what its row says is for the reader; this file cannot know.
+//! The table of requirements (`docs/requirements.md`) is complete and true. Every number of the
+//! five systems' mechanisms is there once, and every named test exists. Readers must judge whether
+//! a test shows what its row says.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn rust_folder() -> PathBuf {
         .to_path_buf()
 }
 
-/// Rows of the table by number: what, and the tests as written.
+/// Returns the table's rows by number: the requirement, and the tests as written.
 fn rows() -> BTreeMap<String, Vec<(String, String)>> {
     let path = rust_folder().join("../docs/requirements.md");
     let text = fs::read_to_string(path).expect("the table is there");
@@ -43,7 +43,7 @@ fn rows() -> BTreeMap<String, Vec<(String, String)>> {
     rows
 }
 
-/// Every test of the workspace and of the embedded clusters: name and file.
+/// Returns every test of the workspace and of the embedded clusters: name and file.
 fn tests() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     let clusters = rust_folder().join("../integration/src/test/java");
@@ -66,7 +66,8 @@ fn tests() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The functions that follow `#[test]`, also those that `proptest!` holds, and JUnit's methods.
+/// Returns the functions that follow `#[test]`, including those in `proptest!`, and JUnit's
+/// methods.
 fn test_names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut marked = false;

@@ -1,6 +1,6 @@
 //! The Reverse-Adaptive order in the engine: goals, foreign load, late and infeasible jobs.
-//! What each should get is worked out by hand in a comment; the pure calculations have tests of
-//! their own (`reverse_execution`, `reverse_placement`).
+//! Comments derive each job's due; the pure calculations have tests of their own
+//! (`reverse_execution`, `reverse_placement`).
 
 mod common;
 
@@ -11,16 +11,16 @@ use heddle_core::{Decision, Resource};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// All tasks of these tests take this long.
+/// Length of all tasks in these tests.
 const TASK_MS: Millis = 10_000;
 
-/// A cluster of 5 nodes with 2 map and 1 reduce slots each, and what runs on it.
+/// A cluster of 5 nodes with 2 map and 1 reduce slots each, and its running tasks.
 struct Bench {
     host: Host,
     queue: QueueId,
-    /// When each container started, by job and key.
+    /// Start of each container, by job and key.
     started: BTreeMap<(u32, u64), Millis>,
-    /// When the last task of each job ended.
+    /// End of the last task of each job.
     ended: BTreeMap<u32, Millis>,
 }
 
@@ -48,7 +48,7 @@ impl Bench {
         }
     }
 
-    /// A job of so many maps, with a goal if there is one.
+    /// Adds a job of `maps` maps, with or without a goal.
     fn job(&mut self, job: u32, maps: u32, deadline_ms: Option<Millis>) {
         self.job_with(
             job,
@@ -70,7 +70,7 @@ impl Bench {
         self.host.ask(job, 0, maps, 1024);
     }
 
-    /// Time passes, and every node reports.
+    /// Lets time pass, and every node report.
     fn beat(&mut self) -> Vec<Decision> {
         let decisions = self.host.tick();
         for node in 0..5 {
@@ -83,7 +83,7 @@ impl Bench {
         decisions
     }
 
-    /// Lets a second pass; tasks that are through end.
+    /// Lets a second pass; finished tasks end.
     fn second(&mut self) {
         self.host.now += 1_000;
         for (job, key, _, _) in self.host.containers.clone() {
@@ -107,8 +107,8 @@ impl Bench {
     }
 }
 
-/// 10 slots. The far job: 46 tasks, 460 slot-s, of which 30 s of 10 slots after the near goal hold
-/// 300; 160 in 20 s are 8 slots. The near one: 40 slot-s in 20 s are 2. FIFO would give the
+/// 10 slots. The far job: 46 tasks, 460 slot-s, of which the 30 s of 10 slots after the near goal
+/// hold 300; 160 in 20 s are 8 slots. The near one: 40 slot-s in 20 s are 2. FIFO would give the
 /// first all 10.
 #[test]
 fn the_nearer_goal_gets_the_slots_it_needs_and_no_more() {
@@ -126,9 +126,9 @@ fn the_nearer_goal_gets_the_slots_it_needs_and_no_more() {
     assert_eq!(bench.running(&[1, 2]), [0, 0]);
 }
 
-/// The load takes 8 of 10 slots from 20 s on. Without it 12 tasks in 40 s need 3 slots; with it
-/// 200 + 40 slot-s are there, half of which is needed: 5 of the 10 now. The rest is shared with the
-/// job without a goal, so that (a - need) / (12 - need) and b / 100 are alike: one more for each.
+/// The load takes 8 of 10 slots from 20 s on. Without it 12 tasks in 40 s need 3 slots. With it 200
+/// + 40 slot-s exist, half of which is needed: 5 of the 10 now. The rest is shared with the job
+/// without a goal, so that (a - need) / (12 - need) and b / 100 are alike: one more for each.
 #[test]
 fn a_foreign_load_that_rises_later_makes_a_job_start_earlier() {
     let run = |settings: Value| {
@@ -146,7 +146,7 @@ fn a_foreign_load_that_rises_later_makes_a_job_start_earlier() {
     assert_eq!(run(adaptive), [6, 4]);
 }
 
-/// The same, to the end: with s_fit the goal is met, and by the blind estimate it is missed.
+/// The same to the end: s_fit meets the goal, and the blind estimate misses it.
 #[test]
 fn a_goal_that_the_adaptive_scheduler_misses_is_met() {
     let ended = |variant: &str| {
@@ -191,8 +191,8 @@ fn a_job_without_a_goal_gets_what_is_left() {
     );
 }
 
-/// The job on time needs 8 of 10 slots; the late one, though first, gets 2, and all that is left
-/// before a job without a goal does.
+/// The job on time needs 8 of 10 slots. The late one, though first, gets 2, and all remaining slots
+/// before a job without a goal gets any.
 #[test]
 fn a_late_job_does_not_displace_one_that_can_still_meet_its_goal() {
     let mut bench = Bench::new(section(json!({})));
@@ -204,7 +204,7 @@ fn a_late_job_does_not_displace_one_that_can_still_meet_its_goal() {
     assert_eq!(bench.running(&[1, 2, 3]), [2, 8, 0]);
 }
 
-/// RA-39: a task that is longer than the time left cannot meet the goal whatever is done for it.
+/// RA-39: a task longer than the time left cannot meet the goal in any way.
 #[test]
 fn a_goal_nearer_than_one_task_is_late_already() {
     let mut bench = Bench::new(section(json!({})));
@@ -240,7 +240,7 @@ fn a_placement_holds_until_the_next_control_cycle() {
     assert_eq!(restart_first_at(&mut bench, 24_000), [0, 10]);
 }
 
-/// 600 slot-s each in 20 s of 10 slots: both fall short, and alike.
+/// 600 slot-s each in 20 s of 10 slots: both fall short, and equally.
 #[test]
 fn goals_that_cannot_all_be_met_fall_short_alike() {
     let mut bench = Bench::new(section(json!({})));
@@ -275,7 +275,7 @@ fn time_is_reserved_for_the_reduces() {
 }
 
 /// Profiles say 5 s, but tasks take 10. 32 tasks look like 160 slot-s in 40 s: 4 slots, beside 6
-/// for the other job. After 10 s what is left, at 10 s each, is more: the job gets more slots.
+/// for the other job. After 10 s the remainder, at 10 s each, is more: the job gets more slots.
 #[test]
 fn observed_lengths_replace_the_profile() {
     let mut bench = Bench::new(section(json!({})));
@@ -324,7 +324,7 @@ fn observed_load_takes_slots_and_running_tasks_are_waited_for() {
     assert_eq!(on(&bench, 0), 2, "the load has gone");
 }
 
-/// A small load on every node takes as many slots as it is: 5 nodes at 20 % of 2 slots are 2 of 10,
+/// A small load on every node takes its true sum of slots: 5 nodes at 20 % of 2 slots are 2 of 10,
 /// not one of each.
 #[test]
 fn fractions_of_slots_add_up_over_the_nodes() {
@@ -383,14 +383,14 @@ fn the_need_grows_when_a_node_is_lost() {
         (0..4 + u32::from(!lost)).for_each(|node| drop(bench.host.beat(node)));
         bench.running(&[1, 2, 3])
     };
-    // Beyond the need of 4, (a - 4) / 4, b / 40 and c / 2000 are made alike, goals first: 1, 1
-    // and the other 4.
+    // Beyond the need of 4, (a - 4) / 4, b / 40 and c / 2000 become alike, goals first: 1, 1 and
+    // the other 4.
     assert_eq!(run(false), [5, 1, 4]);
     assert_eq!(run(true), [4, 4, 0]);
 }
 
-/// Without configured slots the room of nodes counts. The job with a goal could use all of it;
-/// the master of another gets the first that is free, or no new job would ever start.
+/// Without configured slots the room of nodes counts. The job with a goal could use all of it. The
+/// master of another gets the first room that is free, or no new job would ever start.
 #[test]
 fn a_full_cluster_starts_new_masters() {
     let mut host = Host::new(json!({"policy": "reverse-adaptive", "heartbeat_fill": 1.0}));
@@ -440,7 +440,7 @@ fn a_reload_keeps_the_placement_and_what_was_learnt() {
         bench.second();
     }
     let before = bench.running(&[1, 2]);
-    // What is left of 64 tasks of 10 s in 80 s takes slots that tasks of 1 ms would not.
+    // The remainder of 64 tasks of 10 s in 80 s takes slots that tasks of 1 ms would not.
     assert!(before[0] >= 7, "{before:?}");
     bench
         .host
@@ -469,7 +469,7 @@ fn goals_decide_inside_a_queue_not_between_queues() {
     assert_eq!(bench.running(&[1, 2, 3]), [0, 5, 5]);
 }
 
-/// Hosts tell only of changes, so what was told must not be forgotten with the stages.
+/// Hosts report only changes, so observations must outlive the stages.
 #[test]
 fn what_was_observed_of_nodes_outlives_a_reload() {
     let config = section(json!({}));
@@ -487,8 +487,8 @@ fn what_was_observed_of_nodes_outlives_a_reload() {
     assert_eq!(bench.running(&[1]), [4]);
 }
 
-/// A user's goal needs 400 slot-s in 40 s: all ten slots. The less of it is believed, the more of
-/// the slots are left to be shared with the job without a goal.
+/// A user's goal needs 400 slot-s in 40 s: all ten slots. The smaller the part of goals that
+/// counts, the more slots are shared with the job without a goal.
 #[test]
 fn a_user_s_goals_are_believed_up_to_a_part_of_the_slots() {
     let run = |share: f64| {
@@ -506,8 +506,8 @@ fn a_user_s_goals_are_believed_up_to_a_part_of_the_slots() {
 }
 
 /// 300 slot-s by 40 s and 100 by 20 s: ten slots from 20 s on do 200 of the first, so both need
-/// five until then. With one goal for each user only the earlier is believed, and the other job
-/// stands like the one that claims nothing.
+/// five until then. With one goal per user only the earlier counts, and the other job stands like
+/// the one without a claim.
 #[test]
 fn only_so_many_goals_of_a_user_are_believed() {
     let run = |goals: u32| {

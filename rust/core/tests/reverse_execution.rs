@@ -1,6 +1,6 @@
-//! The reversed execution (s_fit) of the Reverse-Adaptive scheduler: the seed's example by hand,
-//! its invariant against an independent maximum flow, and a fluid cluster that follows it.
-//! The engine takes no part here.
+//! The reversed execution (s_fit) of the Reverse-Adaptive scheduler: the paper's example by hand,
+//! its invariant against an independent maximum flow, and a fluid cluster that follows it. Without
+//! the engine.
 
 use heddle_core::order::reverse_adaptive::capacity::Capacity;
 use heddle_core::order::reverse_adaptive::reverse::{
@@ -105,8 +105,8 @@ fn the_split_decides_whose_work_is_pushed_back() {
     assert_eq!(fit(Split::Earliest), [0.0, 1.6, 0.2]);
 }
 
-/// The load takes all slots from 5 on. Work by length alone would run 5 slots now and leave 25 for
-/// a time that has no slot.
+/// The load takes all slots from 5 on. By length alone the work would use 5 slots now and leave 25
+/// for a time without slots.
 #[test]
 fn a_load_that_rises_inside_the_first_period_calls_for_an_earlier_start() {
     let rising = steps(&[(0.0, 10.0), (5.0, 0.0)]);
@@ -114,7 +114,7 @@ fn a_load_that_rises_inside_the_first_period_calls_for_an_earlier_start() {
     let here = plan(0.0, &rising, &goals);
     assert_eq!((here.fit[0], here.fit_now[0]), (5.0, 10.0));
     assert!(here.feasible);
-    // And one that falls lets it wait.
+    // A load that falls lets it wait.
     let falling = plan(0.0, &steps(&[(0.0, 0.0), (5.0, 10.0)]), &goals);
     assert_eq!((falling.fit[0], falling.fit_now[0]), (5.0, 0.0));
     // The same goal after the rise makes it start earlier than without a load.
@@ -136,7 +136,7 @@ fn edge_cases_of_the_specification() {
     let twins = plan(0.0, &two, &[goal(6.0, 1.0, 6.0), goal(3.0, 2.0, 6.0)]);
     assert_eq!(twins.fit, [1.0, 1.0]);
     assert!(twins.feasible);
-    // A goal that is now, or passed: all its tasks, and the others are planned without it.
+    // A goal that is now, or passed, needs all its tasks; the others are planned without it.
     let late = plan(
         5.0,
         &two,
@@ -170,7 +170,7 @@ fn edge_cases_of_the_specification() {
         assert_eq!(gone.fit, [1.5, 0.25]);
         assert!(gone.feasible);
     }
-    // No capacity at all: the need is told, and that it cannot be met.
+    // Without any capacity, the plan reports the need, and that it is infeasible.
     let starved = plan(0.0, &Capacity::constant(0.0), &[goal(6.0, 1.0, 3.0)]);
     assert_eq!(
         (starved.fit[0], starved.fit_now[0], starved.missing),
@@ -187,10 +187,10 @@ fn edge_cases_of_the_specification() {
         plan(0.0, &Capacity::constant(9.0), &[goal(1.0, 8.0, 2.0)]).fit,
         [4.0]
     );
-    // A period much longer than the work: a small need, but work starts: one whole slot.
+    // A period much longer than the work has a small need, but work starts: one whole slot.
     let small = plan(0.0, &two, &[goal(1.0, 1.0, 1000.0)]);
     assert_eq!((small.fit[0], whole(small.fit[0])), (0.001, 1));
-    // A node lost: the capacity of all later periods drops, and the need now grows.
+    // A lost node: the capacity of all later periods drops, and the present need grows.
     let goals = [goal(8.0, 1.0, 8.0), goal(2.0, 1.0, 4.0)];
     assert_eq!(plan(0.0, &two, &goals).fit[0], 0.0);
     assert_eq!(plan(0.0, &Capacity::constant(1.0), &goals).fit[0], 1.0);
@@ -239,13 +239,13 @@ fn small_needs_do_not_crowd_out_a_large_one() {
         whole_needs(&[(3.5, 9.0), (0.2, 5.0), (0.3, 7.0)], 6.0),
         [4, 1, 1]
     );
-    // Not so of 5. In the order of deadlines the sums are 0.2, 0.5 and 4.0: the nearest goal gets
-    // a whole slot, which holds the next one's need as well, and 3 are left for the last.
+    // Not so of 5. In the order of deadlines the sums are 0.2, 0.5 and 4.0. The nearest goal gets a
+    // whole slot, which holds the next one's need as well, and 3 are left for the last.
     assert_eq!(
         whole_needs(&[(3.5, 9.0), (0.2, 5.0), (0.3, 7.0)], 5.0),
         [3, 1, 0]
     );
-    // Above what there is, it is still told.
+    // Needs above the slots are still reported.
     assert_eq!(whole_needs(&[(3.0, 9.0), (4.0, 5.0)], 5.0), [3, 4]);
     assert_eq!(whole_needs(&[], 5.0), [] as [u32; 0]);
 }
@@ -254,7 +254,7 @@ fn small_needs_do_not_crowd_out_a_large_one() {
 #[derive(Clone, Debug)]
 struct Instance {
     jobs: Vec<(i64, i64)>,
-    /// From 0, 4, 8, ... on.
+    /// Slots from 0, 4, 8, ... on.
     slots: Vec<i64>,
 }
 
@@ -278,8 +278,9 @@ impl Instance {
         self.slots[(t / 4).min(self.slots.len() as i64 - 1) as usize]
     }
 
-    /// The work that any schedule can do in the unit intervals from `from` on, each job before
-    /// its deadline and at most `width` wide: a maximum flow source - job - interval - sink.
+    /// Returns the work that any schedule can do in the unit intervals from `from` on, each job
+    /// before its deadline and at most `width` wide. It is a maximum flow from source over job and
+    /// interval to sink.
     fn most_work_done(&self, from: i64, widths: &[i64]) -> i64 {
         let horizon = self.jobs.iter().map(|job| job.1).max().unwrap_or(0);
         let (n, m) = (self.jobs.len(), horizon as usize);
@@ -298,7 +299,7 @@ impl Instance {
     }
 }
 
-/// Edmonds and Karp: augment along shortest paths until there is none.
+/// Edmonds and Karp: augments along shortest paths until none is left.
 fn max_flow(residual: &mut [Vec<i64>], source: usize, sink: usize) -> i64 {
     let mut flow = 0;
     loop {
@@ -345,8 +346,8 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 proptest! {
-    /// RA-21: the work left for the first period is the least of all schedules, and feasibility is
-    /// that of the best schedule, whatever the split.
+    /// RA-21: the work left for the first period is the least of all schedules, and the feasibility
+    /// is that of the best schedule, whatever the split.
     #[test]
     fn what_is_left_for_the_first_period_is_the_least_of_all_schedules(instance in instances()) {
         let (goals, capacity) = (instance.goals(), instance.capacity());
@@ -365,8 +366,9 @@ proptest! {
         }
     }
 
-    /// The periods are a schedule: nothing above the capacity, nothing after a deadline, and all
-    /// work is in a period or missing. With widths as well; and what is then called feasible is.
+    /// The periods form a schedule: nothing above the capacity, nothing after a deadline, and all
+    /// work is in a period or missing. The same with widths; a plan that is then called feasible is
+    /// feasible.
     #[test]
     fn the_periods_are_a_schedule(
         instance in instances(), widths in prop::collection::vec(1i64..4, 7), narrow: bool,
@@ -398,9 +400,9 @@ proptest! {
         }
     }
 
-    /// Whoever follows s_fit meets every goal that is feasible: a fluid cluster that gives each job
-    /// its s_fit and no more, works it out anew each second and at every change of the slots,
-    /// and never needs more slots than there are.
+    /// Following s_fit meets every feasible goal. A fluid cluster gives each job its s_fit and no
+    /// more, recomputes it each second and at every change of the slots, and never needs more slots
+    /// than exist.
     #[test]
     fn following_the_fit_meets_every_goal_that_is_feasible(instance in instances()) {
         let (mut goals, capacity) = (instance.goals(), instance.capacity());
@@ -413,7 +415,7 @@ proptest! {
             for (goal, slots) in goals.iter_mut().zip(fit) {
                 let late = goal.work > 1e-6 && goal.deadline <= Some(now);
                 prop_assert!(!late, "missed at {now}: {goal:?}");
-                // What rounding leaves of done work is no work.
+                // Rounding errors left of finished work do not count.
                 let rest = goal.work - slots;
                 goal.work = if rest > 1e-9 { rest } else { 0.0 };
                 goal.tasks = goal.work;

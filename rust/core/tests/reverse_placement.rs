@@ -1,5 +1,5 @@
-//! The division of slots and the placement matrix of the Reverse-Adaptive scheduler, against
-//! brute force on small instances and by hand. The engine takes no part here.
+//! The division of slots and the placement matrix of the Reverse-Adaptive scheduler, against brute
+//! force on small instances and by hand. Without the engine.
 
 use heddle_core::Resource;
 use heddle_core::order::reverse_adaptive::placement::{Bid, Class, Placement, Room, place};
@@ -17,7 +17,7 @@ fn bid(fit: f64, pending: u32) -> Bid {
     }
 }
 
-/// A node of so many slots.
+/// Returns a node of that many slots.
 fn slots(slots: u32) -> Room {
     Room {
         resource: Resource::UNBOUNDED,
@@ -25,7 +25,7 @@ fn slots(slots: u32) -> Room {
     }
 }
 
-/// A node of so much memory.
+/// Returns a node of that much memory.
 fn memory(gb: i64) -> Room {
     Room {
         resource: Resource::new(gb, 0),
@@ -41,7 +41,7 @@ fn utilities(bids: &[Bid], alloc: &[u32]) -> Vec<f64> {
     all
 }
 
-/// Every way to give `slots` slots to jobs that can use `pending`.
+/// Lists every way to give `slots` slots to jobs that can use `pending`.
 fn divisions(slots: u32, pending: &[u32]) -> Vec<Vec<u32>> {
     let Some((first, rest)) = pending.split_first() else {
         return vec![Vec::new()];
@@ -70,7 +70,7 @@ fn check_matrix(placement: &Placement, bids: &[Bid], rooms: &[Room]) {
     for (room, (resource, count)) in rooms.iter().zip(&used) {
         assert!(resource.fits_in(&room.resource) && *count <= room.slots);
     }
-    // Maximal: who wants more fits nowhere.
+    // Maximal: a job that wants more fits nowhere.
     for (job, bid) in bids.iter().enumerate() {
         for (room, (resource, count)) in rooms.iter().zip(&used) {
             let fits = *count < room.slots && (*resource + bid.size).fits_in(&room.resource);
@@ -84,10 +84,11 @@ fn check_matrix(placement: &Placement, bids: &[Bid], rooms: &[Room]) {
 
 #[test]
 fn needs_first_and_the_rest_so_that_all_are_alike() {
-    // Needs 4 + 2 of 12; 6 left for what both could use beyond, 16 and 8: in proportion 4 and 2.
+    // Needs 4 + 2 of 12; beyond them the 6 left are in proportion to further demand, 16 and 8: 4
+    // and 2.
     let bids = [bid(4.0, 20), bid(2.0, 10)];
     assert_eq!(place(&bids, &[slots(12)]).alloc, [8, 4]);
-    // Needs above the slots: nobody meets it, and both fall short alike: log 2 / log 4 - 1.
+    // Needs above the slots: no job meets its need, and both fall short equally: log 2 / log 4 - 1.
     assert_eq!(
         place(&[bid(4.0, 9), bid(4.0, 9)], &[slots(4)]).alloc,
         [2, 2]
@@ -122,7 +123,7 @@ fn a_late_job_displaces_nobody_who_can_still_meet_a_goal() {
     assert_eq!(place(&[late(50), bid(7.0, 50)], &[slots(8)]).alloc, [1, 7]);
     // Even without any slot it waits for the last need.
     assert_eq!(place(&[late(50), bid(8.0, 50)], &[slots(8)]).alloc, [0, 8]);
-    // What is left is the late job's, before a job without a goal.
+    // The late job gets the rest, before a job without a goal.
     let best_effort = Bid {
         class: Class::BestEffort,
         ..bid(0.0, 50)
@@ -152,7 +153,7 @@ fn what_runs_stays_where_it_runs_and_data_is_preferred() {
     assert_eq!(placement.rows[1], [(2, 2)]);
     assert_eq!(placement.rows[2], [(1, 1)]);
     assert_eq!(placement.alloc, [2, 2, 1]);
-    // A job with more running than it is to have keeps what it is to have.
+    // A job that runs more than its due keeps its due.
     let shrinking = Bid {
         running: vec![(0, 1), (1, 2)],
         ..bid(0.0, 3)
@@ -195,8 +196,8 @@ fn a_node_that_the_foreign_load_fills_gets_nothing() {
 }
 
 proptest! {
-    /// With tasks of one size the division is the best of all: no other has a greater sorted
-    /// vector of utilities.
+    /// With tasks of one size the division is the best of all: no other has a greater sorted vector
+    /// of utilities.
     #[test]
     fn no_division_is_better(
         jobs in prop::collection::vec((0u32..12, 1u32..8), 1..5),
@@ -219,8 +220,8 @@ proptest! {
         }
     }
 
-    /// With sizes that differ, on nodes where things run: a matrix within the rooms, nothing
-    /// wasted, and the same one every time.
+    /// With different sizes, on nodes with running tasks: the matrix fits into the rooms, wastes
+    /// nothing, and is the same every time.
     #[test]
     fn a_matrix_keeps_within_the_rooms(
         jobs in prop::collection::vec(

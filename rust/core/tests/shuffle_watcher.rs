@@ -1,5 +1,5 @@
-//! ShuffleWatcher in the engine: which task a node gets, by the state of its link and by where
-//! the job's input and map output lie. The arithmetic has tests of its own.
+//! ShuffleWatcher in the engine: the task that a node gets, by the state of its link and by the
+//! places of the job's input and map output. The arithmetic has tests of its own.
 
 mod common;
 #[path = "common/racks.rs"]
@@ -13,8 +13,8 @@ use heddle_core::words::ledger::Entry;
 use racks::*;
 use serde_json::json;
 
-/// SW-19, Figure 5: two jobs whose input is on both racks. The first to report is a node of the
-/// second job's rack, which takes that job's maps though the other came first.
+/// SW-19, Figure 5: two jobs whose input is on both racks. A node of the second job's rack reports
+/// first and takes that job's maps, though the other job came first.
 #[test]
 fn each_of_two_jobs_maps_on_a_rack_of_its_own() {
     let mut host = cluster(2, 4, json!({}));
@@ -31,7 +31,7 @@ fn each_of_two_jobs_maps_on_a_rack_of_its_own() {
     assert_eq!(what(&host.beat(0)), [(1, MAP); 4]);
 }
 
-/// The same from the rows of the asks alone, where no block is known.
+/// The same from the rows of the asks alone, without any known block.
 #[test]
 fn rows_stand_in_for_blocks() {
     let mut host = cluster(2, 4, json!({}));
@@ -46,7 +46,7 @@ fn rows_stand_in_for_blocks() {
     assert_eq!(what(&host.beat(1)), [(2, MAP); 4]);
 }
 
-/// SW-19: what counts for ties is outstanding: once the first job's maps have read, its rack is
+/// SW-19: only outstanding input counts for ties. Once the first job's maps have read, its rack is
 /// as good as the other again, and the name decides.
 #[test]
 fn input_that_was_read_does_not_count_for_ties() {
@@ -69,8 +69,8 @@ fn input_that_was_read_does_not_count_for_ties() {
     );
 }
 
-/// SW-43 and SW-18: 60 GB on one rack, 40 on the other, ratio 2: 40 read remotely beat 100
-/// shuffled, so the maps with data on rack 1 are preferred on rack 0 as well.
+/// SW-43 and SW-18: 60 GB on one rack, 40 on the other, ratio 2. 40 read remotely beat 100
+/// shuffled, so the maps with data on rack 1 prefer rack 0 as well.
 #[test]
 fn remote_maps_are_preferred_where_they_save_more_shuffle() {
     let mut host = cluster(2, 4, json!({}));
@@ -85,7 +85,7 @@ fn remote_maps_are_preferred_where_they_save_more_shuffle() {
     assert_eq!(what(&host.beat(0)), [(1, MAP); 4]);
 }
 
-/// SW-5 and SW-6 by the link of the rack that asks.
+/// SW-5 and SW-6, by the link of the rack that asks.
 #[test]
 fn the_state_of_the_link_turns_maps_and_reduces_around() {
     for (percent, first) in [
@@ -104,7 +104,7 @@ fn the_state_of_the_link_turns_maps_and_reduces_around() {
     }
 }
 
-/// SW-16: the option whose link decides.
+/// SW-16: the setting `scope` chooses the link that decides.
 #[test]
 fn the_scope_decides_whose_link_counts() {
     // Links at 90, 0 and 75 %: 55 on average. At 90, 90 and 75: 85.
@@ -130,7 +130,7 @@ fn the_scope_decides_whose_link_counts() {
 }
 
 /// Figure 7 (SW-21, SW-24): map output of 90 and 10 GB, and of 10 and 90. Each rack has room for
-/// ten reduces; each job gets nine where most of its output lies, and 18 of its 100 GB cross.
+/// ten reduces. Each job gets nine where most of its output is, and 18 of its 100 GB cross.
 #[test]
 fn reduces_are_spread_like_the_map_output() {
     for (settings, crossed) in [(json!({}), 18), (json!({"sarp": false}), 90)] {
@@ -159,8 +159,8 @@ fn reduces_are_spread_like_the_map_output() {
     }
 }
 
-/// SW-20 and SW-21: below the threshold the numbers are SAMP's; they follow the maps until the
-/// first reduce runs, and then stand.
+/// SW-20 and SW-21: below the threshold the numbers are SAMP's. They follow the maps until the
+/// first reduce runs, and then stay.
 #[test]
 fn the_numbers_are_those_of_the_moment_of_the_first_reduce() {
     let part = |host: &Host, rack: u32| {
@@ -196,7 +196,7 @@ fn the_numbers_are_those_of_the_moment_of_the_first_reduce() {
     assert_eq!([part(&host, 0), part(&host, 1)], [0.25, 0.75]);
 }
 
-/// SW-10: a reduce that failed gives its place back; one that finished does not.
+/// SW-10: a failed reduce gives its place back; a finished one does not.
 #[test]
 fn a_retried_reduce_counts_once() {
     let mut host = cluster(2, 10, json!({}));
@@ -212,7 +212,8 @@ fn a_retried_reduce_counts_once() {
         reduces(&mut host, id, 2);
     }
     let unmet_first = host.beat(0);
-    // One of job 1 and two of job 2 are preferred; the last place is anybody's, so job 1's.
+    // One of job 1 and two of job 2 are preferred; any job may have the last place, so job 1 has
+    // it.
     assert_eq!(
         what(&unmet_first),
         [(1, REDUCE), (2, REDUCE), (2, REDUCE), (1, REDUCE)]
@@ -238,7 +239,7 @@ fn a_retried_reduce_counts_once() {
     assert_eq!(what(&host.beat(0)), [(2, REDUCE), (1, REDUCE)]);
 }
 
-/// SW-9 and SW-10: light until the first completed map says otherwise.
+/// SW-9 and SW-10: light until the first completed map shows otherwise.
 #[test]
 fn the_ratio_is_learnt_from_completed_maps() {
     let mut host = cluster(1, 1, json!({}));
@@ -252,7 +253,7 @@ fn the_ratio_is_learnt_from_completed_maps() {
     assert_eq!(what(&host.beat(0)), [(2, REDUCE)]);
 }
 
-/// SW-9: carried over from earlier runs, and what the user says goes before that.
+/// SW-9: earlier runs give the ratio, and the user's own value takes precedence.
 #[test]
 fn the_ratio_is_remembered_for_the_next_run() {
     let signed = |said: Option<u32>| JobHints {
@@ -274,7 +275,7 @@ fn the_ratio_is_remembered_for_the_next_run() {
     }
 }
 
-/// The same from one engine to the next, as a host's books hand it on.
+/// The same from one engine to the next, through the host's books.
 #[test]
 fn the_ratio_is_remembered_by_the_next_engine() {
     let signed = JobHints {

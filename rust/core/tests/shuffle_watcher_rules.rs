@@ -1,5 +1,6 @@
-//! ShuffleWatcher in the engine: what goes before its categories (users, windows), what bounds
-//! them (no idle slot, relaxed fairness), odd jobs and lost racks, and what survives a reload.
+//! ShuffleWatcher in the engine: rules that go before its categories (users, windows), rules that
+//! bound them (no idle slot, relaxed fairness), odd jobs and lost racks, and the state that
+//! survives a reload.
 
 mod common;
 #[path = "common/racks.rs"]
@@ -28,7 +29,7 @@ fn an_earlier_window_overrides_the_categories() {
 }
 
 /// SW-26: a user is passed over for up to 5 s for racks that SAMP and SARP want, then for up to 5 s
-/// for data, then served as in the strict mode until it has a well placed task again.
+/// for data. Then it is served like in the strict mode until it has a well placed task again.
 #[test]
 fn relaxed_fairness_waits_at_most_its_interval_for_each() {
     let mut host = cluster(3, 2, json!({"relaxed_ms": 5_000}));
@@ -53,7 +54,8 @@ fn relaxed_fairness_waits_at_most_its_interval_for_each() {
     host.now = 10_000;
     let all = "it need not wait for every task";
     assert_eq!(what(&host.beat(2)), [(1, MAP); 2], "{all}");
-    // A map on the wanted rack sends it back to waiting for that; one near its data, for data.
+    // A map on the wanted rack makes the user wait for such racks again; one near its data, for
+    // data.
     assert_eq!(what(&host.beat(0)), [(1, MAP); 2]);
     host.complete_all(1);
     assert_eq!(what(&host.beat(1)), []);
@@ -65,7 +67,7 @@ fn relaxed_fairness_waits_at_most_its_interval_for_each() {
     assert_eq!(what(&host.beat(2)), [(1, MAP); 2]);
 }
 
-/// The explanation names the moments at which a user waits for less; at each it comes true.
+/// The explanation names the times at which a user's wait relaxes; at each it does.
 #[test]
 fn who_is_passed_over_is_told_until_when() {
     let mut host = cluster(3, 2, json!({"relaxed_ms": 5_000}));
@@ -87,7 +89,8 @@ fn who_is_passed_over_is_told_until_when() {
     }
 }
 
-/// SW-26: reduces of heavy jobs wait for the racks where SARP wants them, light ones for none.
+/// SW-26: reduces of heavy jobs wait for the racks that SARP wants; those of light jobs wait for
+/// none.
 #[test]
 fn relaxed_fairness_holds_heavy_reduces_for_wanted_racks() {
     let mut host = cluster(2, 2, json!({"relaxed_ms": 5_000}));
@@ -103,7 +106,7 @@ fn relaxed_fairness_holds_heavy_reduces_for_wanted_racks() {
     assert_eq!(what(&host.beat(1)), [(1, REDUCE)]);
 }
 
-/// SW-8: without relaxation a node never idles while the user has anything to run: every mix of
+/// SW-8: without relaxation a node never idles while the user has a task to run. Every mix of
 /// tasks, saturated or not, on any rack, is served to the last.
 #[test]
 fn no_slot_idles_while_anything_is_pending() {
@@ -134,7 +137,7 @@ fn no_slot_idles_while_anything_is_pending() {
     }
 }
 
-/// SW-4: the share stage picks the user; a better placed task of another does not matter.
+/// SW-4: the share stage picks the user; a better placed task of another user does not matter.
 #[test]
 fn the_user_is_picked_before_the_task() {
     let mut host = cluster(2, 4, json!({}));
@@ -158,7 +161,7 @@ fn a_lost_rack_leaves_the_other_categories() {
     assert_eq!(preferred(&mut host, 1), [0]);
     host.step(&[Event::NodeRemoved(NodeId(0))]);
     assert_eq!(what(&host.beat(1)), [(1, MAP); 2]);
-    // A job planned now does not count on the lost rack.
+    // A job planned now ignores the lost rack.
     job(&mut host, 2, "ann", ratio(HEAVY));
     blocks(&mut host, 2, &[(4, &[0])]);
     maps(&mut host, 2, 4, &[0]);
@@ -187,7 +190,7 @@ fn odd_jobs_are_served_like_any_other() {
     reduces(&mut host, 2, 2);
     ran(&mut host, 2, 0, 2, 0);
     host.tick();
-    // Nothing was put out, so the prediction stands: all on the only rack.
+    // The maps wrote nothing, so the prediction stands: all on the only rack.
     assert_eq!(book(&host, 2)["basis"], json!({"1000": 1.0}));
     assert_eq!(
         what(&host.beat(0)),
@@ -211,7 +214,7 @@ fn a_job_without_reduces_stays_with_its_data() {
     }
 }
 
-/// Asks that insist on their place (`relaxLocality=false`) are found, and only there.
+/// Asks that insist on their place (`relaxLocality=false`) are served only there.
 #[test]
 fn strict_asks_are_served_where_they_insist() {
     let mut host = cluster(2, 2, json!({}));
@@ -226,7 +229,7 @@ fn strict_asks_are_served_where_they_insist() {
     assert_eq!(what(&host.beat(1)), [(1, MAP)]);
 }
 
-/// A reload keeps what was learnt: plans, map output, ratios, windows.
+/// A reload keeps plans, map output, ratios and windows.
 #[test]
 fn a_reload_keeps_the_books() {
     let mut host = cluster(2, 10, json!({}));
@@ -254,8 +257,8 @@ fn a_reload_keeps_the_books() {
     assert_eq!(count(&host.beat(1), 1, REDUCE), 10);
 }
 
-/// SW-18, SW-21 in the whole: random jobs, every grant answered, the books right after each step
-/// (the host checks them), and every task served in the end.
+/// SW-18, SW-21 as a whole: random jobs, every grant answered. The state is consistent after each
+/// step (the host checks it), and every task is served in the end.
 #[test]
 fn random_jobs_run_to_their_end_with_the_books_right() {
     let mut seed = 1u64;

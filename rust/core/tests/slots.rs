@@ -1,5 +1,5 @@
-//! Virtual slots: caps per kind and node, what takes a slot and what does not, and how many the
-//! cluster has. Expected values follow by hand from the statement in each test's name.
+//! Virtual slots: caps per kind and node, which containers take a slot, and the cluster's number of
+//! slots. Expected values follow by hand from the statement in each test's name.
 
 mod common;
 
@@ -79,8 +79,8 @@ fn unless_told_apart_all_kinds_share_slots_of_the_mean_size_asked_for() {
     assert_eq!(host.engine.slots(), [6, 0]);
 }
 
-/// What two users at work see of a market in which a third asks for so many containers of that
-/// size: slots, and all accounts. 10 nodes hold 80 containers of 1 GB.
+/// Returns the slots and all accounts that two busy users see in a market where a third asks for
+/// `count` containers of `memory_mb`. 10 nodes hold 80 containers of 1 GB.
 fn market_with(count: u32, memory_mb: i64, busy: bool) -> (u32, Vec<serde_json::Value>) {
     let bidder = |name| json!({"path": format!("root.{name}"), "budget": 1e6, "spending_rate": 1});
     let queues = ["a", "b", "c"].map(bidder);

@@ -1,4 +1,4 @@
-//! Whom a panic is laid to, and the audit in slices.
+//! The subject of a panic, and the audit in slices.
 
 mod common;
 
@@ -9,7 +9,7 @@ use heddle_core::words::ids::{JobId, NodeId};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Two jobs and a node; the second job asks with this priority.
+/// Builds two jobs and a node; the second job asks with this priority.
 fn planted(priority: i32) -> (Host, u32, AskFacts) {
     let mut host = Host::new(json!({"heartbeat_fill": 1.0, "testing": {"faults": true}}));
     let node = host.node(0, 8192, 8);

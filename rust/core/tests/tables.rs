@@ -1,7 +1,7 @@
-//! The tables of the documents that say what policies there are and what can be set, as the
-//! catalogue's entries have them. A table stands between the comments `generated: NAME` and `end`.
+//! Tables of the documents that list policies and settings, generated from the catalogue's entries.
+//! A table is between the comments `generated: NAME` and `end`.
 //!
-//! After a change of an entry, `UPDATE=1 cargo test -p heddle-core --test tables` writes them.
+//! After a change of an entry, `UPDATE=1 cargo test -p heddle-core --test tables` rewrites them.
 
 use heddle_core::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
 use heddle_core::stage::entry::{Entry, Own, Preset};
@@ -15,7 +15,7 @@ fn begin(name: &str) -> String {
     format!("<!-- generated: {name} -->\n")
 }
 
-/// Every table by document and name.
+/// Returns every table by document and name.
 fn tables() -> BTreeMap<&'static str, Vec<(String, String)>> {
     let own = |section: &'static Own| (format!("settings-{}", section.section), settings(section));
     let settings = sections(SHARES)
@@ -101,7 +101,7 @@ fn settings(own: &Own) -> String {
     table(&["key", "default", "meaning"], rows)
 }
 
-/// Where a table stands in a text.
+/// Returns the range of a table in a text.
 fn between(text: &str, name: &str) -> Result<std::ops::Range<usize>, String> {
     let begin = begin(name);
     let found = text.find(&begin).ok_or(format!("lacks {}", begin.trim()))?;

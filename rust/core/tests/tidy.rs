@@ -1,5 +1,5 @@
-//! House rules as a test: what a reader may rely on in every file of the repository. Rules that
-//! the compiler or clippy can check are theirs (clippy.toml); the rest is here.
+//! House rules as a test: guarantees for a reader of every file in the repository. The compiler and
+//! clippy check what they can (clippy.toml); this file checks the rest.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +10,7 @@ const LINES_MAX: usize = 600;
 const COLUMNS_MAX: usize = 100;
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Files made by a generator, which a test of its own keeps current.
+/// Generated files, which their own tests keep current.
 const GENERATED: &[&str] = &["FrameLayout.java", "heddle.h"];
 
 fn root() -> PathBuf {
@@ -20,7 +20,7 @@ fn root() -> PathBuf {
         .expect("the root is there")
 }
 
-/// Every file that git tracks, or would.
+/// Returns every file that git tracks, or would.
 fn files(endings: &[&str]) -> Vec<(String, String)> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -83,7 +83,7 @@ fn files_are_short_narrow_and_say_what_they_are() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// In Java the comment stands before the type, after the imports; a package's before its name.
+/// Tells whether a Java file has a class comment before its type, or a package comment.
 fn has_class_comment(text: &str) -> bool {
     let words = [
         "public ",
@@ -115,8 +115,8 @@ fn functions_fit_a_screen() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// Start and length of every function, told by the indentation of its first and last line:
-/// formatted code closes a body in the column where its head began.
+/// Returns start and length of every function, by the indentation of its first and last line:
+/// formatted code closes a body in the column of its head.
 fn function_lengths(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut lengths = Vec::new();
@@ -221,7 +221,7 @@ fn every_policy_has_a_file_of_its_name_and_every_preset_a_page() {
     }
 }
 
-/// Words in quotes that are names of policies and mean something else there.
+/// Quoted words that are names of policies but mean something else there.
 const OTHER_WORDS: &[(&str, &str)] = &[
     // A key of the published answers.
     ("rust/api/src/account.rs", "fifo"),
@@ -232,8 +232,8 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("demo/Picture.java", "fair"),
 ];
 
-/// Products know policies by the catalogue alone: a name in quotes stands in the policy's own file
-/// or folder, and where a preset lists its stages. Sections of the configuration are no names.
+/// Products know policies only by the catalogue. A quoted name stands in the policy's own file or
+/// folder, and where a preset lists its stages. Sections of the configuration are no names.
 /// `rust/lab` has the experiments of each policy, `rust/fuzz` only tests.
 #[test]
 fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
@@ -267,7 +267,7 @@ fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
             let own = |stage: &str| {
                 file.starts_with(&format!("rust/core/src/{stage}/{}", name.replace('-', "_")))
             };
-            // A preset is of the entry that lists it.
+            // A preset belongs to the entry that lists it.
             let lists = || text.contains("pub(crate) const ENTRY:");
             let at_home = match stage {
                 "preset" => lists() || own("share") || own("order") || own("place"),
@@ -281,7 +281,7 @@ fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// The policies that stand in quotes in code that is not a test.
+/// Returns the policies that are quoted in code outside tests.
 fn named<'a>(
     text: &str,
     stages: &'a [(&'static str, Vec<&'static str>)],

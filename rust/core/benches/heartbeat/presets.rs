@@ -180,7 +180,7 @@ impl Load {
         load.events.extend((0..NODES).map(node));
         load.step();
         for job in 0..jobs {
-            // Initial jobs have a part of their tasks left: one in a hundred to all.
+            // Initial jobs have 1 to 100 percent of their tasks left.
             load.submit(job * 37 % 100 + 1);
         }
         load

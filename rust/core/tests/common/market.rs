@@ -1,5 +1,5 @@
-//! A market of users who bid for slots, on the little cluster of the engine's tests. Checks
-//! nothing itself.
+//! A market of users who bid for slots, on the small cluster of the engine's tests. Checks nothing
+//! itself.
 
 use super::{Host, plain_ask};
 use heddle_core::words::event::{AskFacts, Decision};
@@ -43,14 +43,14 @@ impl Market {
         }
     }
 
-    /// A job of `user` with that many maps.
+    /// Submits a job of `user` with that many maps.
     pub fn submit(&mut self, job: u32, user: &str, maps: u32) {
         let queue = self.host.queue(user, None);
         self.host.job(job, queue);
         self.host.ask(job, 0, maps, 1024);
     }
 
-    /// All nodes report once; how many containers each of `jobs` runs then.
+    /// Lets all nodes report once; returns how many containers each of `jobs` runs then.
     pub fn beat<const N: usize>(&mut self, jobs: [u32; N]) -> [usize; N] {
         for node in 0..self.nodes {
             self.host.beat(node);
@@ -58,7 +58,7 @@ impl Market {
         jobs.map(|job| self.host.running(job))
     }
 
-    /// Time passes in the engine's ticks, to that moment.
+    /// Advances the time to `now`, in the engine's ticks.
     pub fn until(&mut self, now: Millis) -> Vec<Decision> {
         let mut decisions = Vec::new();
         while self.host.now < now {
@@ -104,7 +104,7 @@ pub fn evicted(decisions: &[Decision]) -> Vec<(u32, u64)> {
     decisions.iter().filter_map(evict).collect()
 }
 
-/// That many reduces of a job.
+/// Returns an ask for that many reduces of a job.
 pub fn reduces(job: u32, count: u32) -> AskFacts {
     AskFacts {
         priority: 10,

@@ -1,5 +1,5 @@
-//! A little cluster for the engine's tests: it builds events and answers grants as a host does.
-//! It checks nothing itself but the engine's invariants, after every step.
+//! A small cluster for the engine's tests. It builds events and answers grants like a host. It
+//! checks nothing itself but the engine's invariants, after every step.
 #![allow(dead_code, unreachable_pub)]
 
 pub mod market;
@@ -9,7 +9,7 @@ use heddle_core::words::ids::*;
 use heddle_core::{Decision, Engine, Resource, Setup};
 use serde_json::{Value, json};
 
-/// A grant as tests like to compare it.
+/// A grant in a form that tests can compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     pub job: u32,
@@ -19,22 +19,22 @@ pub struct Grant {
     pub seq: u64,
 }
 
-/// The host: it knows the time, mints container keys, and answers every grant at once.
+/// The host: keeps the time, assigns container keys, and answers every grant at once.
 pub struct Host {
     pub engine: Engine,
     pub now: Millis,
     next_key: u64,
     /// Free room by node, as the host would report it.
     free: Vec<Resource>,
-    /// Where each granted container runs: job, key, node, resource.
+    /// Granted containers: job, key, node, resource.
     pub containers: Vec<(u32, u64, u32, Resource)>,
-    /// What each ask's containers need.
+    /// Sizes of the containers of each ask.
     sizes: std::collections::BTreeMap<(u32, u32), Resource>,
-    /// The headroom that each job was told last.
+    /// Headroom that each job was told last.
     pub headrooms: std::collections::BTreeMap<u32, Resource>,
 }
 
-/// Hosts are places 1.., racks are places 1000...
+/// Returns the place of a node's host. Hosts are places 1.., racks are places 1000...
 pub fn host_of(node: u32) -> PlaceId {
     PlaceId(1 + node)
 }
@@ -150,7 +150,7 @@ impl Host {
         self.step(&events);
     }
 
-    /// A heartbeat of `node`, its grants committed.
+    /// Lets `node` report, and commits its grants.
     pub fn beat(&mut self, node: u32) -> Vec<Grant> {
         let grants = self.beat_unanswered(node);
         for grant in &grants {
@@ -258,7 +258,7 @@ impl Host {
         self.step(&[Event::Tick])
     }
 
-    /// How many containers of a job run.
+    /// Returns how many containers of a job run.
     pub fn running(&self, job: u32) -> usize {
         self.containers.iter().filter(|c| c.0 == job).count()
     }

@@ -10,7 +10,7 @@ pub const GB: u64 = 1_000_000_000;
 pub const MAP: u32 = 0;
 pub const REDUCE: u32 = 1;
 
-/// A cluster of `racks` racks with one node each that has `slots` slots; node and rack have the
+/// Builds a cluster of `racks` racks, each with one node of `slots` slots; node and rack have the
 /// same number.
 pub fn cluster(racks: u32, slots: i64, settings: Value) -> Host {
     let mut host = Host::new(json!({
@@ -22,7 +22,7 @@ pub fn cluster(racks: u32, slots: i64, settings: Value) -> Host {
     host
 }
 
-/// A job of the user with nothing asked for yet.
+/// Adds a job of the user without any asks.
 pub fn job(host: &mut Host, id: u32, user: &str, hints: JobHints) {
     let queue = host.queue(user, None);
     host.job(id, queue);
@@ -30,7 +30,7 @@ pub fn job(host: &mut Host, id: u32, user: &str, hints: JobHints) {
     host.step(&[Event::JobHints { job, hints }]);
 }
 
-/// What a job says of its shuffle, per 1,000 bytes read.
+/// Returns hints for a job's shuffle, per 1,000 bytes read.
 pub fn ratio(per_mille: u32) -> JobHints {
     JobHints {
         shuffle_per_mille: Some(per_mille),
@@ -41,7 +41,7 @@ pub fn ratio(per_mille: u32) -> JobHints {
 pub const HEAVY: u32 = 2_000;
 pub const LIGHT: u32 = 500;
 
-/// Tells of blocks of 1 GB each with replicas on these racks.
+/// Reports blocks of 1 GB each with replicas on these racks.
 pub fn blocks(host: &mut Host, id: u32, list: &[(u32, &[u32])]) {
     let event = |(blocks, racks): &(u32, &[u32])| {
         let rack = |i: usize| racks.get(i).map_or(PlaceId::ANY, |rack| rack_place(*rack));
@@ -56,7 +56,7 @@ pub fn blocks(host: &mut Host, id: u32, list: &[(u32, &[u32])]) {
     host.step(&events);
 }
 
-/// Asks for maps whose data is on the nodes given, in one step.
+/// Asks in one step for maps whose data is on the given nodes.
 pub fn maps(host: &mut Host, id: u32, count: u32, on: &[u32]) {
     host.ask(id, MAP, 0, 1024);
     let rows = on
@@ -75,7 +75,7 @@ pub fn reduces(host: &mut Host, id: u32, count: u32) {
     });
 }
 
-/// The links of the racks carry this part of what they can, in per cent.
+/// Sets the load of the racks' links, in percent of their capacity.
 pub fn traffic(host: &mut Host, percent: &[u64]) {
     let event = |(rack, percent): (usize, &u64)| Event::RackTraffic {
         rack: rack_place(rack as u32),
@@ -87,7 +87,7 @@ pub fn traffic(host: &mut Host, percent: &[u64]) {
     host.step(&events);
 }
 
-/// Maps of a job that ran and ended on a node, each having read 10 GB and written `out` GB.
+/// Runs maps of a job on a node to their end, each of which read 10 GB and wrote `out` GB.
 pub fn ran(host: &mut Host, id: u32, node: u32, count: u32, out: u64) {
     for _ in 0..count {
         let key = host.recovered(id, node, 1024, false);
@@ -102,12 +102,12 @@ pub fn ran(host: &mut Host, id: u32, node: u32, count: u32, out: u64) {
     }
 }
 
-/// Job and ask of each grant.
+/// Returns job and ask of each grant.
 pub fn what(grants: &[Grant]) -> Vec<(u32, u32)> {
     grants.iter().map(|grant| (grant.job, grant.ask)).collect()
 }
 
-/// How many of them are of that job and ask.
+/// Counts the grants of that job and ask.
 pub fn count(grants: &[Grant], job: u32, ask: u32) -> usize {
     what(grants).iter().filter(|of| **of == (job, ask)).count()
 }
@@ -116,7 +116,7 @@ pub fn book(host: &Host, job: u32) -> Value {
     host.engine.save()[2]["jobs"][job.to_string()].clone()
 }
 
-/// The racks that a job's maps prefer.
+/// Returns the racks that a job's maps prefer.
 pub fn preferred(host: &mut Host, job: u32) -> Vec<u64> {
     host.tick();
     let plan = book(host, job)["plan"].clone();

@@ -1,22 +1,22 @@
-//! Which file of a crate imports which, read from the sources: `use` lines and paths in the code.
-//! Leaves out what is compiled for tests only.
+//! Finds which file of a crate imports which, from the sources: `use` lines and paths in the code.
+//! Ignores code that is compiled only for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The files of one crate by their module's path (`["order", "fifo"]`; the root's is empty).
+/// Files of one crate by their module's path (`["order", "fifo"]`; the root's is empty).
 pub(crate) struct Crate {
     files: BTreeMap<Vec<String>, File>,
 }
 
-/// One file, and the paths that stand in it.
+/// One file, and the paths in it.
 struct File {
     name: String,
     paths: Vec<Vec<String>>,
 }
 
-/// Names are handed on by fewer modules than these.
+/// Upper bound on the modules that re-export a name.
 const HOPS_MAX: u8 = 8;
 
 /// Imports: a file, a file that it imports, and the names that it takes from it.
@@ -30,7 +30,7 @@ impl Crate {
         Crate::new(texts)
     }
 
-    /// A crate of these files, by their path below `src`.
+    /// Builds a crate of these files, given by their path below `src`.
     pub(crate) fn new(texts: BTreeMap<String, String>) -> Crate {
         let read = |(name, text): (String, String)| {
             let paths = paths(&tokens(&text));
@@ -41,8 +41,8 @@ impl Crate {
         }
     }
 
-    /// Every import inside the crate. A module and the parts in its own folder are one: what they
-    /// take from each other is left out.
+    /// Returns every import inside the crate. A module and the parts in its own folder count as
+    /// one: imports between them are left out.
     pub(crate) fn imports(&self) -> Imports {
         let mut imports = Imports::new();
         for (here, file) in &self.files {
@@ -62,8 +62,8 @@ impl Crate {
         imports
     }
 
-    /// The deepest module that the path enters, and the next name on the path. A name that the
-    /// module only hands on is taken from where it is defined.
+    /// Returns the deepest module that the path enters, and the next name on the path. A
+    /// re-exported name resolves to its definition.
     fn resolve(&self, here: &[String], path: &[String], hops: u8) -> Option<(Vec<String>, String)> {
         let mut module = match path[0].as_str() {
             "crate" => Vec::new(),
@@ -97,8 +97,8 @@ impl Crate {
     }
 }
 
-/// Files that import each other in a circle: each group of them, by Tarjan's rule that two files
-/// are of one group if each reaches the other.
+/// Returns the groups of files that import each other in a circle, by Tarjan's rule: two files
+/// belong to one group if each reaches the other.
 pub(crate) fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in imports.keys() {
@@ -148,7 +148,7 @@ fn module(file: &str) -> Vec<String> {
     }
 }
 
-/// Identifiers and punctuation, `::` as one, without comments, texts and test code.
+/// Returns identifiers and punctuation, `::` as one, without comments, strings and test code.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let chars: Vec<char> = text.chars().collect();
@@ -204,7 +204,7 @@ fn raw_end(rest: &[char]) -> usize {
     from + length.unwrap_or(rest.len()) + usize::from(hashed)
 }
 
-/// Drops what follows `#[cfg(test)]`, up to its `;` or its closing brace.
+/// Drops the code after `#[cfg(test)]`, up to its `;` or its closing brace.
 fn without_tests(tokens: &[String]) -> Vec<String> {
     let mark = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
@@ -237,13 +237,13 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
     kept
 }
 
-/// Every path of two names or more, braces of `use` multiplied out; the first name replaced by
-/// what a `use` line of the file says that it stands for.
+/// Returns every path of two names or more, with the braces of `use` expanded. A first name that a
+/// `use` line of the file defines is replaced by its meaning.
 fn paths(tokens: &[String]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        // `use<'a>` says what a type captures.
+        // `use<'a>` lists what a type captures.
         if tokens[at] == "use" && tokens[at + 1] != "<" {
             at = tree(tokens, at + 1, &[], &mut found);
         } else if is_name(&tokens[at]) && (at == 0 || tokens[at - 1] != "::") {

@@ -95,8 +95,8 @@ fn a_freed_slot_goes_to_who_is_below_quota() {
     assert_eq!(market.beat([1, 2]), [3, 3]);
 }
 
-/// DP-10, and defect 2 of the published code: slots beyond quotas are filled, in both kinds, even
-/// in a heartbeat that has already served the other kind.
+/// DP-10, and defect 2 of the published code. Slots beyond quotas are filled in both kinds, even in
+/// a heartbeat that has already served the other kind.
 #[test]
 fn nothing_stays_idle_while_anything_is_pending() {
     let extra = json!({"slots": {"map_per_node": 1, "reduce_per_node": 2}});

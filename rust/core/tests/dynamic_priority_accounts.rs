@@ -283,8 +283,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 /// One step of a random history: its length, its user, the kind of event, and an amount.
 type Step = (i64, usize, u8, i64);
 
-/// Runs a random history and checks every debit against the test's own count of slots: the sum over
-/// time of min(running, quota), times the granted rate, never beyond the budget.
+/// Runs a random history and checks every debit against the test's own count of slots. A debit is
+/// the sum over time of min(running, quota), times the granted rate, never beyond the budget.
 fn run_history(budgets: [i64; 3], rates: [i64; 3], steps: &[Step]) {
     let micro = |credits: i64| credits as f64 / 1e6;
     let users: Vec<(&str, f64, f64)> = (0..3)

@@ -1,5 +1,5 @@
-//! The jobs' spending of their authorities (version 2 of DP-39) outlives the engine by its lessons:
-//! a restart must not give a job its credits again. Storing the lessons is tested elsewhere.
+//! The jobs' spending of their authorities (version 2 of DP-39) outlives the engine by its lessons.
+//! A restart must not give a job its credits again. Storing the lessons is tested elsewhere.
 
 mod common;
 

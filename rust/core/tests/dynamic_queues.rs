@@ -1,5 +1,5 @@
-//! Queues that submissions create. They go when they have been empty for long; each user may create
-//! a bounded number; a replay of the same requests gives the same queues.
+//! Queues that submissions create. They go when they have been empty for long. Each user may create
+//! a bounded number. A replay of the same requests gives the same queues.
 
 mod common;
 

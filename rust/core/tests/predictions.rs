@@ -80,8 +80,8 @@ fn what_runs_counts_from_when_it_started() {
     assert_near(expected(&mut host, 1).1, 20_000);
 }
 
-/// Deficits serve all jobs at once. Of 40 s and 20 s of work on two slots each has one slot; the
-/// smaller ends after 20 s, then the other gets both slots and ends after 30.
+/// Deficits serve all jobs at once. Of 40 s and 20 s of work on two slots each has one slot. The
+/// smaller ends after 20 s. Then the other gets both slots and ends after 30.
 #[test]
 fn jobs_that_share_end_in_order_of_their_work() {
     let mut host = host("fair");

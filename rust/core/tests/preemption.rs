@@ -1,6 +1,6 @@
-//! Preemption takes only containers that let a waiting ask in: on nodes that the ask may use, as
-//! many as make room for it, for asks that limits admit. Every cluster here is full of containers
-//! of 1 GB of queue `root.greedy`; `root.starved` has a claim. Figures follow by hand.
+//! Preemption takes only containers that let a waiting ask in. They are on nodes that the ask may
+//! use, as many as make room for it, and limits admit the ask. Every cluster here is full of
+//! containers of 1 GB of queue `root.greedy`; `root.starved` has a claim. Figures follow by hand.
 
 mod common;
 

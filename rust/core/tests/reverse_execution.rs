@@ -1,6 +1,6 @@
-//! The reversed execution (s_fit) of the Reverse-Adaptive scheduler: the paper's example by hand,
-//! its invariant against an independent maximum flow, and a fluid cluster that follows it. Without
-//! the engine.
+//! The reversed execution (s_fit) of the Reverse-Adaptive scheduler, without the engine. Tests the
+//! paper's example by hand, its invariant against an independent maximum flow, and a fluid cluster
+//! that follows it.
 
 use heddle_core::order::reverse_adaptive::capacity::Capacity;
 use heddle_core::order::reverse_adaptive::reverse::{
@@ -401,8 +401,8 @@ proptest! {
     }
 
     /// Following s_fit meets every feasible goal. A fluid cluster gives each job its s_fit and no
-    /// more, recomputes it each second and at every change of the slots, and never needs more slots
-    /// than exist.
+    /// more. It recomputes s_fit each second and at every change of the slots, and never needs more
+    /// slots than exist.
     #[test]
     fn following_the_fit_meets_every_goal_that_is_feasible(instance in instances()) {
         let (mut goals, capacity) = (instance.goals(), instance.capacity());

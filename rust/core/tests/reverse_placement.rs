@@ -170,7 +170,7 @@ fn tasks_spread_over_the_nodes_in_turn() {
     assert_eq!(placement.rows[0], [(0, 1), (1, 1), (2, 1)]);
 }
 
-/// Small tasks spread over three nodes of 2 GB leave no room for tasks of 2 GB: the second job
+/// Small tasks spread over three nodes of 2 GB leave no room for tasks of 2 GB. The second job
 /// stays at 1 of 3 slots (-1) with the first at 4 of 3. One exchange gives 2 and 2.
 #[test]
 fn one_improvement_pass_makes_room_for_large_tasks() {

@@ -1,5 +1,5 @@
-//! ShuffleWatcher in the engine: the task that a node gets, by the state of its link and by the
-//! places of the job's input and map output. The arithmetic has tests of its own.
+//! ShuffleWatcher in the engine: which task a node gets. It depends on the state of its link and on
+//! the places of the job's input and map output. The arithmetic has tests of its own.
 
 mod common;
 #[path = "common/racks.rs"]

@@ -1,5 +1,5 @@
-//! ShuffleWatcher in the engine: rules that go before its categories (users, windows), rules that
-//! bound them (no idle slot, relaxed fairness), odd jobs and lost racks, and the state that
+//! ShuffleWatcher in the engine: rules that go before its categories (users, windows), and rules
+//! that bound them (no idle slot, relaxed fairness). Also odd jobs, lost racks, and the state that
 //! survives a reload.
 
 mod common;

@@ -115,8 +115,8 @@ fn functions_fit_a_screen() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// Returns start and length of every function, by the indentation of its first and last line:
-/// formatted code closes a body in the column of its head.
+/// Returns start and length of every function, by the indentation of its first and last line.
+/// Formatted code closes a body in the column of its head.
 fn function_lengths(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut lengths = Vec::new();

@@ -1,12 +1,12 @@
-//! Every preset on the same busy cluster with 10 and with 5,000 jobs: the cost of a heartbeat, a
-//! tick and a new job, and its growth with many jobs. Measures only; judges nothing.
+//! Every preset on the same busy cluster with 10 and with 5,000 jobs. Measures the cost of a
+//! heartbeat, a tick and a new job, and its growth with the jobs. Judges nothing.
 //!
 //! The cluster is full: every node has 8 slots, and 4 of its containers have ended at each report,
 //! so each heartbeat grants 4. A tick follows 1,000 heartbeats, which take half a second. A job is
 //! a MapReduce job with maps by host and rack, then reduces, and all hints. When nothing of it is
 //! pending, another job replaces it. So the number of waiting jobs is constant, and the containers
-//! are the same under every policy, except those that delay scheduling holds back: with few jobs
-//! most nodes hold data of none, and wait.
+//! are the same under every policy. Only delay scheduling holds some back: with few jobs most nodes
+//! hold data of none, and wait.
 
 use super::common::{host_of, plain_ask, rack_place, row};
 use heddle_core::catalogue::PRESETS;
@@ -383,8 +383,8 @@ fn rack_of(node: u32) -> PlaceId {
     rack_place(node % RACKS + NODES)
 }
 
-/// Gives roughly the real lengths, goals between half a minute and an hour away, some of them out
-/// of reach, and shuffles from none to twice the input.
+/// Gives roughly the real lengths, and shuffles from none to twice the input. Goals are between
+/// half a minute and an hour away, some of them out of reach.
 fn hints(job: u32, [maps, reduces]: [u32; 2], now: Millis) -> JobHints {
     let length_ms = Millis::from(600 + job * 37 % 900);
     JobHints {

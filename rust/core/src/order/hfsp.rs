@@ -63,9 +63,9 @@ const LATE: i64 = 2;
 const OTHERS: i64 = 3;
 
 /// Number of phases up to which every arrival and end of a task recomputes the order (HF-17). With
-/// n times as many phases a recomputation takes n times as long. It then waits for n² times as many
-/// events, at most until the next tick, so that the cost of an event does not grow with the phases.
-/// Virtual time stays exact; only its effect is late.
+/// n times as many phases a recomputation takes n times as long. So it waits for n² times as many
+/// events, at most until the next tick, and the cost of an event does not grow. Virtual time stays
+/// exact; only its effect is late.
 const AT_EVERY_EVENT: usize = 32;
 
 /// Maximum number of jobs nominated for their sample tasks at once. More may need samples; those
@@ -154,8 +154,8 @@ impl Hfsp {
         }
     }
 
-    /// Tells whether samples go first by their keys. If the slots of samples are limited, they are
-    /// nominated instead, up to the limit: otherwise every key of a job in training would change at
+    /// Tells whether samples go first by their keys. If their slots are limited, samples are
+    /// nominated instead, up to the limit. Otherwise every key of a job in training would change at
     /// the limit.
     fn samples_by_key(&self) -> bool {
         self.settings.training_percent == 100

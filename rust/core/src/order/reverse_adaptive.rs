@@ -2,9 +2,9 @@
 //! goal needs, given the forecast load of foreign software.
 //!
 //! A control loop (`control`) computes the placement matrix every period, and on the tick after
-//! jobs came, went or changed. In between the matrix is enforced: a node serves first the jobs to
-//! which it owes tasks, then the next job by utility, so that no slot stays idle. The matrix stops
-//! no task: a slot passes to another job when its task ends. Only `evict` reclaims running tasks.
+//! jobs came, went or changed. In between, nodes follow the matrix. A node serves first the jobs to
+//! which it owes tasks, then the next job by utility. So no slot stays idle. The matrix stops no
+//! task: a slot passes to another job when its task ends. Only `evict` reclaims running tasks.
 
 pub mod capacity;
 pub mod claims;

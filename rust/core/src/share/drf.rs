@@ -2,7 +2,7 @@
 //! (Ghodsi et al., NSDI 2011; the baseline and second host of X-14 and SW).
 //!
 //! Siblings are in the order of `fair` by dominant resource. Entitlements differ: a queue gets its
-//! resource types in the proportion of its demand, so that dominant shares per weight are max-min
+//! resource types in the proportion of its demand. This makes dominant shares per weight max-min
 //! fair (the paper's progressive filling, section 4.2).
 
 use crate::model::change::World;

@@ -97,7 +97,7 @@ impl Crate {
     }
 }
 
-/// Returns the groups of files that import each other in a circle, by Tarjan's rule: two files
+/// Returns the groups of files that import each other in a circle, by Tarjan's rule. Two files
 /// belong to one group if each reaches the other.
 pub(crate) fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

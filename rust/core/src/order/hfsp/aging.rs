@@ -3,7 +3,7 @@
 //!
 //! Time and work share one unit, which the caller chooses: work is slots times time. A phase may
 //! end in the real cluster before it ends in the virtual one. It then stays in the virtual one to
-//! its virtual end, without a position in the order: the fair cluster does not know that it was
+//! its virtual end, without a position in the order. The fair cluster does not know that it was
 //! favoured.
 
 use super::round_robin::{Want, in_turns, round_robin};

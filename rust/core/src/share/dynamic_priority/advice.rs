@@ -1,5 +1,5 @@
-//! Advice for the owner of a queue before bidding: the present cost of a number of slots, and how
-//! long the budget lasts (DP-27, DP-44 to DP-48). Reads the market; places no bid.
+//! Advice for a queue's owner before bidding: the present cost of slots, and how long the budget
+//! lasts (DP-27, DP-44 to DP-48). Reads the market; places no bid.
 
 use super::DynamicPriority;
 use super::account::Account;

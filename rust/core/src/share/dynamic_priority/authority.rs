@@ -12,10 +12,10 @@
 //!   those paid before, then others by arrival while the quota has room. So a queue's own jobs do
 //!   not push a bounded job out of its paid slots, nor does it take over theirs.
 //! - *The next slot must be affordable to the end of the interval*, or of the authority if that is
-//!   earlier, together with all slots of the job, at the granted rate. So slots that start between
-//!   two ticks are checked as strictly as one. The comparison is in millionths times milliseconds,
-//!   without rounding. Where use is sampled, a slot costs a whole interval.
-//! - *Each job's use has its own meter* and its own charge, rounded down; its queue owes the sum
+//!   earlier. It is counted together with all slots of the job, at the granted rate. So slots that
+//!   start between two ticks are checked as strictly as one. The comparison is in millionths times
+//!   milliseconds, without rounding. Where use is sampled, a slot costs a whole interval.
+//! - *Each job's use has its own meter* and its own charge, rounded down. Its queue owes the sum
 //!   beside the use of its other jobs. So a job's spending is exactly its cost. Ticks may be late,
 //!   or the rate may differ from the expected one (`charge_rate` `current`). Then the charge is cut
 //!   to the remainder, and use beyond it is charged to no account. If the queue's budget does not

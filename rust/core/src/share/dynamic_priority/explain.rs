@@ -46,8 +46,8 @@ impl DynamicPriority {
         })
     }
 
-    /// Returns the least bid that gives the queue more slots at the next interval: a quarter more
-    /// if the job can use that many, otherwise one.
+    /// Returns the least bid that gives the queue more slots at the next interval. It gives a
+    /// quarter more if the job can use that many, otherwise one.
     pub(super) fn better_bid(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Remedy> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;

@@ -196,7 +196,8 @@ impl DynamicPriority {
     fn restore(&mut self, saved: Saved, world: &World<'_>) {
         let before = std::mem::replace(&mut self.accounts, saved.accounts);
         self.accounts.forget_grants();
-        // The books that saved them contain them, and nothing noted since.
+        // The host's books contain the saved accounts. Entries noted since concern the replaced
+        // ones; accounts that stay are noted again below.
         self.ledger.forget();
         for (name, account) in before.iter() {
             if !saved.opened.contains(name) {

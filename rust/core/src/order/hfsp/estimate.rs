@@ -139,9 +139,9 @@ impl ReduceSize {
     }
 }
 
-/// Returns the size of a reduce phase (HF-29). It is the number of reduces times the mean shuffle
-/// of the samples, weighted by bytes read, plus their mean execution. Samples that read nothing
-/// have equal weights.
+/// Returns the size of a reduce phase (HF-29). It is the number of reduces times the sum of two
+/// means: the samples' shuffle, weighted by bytes read, and their execution. Samples that read
+/// nothing have equal weights.
 pub fn reduce_size(tasks: u32, samples: &[Sample]) -> ReduceSize {
     let tasks_real = f64::from(tasks);
     let input: f64 = samples.iter().map(|sample| sample.input).sum();

@@ -16,7 +16,7 @@ use crate::words::resource::Resource;
 pub(super) struct Outlook {
     /// Remaining tasks and work; the deadline leaves time for later phases.
     pub(super) goal: Goal,
-    /// Number of running and pending tasks. Reduces exist only later than their job.
+    /// Number of running and pending tasks. Reduces are asked for later than their job comes.
     pub(super) can_start: u32,
     /// Whether the goal is out of reach.
     late: bool,

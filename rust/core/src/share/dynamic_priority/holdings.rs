@@ -14,9 +14,9 @@ use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 type Id = (JobId, ContainerKey);
 
 impl DynamicPriority {
-    /// Returns the slots for tasks. Where slots are only a part of the cluster's room, the room of
-    /// ApplicationMasters is deducted. Otherwise the first users would get all their slots, and the
-    /// last would lack all the room that masters hold.
+    /// Returns the slots for tasks. Without configured slots they divide the cluster's room, so the
+    /// room of ApplicationMasters is deducted. Otherwise the first users would get all their slots,
+    /// and the last would lack all the room that masters hold.
     pub(super) fn usable_slots(world: &World<'_>) -> [u32; POOLS] {
         let mut slots = world.slots;
         if world.shared() {
@@ -85,7 +85,7 @@ impl DynamicPriority {
 /// Returns in how many slots of a pool a job could start tasks.
 fn wanted(job: &Job, world: &World<'_>, pool: usize) -> u32 {
     let mut wanted: u32 = 0;
-    // A master takes no slot; but where slots are a part of the room, it needs the room of one.
+    // A master takes no slot; but where slots divide the cluster's room, it needs the room of one.
     if job.runnable && world.shared() && pool == 0 {
         wanted = job.pending_masters();
     }

@@ -1,7 +1,8 @@
 //! Spending of jobs with an authority, under names that outlive the engine: for the books, and from
 //! the books for the next engine. `authority` decides what a job may spend and is charged.
 //!
-//! Without it a job could spend its authority again after each restart of the ResourceManager.
+//! Without these records a job could spend its authority again after each restart of the
+//! ResourceManager.
 
 use crate::model::job::ApplicationName;
 use crate::words::credits::Credits;

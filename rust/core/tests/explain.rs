@@ -177,7 +177,7 @@ fn a_job_that_may_not_run_yet_runs_with_the_limits_that_are_named() {
     }
 }
 
-/// Returns two queues of weight 1 and 12 slots; `b` has this weight.
+/// Returns the configuration of two queues, `a` of weight 1 and `b` of this weight.
 fn two_queues(weight: f64) -> Value {
     json!({
         "policy": {"share": "fair", "order": "fifo", "place": "local-first"},

@@ -176,8 +176,8 @@ fn a_limit_that_the_victim_reaches_is_no_hindrance() {
     assert_eq!(host.running(STARVED), 1);
 }
 
-/// Two queues want only nodes without a label, a third has all with one. It gives them nothing, and
-/// they share the nodes that they can use evenly.
+/// Two queues want only nodes without a label, a third has all with one. The third gives them
+/// nothing, and the two share the nodes that they can use evenly.
 #[test]
 fn fair_shares_are_of_the_nodes_that_can_be_used() {
     let mut config = config(json!({"min_share": {}}));

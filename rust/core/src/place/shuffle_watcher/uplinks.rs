@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Time between two runs of the model.
 const PERIOD_MS: Millis = 1_000;
 
-/// Factor on the time between the last two counts for which they hold. A job whose counters are no
-/// longer reported must not load links for ever.
+/// How long counts hold, as a multiple of the time between the last two. A job whose counters are
+/// no longer reported must not load links for ever.
 const HOLDS: Millis = 2;
 
-/// Maximum of that time.
+/// Maximum time for which counts hold.
 const HOLDS_MAX_MS: Millis = 120_000;
 
 /// Maximum number of remote reads that are followed at once; fewer already fill the links.

@@ -45,7 +45,7 @@ impl std::error::Error for AccountError {}
 /// A tick's grant, in force until the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Rate that bought the quota and that it is charged at (DP-15).
+    /// Rate that bought the quota, and at which it is charged (DP-15).
     pub rate: Credits,
     /// Slots, by pool.
     pub quota: [u32; POOLS],

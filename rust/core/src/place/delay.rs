@@ -31,12 +31,12 @@ const KEYS: &[Key] = &[
     Key::new(
         "node_wait_ms",
         "3000",
-        "how long a task that is passed over insists on its node",
+        "time for which a task that is passed over insists on its node",
     ),
     Key::new(
         "rack_wait_ms",
         "3000",
-        "how long it then insists on its rack",
+        "time for which it then insists on its rack",
     ),
 ];
 

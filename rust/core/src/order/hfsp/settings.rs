@@ -64,27 +64,27 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "samples",
         "5",
-        "how many sample tasks a job's maps and its reduces have; 0 learns nothing",
+        "number of sample tasks for a job's maps and for its reduces; 0 learns nothing",
     ),
     Key::new(
         "training_percent",
         "100",
-        "on how many percent of the slots samples go before all other tasks",
+        "percentage of the slots on which samples go before all other tasks",
     ),
     Key::new(
         "xi",
         "1.0",
-        "how much larger than by its number of tasks an unknown job is taken for",
+        "factor on the estimated size of an unknown job",
     ),
     Key::new(
         "default_task_ms",
         "60000",
-        "the length of a task before any has ended",
+        "assumed length of a task before any has ended",
     ),
     Key::new(
         "delta_ms",
         "10000",
-        "when a sample reduce that still executes is extrapolated from its progress",
+        "running time after which a sample reduce is extrapolated from its progress",
     ),
     Key::new(
         "late",
@@ -106,7 +106,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "kill",
         "false",
-        "kill tasks of jobs that have been overtaken, after `preemption.grace_ms`",
+        "kill tasks of overtaken jobs, after `preemption.grace_ms`",
     ),
 ];
 

@@ -37,7 +37,7 @@ pub struct Settings {
     /// `variant`: `reverse` or `adaptive`.
     pub variant: Variant,
     /// `evict`: whether to stop the newest tasks where the foreign load takes their slots (RA-28).
-    /// Off by default, because a stopped task loses its work; the slots then wait until tasks end.
+    /// Off by default, because a stopped task loses its work; tasks then run to their ends.
     pub evict: bool,
     /// `goals_per_user`: number of a user's goals that count at once, the earliest first.
     pub goals_per_user: u32,
@@ -67,11 +67,15 @@ pub(super) const SECTION: &str = "reverse_adaptive";
 
 /// Settings of the section, as the request `policies` lists them.
 pub(super) const KEYS: &[Key] = &[
-    Key::new("control_period_ms", "10000", "how long a placement holds"),
+    Key::new(
+        "control_period_ms",
+        "10000",
+        "time for which a placement holds",
+    ),
     Key::new(
         "default_task_ms",
         "30000",
-        "the length of a task of which nothing is known",
+        "assumed length of an unknown task",
     ),
     Key::new(
         "foreign_load",
@@ -81,31 +85,30 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "foreign_load_repeat_ms",
         "",
-        "after how long the list begins again (86400000: a day, times count from its \
+        "time after which the list begins again (86400000: a day, times count from its \
          beginning); otherwise times count from the epoch",
     ),
     Key::new(
         "goals_per_user",
         "256",
-        "how many goals of one user are believed at once, the earliest first",
+        "maximum number of a user's goals that count at once, the earliest first",
     ),
     Key::new(
         "goal_share_per_user",
         "1.0",
-        "up to which part of the slots one user's goals go before jobs without a goal. Any \
-         user may claim a goal: on a shared cluster set a part",
+        "part of the slots up to which a user's goals go before jobs without a goal. Any user \
+         may claim a goal: on a shared cluster set a part",
     ),
     Key::new(
         "variant",
         "\"reverse\"",
-        "`\"adaptive\"` is the scheduler that the paper compares with, blind to the load to \
-         come",
+        "`\"adaptive\"` is the scheduler that the paper compares with; it ignores future load",
     ),
     Key::new(
         "evict",
         "false",
-        "stop the newest containers where the foreign load takes their slots; otherwise \
-         they are waited for",
+        "stop the newest containers where the foreign load takes their slots; otherwise wait \
+         until their tasks end",
     ),
 ];
 

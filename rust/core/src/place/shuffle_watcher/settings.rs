@@ -65,24 +65,24 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "threshold",
         "0.8",
-        "above which part of its bandwidth a rack's link counts as full",
+        "part of its bandwidth above which a rack's link counts as full",
     ),
-    Key::new("period_ms", "5000", "over how long traffic is averaged"),
+    Key::new("period_ms", "5000", "period over which traffic is averaged"),
     Key::new(
         "scope",
         "\"rack\"",
-        "whose link decides: that of the node's own rack, `\"any\"`, or their `\"mean\"`",
+        "the link that decides: that of the node's own rack, `\"any\"`, or their `\"mean\"`",
     ),
     Key::new(
         "uplink_bytes_per_s",
         "",
-        "what the link between a rack and the others carries in either direction; with it, \
-         links without a measurement are modelled",
+        "capacity of the link between a rack and the others in either direction; if set, links \
+         without a measurement are modelled",
     ),
     Key::new(
         "completion_threshold",
         "0.15",
-        "from which part of completed maps on their output decides where the reduces go",
+        "part of completed maps from which their output decides where the reduces go",
     ),
     Key::new(
         "window_ms",
@@ -93,18 +93,18 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "relaxed_ms",
         "0",
-        "how long a queue is passed over for a rack that one of its tasks wants, and then \
+        "time for which a queue is passed over for a rack that one of its tasks wants, and then \
          as long again for one with its maps' data; 5000 in the paper's relaxed runs",
     ),
     Key::new(
         "default_ratio",
         "1.0",
-        "bytes shuffled by bytes read, for a job without a hint or an earlier run",
+        "bytes shuffled per byte read, for a job without a hint or an earlier run",
     ),
     Key::new(
         "map_spread",
         "\"uniform\"",
-        "how the place of map output is predicted; `\"locality\"`: by the blocks",
+        "prediction of where map output lies; `\"locality\"`: by the blocks",
     ),
     Key::new(
         "samp",

@@ -59,18 +59,19 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "allocation_interval_ms",
         "20000",
-        "how often slots are divided and paid for, 500 at least",
+        "interval at which slots are divided and paid for; at least 500",
     ),
     Key::new(
         "reclaim_interval_ms",
         "0",
-        "how often slots that are not paid for are taken back; 0 for never. It pays for \
-         long CPU-bound tasks, hardly where tasks end within a couple of minutes",
+        "interval at which unpaid slots are taken back; 0 for never. Worthwhile with long \
+         CPU-bound tasks, hardly where tasks end within a couple of minutes",
     ),
     Key::new(
         "victims",
         "\"progress\"",
-        "whose tasks go first: those of the least progress, or the `\"latest\"`",
+        "the tasks that are taken back first: those with the least progress, or the \
+         `\"latest\"`",
     ),
     Key::new(
         "usage",
@@ -80,8 +81,8 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "charge_rate",
         "\"granted\"",
-        "the rate that an interval is charged at: the one that bought the quota, or the \
-         `\"current\"` one",
+        "the rate charged for an interval: the one that bought the quota, or the `\"current\"` \
+         one",
     ),
     Key::new(
         "charge_cap",
@@ -96,12 +97,12 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "solvent",
         "\"after_debit\"",
-        "which budget must pay for one more slot: after the charge, or `\"before_debit\"`",
+        "the budget that must pay for one more slot: after the charge, or `\"before_debit\"`",
     ),
     Key::new(
         "rounding",
         "\"largest_remainder\"",
-        "of quotas to whole slots; also `\"half_up\"`, `\"floor\"`",
+        "rounding of quotas to whole slots; also `\"half_up\"`, `\"floor\"`",
     ),
 ];
 

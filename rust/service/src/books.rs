@@ -1,12 +1,11 @@
-//! The books of one ResourceManager: what happens to the engine's accounts, handed over to the
-//! store's writer in the order in which it happened; and what was stored, given to each engine
-//! that comes. The store may be slow, out of reach or another's by now: the engine goes on, what
-//! is missing is made up once, and the state says so.
+//! The books of one ResourceManager. They hand what happens to the engine's accounts to the store's
+//! writer, in order, and give each new engine what was stored. The store may be slow, out of reach
+//! or taken over by another ResourceManager. The engine then goes on, the missing entries are
+//! written once the store is back, and the state says so.
 //!
-//! Locks: the books', then the engine's, then the outbox's. A change holds the first over the
-//! engine and the writer, so that both see one order; it waits for the disk without it. What is
-//! to be noted `later` has a lock of its own, which is never held over anything else: the thread
-//! that schedules takes it.
+//! Lock order: books, engine, outbox. A change holds the books' lock over the engine and the
+//! writer, so that both see one order. It waits for the disk without that lock. The list `later`
+//! has a lock of its own, because the scheduling thread takes it; no other lock is taken under it.
 
 use crate::lessons::Lessons;
 use crate::outbox::{Outbox, Posted};
@@ -22,21 +21,21 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Marks of requests that changed nothing: of more, the oldest are not kept. What is read once more
-/// after a failover is read by whoever could read it before.
+/// Most marks kept of requests that changed nothing; the oldest are dropped. A request replayed
+/// after a failover for that reason repeats a read, which its sender was allowed.
 const LATER_MAX: usize = 4096;
-/// Intervals that wait for `pump`, which somebody has stopped to call.
+/// Most intervals kept for `pump`, if the host stops calling it.
 const INTERVALS_MAX: usize = 1024;
 
-/// What becomes of changes while the store is out of reach: `store.while_down`.
+/// What happens to changes while the store is out of reach: `store.while_down`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhileDown {
-    /// All are refused.
+    /// Refuses all changes.
     Refuse,
-    /// Those of budgets are refused: a kill of this process would lose credits.
+    /// Refuses changes of budgets: a kill of this process would lose credits.
     #[default]
     RefuseBudgets,
-    /// All are in force at once, and written when the store is back.
+    /// Accepts all changes at once, and writes them when the store is back.
     Accept,
 }
 
@@ -50,7 +49,7 @@ impl WhileDown {
     }
 }
 
-/// How long a sender waits for the word that a change is on disk.
+/// How long a request waits until its change is on disk.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A change that the engine made.
@@ -58,55 +57,52 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Changed {
     /// The engine's answer.
     pub answer: Value,
-    /// Whether it is on disk. If not it is in force, and is written as soon as that is possible.
+    /// Whether it is on disk. If not, it is in force, and is written as soon as possible.
     pub stored: bool,
 }
 
-/// See the file's description.
+/// Joins the engine's accounts and the store.
 pub struct Books {
     inner: Mutex<Inner>,
     outbox: Arc<Outbox>,
-    /// What is to be kept of requests that changed nothing.
+    /// Marks of requests that changed nothing.
     later: Mutex<Vec<Change>>,
 }
 
 struct Inner {
-    /// None: budgets last as long as the engine.
     store: Keeping,
-    /// The engine that has its accounts from here.
+    /// The engine that follows these books.
     attached: Option<u64>,
-    /// The tick of the next interval.
     next_tick: u64,
-    /// Intervals that could not be handed over: they were free.
+    /// Intervals that could not be handed over; they were free.
     lost_intervals: u64,
-    /// What the store kept of accepted requests, until somebody takes it.
+    /// Marks of accepted requests that the store had, until they are taken.
     marks: Option<Watermarks>,
-    /// What is known of jobs, as it will be when all is written.
+    /// Lessons about jobs, including those not written yet.
     lessons: Lessons,
-    /// Intervals that ended, with their ticks, if there is a store; until `pump` returns them.
+    /// Intervals since the last `pump`, with their ticks if there is a store.
     intervals: Vec<(Option<u64>, Posted)>,
-    /// How many intervals of before are of use to somebody.
+    /// How many stored intervals the interface wants of the past.
     past_intervals: usize,
     while_down: WhileDown,
-    /// The trouble with the store that the log has been told of.
+    /// The store's trouble that was logged last.
     told: Option<&'static str>,
 }
 
 enum Keeping {
     /// No store is configured: budgets last as long as the engine.
     Nowhere,
-    /// Not active yet.
+    /// This ResourceManager is not the active one yet.
     Ready(Box<dyn Store>),
-    /// The thread runs; the books were read, or not yet.
+    /// The writer runs; the flag says whether the books were read.
     Writing(Writer, bool),
-    /// It has ended.
+    /// Ended, with the last status.
     Closed(Value),
 }
 
 impl Books {
-    /// With a store that is not touched before `activate`; without one, budgets are kept in
-    /// memory. Of the intervals that are in the store then, `past` gives the last
-    /// `past_intervals`.
+    /// Takes a store, which is not touched before `activate`, or none: budgets are then kept in
+    /// memory. `past` returns the last `past_intervals` of the store.
     pub fn new(
         store: Option<Box<dyn Store>>,
         past_intervals: usize,
@@ -134,14 +130,15 @@ impl Books {
         }
     }
 
-    /// This ResourceManager is the active one now: takes the store over in the name of `owner`.
-    /// Does not wait for it.
+    /// Makes this ResourceManager the active one: takes the store over in the name of `owner`. Does
+    /// not wait for the store.
     pub fn activate(&self, owner: &str, now_ms: i64) {
         let mut inner = self.inner.lock();
         inner.store = match std::mem::replace(&mut inner.store, Keeping::Nowhere) {
             Keeping::Ready(store) => {
-                // A later activation has the larger number, whoever's it is; clocks of a pair that
-                // differ by more than a failover takes are the operator's to mend.
+                // The later activation of a pair needs the larger fencing token. It has if their
+                // clocks differ by less than a failover takes; the operator has to keep them in
+                // step.
                 let token = u64::try_from(now_ms).unwrap_or(0).max(1);
                 let options = Options {
                     past_intervals: inner.past_intervals,
@@ -154,23 +151,23 @@ impl Books {
         };
     }
 
-    /// To be called about once a second, and for a new engine as soon as it is there: gives it
-    /// its accounts, and hands over what was posted. Returns the intervals among that, with their
-    /// ticks if there is a store.
+    /// Gives a new engine its accounts, and hands over what was posted. The host calls this about
+    /// once a second, and as soon as there is a new engine. Returns the intervals that were handed
+    /// over, with their ticks if there is a store.
     pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<(Option<u64>, Posted)> {
         let mut inner = self.inner.lock();
         inner.open();
         inner.tell_of_trouble();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
         if self.attach(&mut inner, engine) {
-            // Accounts that the books did not know of.
+            // The engine posted accounts that the books did not have.
             let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
         }
         inner.hand_over_later(&self.later, now_ms);
         std::mem::take(&mut inner.intervals)
     }
 
-    /// Gives a new engine what the books say. Gives whether it did.
+    /// Gives a new engine what the books say. Returns whether it did.
     fn attach(&self, inner: &mut Inner, engine: &dyn Engine) -> bool {
         if inner.attached == Some(engine.id()) {
             return false;
@@ -195,8 +192,8 @@ impl Books {
         done.is_ok()
     }
 
-    /// What the store kept of requests that were accepted, once, when it was read.
-    /// With it comes whether there were intervals before.
+    /// Returns the marks of accepted requests that the store had, and whether it had intervals.
+    /// Returns them once, after the store was read.
     pub fn restored_marks(&self) -> Option<(Watermarks, bool)> {
         let mut inner = self.inner.lock();
         inner.open();
@@ -204,7 +201,7 @@ impl Books {
         inner.marks.take().map(|marks| (marks, used))
     }
 
-    /// The last intervals that the store had, once, a moment after it was read.
+    /// Returns the last intervals that the store had; once, a moment after the store was read.
     pub fn past(&self) -> Option<Past> {
         match &self.inner.lock().store {
             Keeping::Writing(writer, true) => writer.past(),
@@ -212,10 +209,10 @@ impl Books {
         }
     }
 
-    /// Whether the store may be read: it is ours, or was.
+    /// Checks that the store may be read: this ResourceManager holds it, or held it.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it may not.
     pub fn readable(&self) -> Result<(), String> {
         match &self.inner.lock().store {
             Keeping::Writing(_, true) => Ok(()),
@@ -230,8 +227,8 @@ impl Books {
         }
     }
 
-    /// Keeps `marks` of a request that changed nothing, with the next `pump`: pages that poll must
-    /// not have the disk written to for each of their questions.
+    /// Keeps `marks` of a request that changed nothing for the next `pump`: polling pages must not
+    /// cause a disk write with each request.
     pub fn note(&self, marks: Vec<Change>) {
         let mut later = self.later.lock();
         later.extend(marks);
@@ -239,12 +236,12 @@ impl Books {
         later.drain(..excess);
     }
 
-    /// Makes the engine carry out a request that changes accounts, together with `marks`: what
-    /// must be kept of the request itself. Waits for the disk for a moment.
+    /// Makes the engine carry out a request that changes accounts. Stores it together with `marks`,
+    /// which keep the request from being replayed. Waits up to `PATIENCE` for the disk.
     ///
     /// # Errors
-    /// The engine's own sentence, or why the change could not be kept. Nothing has changed then,
-    /// or the engine goes back to what it was within a second.
+    /// The engine's own sentence, or why the change could not be stored. Either nothing has
+    /// changed, or the engine is reset to the books within a second.
     pub fn change(
         &self,
         engine: &dyn Engine,
@@ -254,7 +251,7 @@ impl Books {
     ) -> Result<Changed, String> {
         let (answer, receipt, must_be_stored) = {
             let mut inner = self.inner.lock();
-            // What came before is not this sender's.
+            // Earlier entries are not part of this request.
             let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
             let must_be_stored = inner.while_down.refuses(request);
             inner
@@ -279,10 +276,10 @@ impl Books {
             }),
             Some(Err(why)) => Err(not_kept(&why)),
             None if must_be_stored && self.take_back(&receipt) => {
-                let why = "the store has not answered, and the change was taken back";
+                let why = "the store has not answered, and the change was withdrawn";
                 Err(not_kept(&why))
             }
-            // Not to be refused any more either: it may have been written.
+            // Refusing it would be wrong now: it may have been written.
             None => Ok(Changed {
                 answer,
                 stored: false,
@@ -290,8 +287,8 @@ impl Books {
         }
     }
 
-    /// Withdraws changes that are not written, unless they may be by now. Gives whether it did;
-    /// the engine then goes back to the books.
+    /// Withdraws changes, unless they may be written by now. Returns whether it did; the engine is
+    /// then reset to the books.
     fn take_back(&self, receipt: &Receipt) -> bool {
         let mut inner = self.inner.lock();
         let withdrawn = receipt.withdraw();
@@ -301,7 +298,7 @@ impl Books {
         withdrawn
     }
 
-    /// How the books and their store get on, for whoever uses this engine.
+    /// Reports the state of the books and their store, for this engine.
     pub fn status(&self, engine: &dyn Engine) -> Value {
         let inner = self.inner.lock();
         let mut status = match &inner.store {
@@ -310,7 +307,7 @@ impl Books {
             Keeping::Writing(writer, _) => described(&writer.status()),
             Keeping::Closed(status) => status.clone(),
         };
-        // Reached, but the engine has not got its accounts yet: changes are refused still.
+        // The store is reached, but the engine lacks its accounts: changes are still refused.
         if inner.attached != Some(engine.id()) && status["state"] == "connected" {
             status["state"] = json!("opening");
         }
@@ -319,7 +316,7 @@ impl Books {
         status
     }
 
-    /// Waits for what is still to be written, at most for `patience`, and ends.
+    /// Ends; waits up to `patience` for what is still to be written.
     pub fn close(&self, patience: Duration, now_ms: i64) -> Value {
         let mut inner = self.inner.lock();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
@@ -335,7 +332,7 @@ impl Books {
 }
 
 impl Inner {
-    /// Notices that the store was reached.
+    /// Reads the books once the store is reached.
     fn open(&mut self) {
         if let Keeping::Writing(writer, open @ false) = &mut self.store
             && let Some((epoch, book)) = writer.opened()
@@ -353,7 +350,7 @@ impl Inner {
         }
     }
 
-    /// Tells the log of a store that cannot be used, once each time, and what to do.
+    /// Logs why the store cannot be used and what to do, once for each kind of trouble.
     fn tell_of_trouble(&mut self) {
         let Keeping::Writing(writer, read) = &self.store else {
             return;
@@ -362,11 +359,11 @@ impl Inner {
         let (state, detail) = worded(&status.state);
         let remedy = match &status.state {
             State::Unreachable { .. } if !read => {
-                "accounts are neither shown nor changed until it can be read; it is tried again \
-                 by itself"
+                "accounts are neither shown nor changed until it can be read; reconnecting is \
+                 automatic"
             }
             State::Unreachable { .. } => {
-                "what is charged is written when it is back; it is tried again by itself"
+                "charges are written when it is back; reconnecting is automatic"
             }
             State::Fenced { .. } => {
                 "only one ResourceManager may be active; this one writes nothing"
@@ -386,14 +383,14 @@ impl Inner {
         }
     }
 
-    /// Refuses changes that could not be kept; those that `must_be_stored`, also while the store
-    /// is out of reach.
+    /// Refuses changes that could not be stored. While the store is out of reach, refuses only
+    /// those that `must_be_stored`.
     fn check(&self, engine: &dyn Engine, must_be_stored: bool) -> Result<(), String> {
         let why = match &self.store {
             Keeping::Writing(writer, true) => match writer.status().state {
                 State::Unreachable { why, .. } if must_be_stored => Some(format!(
-                    "the store is out of reach ({why}), and `store.while_down` has such changes \
-                     refused"
+                    "the store is out of reach ({why}), and `store.while_down` refuses such \
+                     changes"
                 )),
                 State::Connected | State::Unreachable { .. } => None,
                 state => {
@@ -407,15 +404,18 @@ impl Inner {
             Keeping::Closed(_) => Some("this ResourceManager ends".to_string()),
         };
         let attached = self.attached == Some(engine.id());
-        let anew = || "the engine is being made anew".to_string();
+        let anew = || "the engine is being replaced".to_string();
         match why.or_else(|| (!attached).then(anew)) {
             Some(why) => Err(why),
             None => Ok(()),
         }
     }
 
-    /// Hands over what was posted, and `marks` with the first of it. Returns the word to
-    /// wait for, if there was anything to write; or why the last changes are not written.
+    /// Hands over what was posted, and `marks` with the first entry. Returns the receipt to wait
+    /// for, or none if there was nothing to write.
+    ///
+    /// # Errors
+    /// Why the last changes are not written.
     fn hand_over(
         &mut self,
         outbox: &Outbox,
@@ -424,13 +424,14 @@ impl Inner {
     ) -> Result<Option<Receipt>, NotAccepted> {
         let collected = outbox.collect();
         if collected.dropped {
-            log::error!("entries of accounts were lost: accounts go back to what was written");
+            log::error!("account entries were lost: the engine is reset to what was written");
             self.attached = None;
         }
-        // First: with an interval that came between they are kept too early, never too late.
+        // Marks go first: they may be stored with an earlier interval than needed, never a later
+        // one.
         let mut changes = marks;
         for posted in collected.posted {
-            // Of an engine that does not follow the books: it will be given them anew.
+            // This engine does not follow the books; it is about to be reset to them.
             if self.attached.is_none() {
                 break;
             }
@@ -457,21 +458,21 @@ impl Inner {
         handed
     }
 
-    /// Hands over what is to be kept of requests that changed nothing. While the store is out of
-    /// reach they wait here: they must not take the room of what was paid.
+    /// Hands over the marks of requests that changed nothing. They wait here while the store is out
+    /// of reach: they must not take the room of payments.
     fn hand_over_later(&mut self, later: &Mutex<Vec<Change>>, now_ms: i64) {
         let Keeping::Writing(writer, true) = &self.store else {
             return;
         };
         if writer.status().state == State::Connected {
             let later = marks::merged(std::mem::take(&mut *later.lock()));
-            // One that cannot be kept must not keep the others from it.
+            // One at a time: a mark that cannot be kept must not block the others.
             let later = later
                 .into_iter()
                 .filter_map(|mark| self.wanting(vec![mark]).ok());
             let later = later.flatten().collect();
             if let Err(why) = self.changes(now_ms, later) {
-                log::warn!("accepted requests are remembered by this ResourceManager only: {why}");
+                log::warn!("accepted requests are kept by this ResourceManager only: {why}");
             }
         }
     }
@@ -485,7 +486,7 @@ impl Inner {
         }
     }
 
-    /// Gives whether it is in the books, or there are none.
+    /// Hands one interval over. Returns true if the writer took it, or if there is no store.
     fn interval(&mut self, posted: &Posted, changes: Vec<Change>) -> bool {
         let Entry::Interval { at_ms, price, rows } = &posted.entry else {
             unreachable!("the caller has looked");
@@ -514,8 +515,8 @@ impl Inner {
         }
     }
 
-    /// Those of `marks` that the books lack: a timestamp that a later one has overtaken says
-    /// nothing new. An error if one cannot be kept, so that nothing may be done for it.
+    /// Returns those of `marks` that the books lack: a timestamp overtaken by a later one says
+    /// nothing new. Fails if one cannot be kept, so that the request is refused.
     fn wanting(&self, marks: Vec<Change>) -> Result<Vec<Change>, &'static str> {
         let Keeping::Writing(writer, true) = &self.store else {
             return Ok(marks);
@@ -524,9 +525,10 @@ impl Inner {
         writer.with_book(wanting).unwrap_or(Ok(Vec::new()))
     }
 
-    /// What the engine did is not in the books: it goes back to them, if they are written at all.
+    /// Resets the engine to the books, which lack what it did. Does not if they are written no
+    /// more.
     fn cannot_follow(&mut self, why: &NotAccepted) {
-        log::error!("what happened to accounts is not written: {why}");
+        log::error!("changes of accounts are not written: {why}");
         if !matches!(why, NotAccepted::NotOpen(_)) {
             self.attached = None;
         }
@@ -537,7 +539,7 @@ fn not_kept(why: &dyn fmt::Display) -> String {
     format!("{}: {why}", heddle_api::NOT_KEPT)
 }
 
-/// A status for people and programs.
+/// Writes a status for people and programs.
 fn described(status: &Status) -> Value {
     let (state, detail) = worded(&status.state);
     json!({
@@ -551,7 +553,7 @@ fn described(status: &Status) -> Value {
     })
 }
 
-/// A word for a state, and what there is to say about it.
+/// Returns a state's name and its detail.
 fn worded(state: &State) -> (&'static str, Option<String>) {
     match state {
         State::Opening => ("opening", None),
@@ -565,7 +567,7 @@ fn worded(state: &State) -> (&'static str, Option<String>) {
     }
 }
 
-/// What the store calls what is no interval.
+/// Converts an entry to the store's change; none for an interval.
 fn change_of(entry: &Entry) -> Option<Change> {
     Some(match entry.clone() {
         Entry::Opened { queue } => Change::Open { queue },

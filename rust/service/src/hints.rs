@@ -2,8 +2,8 @@
 //! of its ApplicationMaster, which `conf/mapred-site.xml` fills for every MapReduce job, or tags
 //! `heddle:key=value`. Both are in the stored submission, so they outlive a ResourceManager.
 //!
-//! All of it comes from users. Unreadable claims are left out with one line in the log, and no job
-//! is refused for them. The policies, which observe the job, judge the worth of a claim.
+//! Users write all of it. An unreadable claim is left out with one line in the log; no job is
+//! refused for it. The policies observe the job, and judge the worth of a claim.
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -12,25 +12,25 @@ use std::time::UNIX_EPOCH;
 
 const VARIABLE: &str = "HEDDLE_";
 const TAG: &str = "heddle:";
-/// Beginnings of the variables that carry a job's signature and no hint.
+/// Prefixes of the variables that carry a job's signature instead of a hint.
 const SIGNATURES: [&str; 2] = ["HEDDLE_JOB_", "HEDDLE_MAPRED_JOB_"];
-/// The value of a key that the site's template names and the job does not set.
+/// The site template's value for a key that the job does not set.
 const ABSENT: &str = "none";
-/// The name that YARN gives to a job without one.
+/// YARN's name for a job without one.
 const UNNAMED: &str = "N/A";
-/// Complaints that one job may cause; a user must not fill the log.
+/// Most complaints logged for one job: a user must not fill the log.
 const COMPLAINTS_MAX: usize = 10;
 const QUOTED_MAX: usize = 60;
-/// Far longer than any hint; the scheduler's lock is held while users' text is read.
+/// Far longer than any hint: users' text is read under the scheduler's lock.
 const VALUE_MAX: usize = 200;
-/// A name may be a whole query; its beginning will do.
+/// A name may be a whole query; its beginning is enough.
 const GUESSED_FROM_MAX: usize = 1000;
 
 const COUNT_MAX: i64 = 1 << 20;
 const BYTES_MAX: i64 = 1 << 53;
 const RATIO_MAX: f64 = 1e6;
 
-/// The claims of a submission, with what they depend on.
+/// The claims of a submission and what their reading depends on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Claims {
@@ -40,9 +40,8 @@ pub(crate) struct Claims {
     pub(crate) kind: Option<String>,
     /// When it was submitted, ms since 1970.
     pub(crate) submitted_ms: i64,
-    /// Its tags, in any order.
     pub(crate) tags: BTreeSet<String>,
-    /// Who submitted it, filled in from the submission.
+    /// The submitting user; from the submission, not from JSON.
     #[serde(skip)]
     pub(crate) user: String,
     /// The wall clock's time at 0 of the engine's clock.
@@ -52,9 +51,9 @@ pub(crate) struct Claims {
 
 struct Hint {
     name: &'static str,
-    /// Describes the form of a value, for people.
+    /// The form of a value, for messages.
     expected: &'static str,
-    /// Checks a value by its form before it calculates with it: users write it.
+    /// Reads a value. Must check its form before calculating with it: users write it.
     read: fn(&str, &Claims) -> Option<i64>,
 }
 
@@ -118,14 +117,14 @@ pub fn hint_variable(hint: &str) -> String {
 /// Values of the hints in the order of [`HINTS`], in the engine's units.
 pub(crate) type Values = [Option<i64>; HINTS.len()];
 
-/// Reads what a submission says of its job; logs what it leaves out.
+/// Reads what a submission claims about its job, and logs what it leaves out.
 pub(crate) fn read(
     claims: &Claims,
     job_name: &str,
     environment: &BTreeMap<String, String>,
 ) -> Values {
     let mut values = Values::default();
-    // The guess comes first, so that a claim replaces it.
+    // The guess comes first so that a claim replaces it.
     values[SIGNATURE] = guessed_signature(claims, job_name);
     let mut complaints = Vec::new();
     for (key, claimed) in by_key(claims, environment) {
@@ -143,14 +142,14 @@ pub(crate) fn read(
     values
 }
 
-/// Finds the claim of each key. The environment wins: it belongs to one job, tags may be a whole
-/// workflow's.
+/// Finds the claim of each key. A variable wins over a tag: it belongs to one job, while tags may
+/// be those of a whole workflow.
 fn by_key<'a>(
     claims: &'a Claims,
     environment: &'a BTreeMap<String, String>,
 ) -> BTreeMap<String, &'a str> {
     let mut found = BTreeMap::new();
-    // In order, so that the same one of two contradicting tags always counts.
+    // In order, so that of two contradicting tags the same one always wins.
     for tag in &claims.tags {
         let start = tag.get(..TAG.len());
         if start.is_some_and(|start| start.eq_ignore_ascii_case(TAG)) {
@@ -171,19 +170,19 @@ fn by_key<'a>(
     found
 }
 
-/// An unset property: the template's word for it, nothing, or an unexpanded reference.
+/// Recognizes an unset property: the template's word for it, nothing, or an unexpanded reference.
 fn absent(value: &str) -> bool {
     value.is_empty() || value.eq_ignore_ascii_case(ABSENT) || value.contains("${")
 }
 
-/// Takes one claim over, or says what was expected instead.
+/// Reads one claim into `values`, or says what was expected instead.
 fn take(key: &str, claimed: &str, claims: &Claims, values: &mut Values) -> Result<(), String> {
     let Some(at) = HINTS.iter().position(|hint| hint.name == key) else {
         let (key, names) = (quoted(key), hints().collect::<Vec<_>>().join(", "));
         return Err(format!("no hint is called {key}, expected one of {names}"));
     };
     let mut value = claimed.trim_matches(|c| c <= ' ');
-    // MapReduce joins the values of a variable that is set twice, by ':'.
+    // MapReduce joins with ':' the values of a variable that is set twice.
     while let Some((first, rest)) = value.split_once(':')
         && first.eq_ignore_ascii_case(ABSENT)
     {
@@ -208,7 +207,7 @@ fn take(key: &str, claimed: &str, claims: &Claims, values: &mut Values) -> Resul
     Err(format!("{name} is {}, expected {expected}", quoted(value)))
 }
 
-/// Makes a user's text fit for a log.
+/// Shortens a user's text for the log and replaces unprintable characters.
 fn quoted(text: &str) -> String {
     let printable = |c: char| if (' '..='~').contains(&c) { c } else { '?' };
     let shown: String = text.chars().take(QUOTED_MAX).map(printable).collect();
@@ -216,7 +215,7 @@ fn quoted(text: &str) -> String {
     format!("\"{shown}{more}\"")
 }
 
-/// Reads a number of at most `most` digits, and nothing but digits.
+/// Reads a number of 1 to `most` digits, and nothing else.
 fn digits(text: &str, most: usize) -> Option<i64> {
     let plain = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| text.parse().expect("at most 16 digits"))
@@ -269,7 +268,7 @@ fn span(value: &str) -> Option<i64> {
     Some(digits(&rest[..rest.len() - 1], 6)? * unit_ms)
 }
 
-/// Reads a time of ISO 8601 with its offset from UTC, up to the year 9999; seconds are optional.
+/// Reads a time of ISO 8601 with its offset from UTC, up to the year 9999. Seconds are optional.
 fn instant(value: &str) -> Option<i64> {
     const TO_THE_MINUTE: usize = "2026-11-21T18:30".len();
     // YARN makes tags lower case; the T and the Z must not be.
@@ -286,7 +285,7 @@ fn instant(value: &str) -> Option<i64> {
     Some(i64::try_from(utc_ms).ok()? - offset_ms(offset)?)
 }
 
-/// Reads `Z`, or `+HH:MM` with seconds or without, up to 18 hours either way.
+/// Reads `Z` or `+HH:MM`, with or without seconds, up to 18 hours either way.
 fn offset_ms(offset: &str) -> Option<i64> {
     if offset == "Z" {
         return Some(0);
@@ -304,20 +303,20 @@ fn offset_ms(offset: &str) -> Option<i64> {
 
 fn signature(value: &str, claims: &Claims) -> Option<i64> {
     let known = |c: char| c.is_ascii_alphanumeric() || "._:+/=%-".contains(c);
-    // YARN makes tags lower case, so case cannot tell.
+    // YARN makes tags lower case, so case cannot distinguish signatures.
     let readable = value.len() <= 100 && value.chars().all(known);
     readable.then(|| hash(&claims.user, &value.to_lowercase()))
 }
 
-/// A MapReduce job that says nothing is told apart by its name without numbers, which differ from
-/// run to run: what was learnt of "daily report 17" is expected of "daily report 18".
+/// Guesses a signature for a MapReduce job without one: its name without numbers, which differ from
+/// run to run. Lessons from "daily report 17" then apply to "daily report 18".
 fn guessed_signature(claims: &Claims, job_name: &str) -> Option<i64> {
     let named = !job_name.is_empty() && job_name != UNNAMED;
     let kind = claims.kind.as_deref().filter(|_| named)?;
     if !kind.eq_ignore_ascii_case("MAPREDUCE") {
         return None;
     }
-    // Counted as Java counts, since lessons by older names are stored.
+    // Counted in UTF-16 units as Java does: lessons by older names are stored.
     let mut length = 0;
     let start = job_name.chars().take_while(|c| {
         length += c.len_utf16();
@@ -336,7 +335,7 @@ fn guessed_signature(claims: &Claims, job_name: &str) -> Option<i64> {
     Some(hash(&claims.user, &name))
 }
 
-/// Per user, so that no user spoils the lessons of another's jobs.
+/// Hashes user and name: no user can spoil the lessons of another's jobs.
 fn hash(user: &str, name: &str) -> i64 {
     let digest = Sha256::digest(format!("{user}\n{name}"));
     let start = digest.first_chunk().expect("a digest has 32 bytes");
@@ -348,7 +347,7 @@ mod tests {
     use super::*;
 
     const SUBMITTED_MS: i64 = 1_800_000_000_000;
-    /// The engine's clock began a day before.
+    /// The engine's clock began a day earlier.
     const EPOCH_MS: i64 = SUBMITTED_MS - 86_400_000;
 
     fn alices() -> Claims {

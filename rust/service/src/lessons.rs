@@ -1,5 +1,5 @@
-//! What engines learnt of jobs, the latest last: from the books when they are opened, and what was
-//! handed over since, for the next engine. Writes nothing.
+//! What engines learnt of jobs: what the books had when they were opened, and what was handed over
+//! since. The next engine gets it. Writes nothing.
 
 use heddle_store::{Book, LEARNT_MAX};
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lessons {
-    /// Values as text by turn, with their keys.
+    /// Keys and values (as text) by turn, the oldest first.
     by_turn: BTreeMap<u64, (String, String)>,
     turns: BTreeMap<String, u64>,
     next_turn: u64,
 }
 
 impl Lessons {
-    /// Those of books.
+    /// Takes the lessons of books.
     pub(crate) fn of_book(book: &Book) -> Lessons {
         let mut learnt: Vec<_> = book.learnt.iter().collect();
         learnt.sort_unstable_by_key(|(_, learnt)| learnt.lesson);
@@ -25,8 +25,8 @@ impl Lessons {
         lessons
     }
 
-    /// Another; of the same key, the later holds. The oldest of too many is forgotten, as in the
-    /// books.
+    /// Adds a lesson and replaces an earlier one of the same key. Beyond `LEARNT_MAX` forgets the
+    /// oldest, as the books do.
     pub(crate) fn add(&mut self, key: &str, value: &str) {
         let turn = self.next_turn;
         self.next_turn += 1;
@@ -41,8 +41,8 @@ impl Lessons {
         }
     }
 
-    /// What the engine's request `restoreLessons` takes: pairs of key and value. What cannot be
-    /// read was learnt by another version, and is left out.
+    /// Returns pairs of key and value for the engine's request `restoreLessons`. Leaves out
+    /// unreadable values, which another version learnt.
     pub(crate) fn for_engine(&self) -> Value {
         let pair = |(key, value): &(String, String)| {
             Some(json!([key, serde_json::from_str::<Value>(value).ok()?]))
@@ -67,7 +67,7 @@ mod tests {
         }
         let kept = lessons.for_engine();
         let kept = kept.as_array().expect("a list");
-        // `c` is one of those that are kept, and is not told.
+        // `c` counts as kept, but its value is unreadable and left out.
         assert_eq!((kept.len(), &kept[0]), (LEARNT_MAX - 1, &json!(["k0", 0])));
     }
 }

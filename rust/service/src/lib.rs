@@ -4,8 +4,9 @@
 //! what submissions claim of their jobs, `replies` what MapReduce's web services answer.
 //!
 //! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
-//! thread, and knows neither Java nor sockets. In a ResourceManager the host is the bridge
-//! (`services`), and the shim's `Economy` gives a thread and the time.
+//! thread except in `Service::submit` and `Outbox::post`. It knows neither Java nor sockets. In a
+//! ResourceManager the host is the bridge (`services`), and the shim's `Economy` gives a thread and
+//! the time.
 //!
 //! ```text
 //! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store
@@ -14,52 +15,54 @@
 //!
 //! # Rules
 //!
-//! - *The engine says what happened to accounts*, in order: openings, grants, rates, and the rows
-//!   of each interval. The host posts that under the engine's lock, so it is written in the order
-//!   in which it happened. The scheduling thread does no more than that.
-//! - *A new engine has its accounts from the books* (`restoreAccounts`, at the next second) after
+//! - *The engine reports what happened to accounts*, in order: openings, grants, rates, and the
+//!   rows of each interval. The host posts the entries under the engine's lock, so the books have
+//!   them in that order. The scheduling thread does no more than that.
+//! - *A new engine gets its accounts from the books* (`restoreAccounts`, at the next second) after
 //!   a panic, a restart or a failover. Accounts that it opened itself are then replaced, or noted
 //!   as new. The interval in between is free.
-//! - *When the books cannot follow, the engine goes back to them*: after dropped entries, or ones
-//!   that the writer refuses. When nothing is written any more (fenced, stopped), it goes on by
-//!   itself, and the state says so.
+//! - *An engine that the books cannot follow is reset to them*: after dropped entries, or after
+//!   entries that the writer refuses. If nothing is written any more (fenced, stopped), the engine
+//!   goes on by itself, and the state says so.
 //! - *A change holds the books' lock over engine and writer, and waits for the disk without it*,
-//!   for 2 s at most. Then it is withdrawn; or, if it may have been written or `store.while_down`
-//!   accepts it, the answer has the header `Heddle-Stored: later`. Before the books were read, and
-//!   after they were fenced, changes are refused (503).
-//! - *Accounts are not shown before the books were read.* The engine has opening budgets then, and
-//!   none of the queues that only the store has. A 503 says what is wrong and what to do. It comes
-//!   before the signature is looked at, so the same request is valid afterwards. During an outage
-//!   accounts that were read once are shown, with the header `Heddle-Books` (`unreachable`,
-//!   `fenced`, `stopped`). A new engine has none for a second. Clock, health, description,
-//!   configuration and jobs answer always, and so does all that a policy without accounts shows.
+//!   for 2 s at most. After that it is withdrawn. If it may have been written, or
+//!   `store.while_down` accepts it, the answer has the header `Heddle-Stored: later` instead.
+//!   Before the books were read, and after they were fenced, changes are refused (503).
+//! - *Accounts are not shown before the books were read.* Until then the engine has opening
+//!   budgets, and lacks the queues that only the store has. A 503 says what is wrong and what to
+//!   do. It comes before the signature is checked, so the same request is valid afterwards. During
+//!   an outage, accounts that were read once are shown, with the header `Heddle-Books`
+//!   (`unreachable`, `fenced`, `stopped`). A new engine has none for a second. Clock, health,
+//!   description, configuration and jobs always answer, and so does all that a policy without
+//!   accounts shows.
 //! - *The audit line is written before the answer is sent*: it comes with the answer to Java. A
-//!   store in trouble is an error in the log once, with the remedy.
-//! - *The past is read once*, when the books are open and before the first interval is written, by
-//!   the writing thread. It has as many intervals as the interface remembers, and 200,000 rows at
-//!   the most. Only requests for an older ledger wait for the store. A past that cannot be read is
-//!   logged and told as not `complete`.
-//! - *The ledger before that is read by the thread that asks* (`reader`, `heddle_store::extract`),
-//!   with a connection of its own, without a lock that a writer or the engine takes. A page has at
-//!   most 5,000 intervals and 10,000 rows, and those of one interval more. Pages go by the numbers
-//!   of intervals, since clocks may be set back; the memory counts from where no number is missing
-//!   (`History::whole_from`). The store is asked first how far it reaches: intervals forgotten and
-//!   not yet written give a 503. A merged interval counts as a whole, on the store's side of the
-//!   seam. No transaction is needed: committed rows do not change.
-//! - *Reports are half a second old at most*, and the same for all callers, up to 64 kinds. So
-//!   many pages cost the scheduler what one does; a list of jobs asks for each.
+//!   store in trouble is logged as an error once, with the remedy.
+//! - *The past is read once*, by the writing thread, when the books are open and before the first
+//!   interval is written. It has as many intervals as the interface remembers, and 200,000 rows at
+//!   most. Only requests for an older ledger wait for the store. If the past cannot be read, that
+//!   is logged, and answers are not `complete`.
+//! - *Older ledger pages are read on the thread of the request* (`reader`,
+//!   `heddle_store::extract`), with a connection of its own and without a lock that the writer or
+//!   the engine takes. A page has at most 5,000 intervals and 10,000 rows, plus those of one more
+//!   interval. Pages are numbered by interval because clocks may be set back. Memory answers from
+//!   the number after which none is missing (`History::whole_from`). The store is first asked how
+//!   far it reaches: intervals that memory has forgotten and the store has not yet written give a
+//!   503. A merged interval counts as a whole, on the store's side of the seam. No transaction is
+//!   needed because committed rows do not change.
+//! - *Reports are cached for half a second* and shared by all callers, up to 64 different ones.
+//!   Many open pages then cost the scheduler as much as one; a list of jobs asks for each job.
 //! - *Without `store` in heddle.json* budgets last as long as the engine. There is no default
-//!   place. The only folder that every installation has is a temporary one; a second cluster on
-//!   the machine would find the first one's accounts there.
-//! - *Lessons about jobs go the same way* (`Place::lessons`, `Entry::Learnt`), under every policy:
-//!   shuffle ratios by program. A new engine is told (`restoreLessons`).
-//! - *A job's signature is checked when it is submitted*, on the scheduling thread: no lock that
-//!   this takes is held over a disk. The parameters are variables of the ApplicationMaster's
-//!   environment, named by `auth::job::variable`. The engine is told what the job may spend
-//!   (`authorize`), again after each failure and failover. A job that comes back without an
-//!   attempt comes as new, but before the scheduler is started.
-//! - *Locks*: books, then engine, then outbox. Of Java's, the scheduler's is held over the gate's
-//!   and that of `Books::note`, and no other.
+//!   place. The only folder that every installation has is a temporary one, where a second cluster
+//!   on the machine would find the first one's accounts.
+//! - *Lessons about jobs go the same way* (`Place::lessons`, `Entry::Learnt`) under every policy:
+//!   shuffle ratios by program, for example. A new engine gets them by `restoreLessons`.
+//! - *A job's signature is checked at submission*, on the scheduling thread: no lock taken there is
+//!   held over disk access. Its parameters are environment variables of the ApplicationMaster,
+//!   named by `auth::job::variable`. The engine is told what the job may spend (`authorize`), and
+//!   again after each failure and failover. A recovered job without an attempt arrives as a new
+//!   one, but before the scheduler starts.
+//! - *Locks* are taken in this order: books, engine, outbox. Of Java's locks, the scheduler's alone
+//!   may be held while the gate's or that of `Books::note` is taken.
 #![forbid(unsafe_code)]
 
 mod books;
@@ -81,8 +84,8 @@ pub use service::Service;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What is wrong with sections `api` and `store` of `heddle.json`, for who wants to know before a
-/// ResourceManager does. Opens nothing but the file with a store's password.
+/// Checks the sections `api` and `store` of `heddle.json` without a ResourceManager. Opens only the
+/// file with the store's password.
 ///
 /// # Errors
 /// Which setting is wrong, what was expected and what to do.
@@ -90,12 +93,13 @@ pub fn check(config: &Value) -> Result<(), String> {
     heddle_api::check(&settings::Settings::read(config)?.api)
 }
 
-/// The engine behind its host's lock. What is done with it must not wait for a disk or a network.
+/// The engine behind its host's lock. Callers must not wait for a disk or a network under that
+/// lock.
 pub trait Engine: Send + Sync {
-    /// What tells this engine from one that was made before or after it.
+    /// Identifies this engine among those made before and after it.
     fn id(&self) -> u64;
 
-    /// What the engine's clock shows, which nobody sets: milliseconds since any moment.
+    /// Reads the engine's monotonic clock: milliseconds from an arbitrary start.
     fn now_ms(&self) -> i64;
 
     /// Serves one request of the control plane.

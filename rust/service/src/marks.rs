@@ -1,5 +1,5 @@
-//! Between the words of the interface and those of the store: what an accepted request leaves
-//! behind, and what an interval's end tells the history. Keeps nothing.
+//! Translates between the interface and the store: the marks that an accepted request leaves
+//! behind, and the intervals of the history. Keeps nothing.
 
 use crate::outbox::Posted;
 use heddle_auth::replay::Watermarks;
@@ -8,7 +8,7 @@ use heddle_store::{Book, Change, Interval, NONCES_MAX, Past};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What the store must keep so that a request is not accepted again.
+/// Lists what the store must keep so that it refuses a replay of the request.
 pub(crate) fn changes(added: &Watermarks) -> Vec<Change> {
     let seen = added.v1_rows().map(|(user, v1_ms)| Change::Seen {
         user: user.to_string(),
@@ -24,7 +24,7 @@ pub(crate) fn changes(added: &Watermarks) -> Vec<Change> {
     seen.chain(nonces).collect()
 }
 
-/// Of several timestamps of a user the latest, and all nonces once.
+/// Keeps the latest timestamp of each user, and each nonce once.
 pub(crate) fn merged(marks: Vec<Change>) -> Vec<Change> {
     let mut seen: BTreeMap<String, i64> = BTreeMap::new();
     let mut nonces: BTreeMap<(String, String), i64> = BTreeMap::new();
@@ -56,10 +56,10 @@ pub(crate) fn merged(marks: Vec<Change>) -> Vec<Change> {
     seen.chain(nonces).collect()
 }
 
-/// Those of `marks` that these books lack.
+/// Returns those of `marks` that these books lack.
 ///
 /// # Errors
-/// One cannot be kept: the books have forgotten what expires as early, or have too many.
+/// If one cannot be kept: the books have forgotten nonces that expire as early, or have too many.
 pub(crate) fn wanting(book: &Book, marks: Vec<Change>) -> Result<Vec<Change>, &'static str> {
     let mut wanting = Vec::new();
     for mark in marks {
@@ -84,7 +84,7 @@ pub(crate) fn wanting(book: &Book, marks: Vec<Change>) -> Result<Vec<Change>, &'
                     .get(user)
                     .is_some_and(|floor| expires_ms <= floor)
                 {
-                    return Err("the request expires too early; sign it anew");
+                    return Err("the request expires too early; sign it again");
                 }
                 if known.is_some_and(|known| known.len() >= NONCES_MAX) {
                     return Err("too many signed requests of this user have not expired");
@@ -97,7 +97,7 @@ pub(crate) fn wanting(book: &Book, marks: Vec<Change>) -> Result<Vec<Change>, &'
     Ok(wanting)
 }
 
-/// What a store kept of accepted requests.
+/// Reads the marks of accepted requests from a store's book.
 pub(crate) fn of_book(book: &Book) -> Watermarks {
     let unsigned = |ms: i64| u64::try_from(ms).unwrap_or(0);
     let seen = book.watermarks.iter();
@@ -107,7 +107,7 @@ pub(crate) fn of_book(book: &Book) -> Watermarks {
     });
     let seen = seen.map(|(user, ms)| (user.clone(), unsigned(*ms)));
     let mut marks = Watermarks::of(seen, nonces);
-    // The store has forgotten nonces that expired by then, and refuses what would.
+    // The store has forgotten nonces that expired by then, and refuses such requests.
     for (user, expired_ms) in &book.floors {
         let mark = marks.users.entry(user.clone()).or_default();
         mark.v2_expired_ms = mark.v2_expired_ms.max(unsigned(*expired_ms));
@@ -115,7 +115,7 @@ pub(crate) fn of_book(book: &Book) -> Watermarks {
     marks
 }
 
-/// An interval as `heddle_api::Service::interval` takes it, with its tick if it is in the books.
+/// Writes an interval as `heddle_api::Service::interval` takes it, with its tick if it is stored.
 pub(crate) fn interval(tick: Option<u64>, posted: &Posted) -> Value {
     let Entry::Interval { at_ms, price, rows } = &posted.entry else {
         return Value::Null;
@@ -127,12 +127,12 @@ pub(crate) fn interval(tick: Option<u64>, posted: &Posted) -> Value {
     told
 }
 
-/// The intervals that a store had, each as `heddle_api::Service::interval` takes it.
+/// Writes the intervals of a store, each as `heddle_api::Service::interval` takes it.
 pub(crate) fn past(past: &Past) -> Vec<Value> {
     past.intervals.iter().map(stored).collect()
 }
 
-/// One of a store, as `heddle_api::Service::interval` takes it.
+/// Writes a stored interval as `heddle_api::Service::interval` takes it.
 pub(crate) fn stored(interval: &Interval) -> Value {
     let mut told = told(interval.at_ms, interval.price.micro(), &interval.rows);
     told["interval"] = json!(interval.tick);

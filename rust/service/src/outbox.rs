@@ -1,47 +1,46 @@
-//! Where the engine's host puts what happened to accounts, for whoever writes it down. Posting
-//! takes a few instructions under a lock that nobody holds for longer: it is done on the
-//! scheduling thread. Writes nothing.
+//! Collects what happened to accounts until the books take it. The scheduling thread posts here, so
+//! the lock is held for a few instructions only. Writes nothing.
 
 use heddle_core::words::ids::Millis;
 use heddle_core::words::ledger::{Entry, Taken};
 use parking_lot::Mutex;
 
-/// More entries than this, and nobody collects them any more.
+/// With more entries than this, the books have stopped collecting.
 const ENTRIES_MAX: usize = 16_384;
 
-/// An entry, and what to add to its times to have milliseconds since 1970.
+/// An entry, and the offset that turns its times into milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
     /// What happened.
     pub entry: Entry,
-    /// When the engine's clock showed 0.
+    /// The wall clock's time when the engine's clock showed 0.
     pub epoch_ms: Millis,
 }
 
-/// What was collected.
+/// Entries that the books take in one go.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// In the order in which it happened.
+    /// The entries, oldest first.
     pub posted: Vec<Posted>,
-    /// Whether something before it is missing.
+    /// Whether earlier entries were dropped.
     pub dropped: bool,
 }
 
-/// The way from the engine's host to the books.
+/// The queue from the engine's host to the books.
 #[derive(Debug, Default)]
 pub struct Outbox {
     collected: Mutex<Collected>,
 }
 
 impl Outbox {
-    /// Adds what was taken from an engine's ledger.
+    /// Adds what was taken from an engine's ledger. Beyond `ENTRIES_MAX` drops the earlier ones.
     pub fn post(&self, taken: Taken, epoch_ms: Millis) {
         if taken.entries.is_empty() && !taken.dropped {
             return;
         }
         let mut collected = self.collected.lock();
         collected.dropped |= taken.dropped;
-        // A list of all accounts, with which an engine begins, may be longer.
+        // The list of all accounts that a new engine begins with may be longer.
         if !collected.posted.is_empty()
             && collected.posted.len() + taken.entries.len() > ENTRIES_MAX
         {
@@ -53,7 +52,7 @@ impl Outbox {
         collected.posted.extend(posted);
     }
 
-    /// Everything so far; it is gone here then.
+    /// Takes everything posted so far.
     pub fn collect(&self) -> Collected {
         std::mem::take(&mut *self.collected.lock())
     }

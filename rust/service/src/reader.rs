@@ -1,38 +1,37 @@
-//! The ledger of before what is remembered, read from the store by whoever asks for it, on the
-//! thread that asks, with a connection of its own: neither the writer nor the engine waits for it.
-//! One page at a time. Writes nothing.
+//! Reads ledger pages older than the in-memory window from the store, one page at a time. Each read
+//! runs on the thread of its request with a connection of its own, so neither the writer nor the
+//! engine waits for it. Writes nothing.
 
 use heddle_api::{Older, Wanted};
 use heddle_store::{Extract, Span, Store, extract};
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long one waits for others who read.
+/// How long a request waits for another one's page.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// For so long after a failure everybody is told of it, so that a store out of reach does not hold
-/// one thread of the web server after the other.
+/// How long after a failure all requests get the same error. A store out of reach must not hold one
+/// thread of the web server after the other.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// See the file's description.
 pub(crate) struct Reader(Mutex<Reading>);
 
 struct Reading {
     store: Box<dyn Store>,
-    /// When, and why.
+    /// When the last page failed, and why.
     failed: Option<(Instant, String)>,
 }
 
 impl Reader {
-    /// With a store that nobody else uses, and that is not touched before the first page.
+    /// Takes a store that nothing else uses. Touches it only for the first page.
     pub(crate) fn new(store: Box<dyn Store>) -> Reader {
         let failed = None;
         Reader(Mutex::new(Reading { store, failed }))
     }
 
-    /// A page, or why there is none.
+    /// Reads a page, or says why there is none.
     pub(crate) fn page(&self, wanted: &Wanted) -> Result<Older, String> {
         let Some(mut reading) = self.0.try_lock_for(PATIENCE) else {
-            return Err("others are reading it; the last page takes its time".to_string());
+            return Err("another request is still reading the store".to_string());
         };
         if let Some((at, why)) = &reading.failed
             && at.elapsed() < PAUSE

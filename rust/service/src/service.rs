@@ -1,6 +1,6 @@
-//! One service: the books and the interface over HTTP, which share accounts and accepted
-//! requests. Takes requests apart and puts answers together for a host that knows HTTP; what is
-//! answered is `heddle_api`'s, what is kept is `books`'.
+//! Joins the books and the interface over HTTP, which share accounts and accepted requests. Parses
+//! requests and writes answers for a host that speaks HTTP. `heddle_api` decides what to answer,
+//! `books` what to keep.
 
 use crate::Engine;
 use crate::books::Books;
@@ -21,31 +21,31 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How long the end of a ResourceManager waits for the store.
+/// How long a stopping ResourceManager waits for the store.
 const CLOSING: Duration = Duration::from_secs(3);
-/// For so long a report is good for everybody who asks: pages that poll must not cost the
-/// scheduler more, however many they are.
+/// How long a report is cached for all callers: pages that poll must not cost the scheduler more
+/// the more of them are open.
 const REPORT_MS: i64 = 500;
-/// Reports of so many kinds are kept.
+/// Most reports cached at once.
 const REPORTS_MAX: usize = 64;
 
-/// See the file's description.
+/// The economy's service of one ResourceManager.
 pub struct Service {
     api: heddle_api::Service,
     books: Books,
-    /// None: nothing is stored.
+    /// None without a store.
     reader: Option<Reader>,
     reports: Mutex<Reports>,
 }
 
-/// What the engine said lately, by the request.
+/// Recent reports of the engine, by request.
 #[derive(Default)]
 struct Reports {
     engine: u64,
     by_request: BTreeMap<String, (i64, Value)>,
 }
 
-/// A request as a host hands it over, but for its body.
+/// A request as a host hands it over, without its body.
 #[derive(Deserialize)]
 struct Head {
     method: String,
@@ -74,13 +74,13 @@ struct Job {
     name: String,
     environment: BTreeMap<String, String>,
     recovering: bool,
-    /// None: its hints are not read.
+    /// None if the host does not want its hints read.
     #[serde(default)]
     hints: Option<Claims>,
 }
 
 impl Service {
-    /// From sections `api` and `store` of `heddle.json`, and `started_ms`. Opens nothing yet.
+    /// Reads sections `api` and `store` of `heddle.json`, and `started_ms`. Opens nothing yet.
     ///
     /// # Errors
     /// Which setting is wrong, what was expected and what to do.
@@ -103,14 +103,14 @@ impl Service {
         })
     }
 
-    /// This ResourceManager is the active one from now on.
+    /// Makes this ResourceManager the active one.
     pub fn activate(&self, owner: &str, now_ms: i64) {
         self.books.activate(owner, now_ms);
     }
 
     /// Does what is due; returns the state of the books.
     pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Value {
-        // Before the books are open to changes.
+        // The marks come first: once the books are open they accept changes.
         if let Some((marks, used)) = self.books.restored_marks() {
             self.api.merge_watermarks(&marks);
             if used {
@@ -133,12 +133,12 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, and `jobs` and `nodes`, lists as [`JobName`] and
-    /// [`NodeName`] say. The answer is a line of JSON (`status`, `content_type`, `headers`: pairs),
-    /// then the body.
+    /// `user`, `signed_only`, `accept`, `host`, and the lists `jobs` and `nodes`, whose members are
+    /// described at [`JobName`] and [`NodeName`]. The answer is a line of JSON (`status`,
+    /// `content_type`, `headers`: pairs), then the body.
     ///
     /// # Errors
-    /// What is wrong with `head`: the host's fault, not the sender's.
+    /// Says what is wrong with `head`: the host's fault, not the sender's.
     pub fn serve(
         &self,
         engine: &dyn Engine,
@@ -174,7 +174,7 @@ impl Service {
         let mut answer = self.api.answer(&asked, &request);
         let added = asked.added.take();
         if !added.is_empty() {
-            // Of a request that changed nothing: kept as well, but nobody waits for it.
+            // The request changed nothing: its mark is kept, but the answer does not wait for that.
             self.books.note(added);
         }
         if !asked.stored.get() {
@@ -183,16 +183,17 @@ impl Service {
         Ok(written(answer))
     }
 
-    /// Whether a job is taken, and what it may spend. `submitted` is JSON: `user`, `queue` (its
-    /// full path), `name`, `environment` (variables of its ApplicationMaster), `recovering`, and
-    /// `hints`, if they are wanted: `application`, `kind`, `submitted_ms` and `tags`.
-    /// The answer is `{"refused": why}`, or `{"bounds": ..}`: null if the job spends what its queue
-    /// has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. Then `hints` has a number
-    /// or null for each, in the order of [`hints::hints`]. For the thread that schedules: no disk
-    /// is waited for.
+    /// Accepts or refuses a job, and says what it may spend. `submitted` is JSON: `user`, `queue`
+    /// (its full path), `name`, `environment` (variables of its ApplicationMaster), `recovering`,
+    /// and `hints`, if they are wanted: `application`, `kind`, `submitted_ms` and `tags`.
+    ///
+    /// The answer is `{"refused": why}` or `{"bounds": ..}`. Bounds are null if the job spends what
+    /// its queue has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. If hints were
+    /// wanted, `hints` has a number or null for each, in the order of [`hints::hints`]. Runs on the
+    /// scheduling thread and never waits for a disk.
     ///
     /// # Errors
-    /// What is wrong with `submitted`: the host's fault, not the user's.
+    /// Says what is wrong with `submitted`: the host's fault, not the user's.
     pub fn submit(&self, submitted: &str, now_ms: i64, steady_ms: i64) -> Result<Value, String> {
         let job: Job = serde_json::from_str(submitted)
             .map_err(|error| format!("a job that is submitted: {error}"))?;
@@ -231,8 +232,9 @@ impl Service {
         })
     }
 
-    /// The time by which the books forget requests that expired: a jump of the clock ahead would
-    /// have them forget too early, and refuse what expires before from then on.
+    /// Returns the time by which the books forget expired requests. It ignores jumps of the clock
+    /// ahead: after one, the books would forget too early, and refuse requests that expire before
+    /// that time.
     fn settled(&self, engine: &dyn Engine, now_ms: i64) -> i64 {
         let now = Now {
             wall_ms: time(now_ms),
@@ -241,12 +243,12 @@ impl Service {
         i64::try_from(self.api.settled_ms(now)).unwrap_or(now_ms)
     }
 
-    /// Ends: waits a moment for what is still to be written.
+    /// Ends; waits up to `CLOSING` for what is still to be written.
     pub fn close(&self, now_ms: i64) -> Value {
         self.books.close(CLOSING, now_ms)
     }
 
-    /// What the engine reports, from now or from a moment ago.
+    /// Returns the engine's report, or one of the last `REPORT_MS`.
     fn report(&self, engine: &dyn Engine, request: &Value, now_ms: i64) -> Result<Value, String> {
         let key = request.to_string();
         {
@@ -270,12 +272,12 @@ impl Service {
     }
 }
 
-/// What the interface asks the engine in the course of one request.
+/// What the interface asks the engine during one request.
 struct Asked<'a> {
     service: &'a Service,
     engine: &'a dyn Engine,
     now_ms: i64,
-    /// What is to be kept of the request, until something is written with it.
+    /// Marks of the request that no change has stored yet.
     added: RefCell<Vec<heddle_store::Change>>,
     stored: Cell<bool>,
 }
@@ -291,11 +293,11 @@ impl heddle_api::Engine for Asked<'_> {
     fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
         self.service.reports.lock().by_request.clear();
         let (books, marks) = (&self.service.books, marks::changes(signature));
-        // What was refused stays in `added`, and is kept without the change.
+        // A refused change leaves its marks in `added`: they are kept without it.
         let now_ms = self.service.settled(self.engine, self.now_ms);
         let changed = books.change(self.engine, request, marks, now_ms)?;
         self.added.borrow_mut().clear();
-        // What was read while it was made is old.
+        // A report read during the change is outdated.
         self.service.reports.lock().by_request.clear();
         self.stored.set(changed.stored);
         Ok(changed.answer)
@@ -316,7 +318,7 @@ impl heddle_api::Engine for Asked<'_> {
     }
 }
 
-/// An address as web servers write it: those of IPv6 in brackets, or with their scope.
+/// Parses an address as web servers write it: IPv6 in brackets, or with its scope.
 fn address(text: &str) -> Option<IpAddr> {
     let plain = text.trim_start_matches('[').trim_end_matches(']');
     plain.split('%').next()?.parse().ok()

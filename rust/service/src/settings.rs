@@ -1,5 +1,5 @@
-//! What an operator decides about the service: sections `api` and `store` of `heddle.json`.
-//! Opens nothing.
+//! An operator's settings for the service: sections `api` and `store` of `heddle.json`. Opens
+//! nothing.
 
 use crate::books::WhileDown;
 use heddle_auth::secret_file;
@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::path::Path;
 
-/// What is configured.
 pub(crate) struct Settings {
-    /// Section `api`, for whom it concerns.
+    /// Section `api`, for `heddle_api`.
     pub(crate) api: Value,
     /// None: budgets last as long as the engine.
     pub(crate) store: Option<Stores>,
@@ -19,7 +18,7 @@ pub(crate) struct Settings {
     pub(crate) started_ms: u64,
 }
 
-/// One place, twice, so that who reads keeps nobody from writing.
+/// The same place opened twice, so that readers do not block the writer.
 pub(crate) struct Stores {
     pub(crate) write: Box<dyn Store>,
     pub(crate) read: Box<dyn Store>,

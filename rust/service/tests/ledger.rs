@@ -1,6 +1,6 @@
-//! The ledger from page to page, over the seam between what is remembered and what only the store
-//! has: nothing twice, nothing missing, while intervals are added, with restarts, and with clocks
-//! that are set back. Compared with a plain list of what was charged.
+//! Reads the ledger page by page across the seam between memory and store, and compares it with a
+//! plain list of charges. No row may be missing or come twice while intervals are added, services
+//! restart and clocks are set back.
 
 // Helpers of tests are tests as well, which clippy cannot know.
 #![allow(clippy::unwrap_used)]
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 const QUEUES: [&str; 3] = ["root.alice", "root.bob", "root.carol"];
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An engine that only says what a test has it say.
+/// An engine that only posts the entries that a test gives it.
 struct Teller {
     id: u64,
     outbox: Mutex<Option<Arc<Outbox>>>,
@@ -45,7 +45,7 @@ impl Engine for Teller {
     }
 }
 
-/// One row, as the model and the interface tell it.
+/// One row, of the model or of the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     at_ms: i64,
@@ -143,13 +143,13 @@ impl Site {
         self.settled();
     }
 
-    /// Until all is written.
+    /// Waits until all is written.
     fn settled(&self) {
         let end = Instant::now() + PATIENCE;
         loop {
             let books = self.service.pump(&self.engine, wall_ms());
             if books["state"] == "connected" && books["intervals_behind"] == 0 {
-                // The past comes a moment after the books; what was posted is known by then.
+                // The past arrives a moment after the books, and needs one more pump.
                 self.service.pump(&self.engine, wall_ms());
                 return;
             }
@@ -164,13 +164,13 @@ impl Site {
         self.engine.outbox.lock().as_ref().unwrap().post(taken, 0);
     }
 
-    /// Another ResourceManager, or this one anew.
+    /// Starts another ResourceManager, or this one again.
     fn restart(&mut self) {
         self.settled();
         self.service.close(wall_ms());
         self.service = service(self.folder.path(), self.kind, self.kept);
         self.engine.id += 1;
-        // Two activations have two tokens.
+        // Two activations need two fencing tokens, which are times in milliseconds.
         std::thread::sleep(Duration::from_millis(2));
         self.start();
     }
@@ -179,7 +179,7 @@ impl Site {
         self.random.rand_range(0..end)
     }
 
-    /// An interval in which some queues pay; handed over, and maybe not written yet.
+    /// Posts an interval in which some queues pay. It may not be written yet.
     fn interval(&mut self) {
         self.at_ms += 1 + self.below(20) as i64;
         let (mut rows, mut lines) = (Vec::new(), Vec::new());
@@ -217,7 +217,7 @@ impl Site {
         (head["status"].as_u64().unwrap(), body)
     }
 
-    /// All pages of a range; between any two of them something happens.
+    /// Reads all pages of a range, with random events between them.
     fn pages(&mut self, user: &str, query: &str, note: &str) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut from = String::new();
@@ -226,7 +226,7 @@ impl Site {
             let max = 1 + self.below(9);
             let (status, page) = self.asked(user, &format!("{query}max={max}{from}"));
             if status == 503 {
-                // What is forgotten already is not written yet.
+                // Memory has forgotten an interval that is not written yet.
                 assert!(
                     page.to_string().contains("brought up to date"),
                     "{note}: {page}"
@@ -261,7 +261,7 @@ impl Site {
         }
     }
 
-    /// What the list has of a range, in the order in which it happened.
+    /// Returns the list's rows of a range, oldest first.
     fn expected(&self, from_ms: i64, to_ms: i64, queues: &[&str]) -> Vec<Line> {
         let within = self.told.iter();
         let within = within.filter(|(at_ms, _)| (from_ms..=to_ms).contains(at_ms));
@@ -270,7 +270,7 @@ impl Site {
         wanted.cloned().collect()
     }
 
-    /// One random question, asked to its end, against the list.
+    /// Reads one random range to its end and compares it with the list.
     fn question(&mut self, note: &str) {
         let last = self.told.iter().map(|(at_ms, _)| *at_ms).max().unwrap_or(0);
         let moment = |random: u64| 1_000_000 + (random as i64) % (last - 999_990).max(1);
@@ -291,7 +291,7 @@ impl Site {
         let note = format!("{note}, {user}, {query}");
         let found = self.pages(user, &query, &note);
         let all = self.expected(from_ms, to_ms, queues);
-        // What happened after the question may be in the answer up to any interval.
+        // Later intervals may be in the answer, up to any of them.
         assert_eq!(found, all[..found.len().min(all.len())], "{note}");
         let old: usize = self.told[..before]
             .iter()
@@ -358,7 +358,7 @@ fn what_is_remembered_is_told_without_the_store() {
         let folder = site.folder.path().join("stored");
         let aside = site.folder.path().join("aside");
         fs::rename(&folder, &aside).unwrap();
-        // Nothing can be made where a file is.
+        // A file in the folder's place: nothing can be created there.
         fs::write(&folder, "").unwrap();
         let (status, refused) = site.asked("root", "");
         assert_eq!(status, 503, "{kind}: {refused}");
@@ -371,7 +371,7 @@ fn what_is_remembered_is_told_without_the_store() {
         assert_eq!(by_number["rows"].as_array().unwrap().len(), expected.len());
         fs::remove_file(&folder).unwrap();
         fs::rename(&aside, &folder).unwrap();
-        // What failed is told for a second.
+        // A failure is repeated for a second.
         std::thread::sleep(Duration::from_millis(1_100));
         let all = site.expected(0, i64::MAX, &QUEUES);
         let (status, page) = site.asked("root", "max=10000");
@@ -383,7 +383,7 @@ fn what_is_remembered_is_told_without_the_store() {
 #[test]
 fn accounts_of_a_store_that_was_not_reached_are_not_shown() {
     let folder = tempfile::tempdir().unwrap();
-    // Nowhere that anything could be made.
+    // A file in the folder's place: nothing can be created there.
     fs::write(folder.path().join("stored"), "").unwrap();
     let service = service(folder.path(), "sqlite", 5);
     let engine = Teller {

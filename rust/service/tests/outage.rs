@@ -1,5 +1,5 @@
-//! A store that cannot be read or written to: the log names cause and remedy once, accounts that
-//! were never read are not shown, and changes are refused or not as `store.while_down` says.
+//! A store that cannot be read or written: the log names cause and remedy once, accounts that were
+//! never read are not shown, and changes are refused as `store.while_down` says.
 
 // Helpers of tests are tests as well, which clippy cannot know.
 #![allow(clippy::unwrap_used)]
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was logged as an error.
+/// Lines logged as errors.
 static ERRORS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 struct Listener;
@@ -35,7 +35,7 @@ impl log::Log for Listener {
     fn flush(&self) {}
 }
 
-/// An engine with one account, which does what it is asked and tells of it.
+/// An engine with one account. It carries out each request and posts it.
 #[derive(Default)]
 struct Market {
     outbox: Mutex<Option<Arc<Outbox>>>,
@@ -171,7 +171,7 @@ fn while_the_store_is_down_changes_are_refused_as_configured() {
         let folder = above.path().join("books");
         let (books, engine) = open(&folder, while_down);
         assert_eq!(change(&books, &engine, "addBudget"), Ok(true));
-        // A file where the folder was: nothing can be written.
+        // A file in the folder's place: nothing can be written there.
         let aside = above.path().join("aside");
         fs::rename(&folder, &aside).unwrap();
         fs::write(&folder, "").unwrap();

@@ -176,7 +176,7 @@
 // Flag of an output frame: no ask is pending anywhere.
 #define HEDDLE_OUTPUT_IDLE 1
 
-// Flag of an output frame: decisions were cut at the caller's bound; another call goes on.
+// Flag of an output frame: decisions were cut at the caller's bound; call again for the rest.
 #define HEDDLE_OUTPUT_MORE 2
 
 // Locality of a grant: on a host that the ask names.
@@ -221,7 +221,7 @@
 // Reason of an EVICT: its queue no longer pays for it and another would.
 #define HEDDLE_EVICT_UNPAID 3
 
-// Reason of an EVICT: its slot is to be another's, by the order of jobs or a foreign workload.
+// Reason of an EVICT: the order of jobs or a foreign workload needs its slot.
 #define HEDDLE_EVICT_DISPLACED 4
 
 // Level of a LOG record: error.
@@ -664,7 +664,7 @@ typedef struct heddle_grant {
   uint64_t seq;
 } heddle_grant;
 
-// A container is to be taken back.
+// Stop a container.
 typedef struct heddle_evict {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -676,7 +676,7 @@ typedef struct heddle_evict {
   uint64_t key;
 } heddle_evict;
 
-// What a job may still get.
+// How much more a job may get.
 typedef struct heddle_headroom {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -703,7 +703,7 @@ extern "C" {
 // must not go on.
 uint32_t heddle_abi_version(void);
 
-// The version of this library, as text that ends with NUL and lives for ever.
+// The version of this library: a static text that ends with NUL.
 const char *heddle_version(void);
 
 // Opens an engine from its setup in JSON (UTF-8, `len` bytes) and stores its handle.

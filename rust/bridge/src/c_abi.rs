@@ -1,4 +1,4 @@
-//! The C functions, as in `include/heddle.h`, which is generated from this file.
+//! The C functions. `include/heddle.h` is generated from this file.
 //!
 //! They check pointers, contain panics and turn errors into codes; all work is done in `host.rs`.
 //! Every function may be called from any thread; calls on one handle wait for each other.
@@ -24,7 +24,7 @@ pub extern "C" fn heddle_abi_version() -> u32 {
     ABI_VERSION
 }
 
-/// The version of this library, as text that ends with NUL and lives for ever.
+/// The version of this library: a static text that ends with NUL.
 #[unsafe(no_mangle)]
 pub extern "C" fn heddle_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn heddle_last_error(out: *mut u8, cap: usize) -> usize {
     panics::catch(copy).unwrap_or(0)
 }
 
-/// Runs an entry: panics and errors become codes, and their text is kept for this thread.
+/// Runs an entry. Turns panics and errors into codes, and keeps their text for this thread.
 fn entry(call: impl FnOnce() -> Result<i64, BridgeError>) -> i64 {
     let result = panics::catch(call).unwrap_or_else(|text| Err(BridgeError::Panic(text)));
     result.unwrap_or_else(|error| {
@@ -175,10 +175,10 @@ fn entry(call: impl FnOnce() -> Result<i64, BridgeError>) -> i64 {
     })
 }
 
-/// `len` bytes at `start`. No bytes need no pointer.
+/// Returns `len` bytes at `start`. Zero bytes need no pointer.
 ///
 /// # Safety
-/// `start` must be null or point to `len` bytes that nobody writes during `'a`.
+/// `start` must be null or point to `len` bytes that are not written during `'a`.
 unsafe fn bytes<'a>(start: *const u8, len: usize) -> Result<&'a [u8], String> {
     if len == 0 {
         return Ok(&[]);
@@ -193,10 +193,10 @@ unsafe fn bytes<'a>(start: *const u8, len: usize) -> Result<&'a [u8], String> {
     Ok(unsafe { slice::from_raw_parts(start, len) })
 }
 
-/// `cap` writable bytes at `start`; none if it is null or `cap` is more than memory can hold.
+/// Returns `cap` writable bytes at `start`; none if it is null or `cap` exceeds the memory.
 ///
 /// # Safety
-/// `start` must be null or point to `cap` bytes that nobody else touches during `'a`.
+/// `start` must be null or point to `cap` bytes that are used nowhere else during `'a`.
 unsafe fn bytes_mut<'a>(start: *mut u8, cap: usize) -> &'a mut [u8] {
     if start.is_null() || cap == 0 || cap > isize::MAX as usize {
         return &mut [];
@@ -205,7 +205,7 @@ unsafe fn bytes_mut<'a>(start: *mut u8, cap: usize) -> &'a mut [u8] {
     unsafe { slice::from_raw_parts_mut(start, cap) }
 }
 
-/// Whether two ranges share a byte: a shared and a unique reference to it must not both exist.
+/// Whether two ranges share a byte: a shared and a unique reference must not overlap.
 fn overlap(a: *const u8, a_len: usize, b: *const u8, b_len: usize) -> bool {
     let (a, b) = (a as usize, b as usize);
     a_len > 0 && b_len > 0 && a < b.saturating_add(b_len) && b < a.saturating_add(a_len)

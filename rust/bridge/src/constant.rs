@@ -1,7 +1,7 @@
 //! The numbers that both sides of the boundary must agree on: kinds, flags, reasons, codes.
 //!
-//! They go into `FrameLayout.java` and `include/heddle.h` with the records (see `record.rs`). A
-//! constant that is missing in [`CONSTANTS`] fails `tests/generated.rs`.
+//! `tests/generated.rs` writes them to `FrameLayout.java` and `include/heddle.h` with the records
+//! (see `record.rs`). It fails if a constant is missing in [`CONSTANTS`].
 
 /// Version of the frame layout and of the C functions; raised with every incompatible change.
 pub const ABI_VERSION: u32 = 2;
@@ -118,7 +118,7 @@ pub const TASK_EXECUTING: u32 = 1;
 pub const TASK_COMMITTING: u32 = 2;
 /// Flag of an output frame: no ask is pending anywhere.
 pub const OUTPUT_IDLE: u32 = 1;
-/// Flag of an output frame: decisions were cut at the caller's bound; another call goes on.
+/// Flag of an output frame: decisions were cut at the caller's bound; call again for the rest.
 pub const OUTPUT_MORE: u32 = 2;
 
 /// Locality of a grant: on a host that the ask names.
@@ -151,7 +151,7 @@ pub const EVICT_MIN_SHARE: u32 = 1;
 pub const EVICT_FAIR_SHARE: u32 = 2;
 /// Reason of an EVICT: its queue no longer pays for it and another would.
 pub const EVICT_UNPAID: u32 = 3;
-/// Reason of an EVICT: its slot is to be another's, by the order of jobs or a foreign workload.
+/// Reason of an EVICT: the order of jobs or a foreign workload needs its slot.
 pub const EVICT_DISPLACED: u32 = 4;
 
 /// Level of a LOG record: error.

@@ -1,7 +1,7 @@
-//! What can go wrong at the boundary, as a code for the program and a text for the person.
+//! Errors of the boundary: a code for the program and a text for the person.
 //!
-//! Nothing here is thrown or returned by itself: `c_abi.rs` turns an error into a negative number
-//! and `jni_abi.rs` into an exception.
+//! This file neither throws nor returns them: `c_abi.rs` turns an error into a negative number,
+//! `jni_abi.rs` into an exception.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use heddle_core::engine::Subject;
 
 use crate::constant::*;
 
-/// Why a call did not succeed.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BridgeError {
     /// The handle was never given out, or its engine is closed.
@@ -23,9 +23,9 @@ pub enum BridgeError {
     },
     /// The output buffer is too small.
     ShortBuffer {
-        /// Bytes that would do.
+        /// Bytes that are enough.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes of the buffer.
         got: usize,
     },
     /// The setup cannot be used; the text says where and why.
@@ -43,7 +43,7 @@ pub enum BridgeError {
 pub struct FrameFault {
     /// Offset in bytes of the wrong field or record.
     pub offset: usize,
-    /// Which record, as in `ASK`; or the header.
+    /// The record's name, as in `ASK`; or the header.
     pub record: &'static str,
     /// The job or node that the record is about, if it is about one.
     pub subject: Option<Subject>,

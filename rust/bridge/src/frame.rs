@@ -1,9 +1,9 @@
-//! Frames to events and decisions to frames.
+//! Decodes frames to events, and encodes decisions as frames.
 //!
-//! A frame is checked whole before the engine sees any of it: decoding fills a vector that the
-//! caller reuses, and an error leaves the engine untouched. In steady state nothing here
-//! allocates; only the text of an error does. This file knows the encoding, not the meaning: an
-//! event that names an unknown job is well-formed here and ignored by the engine.
+//! A whole frame is checked before the engine sees any of it: decoding fills a vector that the
+//! caller reuses, and an error leaves the engine untouched. In steady state nothing here allocates
+//! except the text of an error. This file knows the encoding, not the meaning: an event that names
+//! an unknown job is well-formed here, and the engine ignores it.
 
 use bytemuck::Pod;
 use heddle_core::engine::Subject;
@@ -21,23 +21,23 @@ use crate::record::{self, InputHeader, OutputHeader, RecordHeader, ResourceVecto
 
 mod facts;
 
-/// Size of the smallest record, which bounds how many a frame can hold.
+/// Size of the smallest record; it bounds how many records a frame can hold.
 const RECORD_BYTES_MIN: usize = size_of::<RecordHeader>();
 const INPUT_HEADER_BYTES: usize = size_of::<InputHeader>();
 const OUTPUT_HEADER_BYTES: usize = size_of::<OutputHeader>();
 
-/// Bytes of output that are enough for any answer to a frame with this bound on decisions.
+/// Bytes of output that are enough for every answer with this bound on decisions.
 pub fn output_bytes_max(decisions_max: u32) -> usize {
     OUTPUT_HEADER_BYTES
         + decisions_max as usize * DECISION_BYTES_MAX as usize
         + LOG_BYTES_MAX as usize
 }
 
-/// Checks a whole input frame and appends its events in order; `events` is emptied first.
+/// Checks a whole input frame, and replaces the content of `events` with its events, in order.
 ///
 /// # Errors
-/// `BadVersion` when the frame is of another layout, `BadFrame` when anything in it is wrong. What
-/// `events` then holds is of no use.
+/// `BadVersion` when the frame has another layout, `BadFrame` when anything in it is wrong.
+/// `events` is useless then.
 pub fn decode(frame: &[u8], events: &mut Vec<Event>) -> Result<InputHeader, BridgeError> {
     events.clear();
     let header = decode_header(frame)?;
@@ -61,7 +61,7 @@ pub fn decode(frame: &[u8], events: &mut Vec<Event>) -> Result<InputHeader, Brid
 
 fn decode_header(frame: &[u8]) -> Result<InputHeader, BridgeError> {
     const NAME: &str = "INPUT_HEADER";
-    // The version comes first, so that even a header of another length is told apart.
+    // The version comes first: it can be read even if the header has another length.
     let Some(abi) = frame.get(..size_of::<u32>()) else {
         return Err(fault(
             0,
@@ -95,7 +95,7 @@ fn decode_header(frame: &[u8]) -> Result<InputHeader, BridgeError> {
     Ok(header)
 }
 
-/// The bytes of the record that starts at `offset`, header included.
+/// Returns the bytes of the record at `offset`, header included.
 fn record_at(frame: &[u8], offset: usize) -> Result<&[u8], BridgeError> {
     let rest = &frame[offset..];
     let Some(header) = rest.get(..RECORD_BYTES_MIN) else {
@@ -127,7 +127,7 @@ fn record_at(frame: &[u8], offset: usize) -> Result<&[u8], BridgeError> {
     })
 }
 
-/// One record, whose size has been checked to be that of its kind, as an event.
+/// Decodes one record. Its size has been checked against its kind.
 fn decode_record(offset: usize, bytes: &[u8]) -> Result<Event, BridgeError> {
     let header: RecordHeader = read(&bytes[..RECORD_BYTES_MIN]);
     let kind = header.kind;
@@ -148,7 +148,7 @@ fn decode_record(offset: usize, bytes: &[u8]) -> Result<Event, BridgeError> {
     })
 }
 
-/// A record about a job and what it asks for.
+/// Decodes a record about a job and its asks.
 fn decode_job_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, BridgeError> {
     Ok(match at.kind {
         JOB_ADDED => Event::JobAdded(job_facts(at, bytes)?),
@@ -185,7 +185,7 @@ fn decode_job_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, BridgeEr
     })
 }
 
-/// A record about a container, or the answer to a grant.
+/// Decodes a record about a container, or the answer to a grant.
 fn decode_container_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, BridgeError> {
     Ok(match at.kind {
         CONTAINER_ADDED => Event::ContainerAdded(container(at, bytes)?),
@@ -286,7 +286,7 @@ fn refusal(at: At, reason: u32) -> Result<Refusal, BridgeError> {
     })
 }
 
-/// Where in a frame we are, for the text of an error.
+/// A place in a frame, for the text of an error.
 #[derive(Clone, Copy)]
 struct At {
     offset: usize,
@@ -295,7 +295,7 @@ struct At {
 }
 
 impl At {
-    /// `flags` if it has no bit outside of `known`: one that we do not know could mean anything.
+    /// Returns `flags` if it has no bit outside of `known`: an unknown bit could mean anything.
     fn flags(self, field: &str, flags: u32, known: u32) -> Result<u32, BridgeError> {
         if flags & !known != 0 {
             let expected = format!("no bits of {field} outside of {known:#x}");
@@ -304,7 +304,8 @@ impl At {
         Ok(flags)
     }
 
-    /// An amount that cannot be below zero. What is free on a node can: it may be overcommitted.
+    /// Checks that an amount is not negative. What is free on a node may be: it may be
+    /// overcommitted.
     fn amount(self, field: &str, amount: ResourceVector) -> Result<Resource, BridgeError> {
         if amount.iter().any(|&of_type| of_type < 0) {
             let expected = format!("no negative amount in {field}");
@@ -313,7 +314,7 @@ impl At {
         Ok(Resource(amount))
     }
 
-    /// An optional field: what it holds if it is known, else it must be 0.
+    /// Reads an optional field: its value if it is known, else it must be 0.
     fn optional<T: Copy + Default + PartialEq + ToString>(
         self,
         field: &str,
@@ -346,7 +347,7 @@ impl At {
         .into()
     }
 
-    /// The job or node that the record is about.
+    /// The job or node of the record.
     fn subject(self) -> Option<Subject> {
         match self.kind {
             NODE_ADDED | NODE_CHANGED | NODE_LOAD | NODE_SHUFFLE => {
@@ -378,15 +379,15 @@ fn frame_fault(
     }
 }
 
-/// A record out of bytes whose length has been checked to be its size.
+/// Reads a record from bytes of checked length.
 fn read<T: Pod>(bytes: &[u8]) -> T {
     bytemuck::pod_read_unaligned(bytes)
 }
 
-/// What the output header says beyond what the encoder counts.
+/// What the output header holds besides the encoder's counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Number of the input frame that is answered.
+    /// Number of the answered input frame.
     pub sequence: u64,
     /// [`OUTPUT_IDLE`], [`OUTPUT_MORE`].
     pub flags: u32,
@@ -399,7 +400,7 @@ pub struct Summary {
 /// Writes an output frame and returns its length. `logs` are whole LOG records.
 ///
 /// # Errors
-/// `ShortBuffer`, with what the frame needs; `out` is then unchanged.
+/// `ShortBuffer` with the size that the frame needs; `out` is then unchanged.
 pub fn encode(
     summary: Summary,
     decisions: &[Decision],
@@ -432,7 +433,7 @@ pub fn encode(
     Ok(length)
 }
 
-/// LOG records, encoded when they were logged.
+/// LOG records, encoded as they were logged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Logs<'a> {
     /// The records.

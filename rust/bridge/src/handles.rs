@@ -1,8 +1,10 @@
-//! Engines by handle: a number that can be wrong without harm.
+//! Handles: numbers that can be wrong without harm.
 //!
 //! A handle is `generation << 32 | slot`. Closing raises the slot's generation, so a handle that is
 //! stale, forged or closed twice finds nothing. A ResourceManager that loses and regains leadership
-//! makes a second scheduler in the same process while threads may still be in the first: closing
+//! makes a second scheduler in the same process, while threads may still be in the first. Closing
+//! during a call is therefore normal, and waits for that call. The table knows nothing about its
+//! values.
 //! while a call runs is normal, and waits for that call. What the table holds is not its business.
 
 use std::sync::Arc;
@@ -11,11 +13,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::error::BridgeError;
 
-/// Generations stay below this, so that a handle is a positive number in Java as well.
+/// Generations stay below this, so that a handle is positive in Java, too.
 const GENERATION_END: u32 = 1 << 31;
 
-/// Values of one kind, by handle. Locks: the table's is held for look-ups only, each value's for
-/// the length of a call, and never both at once.
+/// Values of one kind, by handle. The table's lock is held for look-ups only, each value's for the
+/// length of a call, and never both at once.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: RwLock<Slots<T>>,
@@ -30,7 +32,7 @@ struct Slots<T> {
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
-    /// The inner `None` is for a call that looked the value up just before it was closed.
+    /// The inner `None` is for a call that found the value just before it was closed.
     value: Option<Arc<Mutex<Option<T>>>>,
 }
 
@@ -51,7 +53,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Takes `value` in and gives out its handle, which is never 0.
+    /// Stores `value` and returns its handle, which is never 0.
     pub fn insert(&self, value: T) -> u64 {
         let value = Some(Arc::new(Mutex::new(Some(value))));
         let mut table = self.slots.write();
@@ -71,10 +73,10 @@ impl<T> Table<T> {
         handle(table.slots[index as usize].generation, index)
     }
 
-    /// Runs `call` with the value alone; waits for a call of another thread to end.
+    /// Runs `call` with the value alone, after a running call of another thread.
     ///
     /// # Errors
-    /// `BadHandle` if there is no such value (any more).
+    /// `BadHandle` if there is no such value, or no longer.
     pub fn with<R>(&self, handle: u64, call: impl FnOnce(&mut T) -> R) -> Result<R, BridgeError> {
         let value = {
             let (generation, index) = parts(handle);
@@ -91,18 +93,18 @@ impl<T> Table<T> {
             .ok_or(BridgeError::BadHandle(handle))
     }
 
-    /// Takes the value out, once the call that may be running with it has ended.
+    /// Takes the value out, after a running call.
     ///
     /// # Errors
-    /// `BadHandle` if there is no such value (any more).
+    /// `BadHandle` if there is no such value, or no longer.
     pub fn remove(&self, handle: u64) -> Result<T, BridgeError> {
         let value = self.retire(handle).ok_or(BridgeError::BadHandle(handle))?;
-        // The table's lock is free again: other engines go on while we wait for this one.
+        // The table's lock is free here: other engines go on while this call waits.
         let taken = value.lock().take();
         taken.ok_or(BridgeError::BadHandle(handle))
     }
 
-    /// Empties the slot of a handle, so that nobody finds it from now on.
+    /// Empties the slot of a handle, so that further look-ups find nothing.
     fn retire(&self, handle: u64) -> Option<Arc<Mutex<Option<T>>>> {
         let (generation, index) = parts(handle);
         let mut table = self.slots.write();
@@ -112,7 +114,7 @@ impl<T> Table<T> {
         }
         let value = slot.value.take()?;
         slot.generation += 1;
-        // A slot that has used up its generations is left empty for good.
+        // A slot that has used up its generations stays empty.
         if slot.generation < GENERATION_END {
             table.free.push(index);
         }
@@ -206,7 +208,7 @@ mod tests {
                 assert!(ended.load(Ordering::SeqCst), "closed under a running call");
             })
         };
-        // The handle stops working as soon as closing has begun, before it has ended.
+        // The handle becomes invalid when closing begins, before it ends.
         while table.slots.read().slots[0].value.is_some() {
             thread::yield_now();
         }

@@ -1,9 +1,9 @@
 //! One engine with everything around it: decoding, containment, log lines, journal.
 //!
 //! The C functions, the JNI natives and a replay all go through [`Host::step`] and
-//! [`Host::request`], so that the same input gives the same answer whoever calls. An engine that
-//! panicked once never decides again: its state may be half changed. This file makes no decision
-//! and knows no pointer.
+//! [`Host::request`], so that every caller gets the same answer to the same input. An engine that
+//! panicked never decides again: its state may be half changed. This file makes no decision and
+//! handles no pointer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,19 +30,19 @@ pub static ENGINES: Table<Host> = Table::new();
 /// Opens an engine and returns its handle.
 ///
 /// # Errors
-/// `BadConfig` when the setup cannot be used, `Panic` when it made the engine panic.
+/// `BadConfig` when the setup cannot be used, `Panic` when the engine panicked on it.
 pub fn open(setup_json: &str) -> Result<u64, BridgeError> {
     Ok(ENGINES.insert(Host::open(setup_json)?))
 }
 
-/// Closes an engine, after the call that may be running with it.
+/// Closes an engine, after a running call.
 ///
 /// # Errors
-/// `BadHandle` when there is none of this handle.
+/// `BadHandle` when no engine has this handle.
 pub fn close(handle: u64) -> Result<(), BridgeError> {
     let host = ENGINES.remove(handle)?;
-    // The books of an engine that failed may be wrong enough to panic once more; it is gone then
-    // all the same, which is what the caller asked for.
+    // The books of an engine that failed may be wrong enough to panic once more. The engine is gone
+    // even then, as the caller wanted.
     let _ = panics::catch(|| drop(host));
     Ok(())
 }
@@ -50,7 +50,7 @@ pub fn close(handle: u64) -> Result<(), BridgeError> {
 /// An engine and its surroundings.
 pub struct Host {
     engine: Engine,
-    /// The text of the panic, once there was one.
+    /// The text of the panic that ended the engine.
     failed: Option<String>,
     /// Reused by every step.
     events: Vec<Event>,
@@ -59,11 +59,11 @@ pub struct Host {
     logs: LogBuffer,
     journal: Option<Recorder>,
     unfetched: Option<Unfetched>,
-    /// Where what happens to accounts goes, if anybody writes it down.
+    /// Where to post changes of accounts, if they are stored.
     outbox: Option<Arc<Outbox>>,
 }
 
-/// A reply that the caller's buffer was too small for.
+/// A reply that did not fit the caller's buffer.
 #[derive(Debug)]
 struct Unfetched {
     now_ms: i64,
@@ -72,11 +72,11 @@ struct Unfetched {
 }
 
 impl Host {
-    /// Makes an engine from its setup: that of the core, and `journal` (null, a path, or
-    /// `{"path": .., "bytes_max": ..}`) and `log_level` (`"info"` unless said otherwise).
+    /// Makes an engine from its setup: the core's, plus `journal` (null, a path, or `{"path": ..,
+    /// "bytes_max": ..}`) and `log_level` (default `"info"`).
     ///
     /// # Errors
-    /// `BadConfig` when the setup cannot be used, `Panic` when it made the engine panic.
+    /// `BadConfig` when the setup cannot be used, `Panic` when the engine panicked on it.
     pub fn open(setup_json: &str) -> Result<Host, BridgeError> {
         let (setup, own) = read_setup(setup_json)?;
         logs::install(own.log_level);
@@ -106,8 +106,8 @@ impl Host {
         })
     }
 
-    /// Gives the engine what was saved, if anything was: its accounts, if it keeps any, and what
-    /// was learnt of jobs. From then on posts what happens to both.
+    /// Gives the engine what was saved: its accounts, if it has any, and lessons about jobs. From
+    /// then on posts changes of both.
     ///
     /// # Errors
     /// As [`Host::request`]; nothing is posted then.
@@ -120,7 +120,7 @@ impl Host {
         self.usable()?;
         let accounts = self.guarded(|host| host.engine.keep_ledger())?;
         if let Some(saved) = saved {
-            // Recorded as all requests are: from now on it decides what is paid for.
+            // Recorded like every request: from now on it decides who is paid for what.
             if accounts {
                 let request = json!({"op": "restoreAccounts", "saved": saved["accounts"]});
                 self.request(now_ms, &request.to_string())?;
@@ -132,7 +132,7 @@ impl Host {
         self.guarded(Host::post)
     }
 
-    /// Hands on what happened to accounts.
+    /// Posts what happened to accounts.
     fn post(&mut self) {
         if let Some(outbox) = &self.outbox {
             outbox.post(self.engine.take_ledger(), self.engine.setup().epoch_ms);
@@ -143,7 +143,7 @@ impl Host {
     ///
     /// # Errors
     /// `EngineFailed`, `BadFrame`, `BadVersion`, `ShortBuffer`: nothing was applied. `Panic`: this
-    /// engine is of no use any more.
+    /// engine cannot be used any more.
     pub fn step(&mut self, frame: &[u8], out: &mut [u8]) -> Result<usize, BridgeError> {
         self.usable()?;
         let header = frame::decode(frame, &mut self.events)?;
@@ -173,8 +173,8 @@ impl Host {
     pub fn request(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
         self.usable()?;
         let reply = self.guarded(|host| {
-            // Requests are few and small, so those that only ask are recorded as well: even a
-            // report moves the engine's clock and works out its shares.
+            // Requests are few and small, so questions are recorded as well: even a report moves
+            // the engine's clock and computes its shares.
             if let Some(journal) = &mut host.journal {
                 journal.request(now_ms, json);
             }
@@ -192,8 +192,8 @@ impl Host {
     /// Serves a request and writes the reply into `out`; returns its length.
     ///
     /// # Errors
-    /// As [`Host::request`]; and `ShortBuffer` when the reply does not fit. It is kept then, and
-    /// the needed size is in the first 8 bytes of `out` if there are that many.
+    /// As [`Host::request`]. Also `ShortBuffer` when the reply does not fit: the reply is kept, and
+    /// the needed size is in the first 8 bytes of `out` if it has 8.
     pub fn request_into(
         &mut self,
         now_ms: i64,
@@ -237,7 +237,7 @@ impl Host {
             &mut self.decisions,
         );
         let made = self.decisions.len();
-        // The output buffer has room for so many and no more.
+        // The output buffer has room for this many and no more.
         assert!(
             made <= decisions_max,
             "{made} decisions where {decisions_max} were asked for"
@@ -276,13 +276,13 @@ impl Host {
         }
     }
 
-    /// Runs `call` with log lines going to our buffer; a panic in it ends this engine.
+    /// Runs `call` with its log lines in this host's buffer. A panic ends this engine.
     fn guarded<R>(&mut self, call: impl FnOnce(&mut Host) -> R) -> Result<R, BridgeError> {
         let mut logs = std::mem::replace(&mut self.logs, LogBuffer::new(LevelFilter::Off));
         let result = logs::with_sink(&mut logs, || panics::catch(|| call(self)));
         self.logs = logs;
         result.map_err(|text| {
-            // The host keeps a job or node that does this again away from the next engine.
+            // If a job or node fails again, the caller keeps it away from the next engine.
             let text = match self.engine.subject() {
                 Some(subject) => format!("at {subject}: {text}"),
                 None => text,
@@ -307,7 +307,7 @@ impl Host {
     }
 }
 
-/// What the setup says to the bridge; the rest of it is the core's.
+/// The bridge's part of the setup.
 struct OwnSetup {
     journal: Option<JournalSetup>,
     log_level: LevelFilter,
@@ -318,8 +318,8 @@ struct JournalSetup {
     bytes_max: u64,
 }
 
-/// Takes the bridge's own keys out of the setup and returns what is left for the core. The level
-/// stays, as a replay's frames must hold the same lines; the journal goes, as a replay must not
+/// Takes the bridge's own keys out of the setup and returns the rest for the core. The level stays,
+/// because a replay's frames must hold the same lines. The journal goes, because a replay must not
 /// write another.
 fn read_setup(setup_json: &str) -> Result<(Value, OwnSetup), BridgeError> {
     let bad = |text: String| BridgeError::BadConfig(format!("setup: {text}"));

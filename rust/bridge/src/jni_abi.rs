@@ -1,8 +1,9 @@
-//! The natives of `io.heddle.yarn.engine.Native`: the C functions once more, in Java's terms.
+//! The natives of `io.heddle.yarn.engine.Native`: the C functions for Java.
 //!
-//! They take buffers and strings apart and turn errors into `HeddleException`; all work is done in
-//! `host.rs`. Nothing here calls into Java except to throw, and no reference outlives its call.
-//! The JVM finds the natives by their exported names; [`NATIVE_METHODS`] is for tests, which
+//! They unpack buffers and strings and turn errors into `HeddleException`; all work is done in
+//! `host.rs`. Nothing here calls into Java except to throw, and no reference outlives its call. The
+//! JVM finds the natives by their exported names. Tests register [`NATIVE_METHODS`] to see that the
+//! Java declarations have not drifted.
 //! register them to see that the Java declarations have not drifted.
 
 use std::any::Any;
@@ -122,12 +123,12 @@ fn step<'l>(
         return Err(bad_frame("two buffers".to_owned(), "overlapping ones".to_owned()).into());
     }
     // SAFETY: the address is that of a direct buffer of at least `length` bytes, which the local
-    // reference keeps alive during this call. The one caller, the shim, holds its engine's lock, so
-    // nobody writes to it meanwhile.
+    // reference keeps alive during this call. The only caller, the shim, holds its engine's lock,
+    // so no other thread writes to it.
     let frame = unsafe { slice::from_raw_parts(input, length) };
     // SAFETY: as above, and the two buffers do not overlap.
     let out = unsafe { slice::from_raw_parts_mut(output, output_capacity) };
-    // A frame's length fits: the output buffer that holds it has no more than jint's maximum.
+    // The length fits: a buffer's capacity is at most jint's maximum.
     Ok(ENGINES.with(handle as u64, |host| host.step(frame, out))?? as jint)
 }
 
@@ -238,7 +239,7 @@ fn engine_at(handle: jlong, now_ms: jlong) -> EngineHandle {
     EngineHandle { handle, now_ms }
 }
 
-/// A Java string, or the error that `refuse` makes for null.
+/// Reads a Java string; `refuse` makes the error for null.
 fn text(env: &Env<'_>, string: &JString<'_>, refuse: fn(String) -> BridgeError) -> Result<String> {
     if string.is_null() {
         return Err(refuse("expected JSON, got null".to_owned()).into());
@@ -246,7 +247,7 @@ fn text(env: &Env<'_>, string: &JString<'_>, refuse: fn(String) -> BridgeError) 
     Ok(string.try_to_string(env)?)
 }
 
-/// Address and capacity of a direct buffer.
+/// Returns address and capacity of a direct buffer.
 fn buffer(env: &Env<'_>, buffer: &JByteBuffer<'_>, name: &str) -> Result<(*mut u8, usize)> {
     if buffer.is_null() {
         return Err(bad_frame(name.to_owned(), "null".to_owned()).into());
@@ -273,7 +274,7 @@ fn bad_frame(expected: String, got: String) -> BridgeError {
     .into()
 }
 
-/// What a native can fail with: our own errors, or JNI itself.
+/// Errors of a native: this crate's own, or JNI's.
 enum NativeError {
     Bridge(BridgeError),
     Jni(Error),
@@ -304,7 +305,7 @@ impl<T: Default> ErrorPolicy<T, NativeError> for Throw {
     ) -> jni::errors::Result<T> {
         let error = match error {
             NativeError::Bridge(error) => error,
-            // Java threw while we built a string: that it ran out of memory, say. Let it through.
+            // Java threw while a string was built: out of memory, for example. Let it through.
             NativeError::Jni(Error::JavaException) => return Ok(T::default()),
             NativeError::Jni(error) => BridgeError::Panic(format!("JNI: {error}")),
         };
@@ -322,8 +323,8 @@ impl<T: Default> ErrorPolicy<T, NativeError> for Throw {
     }
 }
 
-/// Throws a `HeddleException`; if that class cannot be had, an `IllegalStateException` that says
-/// the same. If even that fails the JVM has an exception pending that says why.
+/// Throws a `HeddleException`. If that class cannot be found, throws an `IllegalStateException`
+/// with the same text. If that fails as well, the JVM's own exception is pending and says why.
 #[cold]
 fn throw(env: &mut Env<'_>, error: &BridgeError) {
     if env.exception_check() {
@@ -331,7 +332,7 @@ fn throw(env: &mut Env<'_>, error: &BridgeError) {
     }
     let (code, text) = (error.code(), error.to_string());
     let thrown = heddle_exception(env, code, &text).and_then(|exception| env.throw(&exception));
-    // `throw` says JavaException when it has thrown.
+    // `throw` returns JavaException when it has thrown.
     if matches!(thrown, Err(Error::JavaException)) && env.exception_check() {
         return;
     }

@@ -7,11 +7,12 @@
 //! digest = FNV-1a 64 over all answers so far, in order: an output frame or a reply as its bytes,
 //!          an error as its code in 8 bytes (i64)
 //! ```
-//! All numbers are little-endian. `now_ms` is that of a request and 0 elsewhere. An input is
-//! written before it is applied, so that what made an engine panic is in its journal; the digest
-//! entry is written at close. A journal never harms scheduling: when it cannot be written, or is
-//! full, it stops with one logged line. It is written through the page cache and not synced: it
-//! survives the process, not the machine. Replaying is done in `replay.rs`.
+//! All numbers are little-endian. `now_ms` is that of a request, and 0 for other entries.
+//!
+//! An input is written before it is applied, so that a journal has the input that made an engine
+//! panic. The digest entry is written at close. A journal never harms scheduling: when it cannot be
+//! written, or is full, it stops with one logged line. It goes through the page cache without a
+//! sync: it survives the process, not the machine. `replay.rs` replays it.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -25,14 +26,14 @@ use crate::constant::ABI_VERSION;
 pub const MAGIC: [u8; 8] = *b"HEDDLEJ\n";
 /// Version of the file format.
 pub const JOURNAL_VERSION: u32 = 1;
-/// A journal stops growing here unless the setup says otherwise: about a day of a busy cluster.
+/// A journal's default bound: about a day of a busy cluster.
 pub const BYTES_MAX_DEFAULT: u64 = 1 << 30;
 
-/// No entry is longer; one that claims to be is corrupt.
+/// Longest entry; one that claims more is corrupt.
 const ENTRY_BYTES_MAX: u32 = 1 << 28;
 const FILE_HEADER_BYTES: u64 = 16;
 const ENTRY_HEADER_BYTES: u64 = 16;
-/// How many journals of one path are kept apart before it is given up.
+/// Most journals of one path; beyond that, none is written.
 const SIBLINGS_MAX: u32 = 1000;
 
 /// What an entry holds.
@@ -53,17 +54,17 @@ pub enum EntryKind {
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest of nothing.
+    /// The digest of no bytes.
     pub const EMPTY: Digest = Digest(0xcbf2_9ce4_8422_2325);
 
-    /// Takes more bytes in.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    /// Takes an error in, by its code.
+    /// Adds an error by its code.
     pub fn update_error(&mut self, code: i32) {
         self.update(&i64::from(code).to_le_bytes());
     }
@@ -74,7 +75,7 @@ impl Digest {
     }
 }
 
-/// Writes a journal, for as long as it can be written.
+/// Writes a journal until it is full or cannot be written.
 #[derive(Debug)]
 pub struct Recorder {
     /// `None` once it has stopped.
@@ -87,9 +88,9 @@ pub struct Recorder {
 
 impl Recorder {
     /// Begins a journal at `path`, or at `path.1`, `path.2`… when that exists: the journal of an
-    /// engine that failed must outlive the engine that replaces it.
+    /// engine that failed must outlive its replacement.
     ///
-    /// When no file can be made this logs an error and records nothing.
+    /// Logs an error and records nothing if no file can be made.
     pub fn create(path: &Path, bytes_max: u64, setup: &str) -> Recorder {
         let (file, path) = match create_new(path) {
             Ok((file, path)) => (Some(BufWriter::new(file)), path),
@@ -112,7 +113,7 @@ impl Recorder {
             file.write_all(&ABI_VERSION.to_le_bytes())
         });
         recorder.entry(EntryKind::Setup, 0, setup.as_bytes());
-        // The setup is on disk before the first frame: a full disk shows at open.
+        // The setup is written before the first frame: a full disk shows at open.
         recorder.flush();
         recorder
     }
@@ -127,7 +128,7 @@ impl Recorder {
         self.entry(EntryKind::Request, now_ms, json.as_bytes());
     }
 
-    /// Takes an answer into the digest: an output frame or a reply, or else an error's code.
+    /// Adds an answer to the digest: an output frame, a reply, or an error's code.
     pub fn answer(&mut self, answer: Result<&[u8], i32>) {
         match answer {
             Ok(bytes) => self.digest.update(bytes),
@@ -135,14 +136,14 @@ impl Recorder {
         }
     }
 
-    /// Hands what is buffered to the operating system.
+    /// Flushes the buffer to the operating system.
     pub fn flush(&mut self) {
         self.write(BufWriter::flush);
     }
 
     fn entry(&mut self, kind: EntryKind, now_ms: i64, payload: &[u8]) {
         let bytes = self.bytes + ENTRY_HEADER_BYTES + payload.len() as u64;
-        // Room for the closing digest is kept, so that a full journal is still a whole one.
+        // Reserves room for the closing digest, so that a full journal is still complete.
         if bytes + ENTRY_HEADER_BYTES + size_of::<u64>() as u64 > self.bytes_max {
             self.full();
             return;
@@ -165,7 +166,7 @@ impl Recorder {
         self.close();
     }
 
-    /// Writes the digest of the answers to all that was recorded, and ends the journal.
+    /// Writes the digest of all answers, and ends the journal.
     fn close(&mut self) {
         if self.file.is_none() {
             return;
@@ -200,10 +201,10 @@ fn stopped(path: &Path, error: &io::Error) {
 
 fn create_new(path: &Path) -> io::Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
-    // A journal names users and queues: it is its owner's to read.
+    // A journal names users and queues: only its owner may read it.
     options.write(true).mode(0o600);
-    // A device is there before us and is written as it is. A pipe is not: opening one waits for its
-    // reader, and scheduling would wait with it.
+    // A device exists already and is written as it is. A pipe is refused: opening one waits for its
+    // reader, and scheduling would wait, too.
     if path
         .metadata()
         .is_ok_and(|metadata| metadata.file_type().is_char_device())
@@ -318,8 +319,8 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Goes to the next entry; `None` at the end. A last entry that was cut short, as when the
-    /// process was killed, counts as the end.
+    /// Goes to the next entry; `None` at the end. A truncated last entry, as after a kill, counts
+    /// as the end.
     ///
     /// # Errors
     /// When the file cannot be read or an entry is malformed.
@@ -358,17 +359,17 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// What the entry of the last [`Reader::next_entry`] holds.
+    /// The payload of the last [`Reader::next_entry`].
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Where the entry after the last one starts in the file.
+    /// Returns where the next entry starts in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether the end was in the middle of an entry.
+    /// Whether the journal ended in the middle of an entry.
     pub fn torn(&self) -> bool {
         self.torn
     }
@@ -386,7 +387,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The u32 at `at`, where there are four bytes.
+/// Reads the u32 at `at`.
 fn number(bytes: &[u8], at: usize) -> u32 {
     let bytes = bytes[at..at + 4].try_into().expect("a slice of four bytes");
     u32::from_le_bytes(bytes)

@@ -1,11 +1,12 @@
 //! Heddle's bridge: the engine as a shared library, for Java through JNI and for C.
 //!
-//! Events come in as a frame of fixed-layout records and decisions go out as one; configuration
-//! and questions are JSON. The bridge keeps engines in a table of handles, checks a frame before
-//! the engine sees any of it, contains panics, and can record a journal that replays byte for
-//! byte; beside engines it has services, which keep their accounts and answer over HTTP. It decides
-//! nothing, starts no thread but a store's, reads no clock, and never calls Java except to throw.
-//! It is the only crate with `unsafe`.
+//! Events come in as a frame of fixed-layout records and decisions go out as one; configuration and
+//! requests are JSON. The bridge keeps engines in a table of handles. It checks a whole frame
+//! before the engine sees any of it, contains panics, and can record a journal that replays byte
+//! for byte. It also keeps services, which hold the engines' accounts and answer over HTTP.
+//!
+//! The bridge decides nothing, starts no thread except a store's, reads no clock, and calls Java
+//! only to throw. No other crate has `unsafe`.
 
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]

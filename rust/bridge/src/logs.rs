@@ -1,8 +1,8 @@
-//! Log lines of the engine, kept until the caller fetches them with the next output frame.
+//! Keeps the engine's log lines until the caller fetches them with the next output frame.
 //!
 //! Rust must never call Java, so a line cannot go to slf4j when it is written. Each engine has a
-//! bounded buffer of finished LOG records; while one of its calls runs, the buffer is the sink of
-//! the calling thread; a service's calls have theirs (`services.rs`). Lines of other threads are
+//! bounded buffer of finished LOG records. During a call, the buffer is the sink of the calling
+//! thread; a service's calls have a buffer of their own (`services.rs`). Lines of other threads are
 //! dropped. Nothing here writes to a file or to the terminal.
 
 use std::cell::RefCell;
@@ -16,15 +16,15 @@ use crate::record::{self, RecordHeader};
 
 /// Longest text of one record. Its size must fit a u16 with room to spare.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Kept free for the record that says how many were dropped.
+/// Reserved for the record that says how many were dropped.
 const NOTE_BYTES: usize = 128;
 const HEADER_BYTES: usize = size_of::<record::Log>();
 
-/// The target of lines that auditors read; in front of their text, so that a host can tell.
+/// Target of the audit's lines. It precedes their text, so that a host can recognize them.
 pub const AUDIT: &str = "heddle.audit";
 
 thread_local! {
-    /// Where the lines of the call that runs on this thread go.
+    /// The buffer of the call that runs on this thread.
     static SINK: RefCell<Option<LogBuffer>> = const { RefCell::new(None) };
 }
 
@@ -48,7 +48,7 @@ impl LogBuffer {
         }
     }
 
-    /// The records so far, with one more that tells of dropped ones if there are any.
+    /// Returns the records so far. If any were dropped, one more says how many.
     pub fn records(&mut self) -> Logs<'_> {
         if self.dropped > 0 {
             let dropped = std::mem::take(&mut self.dropped);
@@ -65,7 +65,7 @@ impl LogBuffer {
         }
     }
 
-    /// The records as levels and texts, for callers that fetch no frame.
+    /// Returns the records as levels and texts, for callers that fetch no frame.
     pub fn lines(&mut self) -> Vec<(u32, String)> {
         let Logs { bytes, records } = self.records();
         let (mut rest, mut lines) = (bytes, Vec::new());
@@ -79,7 +79,7 @@ impl LogBuffer {
         lines
     }
 
-    /// Forgets the records; the memory is kept for the next ones.
+    /// Forgets the records, and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.records = 0;
@@ -91,7 +91,7 @@ impl LogBuffer {
         }
     }
 
-    /// Appends one record, or counts it as dropped when the buffer would outgrow `room`.
+    /// Appends one record, or counts it as dropped if the buffer would outgrow `room`.
     fn append(&mut self, level: Level, text: fmt::Arguments<'_>, room: usize) {
         let start = self.bytes.len();
         self.bytes.resize(start + HEADER_BYTES, 0);
@@ -99,7 +99,7 @@ impl LogBuffer {
             bytes: &mut self.bytes,
             left: TEXT_BYTES_MAX,
         };
-        // An error means that the text was cut at the bound, which is as meant.
+        // An error means that the text was cut at the bound, as intended.
         let _ = bounded.write_fmt(text);
         let length = self.bytes.len() - start - HEADER_BYTES;
         let end = self.bytes.len().next_multiple_of(RECORD_ALIGNMENT as usize);
@@ -147,7 +147,7 @@ impl fmt::Write for BoundedText<'_> {
             end -= 1;
         }
         self.bytes.extend_from_slice(&text.as_bytes()[..end]);
-        // What was cut must not be followed by what still fits.
+        // After a cut, nothing shorter may follow.
         self.left = if end < text.len() { 0 } else { self.left - end };
         if end < text.len() {
             Err(fmt::Error)
@@ -157,7 +157,8 @@ impl fmt::Write for BoundedText<'_> {
     }
 }
 
-/// Runs `call` with `buffer` as the sink of this thread. A panic in `call` must not leave it.
+/// Runs `call` with `buffer` as the sink of this thread. `call` must catch its own panics, or the
+/// buffer stays installed.
 pub fn with_sink<R>(buffer: &mut LogBuffer, call: impl FnOnce() -> R) -> R {
     let taken = std::mem::replace(buffer, LogBuffer::new(LevelFilter::Off));
     let outer = SINK.replace(Some(taken));
@@ -176,8 +177,8 @@ impl log::Log for Logger {
     }
 
     fn log(&self, record: &Record<'_>) {
-        // A thread that is ending has no sink any more, and a line that is logged while another is
-        // being formatted finds it borrowed: both are dropped rather than risk a second panic.
+        // An ending thread has no sink any more. A line logged while another is being formatted
+        // finds the sink borrowed. Both are dropped: the alternative is a second panic.
         let _ = SINK.try_with(|sink| {
             let Ok(mut sink) = sink.try_borrow_mut() else {
                 return;
@@ -193,13 +194,13 @@ impl log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// Makes the buffers the target of the `log` macros, and lets lines up to `level` through to them.
+/// Makes the buffers the target of the `log` macros, for lines up to `level`.
 pub fn install(level: LevelFilter) {
     static LOGGER: Logger = Logger;
-    // Only in a program that links this crate and has a logger of its own can this fail; its
-    // logger then gets the lines, as it should.
+    // This fails only in a program that links this crate and has a logger of its own, which then
+    // gets the lines, as it should.
     let _ = log::set_logger(&LOGGER);
-    // The level is one for the process; each buffer applies its own again.
+    // The process has one level; each buffer applies its own on top.
     log::set_max_level(log::max_level().max(level));
 }
 

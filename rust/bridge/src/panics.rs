@@ -1,9 +1,9 @@
-//! Panics, contained: a fault in the engine must cost a rebuild, never the ResourceManager.
+//! Contains panics: a fault in the engine must cost a rebuild, never the ResourceManager.
 //!
-//! An unwinding that reached C or Java would abort the process, so every entry runs under
-//! [`catch`]. It gives the text of the panic, its place, and our part of the stack, since by the
-//! time an operator reads the error nothing else is left of it. What to do with an engine that
-//! panicked is decided in `host.rs`.
+//! An unwinding that reaches C or Java would abort the process, so every entry runs under
+//! [`catch`]. It returns the panic's text, its place, and the stack frames of this project: nothing
+//! else is left when an operator reads the error. `host.rs` decides what happens to an engine that
+//! panicked.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
-/// How many stack frames of ours a report has at most.
+/// Most stack frames in a report.
 const FRAMES_MAX: usize = 24;
 
 thread_local! {
@@ -21,9 +21,9 @@ thread_local! {
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `call`; a panic comes back as its text, place and stack.
+/// Runs `call`. Returns a panic as its text, place and stack.
 ///
-/// State that `call` had half changed stays as it is, so the caller must not use it again.
+/// State that `call` had half changed stays so; the caller must not use it again.
 pub fn catch<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     install_hook();
     DEPTH.set(DEPTH.get() + 1);
@@ -43,8 +43,8 @@ pub fn text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic without text")
 }
 
-/// Keeps the default hook for panics that are not ours: in a test, or in another part of a program
-/// that links this crate.
+/// Keeps the default hook for other panics: in a test, or in another part of a program that links
+/// this crate.
 fn install_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,11 +1,11 @@
 //! The records of input and output frames: the one source of their layout.
 //!
-//! What hosts know of jobs, links and nodes beyond YARN's books is in `record/facts.rs`.
+//! `record/facts.rs` has the records of facts about jobs, links and nodes beyond YARN's books.
 //! Every record is a `#[repr(C)]` struct without padding, little-endian, whose size is a multiple
-//! of 8. `FrameLayout.java` (for the Java shim) and `include/heddle.h` (for C) are generated from
-//! this file and `constant.rs` by `tests/generated.rs`, which also fails when one of them is stale.
-//! This file says where a field lies; it neither checks a frame (`frame.rs`) nor knows what an
-//! event means (`heddle_core::words::event`).
+//! of 8. `tests/generated.rs` generates `FrameLayout.java` (for the Java shim) and
+//! `include/heddle.h` (for C) from this file and `constant.rs`, and fails when one of them is
+//! stale. This file says where a field lies. It neither checks a frame (`frame.rs`) nor knows what
+//! an event means (`heddle_core::words::event`).
 
 use bytemuck::{Pod, Zeroable};
 
@@ -25,9 +25,9 @@ pub type ResourceVector = [i64; RESOURCE_TYPES];
 
 /// Makes the layout table of one direction, with size asserts for each record.
 ///
-/// The structs stand outside of any macro because cbindgen reads source text and does not expand
-/// macros; this one only refers to them. The sizes of the listed fields must add up to the size of
-/// the struct, so a forgotten field does not compile.
+/// The structs stand outside of any macro because cbindgen reads source text and expands no macros;
+/// this one only refers to them. The sizes of the listed fields must add up to the size of the
+/// struct, so a forgotten field does not compile.
 macro_rules! layouts {
     ($(#[$doc:meta])* $table:ident: $($name:literal $kind:expr, $record:ident, $size:literal {
         $($field:ident: $type:ty),* $(,)?
@@ -408,7 +408,7 @@ pub struct Grant {
     pub seq: u64,
 }
 
-/// A container is to be taken back.
+/// Stop a container.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Evict {
@@ -422,7 +422,7 @@ pub struct Evict {
     pub key: u64,
 }
 
-/// What a job may still get.
+/// How much more a job may get.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Headroom {
@@ -523,7 +523,7 @@ layouts! {
 
 /// The layout of an input record by its kind.
 pub fn input_record(kind: u16) -> Option<&'static RecordLayout> {
-    // Kinds count from 1 without a gap, which a test checks.
+    // Kinds count from 1 without a gap; a test checks it.
     INPUT_RECORDS.get(usize::from(kind).checked_sub(1)?)
 }
 

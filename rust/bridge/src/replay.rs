@@ -1,7 +1,7 @@
-//! Runs a journal through an engine again and works out the digest of its answers.
+//! Replays a journal through an engine and computes the digest of its answers.
 //!
-//! The same journal gives the same digest in Rust, in C and in Java, on any machine; a journal
-//! that was closed also holds the digest of the answers that were given when it was recorded.
+//! The same journal gives the same digest in Rust, C and Java, on any machine. A journal that was
+//! closed also holds the digest of the recorded answers.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::journal::{Digest, EntryKind, JournalError, Reader};
 use crate::record::InputHeader;
 use serde_json::Value;
 
-/// No answer needs more room; a corrupt journal must not make us ask for all memory.
+/// No answer needs more room; a corrupt journal must not claim all memory.
 const OUTPUT_BYTES_MAX: usize = 1 << 26;
 
 /// What a replay saw.
@@ -26,9 +26,9 @@ pub struct Replay {
     pub requests: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// The first of them, and where the input that caused it ends in the file.
+    /// The first error, and where the input that caused it ends in the file.
     pub first_error: Option<String>,
-    /// The digest that was recorded when the journal was closed, if it was.
+    /// The digest that was recorded when the journal was closed, if there is one.
     pub recorded: Option<u64>,
     /// Whether the journal ends in the middle of an entry.
     pub torn: bool,
@@ -69,7 +69,7 @@ pub fn replay<R: Read>(mut journal: Reader<R>) -> Result<Replay, JournalError> {
                 frames += 1;
                 let room = output_bytes(payload);
                 if out.len() < room {
-                    // Zeroed by the allocator: a frame may claim room that no answer ever touches.
+                    // Zeroed by the allocator: a frame may claim room that no answer touches.
                     out = vec![0; room];
                 }
                 match host.step(payload, &mut out[..room]) {
@@ -120,7 +120,7 @@ fn open<R: Read>(journal: &mut Reader<R>) -> Result<Host, JournalError> {
     let malformed = |error: String| JournalError::Malformed(format!("setup: {error}"));
     let mut setup: Value =
         serde_json::from_slice(journal.payload()).map_err(|error| malformed(error.to_string()))?;
-    // A journal may come from anywhere: it names no file for a replay to write.
+    // A journal may come from anywhere: it must not name a file for a replay to write.
     if let Some(keys) = setup.as_object_mut() {
         keys.remove("journal");
     }
@@ -133,7 +133,7 @@ fn request(host: &mut Host, now_ms: i64, json: &[u8]) -> Result<String, BridgeEr
     host.request(now_ms, json)
 }
 
-/// How much room the answer to this frame needs; a frame too short to say gets the least.
+/// Returns the room that the answer to this frame needs; the least for a truncated frame.
 fn output_bytes(frame: &[u8]) -> usize {
     let header = frame.get(..size_of::<InputHeader>());
     let decisions_max = header.map_or(0, |bytes| {

@@ -1,9 +1,9 @@
 //! Services by handle: the books and the web answers beside an engine, for callers in other
-//! languages. A service outlives the engines that it serves: an engine that fails is replaced, and
-//! the next one has its accounts from here. This file does the looking up only.
+//! languages. A service outlives its engines: an engine that fails is replaced, and the next one
+//! gets its accounts from the service. This file only looks handles up.
 //!
-//! Calls come from threads of the web server and from one that calls `pump`; none of them may be
-//! the scheduling thread, for they wait for disks; but for `submit`.
+//! Calls come from threads of the web server and from one that calls `pump`. They wait for disks,
+//! so none of them may run on the scheduling thread, except `submit`.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use crate::handles::Table;
 use crate::host::ENGINES;
 use crate::logs::{self, LogBuffer};
 
-/// All services of this process. The table's lock on one is held to find it, not to use it.
+/// All services of this process. A service's lock in the table is held to find it, not to use it.
 static SERVICES: Table<Arc<Held>> = Table::new();
 
-/// So many lines wait for the next `pump`.
+/// Most log lines that wait for the next `pump`.
 const LINES_MAX: usize = 10_000;
 
-/// A service, and what it has logged: Rust calls no logger of Java's, so `pump` takes it along.
+/// A service and its log lines: Rust calls no Java logger, so `pump` returns the lines.
 struct Held {
     service: Service,
     lines: Mutex<Vec<(u32, String)>>,
 }
 
 impl Held {
-    /// Runs `call` with its log lines going to ours. Those beyond the bound are lost.
+    /// Runs `call` and keeps its log lines. Drops those beyond `LINES_MAX`.
     fn logged<R>(&self, call: impl FnOnce(&Service) -> R) -> R {
         let (result, new) = self.with_lines(call);
         let mut lines = self.lines.lock();
@@ -39,14 +39,14 @@ impl Held {
         result
     }
 
-    /// Runs `call`; what it logs comes with its result, for a caller who logs it at once.
+    /// Runs `call` and returns its log lines with the result, for a caller that logs them at once.
     fn with_lines<R>(&self, call: impl FnOnce(&Service) -> R) -> (R, Vec<(u32, String)>) {
         let mut buffer = LogBuffer::new(LevelFilter::Info);
         let result = logs::with_sink(&mut buffer, || call(&self.service));
         (result, buffer.lines())
     }
 
-    /// A state with the lines so far, as `log`: pairs of level and text.
+    /// Adds the log lines so far to a state, as `log`: pairs of level and text.
     fn told(&self, mut state: Value) -> String {
         state["log"] = json!(std::mem::take(&mut *self.lines.lock()));
         state.to_string()
@@ -71,7 +71,7 @@ pub fn open(settings_json: &str) -> Result<u64, BridgeError> {
     Ok(SERVICES.insert(Arc::new(held)))
 }
 
-/// Takes over the store: this ResourceManager is the active one.
+/// Takes over the store and makes this ResourceManager the active one.
 ///
 /// # Errors
 /// `BadHandle`.
@@ -80,22 +80,22 @@ pub fn activate(handle: u64, owner: &str, now_ms: i64) -> Result<(), BridgeError
     Ok(())
 }
 
-/// Does what is due, about once a second; returns the state of the books as JSON, with what was
+/// Does what is due, about once a second. Returns the state of the books as JSON, with what was
 /// logged since the last time.
 ///
 /// # Errors
-/// `BadHandle` if there is no such service; what is wrong with the engine is the state's business.
+/// `BadHandle` if there is no such service. Faults of the engine are in the state.
 pub fn pump(handle: u64, engine: EngineHandle, now_ms: i64) -> Result<String, BridgeError> {
     let held = find(handle)?;
     let state = held.logged(|service| service.pump(&engine, now_ms));
     Ok(held.told(state))
 }
 
-/// Answers a request over HTTP; see [`Service::serve`]. The head has what was logged as `log`, with
-/// the audit's line: it is to be written before the answer is sent, as a process may be killed.
+/// Answers a request over HTTP; see [`Service::serve`]. The head has the log lines, including the
+/// audit's, as `log`. Write them before sending the answer: the process may be killed in between.
 ///
 /// # Errors
-/// `BadHandle`, and `BadRequest` if `head` is not what it should be.
+/// `BadHandle`, and `BadRequest` if `head` is malformed.
 pub fn serve(
     handle: u64,
     engine: EngineHandle,
@@ -109,7 +109,7 @@ pub fn serve(
     Ok(with_log(answer, &lines))
 }
 
-/// An answer with these lines in its head.
+/// Puts these lines into the head of an answer.
 fn with_log(answer: Vec<u8>, lines: &[(u32, String)]) -> Vec<u8> {
     let end = answer.iter().position(|byte| *byte == b'\n');
     let Some((head, rest)) = end
@@ -123,11 +123,11 @@ fn with_log(answer: Vec<u8>, lines: &[(u32, String)]) -> Vec<u8> {
     [head.to_string().as_bytes(), rest].concat()
 }
 
-/// Says whether a job is taken; see [`Service::submit`]; what was logged is in `log`. The only
-/// call for the scheduling thread: it waits for nobody who waits for a disk.
+/// Accepts or refuses a job; see [`Service::submit`]. Log lines are in `log`. This is the only call
+/// for the scheduling thread: it takes no lock that is held over disk access.
 ///
 /// # Errors
-/// `BadHandle`, and `BadRequest` if `submitted` is not what it should be.
+/// `BadHandle`, and `BadRequest` if `submitted` is malformed.
 pub fn submit(
     handle: u64,
     submitted: &str,
@@ -143,7 +143,7 @@ pub fn submit(
     Ok(answer.to_string())
 }
 
-/// Ends a service: waits a moment for what is still to be written.
+/// Ends a service; waits a moment for what is still to be written.
 ///
 /// # Errors
 /// `BadHandle`.
@@ -160,9 +160,9 @@ fn find(handle: u64) -> Result<Arc<Held>, BridgeError> {
 /// An engine of this process, at a time of its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineHandle {
-    /// As `host::open` gave it.
+    /// As `host::open` returned it.
     pub handle: u64,
-    /// What the engine's clock shows.
+    /// The time of the engine's clock.
     pub now_ms: i64,
 }
 

@@ -1,5 +1,5 @@
-//! Records of what is known beyond YARN's books (`record/facts.rs`), as events. Numbers are not
-//! judged here: the engine bounds whatever is claimed, since a wrong claim must not cost a frame.
+//! Decodes the records of facts beyond YARN's books (`record/facts.rs`). Does not judge numbers:
+//! the engine bounds them, because a wrong claim must not cost a frame.
 
 use heddle_core::words::event::{Event, JobCounters, JobHints, TaskFacts};
 use heddle_core::words::ids::{JobId, NodeId, PlaceId};
@@ -71,8 +71,8 @@ pub(super) fn decode(at: At, id: u32, bytes: &[u8]) -> Result<Event, BridgeError
             let node = NodeId(id);
             Event::NodeShuffle { node, sent_bytes }
         }
-        // `record_at` has found the kind in the layout table, and a test sends every kind of it
-        // through here.
+        // `record_at` found the kind in the layout table, and a test decodes every kind of the
+        // table here.
         kind => return Err(at.fault(0, "a kind that is decoded".to_owned(), kind)),
     })
 }

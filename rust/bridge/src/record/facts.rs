@@ -1,8 +1,8 @@
-//! The records of what is known beyond YARN's own books: of jobs, their tasks and input, of links
-//! and of what else runs on nodes. Their layout table is with the others', in `record.rs`.
+//! Records of facts beyond YARN's own books: of jobs, their tasks and input, of links and of other
+//! workloads on nodes. Their layout table is with the others', in `record.rs`.
 //!
-//! All of it is optional and most of it is claimed or measured from outside: the engine brings
-//! every number into a range in which it can reckon, and policies do without what is missing.
+//! All of it is optional, and most of it is claimed or measured outside. The engine brings every
+//! number into a range that it can compute with, and policies work without missing ones.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -1,6 +1,6 @@
 /*
- * The C functions as a program meets them: life cycle, handles, versions, short buffers, NULL,
- * panics. Frames that are malformed are in frame_test.c, threads in thread_test.c.
+ * The C functions as a program uses them: life cycle, handles, versions, short buffers, NULL,
+ * panics. frame_test.c has malformed frames, thread_test.c has threads.
  */
 #define _DEFAULT_SOURCE
 
@@ -171,7 +171,7 @@ static void a_short_output_buffer_changes_nothing(void) {
   CHECK(heddle_close(engine) == HEDDLE_OK, "%s", last_error());
 }
 
-/* The placement makes a queue; asking again with room must not find it made. */
+/* The placement makes a queue; the repeated request must get the kept reply, not make it again. */
 static void a_reply_that_did_not_fit_is_kept(void) {
   static const char place[] = "{\"op\":\"place\",\"user\":\"bob\",\"groups\":[],\"queue\":null,"
                               "\"recovering\":false}";
@@ -252,7 +252,7 @@ static void a_panic_ends_the_engine_and_nothing_else(void) {
   CHECK(heddle_close(neighbour) == HEDDLE_OK, "%s", last_error());
 }
 
-/* Without the configuration's leave a FAULT is ignored, and counted. */
+/* Unless the configuration allows it, a FAULT is ignored and counted. */
 static void a_fault_that_is_not_allowed_is_ignored(void) {
   static uint8_t out[OUT_BYTES];
   uint64_t engine = open_engine(0);
@@ -282,7 +282,7 @@ static void find_text(const uint8_t *record, void *context) {
   }
 }
 
-/* What the engine has to say comes with the next frame, and once. */
+/* Log lines come with the next frame, once. */
 static void log_lines_come_with_the_frame(void) {
   static uint8_t out[OUT_BYTES];
   uint64_t engine = open_engine(0);

@@ -1,4 +1,4 @@
-/* What the C tests share; see check.h. Tests nothing by itself. */
+/* Implements check.h. Tests nothing by itself. */
 #define _DEFAULT_SOURCE
 
 #include "check.h"
@@ -44,7 +44,7 @@ int run_tests(const test_case *tests, size_t count) {
 
 static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
-/* Whole pages that hold `bytes`, and at least one. */
+/* The size of the whole pages that hold `bytes`, at least one. */
 static size_t mapped_bytes(size_t bytes) {
   size_t page = page_bytes();
   return (bytes / page + 1) * page;

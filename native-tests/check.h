@@ -1,8 +1,9 @@
 /*
- * What the C tests share: counting checks, writing frames, and buffers whose end is guarded.
+ * Shared by the C tests: counting checks, writing frames, and buffers whose end is guarded.
  *
- * The library is not compiled with a sanitizer, so its own stray accesses would go unseen. Buffers
- * of guarded_new() therefore end where an unmapped page begins: one byte too far is a SIGSEGV.
+ * The library is not compiled with a sanitizer, which therefore misses the library's own stray
+ * accesses. Buffers of guarded_new() end where an unmapped page begins: one byte too far is a
+ * SIGSEGV.
  */
 #ifndef HEDDLE_NATIVE_TESTS_CHECK_H
 #define HEDDLE_NATIVE_TESTS_CHECK_H
@@ -18,12 +19,12 @@
 
 /* Most decisions that the tests ask for in one frame. */
 #define DECISIONS_MAX 16u
-/* Room for any answer to such a frame, as the header of heddle_step says. */
+/* Room for any answer to such a frame; see heddle_step in the header. */
 #define OUT_BYTES (48u + 88u * DECISIONS_MAX + HEDDLE_LOG_BYTES_MAX)
 
 extern unsigned checks_failed;
 
-/* Counts a failure and says where; goes on, so that one run shows all of them. */
+/* Counts a failure and says where; goes on, so that one run shows all failures. */
 #define CHECK(condition, ...) \
   check_that((condition) != 0, #condition, __FILE__, __LINE__, __VA_ARGS__)
 
@@ -36,17 +37,17 @@ typedef struct {
   void (*run)(void);
 } test_case;
 
-/* Runs the tests, prints a line for each and "N passed, N failed"; the exit code for main. */
+/* Runs the tests, prints a line for each and "N passed, N failed"; returns main's exit code. */
 int run_tests(const test_case *tests, size_t count);
 
-/* Memory whose last byte lies before an unmapped page. Freed with its size. */
+/* Returns memory whose last byte lies before an unmapped page. Free it with its size. */
 uint8_t *guarded_new(size_t bytes);
 void guarded_free(uint8_t *memory, size_t bytes);
 
-/* The text of the last error on this thread; overwritten by the next call on any thread. */
+/* The text of the last error on this thread; any thread's next call overwrites it. */
 const char *last_error(void);
 
-/* Opens an engine that must open, with room for faults if asked. */
+/* Opens an engine, or ends the test; `with_faults` allows FAULT records. */
 uint64_t open_engine(int with_faults);
 
 /* A frame under construction. */
@@ -58,7 +59,7 @@ typedef struct {
 
 void frame_begin(frame *f, int64_t now_ms, uint64_t sequence);
 void frame_put(frame *f, const void *record, size_t size);
-/* Writes the header; nothing may be put after that. */
+/* Writes the header; nothing may follow. */
 void frame_end(frame *f);
 
 void put_plain(frame *f, uint16_t kind, uint32_t id);
@@ -67,20 +68,20 @@ void put_heartbeat(frame *f, uint32_t node, int64_t memory_mb, int64_t vcores);
 void put_job_added(frame *f, uint32_t job, uint32_t queue);
 void put_ask(frame *f, uint32_t job, uint32_t count, int64_t memory_mb);
 void put_ack(frame *f, uint32_t job, uint64_t seq, uint64_t key);
-/* One record of every kind but FAULT. */
+/* Puts one record of every kind except FAULT. */
 void put_everything(frame *f);
 
-/* Steps with guarded buffers of exactly the frame's size and OUT_BYTES; copies the answer to `out`,
- * which has OUT_BYTES, if that is not NULL. */
+/* Steps with guarded buffers of exactly the frame's size and OUT_BYTES. Copies the answer to `out`,
+ * which has OUT_BYTES, unless it is NULL. */
 int64_t step(uint64_t engine, const uint8_t *bytes, size_t length, uint8_t *out);
 
 /* Steps a frame that must succeed. */
 void step_ok(uint64_t engine, frame *f, uint8_t *out);
 
-/* The queue that a job of user "alice" gets. */
+/* Returns the queue that a job of user "alice" gets. */
 uint32_t place_job(uint64_t engine);
 
-/* The reply to an audit, to compare before and after; to be freed. */
+/* Returns the reply to an audit, for a comparison before and after. Free it. */
 char *audit(uint64_t engine);
 
 /* Calls `visit` for every record of an output frame and checks that the frame is whole. */

@@ -1,7 +1,7 @@
 /*
- * Frames that are short, corrupt, or lie about themselves: refused, with nothing applied.
+ * Frames that are short or corrupt, or contradict themselves, are refused, and nothing is applied.
  *
- * The flipped bits are drawn from a seed that is printed; HEDDLE_SEED=<number> repeats a run.
+ * The flipped bits are drawn from a number that is printed; HEDDLE_SEED=<number> repeats a run.
  */
 #include "check.h"
 
@@ -9,7 +9,7 @@
 
 static uint64_t seed;
 
-/* xorshift64*: enough disorder to flip bits with, the same everywhere. */
+/* xorshift64*: random enough to flip bits with, the same everywhere. */
 static uint64_t random_next(void) {
   seed ^= seed >> 12;
   seed ^= seed << 25;
@@ -47,7 +47,7 @@ static void the_whole_frame_is_taken(void) {
   CHECK(heddle_close(engine) == HEDDLE_OK, "%s", last_error());
 }
 
-/* Cut at every byte, once as it is and once with a header that admits the new length. */
+/* Cut at every byte, once unchanged and once with the new length in the header. */
 static void every_truncation_is_refused_and_changes_nothing(void) {
   uint64_t engine = furnished_engine();
   char *before = audit(engine);
@@ -141,7 +141,7 @@ static void wrong_counts_and_lengths_are_refused(void) {
   CHECK(heddle_close(engine) == HEDDLE_OK, "%s", last_error());
 }
 
-/* Whatever the bits say, the answer is a frame or a refusal; never a crash, never a panic. */
+/* The answer to any bits is a frame or a refusal; never a crash, never a panic. */
 static void flipped_bits_never_harm(void) {
   enum { ROUNDS = 1500, ROUNDS_PER_ENGINE = 100 };
   static uint8_t out[OUT_BYTES];

@@ -1,7 +1,7 @@
 /*
  * Replays journals and compares the digest of the answers with the one beside each journal, which
- * Rust worked out (rust/bridge/tests/replay.rs). The format is described in
- * rust/bridge/src/journal.rs. Arguments: the journals.
+ * Rust computed (rust/bridge/tests/replay.rs). rust/bridge/src/journal.rs describes the format.
+ * Arguments: the journals.
  */
 #include "check.h"
 
@@ -42,7 +42,7 @@ static uint64_t fnv_1a(uint64_t digest, const uint8_t *bytes, size_t length) {
   return digest;
 }
 
-/* An answer counts as its bytes, an error as its code in 8 bytes. */
+/* Adds an answer as its bytes, an error as its code in 8 bytes. */
 static uint64_t take_answer(uint64_t digest, int64_t result, const uint8_t *out) {
   return result >= 0 ? fnv_1a(digest, out, (size_t)result)
                      : fnv_1a(digest, (const uint8_t *)&result, sizeof result);
@@ -90,7 +90,7 @@ static uint64_t replay(const char *path, unsigned *frames) {
   return digest;
 }
 
-/* The path of the digest: that of the journal, with its ending replaced. */
+/* The path of the digest: the journal's, with another ending. */
 static uint64_t expected_digest(const char *path) {
   char beside[4096];
   const char *ending = strrchr(path, '.');
@@ -114,7 +114,7 @@ static void journals_give_their_digests(void) {
   }
 }
 
-/* The same again in the same process: an engine must not carry anything over to the next. */
+/* Replays again in the same process: an engine must not carry anything over to the next. */
 static void a_second_replay_gives_the_same(void) {
   for (int i = 0; i < journal_count; i++) {
     unsigned frames = 0;

@@ -58,7 +58,7 @@ static void *step_shared(void *context) {
   return NULL;
 }
 
-/* Every frame names a node that is not there, and the engine counts those: none may be lost. */
+/* Every frame names an unknown node, and the engine counts those events: none may be lost. */
 static void calls_on_one_engine_wait_for_each_other(void) {
   static uint8_t out[OUT_BYTES];
   struct shared shared = {.engine = open_engine(0)};
@@ -105,7 +105,7 @@ static void closing_while_others_call_is_safe(void) {
   }
 }
 
-/* The text belongs to the thread whose call failed. */
+/* An error's text belongs to the thread whose call failed. */
 static void *own_error(void *context) {
   struct shared *shared = context;
   char expected[32];
@@ -123,7 +123,7 @@ static void error_texts_belong_to_their_thread(void) {
   in_threads(own_error, &shared);
 }
 
-/* A panic on one thread, again and again, beside threads that work. */
+/* Panics repeatedly on one thread beside threads that work. */
 static void *panic_or_work(void *context) {
   struct shared *shared = context;
   int panics = atomic_fetch_add(&shared->opened, 1) % 2 == 0;

@@ -1,4 +1,4 @@
-//! What reaches the engine: frames as bytes, well-formed events, control requests, journals.
+//! Targets for the engine's input: frames as bytes, well-formed events, control requests, journals.
 
 #[path = "../../bridge/tests/client/mod.rs"]
 mod client;
@@ -24,11 +24,11 @@ use std::sync::LazyLock;
 /// Room for the answer to a frame that asks for as many decisions as a host would.
 const OUTPUT_BYTES: usize = 1 << 18;
 const DECISIONS_MAX: u32 = 64;
-/// Events in one step, and steps of one input: enough to meet, few enough to be fast.
+/// Bounds of events in a step and of steps in an input: enough to interact, few enough to be fast.
 const EVENTS_MAX: usize = 12;
 const STEPS_MAX: usize = 24;
 
-/// Every preset, and every stage once beside others.
+/// Every preset, and each stage once beside others.
 pub(crate) fn policies() -> Vec<Value> {
     fn of(share: &str, order: &str, place: &str) -> Value {
         json!({"share": share, "order": order, "place": place})
@@ -59,7 +59,7 @@ fn config(policy: usize) -> Value {
     })
 }
 
-/// The configurations, read once: an input shall spend its time in the engine.
+/// The configurations, read once: an input should spend its time in the engine.
 static SETUPS: LazyLock<Vec<(Setup, String)>> = LazyLock::new(|| {
     let configs = (0..policies().len()).map(config);
     let of = |config: Value| {
@@ -70,7 +70,7 @@ static SETUPS: LazyLock<Vec<(Setup, String)>> = LazyLock::new(|| {
     configs.map(of).collect()
 });
 
-/// The first byte picks the policy: the setup, as a host writes it too, and the other bytes.
+/// Splits off the first byte, which picks the policy. Returns the setup, also as a host's JSON.
 fn split(data: &[u8]) -> (&'static (Setup, String), &[u8]) {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
     (&SETUPS[usize::from(*first) % SETUPS.len()], rest)
@@ -122,7 +122,7 @@ fn beat(id: u32) -> Event {
     }
 }
 
-/// A small cluster with two jobs that wait.
+/// A small cluster with two waiting jobs.
 fn beginning() -> Vec<Event> {
     vec![
         Event::NodeAdded(node(0)),
@@ -142,7 +142,7 @@ fn books(engine: &Engine) {
     }
 }
 
-/// An engine under any accepted setup lives: jobs come, nodes report, time passes.
+/// Runs an engine under an accepted setup: jobs come, nodes report, time passes.
 pub(crate) fn live(setup: Setup) {
     let Ok(mut engine) = Engine::new(setup) else {
         return;
@@ -154,7 +154,8 @@ pub(crate) fn live(setup: Setup) {
     }
 }
 
-/// Frames as `[length as two bytes][bytes]`. A wrong one is refused and the engine stays usable.
+/// Reads frames as `[length as two bytes][bytes]`. A wrong frame is refused, and the engine stays
+/// usable.
 pub(crate) fn frame(data: &[u8]) {
     let ((_, setup), mut rest) = split(data);
     let mut host = Host::open(setup).expect("the configuration is right");
@@ -195,7 +196,7 @@ pub(crate) fn frame_seeds() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Events that a frame could carry, in any order, with any number. The books stay right.
+/// Applies events that a frame could carry, in any order, with any numbers. The books stay right.
 pub(crate) fn events(data: &[u8]) {
     let ((setup, _), rest) = split(data);
     let mut engine = Engine::new(setup.clone()).expect("the setup is right");
@@ -222,7 +223,7 @@ pub(crate) fn events(data: &[u8]) {
         let Ok((moment, more)) = step(&mut bytes) else {
             break;
         };
-        // A host that reports room which it takes back makes that one check true; see
+        // A host that reports room and takes it back can break this one check; see
         // `core/tests/extremes.rs`.
         if let Err(fault) = engine.check_invariants()
             && !fault.contains("gave out more than it had")
@@ -264,7 +265,7 @@ fn step(bytes: &mut Unstructured<'_>) -> Result<(Millis, Vec<Event>)> {
     Ok((now, events))
 }
 
-/// Mostly small, else one of the numbers at which bounds break.
+/// Draws a number: mostly a small one, else one at which bounds break.
 fn word(bytes: &mut Unstructured<'_>) -> Result<u32> {
     const ENDS: [u32; 6] = [0, 1 << 16, 1 << 20, i32::MAX as u32, 1 << 31, u32::MAX];
     match u8::arbitrary(bytes)? {
@@ -466,7 +467,7 @@ fn of_container(bytes: &mut Unstructured<'_>) -> Result<Event> {
     })
 }
 
-/// Requests of a few KB. Whatever is asked, the engine answers or refuses, and its books hold.
+/// Serves requests of a few KB. The engine answers or refuses each, and its books stay right.
 pub(crate) fn control(data: &[u8]) {
     let ((setup, _), rest) = split(data);
     let mut engine = Engine::new(setup.clone()).expect("the setup is right");
@@ -507,7 +508,7 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
         json!({"op": "allocations", "text": "ads 1 1\n"}),
         json!({"op": "restoreLessons", "lessons": [["a", {}]]}),
     ]);
-    // A few requests each: what one costs is what the target is slow by.
+    // A few requests each: long inputs would slow the target down.
     let texts: Vec<String> = lines.iter().map(Value::to_string).collect();
     let seed = |(at, texts): (usize, &[String])| {
         let policy = (at % policies().len()) as u8;
@@ -517,7 +518,7 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     rounds.enumerate().map(seed).collect()
 }
 
-/// A journal is replayed, or refused; it writes no file and holds no more memory than its answers.
+/// Replays or refuses a journal. Writes no file and holds no more memory than the answers need.
 pub(crate) fn journal(data: &[u8]) {
     let Ok(reader) = Reader::new(data) else {
         return;

@@ -1,4 +1,4 @@
-//! What comes over the web port: signatures, XML commands and JSON requests.
+//! Targets for what comes over the web port: signatures, XML commands and JSON requests.
 
 use crate::engine::live_market;
 use heddle_api::{Request, Service};
@@ -18,10 +18,10 @@ const NOW_MS: u64 = 1_700_000_000_000;
 const STARTED_MS: u64 = NOW_MS - 1_000_000;
 const SECRET: &[u8] = b"0123456789abcdef";
 const ACL: &str = "alice user 0123456789abcdef\nroot admin 0123456789abcdef\n";
-/// Between the parts of an input.
+/// Separates the parts of an input.
 const SEPARATOR: u8 = b'\n';
 
-/// Method, path, query, header or user, body: lines, the body last.
+/// Splits an input into lines: method, path, query, header or user, and the rest as body.
 fn parts(data: &[u8]) -> Option<[&str; 5]> {
     let mut parts = data.splitn(5, |byte| *byte == SEPARATOR);
     let mut next = || std::str::from_utf8(parts.next()?).ok();
@@ -49,7 +49,7 @@ fn header(user: &str, signed: &Signed<'_>) -> String {
     v2::header(&Secret::new(SECRET), user, signed, &validity())
 }
 
-/// What alice signed; anything else under her signature must not pass.
+/// The request that alice signed; no other may pass under her signature.
 const ORIGINAL: [&str; 4] = [
     "PUT",
     "/heddle/v1/queues/root.alice/bid",
@@ -57,8 +57,8 @@ const ORIGINAL: [&str; 4] = [
     "{\"rate\": 2}",
 ];
 
-/// A request with a header of any bytes. It passes only as the one that alice signed: neither a
-/// changed request under her header, nor any header that she did not make.
+/// Checks a request with a header of any bytes. Only the request that alice signed passes, and only
+/// under the header that she made.
 pub(crate) fn signature(data: &[u8]) {
     let Some([method, path, query, given, body]) = parts(data) else {
         return;
@@ -122,7 +122,7 @@ impl heddle_api::Engine for Behind {
     }
 }
 
-/// Users for every input of this process: a service reads them from a file.
+/// Users for all inputs of this process, in a file because a service reads one.
 static USERS: LazyLock<NamedTempFile> = LazyLock::new(|| {
     let folder = std::env::temp_dir();
     let mut file = tempfile::Builder::new()
@@ -135,9 +135,9 @@ static USERS: LazyLock<NamedTempFile> = LazyLock::new(|| {
     file
 });
 
-/// Any request: unsigned with an empty fourth line, else signed here in the name that it holds, so
-/// that handlers are reached. Every answer is whole: a status that HTTP has and never 500, JSON
-/// that parses, XML that parses; the engine's books hold.
+/// Serves any request. It is unsigned if the fourth line is empty, else signed here in the name of
+/// that line, so that handlers are reached. Every answer is whole: a valid HTTP status and never
+/// 500, JSON and XML that parse. The engine's books stay right.
 pub(crate) fn request(data: &[u8]) {
     let Some([method, target, accept, user, body]) = parts(data) else {
         return;

@@ -18,7 +18,7 @@ pub struct Target {
     pub summary: &'static str,
     /// Panics if a promise is broken.
     pub run: fn(&[u8]),
-    /// Inputs to begin with: well-formed, so that mutations reach behind the first check.
+    /// First inputs: well-formed, so that mutations reach beyond the first check.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -80,7 +80,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The target of that name.
+/// Returns the target of that name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

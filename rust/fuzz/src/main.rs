@@ -1,6 +1,6 @@
 //! The libFuzzer binary. `HEDDLE_FUZZ_TARGET` names the target; libFuzzer's own arguments follow.
-//! The target's seeds are written into the folder `HEDDLE_FUZZ_SEEDS` first: libFuzzer reads its
-//! initial inputs from folders alone.
+//! Writes the target's seeds into the folder `HEDDLE_FUZZ_SEEDS` first, because libFuzzer reads its
+//! initial inputs from folders only.
 #![no_main]
 
 use heddle_fuzz::{TARGETS, Target, target};

@@ -1,4 +1,4 @@
-//! Files that people write: heddle.json, allocations, ACL lines.
+//! Targets for files that people write: heddle.json, allocations, ACL lines.
 
 use crate::engine::{live, policies};
 use heddle_auth::acl::Acl;
@@ -6,7 +6,7 @@ use heddle_core::Setup;
 use heddle_core::config::Allocations;
 use serde_json::{Value, json};
 
-/// A configuration is refused with a sentence, or an engine lives under it.
+/// Reads a configuration: refuses it with a sentence, or runs an engine under it.
 pub(crate) fn config(data: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(data) else {
         return;
@@ -46,7 +46,7 @@ pub(crate) fn config_seeds() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A text is refused at a line that it has, or its values go into an engine.
+/// Reads allocations: refuses them at a line that the text has, or gives the values to an engine.
 pub(crate) fn allocations(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let lines = text.lines().count() as u32 + 1;
@@ -85,7 +85,7 @@ pub(crate) fn allocation_seeds() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// Lines that are taken or skipped one by one; a fault names a line that the file has.
+/// Reads ACL lines, and takes or skips each. A fault names a line that the file has.
 pub(crate) fn acl(data: &[u8]) {
     let (acl, faults) = Acl::parse(data);
     let lines = data.split(|byte| *byte == b'\n').count();

@@ -1,5 +1,5 @@
-//! Every target without instrumentation: its seeds, its kept corpus, and mutations of both. This is
-//! the short run of `./x test`, and the faster part of `./x fuzz`, whose other part is libFuzzer's.
+//! Runs every target without instrumentation: its seeds, its kept corpus, and mutations of both.
+//! `./x test` runs this briefly. `./x fuzz` runs it for longer, beside libFuzzer.
 
 use heddle_fuzz::mutate::mutate;
 use heddle_fuzz::{TARGETS, Target};
@@ -8,8 +8,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// Mutations of each target, and the seed of their draws, unless `HEDDLE_FUZZ_RUNS` and
-/// `HEDDLE_FUZZ_SEED` say otherwise.
+/// Mutations of each target, unless `HEDDLE_FUZZ_RUNS` says otherwise. `HEDDLE_FUZZ_SEED` seeds
+/// their draws.
 const RUNS: u64 = 10_000;
 const SEED: u64 = 20_261_122;
 
@@ -17,7 +17,7 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a whole number"))
 }
 
-/// What `./x fuzz --keep-corpus` left of this target, or the folder `HEDDLE_FUZZ_CORPUS`.
+/// Reads this target's corpus of `./x fuzz --keep-corpus`, or of the folder `HEDDLE_FUZZ_CORPUS`.
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
     let folder = std::env::var_os("HEDDLE_FUZZ_CORPUS")
@@ -33,7 +33,7 @@ fn corpus(target: &Target) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Runs one input; a panic leaves the input in a file and says how to repeat it.
+/// Runs one input. A panic leaves the input in a file and says how to repeat it.
 fn check(target: &Target, input: &[u8]) {
     if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_ok() {
         return;
@@ -91,7 +91,7 @@ targets!(
     request
 );
 
-/// A target that could not fail would show nothing.
+/// A target that cannot fail would show nothing.
 #[test]
 fn a_broken_promise_is_found() {
     let broken = Target {

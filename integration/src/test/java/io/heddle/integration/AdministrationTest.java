@@ -17,8 +17,8 @@ import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.junit.Test;
 
 /**
- * What an administrator does with a running cluster, over RPC as the {@code yarn} command does it:
- * reload the queues, move an application, change its priority. Runs no task.
+ * An administrator's work on a running cluster, over RPC like the {@code yarn} command: reloading
+ * the queues, moving an application, changing its priority. Runs no task.
  */
 public class AdministrationTest {
   private static final String BEFORE = "{\"queues\": [{\"path\": \"root.old\"}]}";
@@ -43,7 +43,7 @@ public class AdministrationTest {
       assertEquals(0, refreshQueues(cluster));
       assertNotNull(yarn.getQueueInfo("root.fresh"));
 
-      // A mistake is refused, and what was in force stays.
+      // A mistake is refused, and the old configuration stays in force.
       cluster.configureEngine(BAD);
       assertNotEquals(0, refreshQueues(cluster));
       assertNull(yarn.getQueueInfo("root.bad"));
@@ -70,7 +70,7 @@ public class AdministrationTest {
     return new RMAdminCLI(cluster.configuration()).run(new String[] {"-refreshQueues"});
   }
 
-  /** An application whose master never comes: it waits in its queue until it is killed. */
+  /** Submits an application whose master never comes: it waits in its queue until it is killed. */
   private static ApplicationId submit(YarnClient yarn, String queue) throws Exception {
     ApplicationSubmissionContext context =
         yarn.createApplication().getApplicationSubmissionContext();

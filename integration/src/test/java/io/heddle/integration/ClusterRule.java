@@ -1,7 +1,6 @@
 /*
- * The cluster that the tests of one class share, and what must hold after each of them: Heddle
- * decided, and it complained of nothing that the test did not provoke. At the end jobs that ended
- * have left nothing.
+ * The cluster that the tests of one class share, and checks after each of them: Heddle decided, and
+ * logged no warning that the test did not provoke. At the end, jobs have left nothing behind.
  */
 package io.heddle.integration;
 
@@ -26,9 +25,9 @@ import org.junit.rules.ExternalResource;
 import org.junit.rules.TestRule;
 import org.junit.rules.Verifier;
 
-/** Use as a class rule, and {@link #afterEach} as a rule. */
+/** Use it as a class rule, and {@link #afterEach} as a rule. */
 final class ClusterRule extends ExternalResource {
-  /** A bound on hanging: the slowest job here takes a minute on a busy machine of two cores. */
+  /** Bounds hanging: the slowest job takes a minute on a busy machine with two cores. */
   static final int JOB_SECONDS = 240;
 
   private final MiniCluster.Builder builder;
@@ -80,29 +79,29 @@ final class ClusterRule extends ExternalResource {
     return cluster.fileSystem();
   }
 
-  /** The running test makes Heddle lose its engine this often. */
+  /** Expects the running test to make Heddle lose its engine this often. */
   void expectRebuilds(int count) {
     rebuildsExpected = count;
   }
 
-  /** Heddle as the active ResourceManager's scheduler; fails if that is another. */
+  /** Returns Heddle, the active ResourceManager's scheduler; fails if that is another. */
   HeddleScheduler heddle() {
     assertEquals(MiniCluster.HEDDLE, cluster.scheduler().getClass().getName());
     return (HeddleScheduler) cluster.scheduler();
   }
 
-  /** False if the tests run against another scheduler, to test themselves. */
+  /** Returns false if the tests run against another scheduler, to test themselves. */
   static boolean isHeddle() {
     return System.getProperty(MiniCluster.SCHEDULER_PROPERTY) == null;
   }
 
-  /** Heddle's warnings and errors since the end of the previous test. */
+  /** Returns Heddle's warnings and errors since the end of the previous test. */
   private List<String> warnings() {
     List<String> all = cluster.log().heddleWarnings();
     return all.subList(warningsSeen, all.size());
   }
 
-  /** What each test is checked for once it passed. */
+  /** Checks each test that passed. */
   TestRule afterEach() {
     return new Verifier() {
       @Override
@@ -120,7 +119,7 @@ final class ClusterRule extends ExternalResource {
     assertEquals("events that Heddle failed to handle", 0, heddle.inspection().failures());
     assertEquals("rebuilds of the engine", rebuildsSeen + rebuildsExpected,
         heddle.inspection().engineRebuilds());
-    // A container may be between two books for a moment; a difference that stays is a fault.
+    // A container may be in one set of books for a moment; a lasting difference is a fault.
     Await.until(
         "the engine's books equal the ResourceManager's",
         20,
@@ -136,7 +135,7 @@ final class ClusterRule extends ExternalResource {
     assertTrue("Heddle warned: " + unexpected, unexpected.isEmpty());
   }
 
-  /** Waits until nothing is used: ApplicationMasters live on for seconds after their job. */
+  /** Waits until all resources are free: ApplicationMasters outlive their job by seconds. */
   void awaitIdle() throws Exception {
     Await.until(
         "all resources are free again",
@@ -145,7 +144,7 @@ final class ClusterRule extends ExternalResource {
         () -> applications().used().toString());
   }
 
-  /** Waits for the job and fails, with its logs, unless it succeeded. */
+  /** Waits for the job; fails with its logs unless it succeeded. */
   void assertSucceeds(Job job) throws Exception {
     JobStatus.State state;
     try {
@@ -163,7 +162,7 @@ final class ClusterRule extends ExternalResource {
     return ContainerLogs.tail(cluster, id) + "Heddle warned: " + warnings();
   }
 
-  /** A path of its own for each name: tests of one class share one HDFS. */
+  /** Returns a path for each name: tests of one class share one HDFS. */
   static Path path(String name) {
     return new Path("/data/" + name);
   }

@@ -18,9 +18,9 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Three policies at once on a real cluster, each at its own: bids divide the slots between queues,
- * inside a queue the shorter job goes first by what its samples told, and a MapReduce job's tasks
- * go where least crosses the racks. Newest Hadoop only: nothing here depends on the version.
+ * A composition of three policies on a real cluster. Bids divide the slots between queues. Inside a
+ * queue, the job that its samples show to be shorter goes first. Tasks of MapReduce go where least
+ * traffic crosses the racks. Newest Hadoop only: nothing here depends on the version.
  */
 public class CompositionTest {
   private static final String RICH = "\"budget\": 1e9";
@@ -88,7 +88,7 @@ public class CompositionTest {
     assertTrue(places.toString(), places.crossingBytes() < 0.5 * places.shuffledBytes());
   }
 
-  /** In a queue with half of the slots, which it must take from the others first. */
+  /** Runs in a queue with half of the slots, which it must first take from the others. */
   private void checkSizes() throws Exception {
     CompletableFuture<Long> big = run("big", 16, 6);
     slots.await("the big job is asked for", () -> shells() == 1);
@@ -102,7 +102,7 @@ public class CompositionTest {
     assertTrue("the small job ended after the big one", overtook);
   }
 
-  /** Applications of the queue that have come so far. */
+  /** Counts the queue's applications so far. */
   private static long shells() {
     return CLUSTER.cluster().resourceManager().getRMContext().getRMApps().values().stream()
         .filter(app -> app.getQueue().equals("root.carol"))
@@ -111,7 +111,7 @@ public class CompositionTest {
         .count();
   }
 
-  /** Containers that sleep for so long; how long all took from submission. */
+  /** Runs containers that sleep; returns how long all took from submission. */
   private static CompletableFuture<Long> run(String user, int containers, int seconds) {
     List<ContainerRequest> requests =
         Collections.nCopies(

@@ -14,10 +14,10 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Dynamic Priority on a real cluster: slots follow bids, also when those change and when another
- * ResourceManager takes over; who runs out of credits falls back; a bidder gets its slots from
- * those who do not pay for them; and an application that its queue spares keeps what it has,
- * paid for or not. Newest Hadoop only: nothing here depends on the version.
+ * Dynamic Priority on a real cluster. Slots follow bids, also when those change and when another
+ * ResourceManager takes over. A user without credits falls back. A bidder gets its slots from users
+ * who do not pay for them. An application whose queue is spared keeps what it has, paid for or not.
+ * Newest Hadoop only: nothing here depends on the version.
  */
 public class DynamicPriorityTest {
   private static final int INTERVAL_MS = 8000;
@@ -65,7 +65,7 @@ public class DynamicPriorityTest {
     assertTrue(intervals + " intervals", intervals <= 2);
     checkRatio("dp slots at bids 3:9", bob, alice);
 
-    // The accounts begin anew, as the configuration says: the bids turn back.
+    // The accounts are reset to the configuration, which turns the bids back.
     CLUSTER.cluster().failOver();
     CLUSTER.cluster().awaitNodes(4);
     checkRatio("dp slots at bids 9:3 after a failover", alice, bob);
@@ -82,7 +82,7 @@ public class DynamicPriorityTest {
     HeldBack.keepsItsReduce(CLUSTER, "dynamic-priority");
   }
 
-  /** Waits until the slots are as three to one, then holds them to it for an interval. */
+  /** Waits until the slots are as three to one, and checks that they stay so for an interval. */
   private void checkRatio(String what, ShellService more, ShellService less) throws Exception {
     slots.await(what, () -> follows(more, less), more, less);
     double ratio = slots.ratio(more, less, INTERVAL_MS);
@@ -105,7 +105,7 @@ public class DynamicPriorityTest {
     ShellService alice = slots.service("alice", "root.alice", 16);
     slots.await("one user has all that is left", () -> slots.held(alice) == 14, alice);
 
-    // A real job: its ApplicationMaster, too, gets its room from who holds all.
+    // A real job: its ApplicationMaster, too, gets its room from the user who holds all.
     bid("carol", 30);
     GatedJob job = new GatedJob(CLUSTER, "carol", "bidder", 4, conf -> conf.set(
         MRJobConfig.QUEUE_NAME, "root.carol"));
@@ -157,7 +157,7 @@ public class DynamicPriorityTest {
     return number(queue, "used");
   }
 
-  /** A figure of an account; of a list of pools that of the one pool that there is. */
+  /** Reads a figure of an account; in a list of pools, of the only pool. */
   private static double number(String name, String what) throws Exception {
     JsonNode accounts = EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"accounts\"}");
     for (JsonNode queue : accounts.get("queues")) {

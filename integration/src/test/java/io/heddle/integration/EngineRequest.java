@@ -1,6 +1,6 @@
 /*
- * Requests to the engine's control plane, such as bids and accounts: what an administrator's tool
- * would send to the ResourceManager.
+ * Requests to the engine's control plane, such as bids and accounts, as an administrator's tool
+ * would send them to the ResourceManager.
  */
 package io.heddle.integration;
 

@@ -22,8 +22,8 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * What a running job tells that says nothing of itself when it is submitted: real
- * ApplicationMasters are asked over their own web service, behind Hadoop's own filter.
+ * What Heddle learns of a running job without hints: it asks real ApplicationMasters over their own
+ * web service, behind Hadoop's own filter.
  */
 public class FactsTest {
   private static final int MAPS = 5;
@@ -71,8 +71,8 @@ public class FactsTest {
   }
 
   /**
-   * Real NodeManagers answer as well. All of them are in one JVM and its metrics know one shuffle
-   * service under that name, so that how much each has sent says nothing here.
+   * Real NodeManagers answer as well. All run in one JVM, whose metrics know one shuffle service by
+   * that name. How much each has sent therefore shows nothing here.
    */
   private static void checkNodes() throws Exception {
     JsonNode[] sent = new JsonNode[1];

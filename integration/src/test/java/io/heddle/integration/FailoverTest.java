@@ -10,11 +10,11 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Two ResourceManagers in one JVM, and the active one gives up in the middle of a job: to the other
- * and back, then by stopping for good. Running containers are kept, and no job is lost.
+ * Two ResourceManagers in one JVM. The active one gives up in the middle of a job: to the other and
+ * back, then by stopping for good. Running containers are kept, and no job is lost.
  */
 public class FailoverTest {
-  /** Seven run at once: each leader has to grant some. */
+  /** Seven run at once: each leader must grant some. */
   private static final int MAPS = 18;
 
   @ClassRule
@@ -24,9 +24,9 @@ public class FailoverTest {
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
   /**
-   * One job through three changes of the active ResourceManager. The first two are orderly, so the
-   * first one gets the lead back with a second scheduler in the same JVM; the third is its end.
-   * Before each, tasks run that the leader until then granted.
+   * Runs one job through three changes of the active ResourceManager. The first two are orderly:
+   * the first one leads again with a second scheduler in the same JVM. The third change ends it.
+   * Before each change, tasks run that the previous leader granted.
    */
   @Test
   public void jobOutlivesItsResourceManagers() throws Exception {
@@ -38,7 +38,7 @@ public class FailoverTest {
 
     cluster.failOver();
     awaitRecovery(job);
-    // The seven that run end, so that what runs next was granted by the second leader.
+    // The seven running maps end, so the next ones were granted by the second leader.
     job.letEnd(9);
     job.awaitRunning(5);
 
@@ -54,7 +54,7 @@ public class FailoverTest {
     job.assertNothingRanTwice();
   }
 
-  /** The new leader knows all nodes and the tasks that ran on through the change. */
+  /** Waits until the new leader knows all nodes and the tasks that kept running. */
   private static void awaitRecovery(GatedJob job) throws Exception {
     CLUSTER.cluster().awaitNodes(4);
     job.awaitRunning(3);

@@ -19,28 +19,28 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Fair on a real cluster: slots by weight, also when another ResourceManager takes over; a pool
- * below its minimum is served before all others; a new job is boosted for a time; caps on tasks
- * and on jobs hold where slots are free; the allocations file is followed. Newest Hadoop only:
- * nothing here depends on the version.
+ * Fair on a real cluster. Slots follow weights, also when another ResourceManager takes over. A
+ * pool below its minimum is served before all others. A new job is boosted for a time. Caps on
+ * tasks and on jobs hold although slots are free. Changes of the allocations file take effect.
+ * Newest Hadoop only: nothing here depends on the version.
  */
 public class FairTest {
   private static final int BOOST_MS = 100_000;
 
-  /** Deficits make up for what was before, so slots are by weight over some turns, not in each. */
+  /** Deficits even out the past, so slots follow weights over several turns, not in each. */
   private static final long SAMPLE_MS = 20_000;
 
   private static final int TURN_S = 3;
 
   /**
-   * Far more than the slots: an application that is to have most of them, and takes a second to
-   * ask anew for what has ended, must always have asks left.
+   * Far more than the slots. An application with most of them takes a second to ask again for
+   * containers that ended, and must always have asks left.
    */
   private static final int PLENTY = 48;
 
   private static final Path ALLOCATIONS = allocations();
 
-  /** Without waits for data, during which others are served, whoever has the right. */
+  /** Without waits for data: during those, jobs are served that are not next. */
   private static final String CONFIGURATION =
       "{\"policy\": \"fair\", \"allocations_file\": \"" + ALLOCATIONS + "\","
           + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0},"
@@ -67,7 +67,7 @@ public class FairTest {
     ShellService light = slots.turning("lisa", "root.light", PLENTY, TURN_S);
     checkWeights("fair slots at weights 3:1", heavy, light);
 
-    // Five slots, asked for at once, are its minimum; by weight it would get next to nothing.
+    // Five slots, asked for at once, are its minimum; its weight would give it next to nothing.
     ShellService needy = slots.service("nora", "root.needy", 5);
     slots.await("it has its minimum", () -> needy.grantTimesMs().size() == 5, heavy);
     List<Long> times = needy.grantTimesMs();
@@ -115,7 +115,7 @@ public class FairTest {
     slots.await("the second job runs", () -> slots.held(second) == 2, first, second);
     long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - changedNanos);
     Slots.measured("fair: %d ms from a change of the allocations file to a job's slots", tookMs);
-    // It has to settle first; the file's clock may be a second coarse.
+    // The file has to settle first, and its clock may tick in whole seconds.
     assertTrue("took " + tookMs + " ms", tookMs > 4_000);
     assertEquals("what the first job lost", 0, first.ended().size());
     first.stop();
@@ -127,7 +127,7 @@ public class FairTest {
     HeldBack.keepsItsReduce(CLUSTER, "fair");
   }
 
-  /** How many slots a service was granted between the first and the last of another's grants. */
+  /** Counts a service's grants between the first and the last of another's. */
   private long between(List<Long> times, ShellService service) throws Exception {
     long last = Collections.max(times);
     slots.await("it has heard of that time's grants",
@@ -175,8 +175,8 @@ public class FairTest {
     Thread.sleep(Math.max(0, startedMs + BOOST_MS - System.currentTimeMillis()));
     long youngMs = System.currentTimeMillis();
     ShellService young = slots.turning("yves", "root.light", PLENTY, TURN_S);
-    // Over all the time that it is new: a moment tells nothing, as deficits make up for what the
-    // start and a slow machine have delayed. Without a boost it would be as much as the old one's.
+    // Measured over all the time that the job is new: deficits make up for delays by the start or a
+    // slow machine, so a moment shows nothing. Without a boost both would get the same.
     double ratio = slots.ratio(young, old, youngMs + BOOST_MS - System.currentTimeMillis());
     check("fair: slots of a new job by an old one's", ratio, 2, 4.5);
     slots.await("then both have as much", () -> near(1, young, old), young, old);

@@ -16,7 +16,7 @@ import org.junit.rules.TestRule;
  * the shim's own tests lose nodes and engines on every version.
  */
 public class FaultsTest {
-  /** Three are let end, seven more fill the cluster, and the rest waits. */
+  /** Three end, seven more fill the cluster, and the rest waits. */
   private static final int MAPS = 12;
 
   @ClassRule
@@ -26,7 +26,7 @@ public class FaultsTest {
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 
-  /** Some of its maps are done, others run, and some wait for a container. */
+  /** Returns a job of which some maps are done, others run, and some wait for a container. */
   private static GatedJob jobInItsMiddle(String name) throws Exception {
     GatedJob job = new GatedJob(CLUSTER, name, MAPS);
     job.letEnd(3);
@@ -34,7 +34,7 @@ public class FaultsTest {
     return job;
   }
 
-  /** It says no goodbye: its tasks are found dead only when its heartbeats have stayed away. */
+  /** The node does not sign off: its tasks are found dead only when heartbeats are missing. */
   @Test
   public void nodeIsLostInMidJob() throws Exception {
     GatedJob job = jobInItsMiddle("lost");
@@ -58,7 +58,7 @@ public class FaultsTest {
     job.finish();
   }
 
-  /** The engine is made anew from the ResourceManager's state; nothing that runs is touched. */
+  /** The engine is rebuilt from the ResourceManager's state; running tasks continue. */
   @Test
   public void enginePanicsInMidJob() throws Exception {
     CLUSTER.expectRebuilds(1);
@@ -70,7 +70,7 @@ public class FaultsTest {
         () -> CLUSTER.heddle().inspection().engineRebuilds() > rebuilds);
     job.finish();
     job.assertNothingRanTwice();
-    // And the new engine serves who comes later.
+    // The new engine serves later jobs, too.
     new GatedJob(CLUSTER, "after-panic", 3).finish();
   }
 }

@@ -24,8 +24,8 @@ import org.apache.hadoop.mapreduce.TaskType;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * A word count that stays in its middle for as long as a test wants: maps end only when they are
- * let, and seven of them fill the cluster. Injects no fault.
+ * A word count that stays in its middle for as long as a test wants: maps end only when the test
+ * lets them, and seven of them fill the cluster. Injects no fault.
  */
 final class GatedJob {
   private static final int REDUCES = 2;
@@ -37,13 +37,13 @@ final class GatedJob {
   private final int maps;
   private final Job job;
 
-  /** Submits the job; none of its maps ends before it is let. */
+  /** Submits the job; none of its maps ends before the test lets it. */
   GatedJob(ClusterRule cluster, String name, int maps) throws Exception {
     // Two to a node, so that some maps are always left to be granted after a fault.
     this(cluster, "alice", name, maps, conf -> conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024));
   }
 
-  /** The same of this user, with a configuration that was changed like this. */
+  /** Submits the job for this user, with a changed configuration. */
   GatedJob(
       ClusterRule cluster, String user, String name, int maps, Consumer<Configuration> change)
       throws Exception {
@@ -75,7 +75,7 @@ final class GatedJob {
     return cluster;
   }
 
-  /** Kills the attempts at maps that run now; the job makes new ones. */
+  /** Kills the running attempts at maps; the job makes new ones. */
   void killRunningMaps() throws Exception {
     for (TaskReport task : job.getTaskReports(TaskType.MAP)) {
       for (TaskAttemptID attempt : task.getRunningTaskAttemptIds()) {
@@ -84,13 +84,13 @@ final class GatedJob {
     }
   }
 
-  /** Ends it as it is, and waits until that is done. */
+  /** Kills the job and waits for its end. */
   void kill() throws Exception {
     job.killJob();
     Await.until("the job is killed", ClusterRule.JOB_SECONDS, job::isComplete, this::describe);
   }
 
-  /** Lets every map end, from now on. */
+  /** Lets all maps end from now on. */
   void open() throws Exception {
     gate.letAll();
   }
@@ -105,10 +105,10 @@ final class GatedJob {
     return JobClient.applicationId(job.getJobID());
   }
 
-  /** Lets so many maps end in all, and waits until they have. */
+  /** Lets this many maps end in total, and waits until they have. */
   void letEnd(int count) throws Exception {
     gate.let(count);
-    // Maps that wait have read nothing, so that progress counts those that ended.
+    // Waiting maps have read nothing, so progress counts those that ended.
     float done = (count - 0.1f) / maps;
     Await.until(
         count + " maps ended",
@@ -117,7 +117,7 @@ final class GatedJob {
         this::describe);
   }
 
-  /** Waits until at least so many tasks run; the maps among them wait to be let. */
+  /** Waits until at least this many tasks run; maps among them wait at the gate. */
   void awaitRunning(int tasks) throws Exception {
     Applications applications = cluster.applications();
     Await.until(
@@ -125,7 +125,7 @@ final class GatedJob {
         () -> applications.taskHosts(id()).size() >= tasks, this::describe);
   }
 
-  /** Waits until so many of its reduces run. */
+  /** Waits until this many of its reduces run. */
   void awaitReduces(int count) throws Exception {
     Await.until(
         count + " reduces run", ClusterRule.JOB_SECONDS,
@@ -140,7 +140,7 @@ final class GatedJob {
     }
   }
 
-  /** A node that runs tasks of this job but not its ApplicationMaster. */
+  /** Returns a node that runs tasks of this job but not its ApplicationMaster. */
   Node nodeWithTasksOnly() {
     String master = cluster.applications().masterHost(id());
     List<String> hosts = cluster.applications().taskHosts(id());
@@ -150,17 +150,17 @@ final class GatedJob {
         .orElseThrow(() -> new AssertionError("tasks on " + hosts + ", master on " + master));
   }
 
-  /** Lets all go; the job must succeed with the right result in its first attempt. */
+  /** Lets all maps end; the job must succeed with the right result in its first attempt. */
   void finish() throws Exception {
     assertFalse("the job was over before its maps were let go", job.isComplete());
     gate.letAll();
     cluster.assertSucceeds(job);
     assertEquals(corpus.counts(), JobOutput.counts(cluster.fileSystem(), output));
-    // The ApplicationMaster went on through it all.
+    // The first ApplicationMaster survived it all.
     assertEquals(1, cluster.applications().find(id()).getAppAttempts().size());
   }
 
-  /** When it was submitted, by the ResourceManager's clock. */
+  /** Returns its submission time by the ResourceManager's clock. */
   long submittedMs() {
     return cluster.applications().find(id()).getSubmitTime();
   }
@@ -170,7 +170,7 @@ final class GatedJob {
     assertEquals("launched maps", maps, launchedMaps());
   }
 
-  /** How many attempts at maps were started. */
+  /** Counts the attempts at maps that were started. */
   long launchedMaps() throws Exception {
     return job.getCounters().findCounter(JobCounter.TOTAL_LAUNCHED_MAPS).getValue();
   }

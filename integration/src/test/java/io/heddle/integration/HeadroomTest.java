@@ -7,9 +7,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Capacity
 import org.junit.Test;
 
 /**
- * That {@link HeldBack} can fail: a stock scheduler tells a job the truth, that there is no room
- * for its map, and the job's ApplicationMaster kills its reduce. The tests of each policy ask that
- * this does not happen under Heddle. Newest Hadoop only.
+ * Shows that {@link HeldBack} can fail: a stock scheduler's headroom tells a job truthfully that
+ * there is no room for its map, and its ApplicationMaster kills its reduce. The tests of each
+ * policy check that this does not happen under Heddle. Newest Hadoop only.
  */
 public class HeadroomTest {
   @Test

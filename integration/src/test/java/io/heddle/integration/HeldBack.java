@@ -13,15 +13,15 @@ import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /**
- * A job whose only map that is left finds no room while its reduce runs. MapReduce's
- * ApplicationMaster kills the reduce if it believes that only so there will be room, which the
- * scheduler tells it by the headroom. The cluster must be idle when it begins.
+ * A job whose last map finds no room while its reduce runs. MapReduce's ApplicationMaster kills the
+ * reduce if the scheduler's headroom says that nothing else makes room. The cluster must be idle at
+ * the start.
  */
 final class HeldBack {
-  /** Of a node with nothing on it: all of them together have no room for a task. */
+  /** Empty nodes shrink to this: even all of them together have no room for a task. */
   private static final int EMPTY_MB = 128;
 
-  /** What a task takes. No node may be smaller than that everywhere: YARN then refuses asks. */
+  /** The size of a task. Some node must be that large: YARN refuses the ask otherwise. */
   private static final int TASK_MB = 512;
 
   /** The ApplicationMaster and the reduce. */
@@ -32,7 +32,10 @@ final class HeldBack {
   private final GatedJob job;
   private final Slots slots;
 
-  /** Of its two maps one has ended and one was killed and finds no room; its reduce runs. */
+  /**
+   * Submits it. One of its two maps has ended; the other was killed and finds no room. Its reduce
+   * runs.
+   */
   HeldBack(ClusterRule cluster, String name) throws Exception {
     job = new GatedJob(cluster, "alice", "held-" + name, 2, conf -> {
       conf.setInt(MRJobConfig.NUM_REDUCES, 1);
@@ -41,7 +44,7 @@ final class HeldBack {
     slots = new Slots(cluster);
     job.letEnd(1);
     job.awaitReduces(1);
-    // The master, the map that is left, and the reduce, which waits for it.
+    // The master, the remaining map, and the reduce, which waits for it.
     Await.until(
         "the first map's container is gone", ClusterRule.JOB_SECONDS,
         () -> slots.held(job.id()) == KEPT + 1);
@@ -53,7 +56,7 @@ final class HeldBack {
         "the map is gone", ClusterRule.JOB_SECONDS, () -> slots.held(job.id()) <= KEPT);
   }
 
-  /** Under Heddle, whatever the policy: the reduce stays, and the job ends well. */
+  /** Checks that under Heddle, whatever the policy, the reduce stays and the job ends well. */
   static void keepsItsReduce(ClusterRule cluster, String policy) throws Exception {
     cluster.awaitIdle();
     HeldBack held = new HeldBack(cluster, policy);
@@ -71,19 +74,21 @@ final class HeldBack {
     assertEquals(0, killed);
   }
 
-  /** Waits until its ApplicationMaster has killed the reduce, as it must not under Heddle. */
+  /**
+   * Waits until its ApplicationMaster has killed the reduce, which must not happen under Heddle.
+   */
   void awaitKill() throws Exception {
     Await.until(
         "the master kills its reduce", ClusterRule.JOB_SECONDS, () -> killedReduces() > 0);
   }
 
-  /** The nodes are as large as before. */
+  /** Gives the nodes their former size. */
   void makeRoom() throws Exception {
     int memoryMb = job.cluster().configuration().getInt(YarnConfiguration.NM_PMEM_MB, 0);
     resize(node -> memoryMb);
   }
 
-  /** Lets the map end; how many reduces were killed until the job had succeeded. */
+  /** Lets the map end; returns how many reduces were killed until the job succeeded. */
   long finish() throws Exception {
     job.finish();
     return killedReduces();

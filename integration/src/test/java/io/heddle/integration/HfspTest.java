@@ -25,32 +25,31 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * HFSP on a real cluster: of two jobs that say nothing of their sizes, the one with less work goes
- * first though it came second; the big one is not starved.
- * In between another ResourceManager takes over. Newest Hadoop only: nothing here depends on the
- * version.
+ * HFSP on a real cluster: of two jobs without hints about their sizes, the one with less work goes
+ * first though it came second, and the big one is not starved. In between another ResourceManager
+ * takes over. Newest Hadoop only: nothing here depends on the version.
  */
 public class HfspTest {
-  /** Ten are left or more when the small job comes, which has fewer. */
+  /** At least ten are left when the small job comes, which has fewer. */
   private static final int BIG_MAPS = 16;
 
   private static final int SMALL_MAPS = 8;
 
-  /** Five or six, by where the containers of half the size are. */
+  /** Five or six, depending on where the containers of half the size are. */
   private static final int AT_ONCE = 5;
 
   /**
-   * With the big job's ApplicationMaster an odd number, so that beside maps of twice the size one
-   * slot is left over on some node whatever is where: for the small job's ApplicationMaster.
+   * An odd number together with the big job's ApplicationMaster. Maps take twice the size, so one
+   * slot is always left over on some node: for the small job's ApplicationMaster.
    */
   private static final int NEIGHBOURS = 2;
 
-  /** What was learnt and what YARN measured differ by at most this factor. */
+  /** The learnt and the measured times differ by at most this factor. */
   private static final double SLACK = 2.5;
 
   /**
-   * Tasks that wait for their data would let the other job's pass. A phase is taken for short
-   * before its samples end, so that the time until then counts for little in its order.
+   * Tasks must not wait for their data: they would let the other job's pass. A phase counts as
+   * short before its samples end, so that this time matters little for its order.
    */
   private static final String CONFIGURATION =
       "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": 2, \"default_task_ms\": 1000},"
@@ -94,7 +93,7 @@ public class HfspTest {
     CLUSTER.assertSucceeds(small.job());
     big.finish();
     checkLearnt("small", learnt[0], maps(small));
-    // Its samples are of those that begin now; the maps before them waited at the gate.
+    // Its samples are maps that begin now; earlier ones waited at the gate.
     checkLearnt("big", learnt[1], startedAfter(openedMs, maps(big)));
     checkOrder(maps(small), maps(big));
     assertEquals("what the neighbour lost", 0, neighbour.ended().size());
@@ -106,12 +105,12 @@ public class HfspTest {
     HeldBack.keepsItsReduce(CLUSTER, "hfsp");
   }
 
-  /** Two to a node. */
+  /** Sizes nodes for two containers each. */
   private static void halfNodes(Configuration conf) {
     conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
   }
 
-  /** Each map's start and end by its ApplicationMaster, in the order of their starts. */
+  /** Returns each map's start and end by its ApplicationMaster, by start. */
   private static List<TaskReport> maps(GatedJob job) throws Exception {
     List<TaskReport> maps = Arrays.asList(job.job().getTaskReports(TaskType.MAP));
     maps.sort(Comparator.comparingLong(TaskReport::getStartTime));
@@ -126,7 +125,7 @@ public class HfspTest {
     return map.getFinishTime() - map.getStartTime();
   }
 
-  /** A machine that is busy makes the maps longer, and what is learnt of them with it. */
+  /** A busy machine makes the maps longer, and with them what is learnt. */
   private static void checkLearnt(String job, double learntMs, List<TaskReport> maps) {
     LongSummaryStatistics lengths = maps.stream().mapToLong(HfspTest::lengthMs).summaryStatistics();
     String figures =
@@ -136,7 +135,7 @@ public class HfspTest {
     assertTrue(figures, learntMs < lengths.getMax() * SLACK);
   }
 
-  /** The order of starts is the scheduler's work, whatever the machine's speed. */
+  /** The order of starts is the scheduler's work, independent of the machine's speed. */
   private static void checkOrder(List<TaskReport> small, List<TaskReport> big) {
     int behind = startedAfter(small.get(SMALL_MAPS - 1).getStartTime(), big).size();
     long workMs = Stream.of(small, big).flatMap(List::stream).mapToLong(HfspTest::lengthMs).sum();
@@ -150,7 +149,10 @@ public class HfspTest {
     assertTrue("starved: " + share, share < 3);
   }
 
-  /** What a map takes by what was learnt, of the small and of the big job, once both are known. */
+  /**
+   * Waits until both sizes are known; returns the learnt time of a map of the small and the big
+   * job.
+   */
   private static double[] awaitSizes() throws Exception {
     double[] sizes = new double[2];
     Await.until(
@@ -172,7 +174,9 @@ public class HfspTest {
     }
   }
 
-  /** What the engine knows of the maps of the job that has so many; null before they are asked. */
+  /**
+   * Returns the phase with this many tasks, as the engine knows it; null before they are asked for.
+   */
   private static JsonNode phase(int tasks) throws Exception {
     JsonNode stages = EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"stages\"}");
     assertNotNull(stages.toString(), stages.get("order").get("pools"));

@@ -32,8 +32,8 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Real MapReduce jobs, one after the other, with their output verified. Many users at once are in
- * TenantsTest, faults of the cluster and the engine in FaultsTest and FailoverTest.
+ * Real MapReduce jobs, one after the other, with their output verified. TenantsTest has many users
+ * at once; FaultsTest and FailoverTest have faults of the cluster and the engine.
  */
 public class MapReduceTest {
   @ClassRule
@@ -52,8 +52,8 @@ public class MapReduceTest {
     conf = CLUSTER.configuration();
     conf.setInt("mapreduce.job.reduces", 2);
     run(conf, new TeraSort(), generated.toString(), sorted.toString());
-    // TeraValidate's exit code is 0 even if it found disorder; its report says it. A clean one
-    // holds the checksum of all rows alone, which the same job finds in the unsorted rows too.
+    // TeraValidate's exit code is 0 even after it found disorder; its report says it. A clean
+    // report has only the checksum of all rows, which the same job also finds in the unsorted rows.
     run(CLUSTER.configuration(), new TeraValidate(), sorted.toString(), report.toString());
     String[] lines = JobOutput.lines(CLUSTER.fileSystem(), report).toArray(new String[0]);
     assertEquals(String.join("\n", lines), 1, lines.length);
@@ -120,7 +120,7 @@ public class MapReduceTest {
     assertEquals(corpus.lines().size(), read);
   }
 
-  /** By the shipped template alone: MapReduce's own client, a real AM, the engine. */
+  /** With the shipped template only: MapReduce's own client, a real AM, the engine. */
   @Test
   public void aJobTellsTheEngineOfItself() throws Exception {
     Assume.assumeTrue(ClusterRule.isHeddle());

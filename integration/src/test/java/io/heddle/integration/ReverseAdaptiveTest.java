@@ -13,16 +13,15 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Reverse-Adaptive on a real cluster: beside an application with a far goal that wants everything,
- * a job with a near goal gets the slots that it needs and hardly more, also when another
- * ResourceManager has taken over; and more of them if foreign load is to rise before the goal.
- * Newest Hadoop only: nothing here depends on the version.
+ * Reverse-Adaptive on a real cluster. One application has a far goal and wants everything. A job
+ * with a near goal gets the slots that it needs and hardly more, also after another ResourceManager
+ * has taken over. It gets more if foreign load will rise before the goal. Newest Hadoop only:
+ * nothing here depends on the version.
  */
 public class ReverseAdaptiveTest {
   /**
-   * 1,080 slot-seconds for a goal in 360 s: three slots, hardly more after half a minute. So long
-   * that what a busy machine takes to start tasks matters little beside it; none of it is waited
-   * for.
+   * 1,080 slot-seconds for a goal in 360 s: three slots, hardly more after half a minute. The goal
+   * is so far that a busy machine's slow starts matter little. The test does not wait for it.
    */
   private static final int MAPS = 9;
 
@@ -62,14 +61,14 @@ public class ReverseAdaptiveTest {
     CLUSTER.cluster().awaitNodes(4);
     assertTrue("a failover takes no slots", slots.held(near.id()) - 1 >= NEED);
     near.finish();
-    // Until the far job has asked anew, all slots are for whoever asks first.
+    // Until the far job has asked again, all slots go to the first that asks.
     slots.await("the far job has most slots again", () -> slots.held(far) >= 10, far);
     GatedJob second = job("second");
     checkNeed(second, "the nearer goal after a failover");
     second.kill();
 
-    // Three quarters are taken after a minute: 12 slots for 60 s and 3 for 300 s are 1,620
-    // slot-seconds, of which the job needs two thirds at every moment, not a quarter.
+    // Three quarters are taken after a minute. 12 slots for 60 s and 3 for 300 s are 1,620
+    // slot-seconds: the job needs two thirds of that at every moment, not a quarter.
     long risesMs = System.currentTimeMillis() + 60_000;
     CLUSTER.cluster().configureEngine(configuration("[[0, 0.0], [" + risesMs + ", 0.75]]"));
     assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
@@ -101,7 +100,7 @@ public class ReverseAdaptiveTest {
             "heddle:deadline=+" + GOAL_S + "s,heddle:map-ms=" + MAP_MS));
   }
 
-  /** None of its maps ends: it keeps what it was given, so that too much would be seen. */
+  /** None of its maps ends: it keeps its slots, so that too many would show. */
   private void checkNeed(GatedJob job, String what) throws Exception {
     slots.await(what, () -> slots.held(job.id()) - 1 >= NEED);
     double mean = slots.mean(job.id(), SAMPLE_MS);
@@ -110,7 +109,7 @@ public class ReverseAdaptiveTest {
     assertTrue(what + ": " + mean + " slots of " + most, mean >= NEED - 0.5 && mean <= most);
   }
 
-  /** The slots that a job needs from now on to meet its goal, if nothing of it is done yet. */
+  /** Returns the slots that a job needs from now on to meet its goal, if none of it is done yet. */
   private static double need(GatedJob job) {
     double leftMs = GOAL_S * 1000.0 - (System.currentTimeMillis() - job.submittedMs());
     return MAPS * MAP_MS / Math.max(leftMs, MAP_MS);

@@ -13,21 +13,21 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * ShuffleWatcher on a real cluster: two jobs whose input lies on both racks run under {@code fair}
- * and again, with another ResourceManager active, under {@code shufflewatcher}. There each has its
- * maps on a rack of its own, its reduces where its map output is, and less shuffle crosses the
- * racks. Newest Hadoop only: nothing here depends on the version.
+ * ShuffleWatcher on a real cluster. Two jobs whose input lies on both racks run under {@code fair},
+ * and again, after a failover, under {@code shufflewatcher}. There each has its maps on a rack of
+ * its own and its reduces where its map output is, and less shuffle crosses the racks. Newest
+ * Hadoop only: nothing here depends on the version.
  */
 public class ShuffleWatcherTest {
   private static final int MAPS = 4;
   private static final int REDUCES = 2;
 
-  /** One container to a heartbeat, so that where they go is not who reports first. */
+  /** One container per heartbeat, so that the order of reports does not decide the places. */
   private static final String FILL = "\"heartbeat_fill\": 0.1";
 
   private static final String FAIR = "{\"policy\": \"fair\", " + FILL + "}";
 
-  /** With so few jobs a user's turn comes on any rack: it waits for the one that it prefers. */
+  /** With so few jobs, a user's turn comes on any rack: it waits for its preferred one. */
   private static final String SHUFFLE_WATCHER =
       "{\"policy\": \"shufflewatcher\", \"shuffle_watcher\": {\"relaxed_ms\": 10000}, "
           + FILL + "}";
@@ -47,7 +47,7 @@ public class ShuffleWatcherTest {
     slots.await("the neighbour runs", () -> slots.held(neighbour) == 2, neighbour);
     TaskPlaces[] fair = runBoth("fair");
 
-    // Who takes over reads the new file; the share stage is the same, so it may.
+    // The new active one reads the new file. It may: the share stage is the same.
     CLUSTER.cluster().configureEngine(SHUFFLE_WATCHER);
     CLUSTER.cluster().failOver();
     CLUSTER.cluster().awaitNodes(4);
@@ -58,7 +58,7 @@ public class ShuffleWatcherTest {
     Slots.measured("shuffle across racks, shufflewatcher by fair: %.2f", after / before);
     assertTrue("across racks: " + after + " after " + before, after <= 0.6 * before);
     for (TaskPlaces job : watched) {
-      // Half on each rack is what chance gives; most of it is a preference.
+      // Chance puts half on each rack; a preference puts most on one.
       double together = job.largestPartOfMaps();
       assertTrue("maps on one rack: " + together, together >= 0.75);
       assertTrue("reduces off the map output: " + job, job.reducesOffOutput() <= 0.5);
@@ -68,7 +68,7 @@ public class ShuffleWatcherTest {
     HeldBack.keepsItsReduce(CLUSTER, "shufflewatcher");
   }
 
-  /** Bytes that cross the racks of all that is shuffled. */
+  /** Returns the part of the shuffled bytes that crosses the racks. */
   private static double crossing(String policy, TaskPlaces[] jobs) {
     double crossing = 0;
     double shuffled = 0;
@@ -87,7 +87,7 @@ public class ShuffleWatcherTest {
       jobs[i] = new GatedJob(CLUSTER, "ann", policy + i, MAPS, ShuffleWatcherTest::configure);
     }
     for (GatedJob job : jobs) {
-      // All at once, so that each had to be placed beside the others.
+      // All at once: each had to be placed beside the others.
       job.awaitRunning(MAPS);
     }
     TaskPlaces[] places = new TaskPlaces[jobs.length];

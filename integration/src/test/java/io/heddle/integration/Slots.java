@@ -11,12 +11,12 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.junit.rules.ExternalResource;
 
 /**
- * What the tests of policies count: containers that applications hold, by the ResourceManager's
- * own books. Their clusters have sixteen slots, four on each node. As a rule it stops the services
- * that a failed test left running, which would starve the tests after it.
+ * Counts the containers that applications hold, by the ResourceManager's own books. The clusters of
+ * these tests have sixteen slots, four on each node. As a rule it stops services that a failed test
+ * left running, which would starve the tests after it.
  */
 final class Slots extends ExternalResource {
-  /** Of the size of a task: sixteen fill the cluster. */
+  /** The size of a task: sixteen fill the cluster. */
   static final Resource SIZE = Resource.newInstance(512, 1);
 
   /** Far longer than any test. */
@@ -37,23 +37,23 @@ final class Slots extends ExternalResource {
       try {
         service.stop();
       } catch (Exception e) {
-        // The test has failed already, and for this reason or for another that matters more.
+        // The test has already failed, for this reason or a more important one.
         System.out.println("a service did not stop: " + e);
       }
     }
   }
 
-  /** An opaque application that always wants so many containers. */
+  /** Starts an opaque application that always wants this many containers. */
   ShellService service(String user, String queue, int wanted) throws Exception {
     return service(user, queue, wanted, SIZE);
   }
 
-  /** The same of containers of this size. */
+  /** Starts one with containers of this size. */
   ShellService service(String user, String queue, int wanted, Resource size) throws Exception {
     return start(user, queue, wanted, size, SLEEP);
   }
 
-  /** The same whose containers end after so many seconds, to be asked for again. */
+  /** Starts one whose containers end after this many seconds, to be asked for again. */
   ShellService turning(String user, String queue, int wanted, int seconds, String... tags)
       throws Exception {
     return start(user, queue, wanted, SIZE, "exec sleep " + seconds, tags);
@@ -69,7 +69,7 @@ final class Slots extends ExternalResource {
     return service;
   }
 
-  /** How many containers it holds, its ApplicationMaster's included if that has one. */
+  /** Counts the containers of an application, including its ApplicationMaster's, if it has one. */
   int held(ApplicationId id) {
     return cluster.applications().containers(id);
   }
@@ -96,7 +96,7 @@ final class Slots extends ExternalResource {
     return text.toString();
   }
 
-  /** The slots of one by those of the other, on average over a time. */
+  /** Returns the average ratio of two applications' slots over a time. */
   double ratio(ShellService more, ShellService less, long overMs) throws Exception {
     long endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(overMs);
     long sum = 0;
@@ -109,13 +109,13 @@ final class Slots extends ExternalResource {
     return (double) sum / Math.max(1, other);
   }
 
-  /** The slots of a job's tasks, on average over a time. */
+  /** Returns the average slots of a job's tasks over a time. */
   double mean(ApplicationId id, long overMs) throws Exception {
     long endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(overMs);
     long sum = 0;
     long samples = 0;
     do {
-      // Its ApplicationMaster takes none.
+      // Its ApplicationMaster counts as none.
       sum += held(id) - 1;
       samples++;
       Thread.sleep(SAMPLE_MS);
@@ -123,7 +123,7 @@ final class Slots extends ExternalResource {
     return (double) sum / samples;
   }
 
-  /** A figure for the record; tests print what they found, one line each. */
+  /** Prints a figure for the record, one line each. */
   static void measured(String format, Object... values) {
     System.out.println("measured: " + String.format(format, values));
   }

@@ -26,9 +26,9 @@ import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
 /**
- * An application of real Spark, which {@code scripts/pyspark} installs and {@value #HOME_VARIABLE}
- * names, with its driver in the ApplicationMaster. Each executor and the driver take one container
- * of the size of a node; their tasks end only when they are let.
+ * An application of real Spark, which {@code scripts/pyspark} installs in {@value #HOME_VARIABLE}.
+ * Its driver runs in the ApplicationMaster. Each executor and the driver take one container of the
+ * size of a node; their tasks end only when the test lets them.
  */
 final class SparkJob {
   private static final String HOME_VARIABLE = "HEDDLE_SPARK";
@@ -43,7 +43,7 @@ final class SparkJob {
   private final Path gate;
   private final ApplicationId id;
 
-  /** Submits it; it has twice as many tasks as executors, one at a time on each. */
+  /** Submits it with twice as many tasks as executors; each executor runs one at a time. */
   SparkJob(ClusterRule cluster, String user, String queue, int executors, int containerMb)
       throws Exception {
     this.cluster = cluster;
@@ -53,7 +53,7 @@ final class SparkJob {
     String python = System.getenv(HOME_VARIABLE) + "/bin/python";
     Map<String, Object> settings = new LinkedHashMap<>();
     settings.put("spark.yarn.submit.waitAppCompletion", false);
-    // All nodes are this machine: no need to upload 300 MB.
+    // All nodes are this machine: uploading 300 MB is unnecessary.
     settings.put("spark.yarn.jars", "local:" + home + "/jars/*");
     settings.put("spark.executor.instances", executors);
     settings.put("spark.ui.enabled", false);
@@ -109,7 +109,7 @@ final class SparkJob {
     return file;
   }
 
-  /** What this cluster sets; the defaults are those of Spark's own, older Hadoop client. */
+  /** Writes this cluster's settings; the defaults are those of Spark's own, older Hadoop client. */
   private Path writeConfiguration() throws Exception {
     Configuration all = cluster.configuration();
     Configuration set = new Configuration(false);
@@ -119,10 +119,10 @@ final class SparkJob {
         set.set(property.getKey(), property.getValue());
       }
     }
-    // A class of Hadoop's tests.
+    // The class is one of Hadoop's tests.
     set.unset("net.topology.node.switch.mapping.impl");
     Path conf = Files.createDirectories(folder.resolve("conf"));
-    // Each is read after some of the defaults, and goes before these only.
+    // Each site file is read after some defaults, and overrides only those.
     for (String site : new String[] {"core", "hdfs", "yarn", "mapred"}) {
       try (OutputStream out = Files.newOutputStream(conf.resolve(site + "-site.xml"))) {
         set.writeXml(out);
@@ -149,12 +149,12 @@ final class SparkJob {
     return id;
   }
 
-  /** The ResourceManager's record of it. */
+  /** Returns the ResourceManager's record of it. */
   RMApp app() {
     return cluster.applications().find(id);
   }
 
-  /** How many executors it holds. */
+  /** Counts its executors. */
   int executors() {
     return cluster.applications().taskHosts(id).size();
   }
@@ -166,7 +166,7 @@ final class SparkJob {
         this::describe);
   }
 
-  /** Lets all tasks end; it must succeed, which it does only with the right result. */
+  /** Lets all tasks end; the application succeeds only with the right result. */
   void finish() throws Exception {
     Files.createFile(gate);
     Await.until(

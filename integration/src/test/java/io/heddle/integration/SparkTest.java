@@ -12,7 +12,7 @@ import org.junit.Test;
 import org.junit.rules.TestRule;
 
 /**
- * Preemption as Spark meets it: it gives up executors to a queue below its minimum share, keeps its
+ * Preemption of Spark: it gives up executors to a queue below its minimum share, keeps its
  * ApplicationMaster, and ends well. Runs with --all only: it installs PySpark.
  */
 public class SparkTest {

@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.TaskCompletionEvent;
 
-/** The racks on which the tasks of a job ran that has ended, and what of its shuffle crossed. */
+/** The racks on which the tasks of an ended job ran, and the part of its shuffle that crossed. */
 final class TaskPlaces {
   private static final int TASKS_MAX = 1000;
 
@@ -29,7 +29,7 @@ final class TaskPlaces {
     }
   }
 
-  /** The rack of a node by its host, or by an address on it. */
+  /** Returns the rack of a node by its host, or by an address on it. */
   private static String rackOf(String address) {
     for (int host = 0; host < Topology.HOSTS.size(); host++) {
       if (address.contains(Topology.HOSTS.get(host))) {
@@ -47,12 +47,15 @@ final class TaskPlaces {
     return traffic.crossRackBytes();
   }
 
-  /** The part of the maps that ran on the rack with most of them. */
+  /** Returns the part of the maps that ran on the rack with most of them. */
   double largestPartOfMaps() {
     return Collections.max(maps.values()) / (double) sum(maps);
   }
 
-  /** How far reduces are from being spread like maps of one size: 0 exactly, 1 all elsewhere. */
+  /**
+   * Measures how far the reduces are from the spread of equal maps: 0 exactly there, 1 all
+   * elsewhere.
+   */
   double reducesOffOutput() {
     double off = 0;
     for (String rack : Topology.RACKS) {

@@ -35,8 +35,8 @@ import org.junit.rules.TestRule;
 
 /**
  * Several users and queues at once, a job that is killed among others, and an application that is
- * not MapReduce. Says nothing of how fair the shares are: the simulator's tests do. Newest Hadoop
- * only: what depends on the version MapReduceTest runs on each.
+ * not MapReduce. Does not check how fair the shares are: the simulator's tests do. Newest Hadoop
+ * only: MapReduceTest runs what depends on the version.
  */
 public class TenantsTest {
   private static final String CONFIGURATION =
@@ -45,7 +45,7 @@ public class TenantsTest {
           + "   {\"path\": \"root.ads\", \"weight\": 2.0},"
           + "   {\"path\": \"root.science\", \"min_share\": {\"memory-mb\": 1024}}]}";
 
-  /** Containers of the smallest size of a task that the cluster has room for. */
+  /** As many containers of a task's smallest size as the cluster has room for. */
   private static final int ROOM = 16;
 
   @ClassRule
@@ -61,7 +61,7 @@ public class TenantsTest {
   public void severalUsersAndQueuesAtOnce() throws Exception {
     Corpus corpus =
         Corpus.write(CLUSTER.fileSystem(), ClusterRule.path("tenants/in"), 3, 300, 11);
-    // Two queues that the configuration names, two users of one of them, and a user's own queue.
+    // Two configured queues, two users of one of them, and a user's own queue.
     String[][] owners = {
       {"alice", "ads"}, {"bob", "science"}, {"carol", "science"}, {"dave", "default"},
     };
@@ -118,7 +118,7 @@ public class TenantsTest {
     return ClusterRule.path("tenants/out-" + user);
   }
 
-  /** One job holds the whole cluster and would for minutes; then it is killed. */
+  /** Kills a job that holds the whole cluster and would for minutes. */
   @Test
   public void killedJobGivesItsResourcesToTheOthers() throws Exception {
     Corpus corpus =
@@ -132,7 +132,7 @@ public class TenantsTest {
             "erin", () -> TextJobs.upperCase(slow, "hog", corpus.folder(), nowhere));
     Applications applications = CLUSTER.applications();
     ApplicationId hogId = JobClient.applicationId(hog.getJobID());
-    // It asks for 24 maps and the cluster has room for 16 containers: others have to wait.
+    // It asks for 24 maps, and the cluster has room for 16 containers: others must wait.
     Await.until(
         "the hog runs on most of the cluster", 120, () -> applications.containers(hogId) >= 12);
     if (ClusterRule.isHeddle()) {
@@ -165,7 +165,9 @@ public class TenantsTest {
     }
   }
 
-  /** Not MapReduce: strange priorities, sizes of its own, hosts that are a must. */
+  /**
+   * Runs an application other than MapReduce: strange priorities, sizes of its own, required hosts.
+   */
   @Test
   public void opaqueApplication() throws Exception {
     String host = Topology.HOSTS.get(2);

@@ -1,6 +1,4 @@
-/*
- * The rows of TeraGen's and TeraSort's files, read and compared without either's own code.
- */
+/* Reads and compares the rows of TeraGen's and TeraSort's files without their code. */
 package io.heddle.integration;
 
 import java.io.IOException;
@@ -21,12 +19,12 @@ final class TeraRows {
 
   private TeraRows() {}
 
-  /** All rows, in the order of the parts' names and of the rows in them. */
+  /** Reads all rows, in the order of the parts' names and of the rows in them. */
   static String[] inOrder(FileSystem fs, Path folder) throws IOException {
     return read(fs, folder).toArray(new String[0]);
   }
 
-  /** All rows, sorted here by their keys. */
+  /** Reads all rows and sorts them by their keys. */
   static String[] sorted(FileSystem fs, Path folder) throws IOException {
     List<String> rows = read(fs, folder);
     Collections.sort(rows, Comparator.comparing(row -> row.substring(0, KEY_BYTES)));

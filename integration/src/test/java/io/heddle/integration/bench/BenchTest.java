@@ -23,8 +23,8 @@ import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
 /**
- * The bench's choice of a policy, and its clients of the API. What a policy or a request costs is
- * no test's business.
+ * The bench's choice of a policy, and its clients of the API. Does not test what a policy or a
+ * request costs.
  */
 public class BenchTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
@@ -81,7 +81,7 @@ public class BenchTest {
       Measurement measurement = run(policy, new ChurnWorkload(60, 16));
       assertTrue(policy.label, measurement.containers > 60);
       if (policy.keepsQueues) {
-        // A violation if more runs than the limits allow.
+        // The run throws a violation if more jobs run than the limits allow.
         run(policy, new WaitingWorkload(WaitingWorkload.Room.LIMITED, 10, 0));
       }
     }
@@ -127,7 +127,7 @@ public class BenchTest {
     Workload workload = new SteadyWorkload(20, 60_000);
     ApiLoad load = new ApiLoad(parse("--api-load", "2", "--api-rate", "20"), System.out);
     ApiClients clients = load.measure(workload, false, 2).clients;
-    // One request of each client is made at once; none is made before its turn.
+    // Each client makes one request at once and none before its turn.
     int most = 2 + (int) Math.ceil(20 * clients.seconds());
     int made = clients.latencies(null).length;
     assertTrue(made + " in " + clients.seconds() + " s", made <= most && made > 0);

@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 import org.junit.Test;
 
-/** A part of a cluster that does not stop holds no test up, and is told of. Newest Hadoop only. */
+/** A part of a cluster that does not stop is reported and blocks no test. Newest Hadoop only. */
 public class BoundedStopTest {
   private final CountDownLatch never = new CountDownLatch(1);
 

@@ -10,11 +10,11 @@ import java.util.Set;
 import org.junit.Test;
 
 /**
- * Ports are handed out once, also while nobody listens on them. Newest Hadoop only: nothing here
- * depends on it.
+ * Each port is handed out once, even while it is closed. Newest Hadoop only: nothing here depends
+ * on it.
  */
 public class FreePortTest {
-  /** Of 12,000 ports; drawn blindly, some would come twice but in one of some thousand runs. */
+  /** Of 12,000 ports. Random draws would repeat one in all but one of some thousand runs. */
   private static final int PORTS = 450;
 
   @Test

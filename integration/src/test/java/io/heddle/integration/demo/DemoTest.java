@@ -31,7 +31,7 @@ public class DemoTest {
     return assertThrows(ParseException.class, () -> DemoOptions.parse(arguments)).getMessage();
   }
 
-  /** The policy in the candidate's heddle.json. */
+  /** Reads the policy from the candidate's heddle.json. */
   private static JsonNode policy(String... arguments) throws Exception {
     DemoOptions options = parse(arguments);
     String json = options.candidate().engineConfiguration(options.workload().settings());
@@ -112,7 +112,7 @@ public class DemoTest {
     }
   }
 
-  /** Every workload that there is: those of the presets, and of compositions. */
+  /** Lists every workload: those of the presets and of compositions. */
   private static List<Workload> workloads() {
     List<Workload> all = new ArrayList<>();
     Policies.presets().forEach(name -> all.add(Workload.forPreset(name)));
@@ -239,7 +239,7 @@ public class DemoTest {
         compare(new Figure.NodeLocal(), Arrays.asList(here), Arrays.asList(there)));
   }
 
-  /** At 5 s of the demo the engine's clock reads 100 s: its 130 s are the demo's 35. */
+  /** At 5 s of the demo the engine's clock reads 100 s, so its 130 s are the demo's 35. */
   private static Forecast forecast() throws Exception {
     String end = "{\"earliest_ms\": 110000, \"expected_ms\": 130000, \"latest_ms\": 160000}";
     String answer = "{\"now_ms\": 100000, \"jobs\": [{\"job\": 1, \"end\": " + end + "}]}";
@@ -258,7 +258,7 @@ public class DemoTest {
     assertFalse("of nobody", Forecast.read("{\"jobs\": []}", 0).isPresent());
   }
 
-  /** Expected after 30 s: after 61 s (62 for 31, with the second added) it is off by two. */
+  /** Expected after 30 s, it ended after 61 s: with a second added, 62 by 31 is a factor of two. */
   @Test
   public void theClosingSaysHowWellEndsWereForeseen() throws Exception {
     JobResult foreseen = new JobResult("ada", "grep", "grep");

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.Test;
 
-/** The arithmetic of the shuffle between racks; the demo reads it off real jobs. */
+/** The arithmetic of the shuffle between racks, which the demo applies to real jobs. */
 public class ShuffleTrafficTest {
   private static Map<String, Double> racks(double first, double second) {
     Map<String, Double> bytes = new TreeMap<>();
@@ -17,8 +17,8 @@ public class ShuffleTrafficTest {
 
   @Test
   public void whatCrossesIsWhatTheOtherRacksMapsPutOut() {
-    // Three quarters of the output on rack 1. Its reduces fetch 60 of which a quarter crosses, 15;
-    // those of rack 2 fetch 20 of which three quarters do, 15.
+    // Rack 1 has three quarters of the output. Its reduces fetch 60, of which a quarter (15)
+    // crosses; those of rack 2 fetch 20, of which three quarters (15) do.
     ShuffleTraffic traffic = new ShuffleTraffic(racks(30, 10), racks(60, 20));
     assertEquals(80, traffic.bytes(), 1e-9);
     assertEquals(30, traffic.crossRackBytes(), 1e-9);

@@ -5,8 +5,8 @@ import static org.junit.Assert.assertEquals;
 import org.junit.Test;
 
 /**
- * A minute of {@code ./x storm}, shared by all presets; another seed each time, which is printed.
- * Newest Hadoop only: what the storm looks for is Heddle's own.
+ * Runs {@code ./x storm} for a minute, shared by all presets. Prints its seed, which differs each
+ * time. Newest Hadoop only: the storm looks for faults of Heddle alone.
  */
 public class StormTest {
   private static final long MINUTE_MS = 60_000;

@@ -22,11 +22,11 @@ import java.util.function.Consumer;
 import org.apache.hadoop.fs.FileUtil;
 
 /**
- * A headless Chromium with one page, spoken to by its DevTools protocol: its own process, profile
- * folder and port, ended by its process id. Knows no page of ours.
+ * A headless Chromium with one page, driven by its DevTools protocol. It has its own process,
+ * profile folder and port, and is ended by its process id. Knows nothing about Heddle's pages.
  */
 final class Browser implements AutoCloseable {
-  /** A bound on hanging. */
+  /** Bounds hanging. */
   private static final int SECONDS = 60;
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -48,7 +48,7 @@ final class Browser implements AutoCloseable {
   static Browser start() throws Exception {
     Path profile = Files.createTempDirectory("chromium");
     File log = profile.resolve("log").toFile();
-    // Root may have no sandbox; nothing but our own page is loaded.
+    // Chromium's sandbox does not work for root; only Heddle's own page is loaded.
     Process process = new ProcessBuilder("chromium", "--headless", "--no-sandbox",
         "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
         "--disable-background-networking", "--disable-component-update", "--lang=en-US",
@@ -80,7 +80,7 @@ final class Browser implements AutoCloseable {
     for (String domain : new String[] {"Page", "Runtime", "Log", "Network"}) {
       call(domain + ".enable", "{}");
     }
-    // As if a window had the focus: a headless one has none.
+    // A headless window has no focus of its own.
     call("Emulation.setFocusEmulationEnabled", "{\"enabled\": true}");
   }
 
@@ -139,7 +139,7 @@ final class Browser implements AutoCloseable {
     return answer.get("result");
   }
 
-  /** The same without waiting, which a listener must not do. */
+  /** Calls a method without waiting, as a listener must. */
   CompletableFuture<JsonNode> send(String method, String params) throws Exception {
     ObjectNode message = JSON.createObjectNode();
     int id = lastId.incrementAndGet();
@@ -156,19 +156,19 @@ final class Browser implements AutoCloseable {
     return answer;
   }
 
-  /** Calls this for every event of a name, on the connection's thread. */
+  /** Calls the listener for every event of this name, on the connection's thread. */
   void listen(String event, Consumer<JsonNode> listener) {
     listeners.put(event, listener);
   }
 
-  /** Errors on the console, exceptions, dialogs that a script opened; forgets them. */
+  /** Returns errors on the console, exceptions, and dialogs that a script opened; forgets them. */
   List<String> takeComplaints() {
     List<String> taken = List.copyOf(complaints);
     complaints.clear();
     return taken;
   }
 
-  /** The addresses of all requests so far. */
+  /** Returns the addresses of all requests so far. */
   List<String> requests() {
     return requests;
   }
@@ -180,7 +180,7 @@ final class Browser implements AutoCloseable {
         + " && document.readyState === 'complete'");
   }
 
-  /** The value of an expression in the page; of a promise, what comes of it. */
+  /** Returns the value of an expression in the page; awaits a promise. */
   JsonNode evaluate(String expression) throws Exception {
     ObjectNode params = JSON.createObjectNode().put("expression", expression);
     params.put("awaitPromise", true).put("returnByValue", true);
@@ -205,7 +205,7 @@ final class Browser implements AutoCloseable {
     }
   }
 
-  /** Presses and lets go of a key: Tab, Enter, Escape. */
+  /** Presses and releases a key: Tab, Enter, Escape. */
   void press(String key) throws Exception {
     int code = Map.of("Tab", 9, "Enter", 13, "Escape", 27).get(key);
     ObjectNode event = JSON.createObjectNode().put("key", key).put("code", key);
@@ -218,7 +218,7 @@ final class Browser implements AutoCloseable {
     call("Input.dispatchKeyEvent", event.put("type", "keyUp").toString());
   }
 
-  /** Types into what has the focus, in place of what is in it. */
+  /** Replaces the text of the focused element. */
   void type(String text) throws Exception {
     ObjectNode all = JSON.createObjectNode().put("type", "rawKeyDown").put("key", "a");
     all.putArray("commands").add("selectAll");
@@ -228,7 +228,7 @@ final class Browser implements AutoCloseable {
 
   @Override
   public void close() {
-    // Its helpers end with it, but not at once.
+    // Its helpers end with it, but a moment later.
     List<ProcessHandle> helpers = process.descendants().toList();
     process.destroy();
     try {

@@ -28,8 +28,8 @@ import org.junit.Before;
 import org.junit.BeforeClass;
 
 /**
- * A real ResourceManager with Dynamic Priority, two queues and a job that waits, and its console in
- * a real browser: what the tests of the console have in common.
+ * Shared by the console's tests: a real ResourceManager with Dynamic Priority, two queues and a
+ * waiting job, and its console in a real browser.
  */
 abstract class ConsoleSite {
   static final int SECONDS = 60;
@@ -64,7 +64,7 @@ abstract class ConsoleSite {
     browser = Browser.start();
   }
 
-  /** A job that waits: the node never reports, so its ApplicationMaster gets no room. */
+  /** Submits a waiting job: the node never reports, so its ApplicationMaster gets no room. */
   private static void submit(String queue, String name) throws Exception {
     ClientRMService service = manager.manager.getClientRMService();
     ApplicationSubmissionContext job = Records.newRecord(ApplicationSubmissionContext.class);
@@ -87,7 +87,7 @@ abstract class ConsoleSite {
     }
   }
 
-  /** The ResourceManager's own authentication believes the name, and gives a cookie for it. */
+  /** The ResourceManager's own authentication trusts the name, and gives a cookie for it. */
   @Before
   public void open() throws Exception {
     browser.call("Emulation.setDeviceMetricsOverride",
@@ -104,7 +104,7 @@ abstract class ConsoleSite {
     }
   }
 
-  /** What a table shows: of each row the texts, the blanks between digits left out. */
+  /** Returns the texts of a table, row by row, without the blanks between digits. */
   static List<List<String>> rows(String id) throws Exception {
     JsonNode rows = browser.evaluate("[...document.querySelectorAll('#" + id + " tbody tr')]"
         + ".map(row => [...row.children].map(cell => cell.textContent))");
@@ -118,7 +118,7 @@ abstract class ConsoleSite {
     return texts;
   }
 
-  /** The row of that name; empty if there is none. */
+  /** Returns the row with that name; empty if there is none. */
   static List<String> row(String id, String name) throws Exception {
     return rows(id).stream().filter(row -> row.get(0).equals(name)).findFirst()
         .orElse(Collections.emptyList());
@@ -143,7 +143,7 @@ abstract class ConsoleSite {
         .asText();
   }
 
-  /** From now on requests like that are answered so, and not by the server. */
+  /** Answers such requests with this from now on, instead of the server. */
   static void answerInstead(String pattern, String answer) throws Exception {
     browser.listen("Fetch.requestPaused", paused -> {
       try {
@@ -156,7 +156,7 @@ abstract class ConsoleSite {
     browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \"" + pattern + "\"}]}");
   }
 
-  /** Fills the dialog that is open. */
+  /** Fills the open dialog. */
   static void fillIn(String user, String secret) throws Exception {
     browser.await("it asks who", "document.activeElement?.name === 'user'");
     browser.type(user);

@@ -15,13 +15,13 @@ import org.junit.Test;
 
 /**
  * The console in a real browser, before a real ResourceManager with Dynamic Priority. Newest Hadoop
- * only: the page is the library's, and how its port is reached WebTest asks of every version.
+ * only: the page is the library's, and WebTest tests its port on every version.
  */
 public class ConsoleTest extends ConsoleSite {
-  /** A queue's name that would run if it were taken for markup. */
+  /** A queue's name that runs if a page takes it for markup. */
   private static final String HOSTILE = "<img/src=x/onerror=alert(1)>";
 
-  // ---- What is shown.
+  // ---- What the console shows.
 
   @Test
   public void tablesShowWhatTheInterfaceAnswers() throws Exception {
@@ -65,7 +65,7 @@ public class ConsoleTest extends ConsoleSite {
         "document.querySelector('#price-plot path.line')?.getAttribute('d').includes('H')");
   }
 
-  /** An administrator's actions, on a queue whose name is markup. */
+  /** Takes an administrator's actions on a queue whose name is markup. */
   @Test
   public void markupInNamesIsText() throws Exception {
     signIn("root", "the-roots-secret");
@@ -102,7 +102,7 @@ public class ConsoleTest extends ConsoleSite {
     Await.until("it is gone", SECONDS, () -> row("accounts", path).isEmpty());
   }
 
-  /** Presses the button of this name. */
+  /** Presses the button with this name. */
   private static void press(String name) throws Exception {
     browser.await("there is a button " + name, "document.querySelector('dialog') === null"
         + " && [...document.querySelectorAll('button')].some(b => b.ariaLabel === '" + name + "')");
@@ -110,7 +110,7 @@ public class ConsoleTest extends ConsoleSite {
         + ".find(b => b.ariaLabel === '" + name + "').click()");
   }
 
-  /** Whatever the server may say of jobs: every text of it is shown, none is markup. */
+  /** Shows every text about jobs that a server may send; takes none for markup. */
   @Test
   public void markupInAnswersIsText() throws Exception {
     String bad = "<img src=x onerror=alert(1)><script>alert(2)</script>";
@@ -135,7 +135,7 @@ public class ConsoleTest extends ConsoleSite {
     }
   }
 
-  // ---- Who asks, and what is changed.
+  // ---- Signing in and changing.
 
   @Test
   public void aBidByKeyboardAloneChangesTheRate() throws Exception {
@@ -177,7 +177,7 @@ public class ConsoleTest extends ConsoleSite {
     browser.press("Escape");
     browser.await("Escape closes", "document.querySelector('dialog') === null");
     assertEquals(wanted, focused());
-    // The other tests begin with what is configured.
+    // The other tests begin with the configured rate.
     browser.evaluate("document.activeElement.click()");
     browser.await("it asks again", "document.activeElement?.name === 'rate'");
     browser.type("2");
@@ -189,7 +189,7 @@ public class ConsoleTest extends ConsoleSite {
         () -> account("root.alice").get("rate").asText().equals("2"));
   }
 
-  /** What slots would cost, asked and answered by keys alone; the bid is another question. */
+  /** Asks what slots would cost, with keys only; the bid is a separate question. */
   @Test
   public void adviceIsAskedForByKeys() throws Exception {
     String wanted = "What slots cost root.alice";
@@ -243,7 +243,7 @@ public class ConsoleTest extends ConsoleSite {
     assertEquals("true", browser.evaluate("String(localStorage.length === 0"
         + " && sessionStorage.length === 0 && !document.cookie.includes('secret'))").asText());
     browser.press("Escape");
-    // The browser itself notes a status of 401 on its console.
+    // The browser itself reports a status of 401 on its console.
     List<String> complaints = browser.takeComplaints();
     assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("401")));
   }
@@ -280,7 +280,7 @@ public class ConsoleTest extends ConsoleSite {
         + "5a9524f473a6ecd22d86cec2b58d25df96f06d8d5f6c655e31845464d3778ad2"));
   }
 
-  // ---- How it looks, and what it does without a server.
+  // ---- Looks, and an absent server.
 
   @Test
   public void aPhoneScrollsInOneDirectionOnly() throws Exception {
@@ -308,7 +308,7 @@ public class ConsoleTest extends ConsoleSite {
     browser.call("Emulation.setEmulatedMedia", "{\"features\": []}");
   }
 
-  /** WCAG 2.1, 1.4.3: of every element with a text of its own, against what is behind it. */
+  /** WCAG 2.1, 1.4.3: each element with a text of its own, against its background. */
   private static final String CONTRASTS = "(() => {"
       + "const rgb = text => text.match(/[\\d.]+/g).map(Number);"
       + "const part = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;"
@@ -354,7 +354,7 @@ public class ConsoleTest extends ConsoleSite {
           + " \"downloadThroughput\": -1, \"uploadThroughput\": -1}");
     }
     browser.await("it goes on", "document.getElementById('problem').hidden");
-    // The browser itself notes failed requests on its console.
+    // The browser itself reports failed requests on its console.
     List<String> complaints = browser.takeComplaints();
     assertTrue(complaints.toString(), complaints.stream().allMatch(
         each -> each.contains("503") || each.contains("ERR_INTERNET_DISCONNECTED")));

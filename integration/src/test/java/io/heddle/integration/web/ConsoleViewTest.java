@@ -16,13 +16,13 @@ import java.util.List;
 import org.junit.Test;
 
 /**
- * What the console shows to whom, and how it is read: columns, links, times, actions, and what is
- * left when somebody has signed out. Newest Hadoop only.
+ * Who sees what on the console, and how it reads: columns, links, times, actions, and what is left
+ * after signing out. Newest Hadoop only.
  */
 public class ConsoleViewTest extends ConsoleSite {
-  // ---- How it is read.
+  // ---- Reading.
 
-  /** What is broken in two: words of a cell that are on more than one line. */
+  /** Finds cells whose words break over several lines. */
   private static final String BROKEN = "JSON.stringify([...document.querySelectorAll("
       + "'#jobs .value, #accounts .value, #pools .value')].filter(e => e.offsetParent)"
       + ".flatMap(e => { const text = e.firstChild; if (!text) return [];"
@@ -56,7 +56,9 @@ public class ConsoleViewTest extends ConsoleSite {
         .replace("\u202f", ""));
   }
 
-  /** YARN has a page of every application; there is a way to its others, and back from them. */
+  /**
+   * YARN has a page of every application; the console links to its other pages, and they link back.
+   */
   @Test
   public void applicationsAndPagesOfYarnAreLedTo() throws Exception {
     Await.until("the job is shown", SECONDS, () -> !rows("jobs").isEmpty());
@@ -88,12 +90,12 @@ public class ConsoleViewTest extends ConsoleSite {
     signIn("alice", "alices-own-secret");
     Await.until("no more than hers", SECONDS, () -> rows("accounts").size() == 1);
     assertEquals("[\"Slots…\",\"Bid…\"]", buttons());
-    // Who the browser is known as may do more, and what was there is there again.
+    // The browser's own user may do more, and sees everything again.
     browser.evaluate("document.getElementById('sign').click()");
     Await.until("those of root", SECONDS, () -> buttons().contains("Add a queue"));
   }
 
-  /** What somebody saw is gone with them, whoever looks at the screen next. */
+  /** Signing out removes what a user saw from the screen. */
   @Test
   public void nothingIsLeftAfterSigningOut() throws Exception {
     signIn("root", "the-roots-secret");
@@ -123,7 +125,7 @@ public class ConsoleViewTest extends ConsoleSite {
     assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("401")));
   }
 
-  /** The rest is of use under every policy; what has accounts is neither shown nor asked for. */
+  /** The rest is useful under every policy; without accounts, none are shown or asked for. */
   @Test
   public void aPolicyWithoutAccountsShowsNone() throws Exception {
     ObjectNode queues = (ObjectNode) answered("queues");

@@ -28,17 +28,18 @@ import org.w3c.dom.Document;
 
 /**
  * The economy over a real ResourceManager's port: the published commands as old clients sign and
- * read them, accounts that outlive the engine, the ResourceManager and a failover, and requests
- * that none of the three accepts twice. Newest Hadoop only: WebTest asks the port of every version.
+ * read them; accounts that outlive the engine, the ResourceManager and a failover; and requests
+ * that none of the three accepts twice. Newest Hadoop only: WebTest tests the port on every
+ * version.
  */
 public class EconomyTest {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final String ALICE = "alice";
   private static final String ROOT = "root";
-  /** Within what clients' clocks may be off, and longer than a test takes. */
+  /** Within the tolerance for clients' clocks, and longer than a test takes. */
   private static final long AHEAD_MS = 5 * 60_000;
 
-  /** What outlives the ResourceManagers. */
+  /** Files that outlive the ResourceManagers. */
   @Rule
   public final TemporaryFolder durable = new TemporaryFolder();
 
@@ -80,9 +81,9 @@ public class EconomyTest {
     return MAPPER.readTree(reply.body);
   }
 
-  /** A query as the published clients complete and sign it: HMAC-SHA1, base64, quoted. */
+  /** Completes and signs a query as the published clients do: HMAC-SHA1, base64, quoted. */
   private Signed sign(String query, String user) throws Exception {
-    // Two requests of a millisecond would have one timestamp, and the second be taken for a replay.
+    // Two requests in one millisecond would share a timestamp; the second would count as a replay.
     lastMs = Math.max(lastMs + 1, System.currentTimeMillis());
     String text = query + "&user=" + user + "&timestamp=" + lastMs;
     Mac mac = Mac.getInstance("HmacSHA1");
@@ -93,7 +94,7 @@ public class EconomyTest {
         URLEncoder.encode(Base64.getEncoder().encodeToString(signature), "UTF-8"));
   }
 
-  /** A signed request, to be sent as often as a test likes. */
+  /** A signed request that a test can send repeatedly. */
   private static final class Signed {
     private final String path;
     private final String authorization;
@@ -112,7 +113,7 @@ public class EconomyTest {
     return sign(query, user).send(address);
   }
 
-  /** What a published answer says of an account. */
+  /** Reads an element of a published answer about an account. */
   private static String text(Reply reply, String element) throws Exception {
     assertEquals(reply.toString(), 200, reply.status);
     assertTrue(reply.type, reply.type.startsWith("text/xml"));
@@ -134,7 +135,7 @@ public class EconomyTest {
     assertTrue(reply.toString(), reply.body.contains("ACCESS DENIED"));
   }
 
-  // Billing is the engine's tests' business: nothing runs here, so budgets stay as they are.
+  // The engine's tests cover billing: nothing runs here, so budgets do not change.
 
   @Test
   public void publishedCommandsServeThoseWhoMay() throws Exception {
@@ -173,7 +174,8 @@ public class EconomyTest {
 
   @Test
   public void accountsOutliveTheEngineAndTheResourceManager() throws Exception {
-    // Ahead of the clock, as it may be: then the next one's start is no reason to refuse it.
+    // Ahead of the clock, within the tolerance: the next manager's start is then no reason to
+    // refuse.
     lastMs = System.currentTimeMillis() + AHEAD_MS;
     Signed bid = sign("setSpending=0.5&queue=alice", ALICE);
     try (MiniManager manager = manager()) {
@@ -182,7 +184,7 @@ public class EconomyTest {
           "budget"), 0);
       denied(401, bid.send(manager.address));
       panic((HeddleScheduler) manager.manager.getResourceScheduler());
-      // Until it has them, nobody is told what the configuration would give them.
+      // Until it has them, it shows no accounts, not even the configured ones.
       Await.until("the new engine has the accounts", 20,
           () -> send(manager.address, "info=alice", ALICE).status != 503);
       assertEquals(0.5, rate(manager.address), 0);

@@ -21,8 +21,8 @@ import org.ietf.jgss.GSSName;
 import org.ietf.jgss.Oid;
 
 /**
- * A real Kerberos server (Apache Kerby's) on a free port of this machine, its principals, and what
- * a browser or curl does with their tickets. The JVM's Kerberos settings point to it until the end.
+ * A real Kerberos server (Apache Kerby's) on a free port of this machine, its principals, and their
+ * tickets for a browser or curl. The JVM's Kerberos settings point to it until the end.
  */
 final class Kerberos implements AutoCloseable {
   private static final Oid SPNEGO = oid("1.3.6.1.5.5.2");
@@ -33,7 +33,7 @@ final class Kerberos implements AutoCloseable {
   private final Path folder;
   private final File keytab;
 
-  /** Starts it; besides these users it knows a web server and a ResourceManager on localhost. */
+  /** Starts it; it knows these users, and a web server and a ResourceManager on localhost. */
   Kerberos(String... users) throws Exception {
     folder = Files.createTempDirectory("kerberos");
     Properties settings = MiniKdc.createConf();
@@ -51,7 +51,7 @@ final class Kerberos implements AutoCloseable {
     return kdc.getRealm();
   }
 
-  /** What an operator sets so that the web server demands tickets. */
+  /** Sets what an operator sets for a web server that demands tickets. */
   void guardTheWeb(org.apache.hadoop.conf.Configuration conf) throws Exception {
     Path secret = folder.resolve("cookies");
     Files.write(secret, "signs the cookies of this test".getBytes("UTF-8"));
@@ -64,7 +64,7 @@ final class Kerberos implements AutoCloseable {
     conf.set(prefix + "signature.secret.file", secret.toString());
   }
 
-  /** What an operator sets besides, so that all of YARN does. */
+  /** Also sets what makes all of YARN demand them. */
   void guardTheCluster(org.apache.hadoop.conf.Configuration conf) {
     conf.set("hadoop.security.authentication", "kerberos");
     conf.set("yarn.resourcemanager.principal", "rm/localhost@" + realm());
@@ -73,7 +73,7 @@ final class Kerberos implements AutoCloseable {
     conf.set("yarn.resourcemanager.webapp.spnego-keytab-file", keytab.getPath());
   }
 
-  /** The header with which a user's ticket for the web server is shown, good for one request. */
+  /** Returns the header with a user's ticket for the web server, good for one request. */
   String negotiate(String user) throws Exception {
     Subject subject = new Subject();
     new LoginContext("test", subject, null, keytabOf(user + "@" + realm())).login();
@@ -91,7 +91,7 @@ final class Kerberos implements AutoCloseable {
     return "Negotiate " + Base64.getEncoder().encodeToString(token);
   }
 
-  // Deprecated in Java 18; what takes its place is not in 17.
+  // Deprecated in Java 18; its replacement is not in 17.
   @SuppressWarnings("removal")
   private static byte[] doAs(Subject subject, PrivilegedExceptionAction<byte[]> action)
       throws Exception {

@@ -19,8 +19,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 
 /**
- * One real ResourceManager with its web server and a node of 8 GB and 8 vcores that only says that
- * it is there. No HDFS and nothing that could run: what the web shows needs neither.
+ * A real ResourceManager with its web server, and a node of 8 GB and 8 vcores that registers and
+ * does nothing else. Without HDFS and without running tasks: the web server's answers need neither.
  */
 final class MiniManager implements AutoCloseable {
   static final int NODE_MEMORY_MB = 8192;
@@ -36,7 +36,7 @@ final class MiniManager implements AutoCloseable {
     this.address = address;
   }
 
-  /** A configuration to complete and start from. */
+  /** Returns a configuration to complete and start from. */
   static YarnConfiguration configuration(String scheduler, Path folder) throws Exception {
     YarnConfiguration conf = new YarnConfiguration();
     conf.set(YarnConfiguration.RM_SCHEDULER, scheduler);
@@ -56,7 +56,7 @@ final class MiniManager implements AutoCloseable {
     conf.set("heddle.config.file", file.toString());
   }
 
-  /** Starts it; {@code folder} goes with it at the end. */
+  /** Starts it; it deletes {@code folder} at the end. */
   static MiniManager start(YarnConfiguration conf, Path folder) throws Exception {
     resetStatics();
     ResourceManager manager = new ResourceManager();
@@ -68,7 +68,7 @@ final class MiniManager implements AutoCloseable {
         "http://" + conf.get(YarnConfiguration.RM_WEBAPP_ADDRESS));
   }
 
-  /** Metrics are static in Hadoop, and those of one scheduler are no use to another. */
+  /** Metrics are static in Hadoop, and must not carry over from one scheduler to the next. */
   static void resetStatics() {
     QueueMetrics.clearQueueMetrics();
     DefaultMetricsSystem.setMiniClusterMode(true);
@@ -79,7 +79,7 @@ final class MiniManager implements AutoCloseable {
     return get(path, null);
   }
 
-  /** Asks with this Accept header, or with what Java sends by itself for null. */
+  /** Sends this Accept header, or Java's own for null. */
   Reply get(String path, String accept) throws Exception {
     return send("GET", path, accept, null);
   }
@@ -94,7 +94,7 @@ final class MiniManager implements AutoCloseable {
     return send(address, method, path, accept, json, null);
   }
 
-  /** As above, with a header {@code Authorization}. */
+  /** Sends one request with a header {@code Authorization}. */
   static Reply send(String address, String method, String path, String accept, String json,
       String authorization) throws Exception {
     HttpURLConnection connection = (HttpURLConnection) new URL(address + path).openConnection();

@@ -10,8 +10,8 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 
 /**
- * Two real ResourceManagers with their web servers, of which one is active when it is told so. No
- * node, and no ZooKeeper: who is active is the test's business.
+ * Two real ResourceManagers with their web servers; the test decides which one is active. No node,
+ * and no ZooKeeper.
  */
 final class MiniPair implements AutoCloseable {
   private static final String[] IDS = {"rm0", "rm1"};
@@ -20,7 +20,7 @@ final class MiniPair implements AutoCloseable {
   final String[] addresses = new String[IDS.length];
   private final Path folder;
 
-  /** Starts both as standbys; {@code folder} goes with them at the end. */
+  /** Starts both as standbys; deletes {@code folder} at the end. */
   MiniPair(YarnConfiguration conf, Path folder) throws Exception {
     this.folder = folder;
     conf.setBoolean(YarnConfiguration.RM_HA_ENABLED, true);
@@ -44,7 +44,7 @@ final class MiniPair implements AutoCloseable {
     }
   }
 
-  /** Makes one the active one, and the other a standby. */
+  /** Activates one and makes the other a standby. */
   void activate(int active) throws Exception {
     StateChangeRequestInfo byUser = new StateChangeRequestInfo(RequestSource.REQUEST_BY_USER);
     managers[1 - active].getRMContext().getRMAdminService().transitionToStandby(byUser);

@@ -13,7 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.http.FilterContainer;
 import org.apache.hadoop.http.FilterInitializer;
 
-/** A filter that an operator has configured: it leaves its mark on every answer. */
+/** A filter that an operator has configured: it marks every answer. */
 public final class OperatorsInitializer extends FilterInitializer {
   static final String HEADER = "X-Operator";
 
@@ -23,7 +23,7 @@ public final class OperatorsInitializer extends FilterInitializer {
         "operator", Mark.class.getName(), Collections.<String, String>emptyMap());
   }
 
-  /** Made by the web server, by name. */
+  /** The web server makes it by name. */
   public static final class Mark implements Filter {
     @Override
     public void init(FilterConfig config) {

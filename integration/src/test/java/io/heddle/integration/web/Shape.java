@@ -16,9 +16,9 @@ import org.w3c.dom.NamedNodeMap;
 import org.w3c.dom.Node;
 
 /**
- * What can be compared of two answers about queues: per queue every field in its order, with the
- * kind of its value, or with the value itself where that is told. Queues are matched by name, as
- * their order is each scheduler's own.
+ * The comparable part of answers about queues: each queue's fields in order, with the kind of each
+ * value, or with the value itself where that must match. Queues are matched by name because each
+ * scheduler orders them differently.
  */
 final class Shape {
   private static final String[] VALUES = {"type", "maxApps", "minResources", "maxResources",
@@ -36,7 +36,7 @@ final class Shape {
         new ByteArrayInputStream(xml.getBytes(StandardCharsets.UTF_8)));
   }
 
-  /** Fields of every queue in a JSON answer; of what is around the queues under "". */
+  /** Returns the fields of every queue in a JSON answer; those outside of queues under "". */
   static Map<String, List<String>> ofJson(String text) throws Exception {
     Map<String, List<String>> queues = new TreeMap<>();
     JsonNode whole = new ObjectMapper().readTree(text);
@@ -81,7 +81,7 @@ final class Shape {
     jsonFields("", queue, lines, false, queues);
   }
 
-  /** The same of an XML answer. */
+  /** Returns the fields of every queue in an XML answer. */
   static Map<String, List<String>> ofXml(String text) throws Exception {
     Map<String, List<String>> queues = new TreeMap<>();
     List<String> around = new ArrayList<>();
@@ -118,7 +118,7 @@ final class Shape {
     NamedNodeMap attributes = element.getAttributes();
     for (int i = 0; i < attributes.getLength(); i++) {
       Node attribute = attributes.item(i);
-      // Where a prefix is declared is nobody's business.
+      // The place of a prefix declaration does not matter.
       if (!"http://www.w3.org/2000/xmlns/".equals(attribute.getNamespaceURI())) {
         all.append('{').append(attribute.getNamespaceURI()).append('}')
             .append(attribute.getLocalName()).append('=').append(attribute.getNodeValue());
@@ -158,7 +158,7 @@ final class Shape {
     return false;
   }
 
-  /** Of each resource type the bounds, which depend on how an object came about. */
+  /** Whether a field is a bound of a resource type: those depend on how an object was made. */
   private static boolean isLimit(String name) {
     return name.endsWith("imumAllocation");
   }

@@ -31,13 +31,13 @@ import org.junit.runners.MethodSorters;
 import org.junit.runners.Parameterized;
 
 /**
- * A ResourceManager whose web server demands tickets of a real Kerberos server: a ticket shows what
- * its user may see, a signature needs no ticket, and nothing that only looks like one opens
- * anything. Signs and asks by itself, as a client in another language would; `heddle` itself is
- * asked at the end.
+ * A ResourceManager whose web server demands tickets of a real Kerberos server. A ticket shows what
+ * its user may see, a signature needs no ticket, and nothing that only resembles one opens
+ * anything. Signs and asks by itself, like a client in another language; the last test runs {@code
+ * heddle} itself.
  */
 @RunWith(Parameterized.class)
-// What needs another ResourceManager comes last, so that none is started twice.
+// Tests that need another ResourceManager come last, so that none is started twice.
 @FixMethodOrder(MethodSorters.NAME_ASCENDING)
 public class SpnegoTest {
   private static final String INFO = "/ws/v1/cluster/scheduler";
@@ -48,13 +48,13 @@ public class SpnegoTest {
   private static final String ACL = "alice user alices-secret-of-32-bytes-length\n"
       + "bob user bobs-secret-of-32-bytes-of-length\nroot admin roots-secret-of-32-bytes-in-length";
 
-  /** What nobody may be shown without a login: Heddle's, the ResourceManager's, Hadoop's own. */
+  /** Paths that are shown after a login only: Heddle's, the ResourceManager's, Hadoop's own. */
   private static final String[] GUARDED = {"/", "/cluster/apps", "/cluster/scheduler", INFO,
       "/ws/v1/cluster/info", "/conf", "/jmx", "/stacks", "/heddle", "/heddle/", "/heddle/main.js",
       "/heddle/v1/", PRICE, "/heddle/v1/health", "/heddle/v1/openapi.json", OF_ALICE,
       "/heddle/v1/nothing", "/scheduler", "/scheduler?price", "/scheduler?infos", "/nowhere"};
 
-  /** Ways from one path to another, some of which a server or a proxy may go. */
+  /** Ways from one path to another that some servers or proxies follow. */
   private static final String[] TRICKS = {"/heddle/v1/../../ws/v1/cluster/info",
       "/heddle/v1/%2e%2e/%2e%2e/ws/v1/cluster/info", "/heddle/v1/%2E%2E/%2e./ws/v1/cluster/info",
       "/heddle/v1/..%2f..%2fws/v1/cluster/info", "/heddle/v1/..%252f..%252fws/v1/cluster/info",
@@ -86,7 +86,9 @@ public class SpnegoTest {
     this.guard = guard;
   }
 
-  /** All of YARN, where the ResourceManager has a filter of its own, or its web server only. */
+  /**
+   * Guards all of YARN, where the ResourceManager has a filter of its own, or only its web server.
+   */
   @Parameterized.Parameters(name = "{0}")
   public static Object[] guards() {
     return new Object[] {"cluster", "web"};
@@ -113,7 +115,7 @@ public class SpnegoTest {
     UserGroupInformation.setConfiguration(new Configuration(false));
   }
 
-  /** Starts it, or keeps the one that runs; {@code suffices} is what an operator may say. */
+  /** Starts it, or keeps the running one; {@code suffices} is the operator's setting. */
   private static String rm(String guard, boolean suffices) throws Exception {
     String wanted = guard + suffices;
     if (!wanted.equals(running)) {
@@ -141,7 +143,7 @@ public class SpnegoTest {
     return manager.address;
   }
 
-  /** Before anything is signed: a server takes no signature that is older than itself. */
+  /** Runs before anything is signed: a server takes no signature older than itself. */
   @Before
   public void start() throws Exception {
     rm(guard, true);
@@ -159,7 +161,7 @@ public class SpnegoTest {
     return "Authorization: " + kerberos.negotiate(user);
   }
 
-  /** What a browser keeps of a login. */
+  /** Returns the cookie that a browser keeps after a login. */
   private static String cookie(String address, String user) throws Exception {
     Wire answer = Wire.send(address, "GET", "/ws/v1/cluster/info", null, ticket(user));
     assertEquals(answer.toString(), 200, answer.status);
@@ -176,7 +178,7 @@ public class SpnegoTest {
     return hex.toString();
   }
 
-  /** The header of version 2, by what canonical.rs says of it. */
+  /** Returns the header of version 2 as canonical.rs describes it. */
   private static String signed(String user, String method, String target, String body)
       throws Exception {
     String secret = "nobodys-secret-of-32-bytes-or-so";
@@ -204,12 +206,12 @@ public class SpnegoTest {
   private static void asksForATicket(String what, Wire answer) {
     assertEquals(what + "\n" + answer, 401, answer.status);
     assertTrue(what + "\n" + answer, answer.header("WWW-Authenticate").contains("Negotiate"));
-    // Jetty's own page, or none, as it has none for PUT.
+    // Jetty's own page, or none: it has none for PUT.
     assertTrue(what, answer.body.isEmpty() || answer.body.contains("<html>"));
     assertFalse(what, answer.body.contains("<script"));
   }
 
-  /** Ours, and said by us: 429 from where too many were refused before. */
+  /** Heddle refused, itself: with 429 after too many refusals. */
   private static void refusedByUs(String what, Wire answer) {
     assertTrue(what + "\n" + answer, answer.status == 401 || answer.status == 429);
     assertFalse(what + "\n" + answer, answer.header("WWW-Authenticate").contains("Negotiate"));
@@ -217,7 +219,7 @@ public class SpnegoTest {
         || answer.body.contains("<error>"));
   }
 
-  /** By whomever: 404 would mean that somebody looked. */
+  /** Refused by any part: a 404 would show that one looked the path up. */
   private static void refused(String what, Wire answer) {
     assertTrue(what + "\n" + answer, Arrays.asList(400, 401, 403, 429).contains(answer.status));
     for (String inside : new String[] {"haState", "rootQueue", "price_micro", "<price>", "beans"}) {
@@ -280,7 +282,7 @@ public class SpnegoTest {
     }
     String own = cookie(rm(guard, true), "mallory");
     asksForATicket("another's name", get(OF_ALICE, own.replace("mallory", ALICE)));
-    // A signature goes before a ticket, whoever's either is: right or wrong.
+    // A signature goes before a ticket of any user, whether it is right or wrong.
     String wrong = signed(ALICE, "GET", OF_ALICE, null).replaceAll("signature=.", "signature=g");
     assertNotEquals(200, get(OF_ALICE, own, wrong).status);
     refusedByUs("no secret", get(OF_ALICE, own, signed("mallory", "GET", OF_ALICE, null)));
@@ -358,7 +360,7 @@ public class SpnegoTest {
     refusedByUs("another body",
         put(BID, changed, signed(ALICE, "PUT", BID, "{\"rate\": 1.5}")));
     assertFalse(signedGet(ALICE, OF_ALICE).body.contains("8.5"));
-    // Two headers: nobody may take the one for the other.
+    // Two headers must not be mixed up.
     refused("Kerberos first", get("/ws/v1/cluster/info", "Authorization: Negotiate YIIC",
         signed(ALICE, "GET", "/ws/v1/cluster/info", null)));
     refused("Kerberos second", get("/ws/v1/cluster/info",
@@ -381,7 +383,7 @@ public class SpnegoTest {
     }
     for (String path : TRICKS) {
       refused(path, get(path));
-      // Signed rightly, for exactly this: whatever Heddle makes of it, only Heddle answers.
+      // Signed correctly, for exactly this path: whatever the answer is, only Heddle gives it.
       Wire answer = signedGet(ALICE, path);
       String what = path + "\n" + answer;
       assertTrue(what, answer.status >= 400 || answer.body.contains("price"));
@@ -389,7 +391,7 @@ public class SpnegoTest {
     }
   }
 
-  // ---- What an operator may decide, and the command line.
+  // ---- An operator's settings, and the command line.
 
   @Test
   public void whereASignatureDoesNotSufficeATicketIsNeededBesides() throws Exception {
@@ -418,7 +420,7 @@ public class SpnegoTest {
     assertTrue(stranger, stranger.contains("Kerberos guards") && stranger.contains("--user"));
   }
 
-  /** What the command says, and its exit code. */
+  /** Runs the command; returns its output and exit code. */
   private static String after(String address, String user, String... arguments) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(System.getenv("HEDDLE_COMMAND"));

@@ -36,9 +36,9 @@ import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
 /**
- * Signed applications at a real ResourceManager (DP-39): what is signed as {@code canonical.rs}
- * says is taken with its bounds, all else is rejected with the reason, and no signature starts a
- * second application after a restart. Signs by itself, as a client in another language would.
+ * Signed applications at a real ResourceManager (DP-39). One that is signed as {@code canonical.rs}
+ * describes is accepted with its bounds. All others are rejected with the reason, and no signature
+ * starts a second application after a restart. Signs by itself, like a client in another language.
  */
 public class SubmissionTest {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -47,7 +47,7 @@ public class SubmissionTest {
   private static final String QUEUE = "root.alice";
   private static final long CREDITS_MICRO = 12_500_000;
 
-  /** What outlives the ResourceManagers. */
+  /** Files that outlive the ResourceManagers. */
   @Rule
   public final TemporaryFolder durable = new TemporaryFolder();
 
@@ -75,7 +75,7 @@ public class SubmissionTest {
     return manager;
   }
 
-  /** What {@code heddle sign} prints, as the template for clients hands it over. */
+  /** Returns what {@code heddle sign} prints, as the clients' template hands it over. */
   private Map<String, String> signed(String name) throws Exception {
     long now = System.currentTimeMillis();
     String[] keys = {"CREDITS", "RATE", "UNTIL", "TIMESTAMP", "EXPIRES", "NONCE"};
@@ -118,7 +118,7 @@ public class SubmissionTest {
         });
   }
 
-  /** What the engine says that it may spend. */
+  /** Returns what the application may spend, by the engine. */
   private static JsonNode accepted(MiniManager manager, RMApp app) throws Exception {
     assertEquals(app.getDiagnostics().toString(), RMAppState.ACCEPTED, app.getState());
     assertEquals(QUEUE, app.getQueue());

@@ -3,7 +3,7 @@ package io.heddle.integration.web;
 import io.heddle.yarn.HeddleScheduler;
 import io.heddle.yarn.queues.QueueReports;
 
-/** Heddle, but what the web reads from can be made to fail with an error that nobody expects. */
+/** Heddle with a source for the web that can be made to fail with an unexpected error. */
 public final class ThrowingScheduler extends HeddleScheduler {
   static volatile boolean broken;
 

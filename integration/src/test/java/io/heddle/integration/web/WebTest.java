@@ -31,8 +31,8 @@ import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
 /**
- * What Heddle answers on the ResourceManager's port, beside what the stock Fair scheduler of the
- * same Hadoop answers with an equal tree of queues; and that nothing else there changes.
+ * Compares Heddle's answers on the ResourceManager's port with those of the stock Fair scheduler of
+ * the same Hadoop for an equal tree of queues. Checks that nothing else on the port changes.
  */
 public class WebTest {
   private static final String INFO = "/ws/v1/cluster/scheduler";
@@ -40,7 +40,7 @@ public class WebTest {
   private static final String JSON = "application/json";
   private static final String XML = "application/xml";
 
-  // Two parents, four leaves, and `default`, which 3.3.6 has anyway.
+  // Two parents, four leaves, and `default`, which 3.3.6 always has.
   private static final String STOCK_QUEUES = "<allocations><queue name='default'/>"
       + "<queue name='batch'><weight>2.0</weight>"
       + "<queue name='daily'><minResources>1024 mb,1 vcores</minResources>"
@@ -92,9 +92,9 @@ public class WebTest {
   }
 
   /**
-   * Starts Heddle with the same queues unless it runs. Tests that need another ResourceManager
-   * stop it before: in one JVM the web server that was started last handles what is Hadoop's in
-   * all of them.
+   * Starts Heddle with the same queues unless it runs. Tests that need another ResourceManager stop
+   * it first: in one JVM, the web server that was started last handles Hadoop's own paths for all
+   * of them.
    */
   private static MiniManager heddle() throws Exception {
     if (heddle == null) {
@@ -147,7 +147,7 @@ public class WebTest {
     assertEqualShapes(stock, Shape.ofXml(heddle().get(INFO, XML).body));
   }
 
-  /** Queue by queue, so that a failure is readable. */
+  /** Compares queue by queue, so that a failure is readable. */
   private static void assertEqualShapes(
       Map<String, List<String>> stock, Map<String, List<String>> ours) {
     assertEquals(stock.keySet(), ours.keySet());
@@ -159,7 +159,7 @@ public class WebTest {
   public void sharesByWeightAreThoseOfTheWeights() throws Exception {
     Map<String, Long> steady = new HashMap<>();
     collect(root(heddle().get(INFO).body), steady);
-    // The root's 8192 MB by weights 1, 2, 1, 1; each group's among its own; at most the maximum.
+    // The root's 8192 MB by weights 1, 2, 1, 1; each group's among its queues; at most the maximum.
     assertEquals(8192, (long) steady.get("root"));
     assertEquals(8192 * 2 / 5, (long) steady.get("root.batch"));
     assertEquals(8192 / 5, (long) steady.get("root.batch.daily"));
@@ -179,7 +179,7 @@ public class WebTest {
       assertEquals("Accept: " + stock.getKey(), stock.getValue(), mediaType(ours));
       assertTrue(ours.type, ours.type.contains("charset=utf-8"));
     }
-    // 3.3.6 and 3.4.3 say 500 here; 3.5.0 says what is meant.
+    // 3.3.6 and 3.4.3 answer 500 here; 3.5.0 answers the intended status.
     for (String accept : new String[] {"text/html", "image/png", "garbage", JSON + ";q=0"}) {
       assertEquals(accept, 406, heddle().get(INFO, accept).status);
     }
@@ -201,7 +201,7 @@ public class WebTest {
     }
   }
 
-  // ---- Who asks, and everything else.
+  // ---- Callers, and everything else on the port.
 
   @Test
   public void otherPagesAndUsersAreAsWithoutUs() throws Exception {
@@ -214,16 +214,16 @@ public class WebTest {
     assertTrue(apps.body, apps.body.contains("RUNNING Applications")
         || apps.body.contains("All Applications"));
     assertEquals(200, heddle().get("/ws/v1/cluster/metrics").status);
-    // Not all of it: the JDK's own beans break the rules of JNI, which is checked here.
+    // Not all beans: the JDK's own break the rules of JNI, which is checked here.
     assertEquals(200, heddle().get("/jmx?qry=Hadoop:*").status);
-    // What lies below the stock path is not ours.
+    // Paths below the stock one are Hadoop's.
     assertFalse(heddle().get(INFO + "/activities").body.contains("rootQueue"));
     assertEquals(404, heddle().get("/nowhere").status);
     assertEquals(404, heddle().get("/heddler").status);
     assertEquals(404, heddle().get("/schedulers/x").status);
   }
 
-  /** Whether anonymous may begin to is the version's affair; alice may, and is shown as such. */
+  /** Versions differ on whether anonymous may submit; alice may, and is shown as the caller. */
   @Test
   public void anApplicationIsSubmittedByNameAndCounted() throws Exception {
     String submit = "/ws/v1/cluster/apps";
@@ -300,9 +300,9 @@ public class WebTest {
     Reply page = heddle().get(PAGE);
     assertEquals(page.toString(), 200, page.status);
     assertEquals("text/html;charset=utf-8", page.type.replace(" ", ""));
-    // It loads nothing and runs nothing.
+    // The page loads nothing and runs nothing.
     assertTrue(page.header("Content-Security-Policy").startsWith("default-src 'none'"));
-    // From here to YARN's pages and to the console, which leads back.
+    // It links to YARN's pages and to the console, which links back.
     for (String other : new String[] {"/cluster/cluster", "/cluster/apps", "/cluster/nodes",
         "/heddle/"}) {
       assertTrue(other, page.body.contains("<a href=\"" + other + "\">"));
@@ -325,7 +325,9 @@ public class WebTest {
         names.indexOf("root.batch") + 1, names.indexOf("root.batch.daily"));
   }
 
-  /** The cells of each queue's row; well-formed or it would not have been parsed. */
+  /**
+   * Returns the cells of each queue's row. The page is well-formed, or it would not have parsed.
+   */
   private static List<List<String>> rows(Document page) {
     List<List<String>> rows = new ArrayList<>();
     NodeList all = page.getElementsByTagName("tr");
@@ -340,7 +342,7 @@ public class WebTest {
     return rows;
   }
 
-  // ---- What an operator has set up, hostile names, and our own faults.
+  // ---- An operator's settings, hostile names, and Heddle's own faults.
 
   @Test
   public void theOperatorsFiltersComeFirstAndOurFaultsStayOurs() throws Exception {
@@ -358,7 +360,7 @@ public class WebTest {
     YarnConfiguration conf =
         MiniManager.configuration(ThrowingScheduler.class.getName(), folder);
     MiniManager.heddleJson(conf, folder, MAPPER.writeValueAsString(config));
-    // What an operator writes who wants SPNEGO, but for the type, which needs a Kerberos server.
+    // An operator's settings for SPNEGO, except the type, which needs a Kerberos server.
     conf.set("hadoop.http.filter.initializers",
         "org.apache.hadoop.security.AuthenticationFilterInitializer, "
             + OperatorsInitializer.class.getName());
@@ -403,7 +405,7 @@ public class WebTest {
     }
     for (String name : hostile) {
       String path = "root." + name;
-      // XML has no way to say a bell.
+      // XML cannot express the bell character.
       String speakable = path.replace('\u0007', '\ufffd');
       assertTrue(path + " in " + json, json.contains(path));
       assertTrue(path + " in " + xml, xml.contains(speakable));
@@ -455,7 +457,7 @@ public class WebTest {
     }
   }
 
-  /** One answers for its scheduler of now; the other one leaves it to its own pages. */
+  /** One answers for its present scheduler; the other leaves requests to its own pages. */
   private static HeddleScheduler answersAlone(MiniPair pair, int active) throws Exception {
     HeddleScheduler scheduler = (HeddleScheduler) pair.managers[active].getResourceScheduler();
     String name = "scheduler " + System.identityHashCode(scheduler);
@@ -470,7 +472,7 @@ public class WebTest {
     for (String path : new String[] {INFO, PAGE, "/heddle/who", "/scheduler"}) {
       Reply other = MiniManager.send(there, "GET", path, null, null);
       assertNotEquals(path + " " + other, 200, other.status);
-      // The web server that was started last in a JVM handles what is Hadoop's in all of them.
+      // The web server that was started last in a JVM handles Hadoop's own paths for all of them.
       if (active == 0) {
         assertEquals(path + " " + other, 307, other.status);
         assertEquals(here + path, other.header("Location"));

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Building: the native library, then the jars and the class paths; and running a main class with
-# them. Sourced by x. Everything is asked of cargo and Gradle each time: they know what is current.
+# Builds the native library, the jars and the class paths, and runs a main class with them. Sourced
+# by x. Asks cargo and Gradle each time: they know what is up to date.
 
 JVM_OPTIONS=scripts/jvm-options
 
 run_gradle() {
-    # No daemon: ./x leaves no process behind. Plain output: it goes to a log.
+    # No daemon: ./x leaves no process behind. Plain output, because it goes to a log.
     gradle --no-daemon --console=plain "$@"
 }
 
@@ -15,7 +15,7 @@ build_command_line() { cargo build --release --locked -p heddle-cli; }
 
 build_laboratory() { cargo build --release --locked -p heddle-lab; }
 
-# command_line [NAME]: where cargo puts heddle, or the program NAME.
+# command_line [NAME]: the path of heddle, or of the program NAME, in cargo's folder.
 command_line() { printf '%s/release/%s' "${CARGO_TARGET_DIR:-$ROOT/target}" "${1:-heddle}"; }
 
 build_jars() { run_gradle -x nativeLibrary jar testClasses classPaths; }
@@ -26,7 +26,7 @@ build_everything() {
     step 'jars and class paths (Gradle)' gradle build_jars
 }
 
-# class_path_of HADOOP OUTPUT...: Heddle's jar, the compiled classes in OUTPUT, then Hadoop.
+# class_path_of HADOOP OUTPUT...: prints Heddle's jar, the compiled classes in OUTPUT, then Hadoop.
 class_path_of() {
     local hadoop=$1 output path
     shift
@@ -35,10 +35,10 @@ class_path_of() {
     printf '%s:%s' "$path" "$(cat "build/classpath/hadoop-$hadoop.txt")"
 }
 
-# The folders of a subproject's compiled classes and resources.
+# Prints the folders of a subproject's compiled classes and resources.
 outputs_of() { printf '%s\n' "$1/build/classes/java/$2" "$1/build/resources/$2"; }
 
-# run_main CLASS FOLDER HADOOP ARGUMENT...: runs a program of integration/ in FOLDER, and does not
+# run_main CLASS FOLDER HADOOP ARGUMENT...: runs a program of integration/ in FOLDER; does not
 # return.
 run_main() {
     local class=$1 folder=$2 hadoop=$3 outputs

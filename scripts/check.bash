@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# ./x check: what a developer runs before each commit. Format, lints and house rules of everything;
-# the unit tests of what changed. Sourced by x, after test.bash.
+# ./x check, for developers before each commit: format, lints and house rules of everything, and the
+# unit tests of what changed. Sourced by x, after test.bash.
 
-# Tests that run for minutes are ./x test's: the simulator's swarms, a policy that is added to a copy,
-# the store's harness.
+# Tests that take minutes belong to ./x test: the simulator's swarms, a policy added to a copy, the
+# store's harness.
 CHECK_SLOW=(heddle-sim:swarm heddle-sim:hostile heddle-sim:mutations heddle-sim:add_a_policy
     heddle-store:harness)
 
-# The files that differ from BASE; without one, what is not committed, else the last commit's.
+# Lists the files that differ from BASE. Without BASE: uncommitted files, else the last commit's.
 changed_files() {
     local base=$1
     if [ ! "$base" ]; then
@@ -18,7 +18,7 @@ changed_files() {
     git ls-files --others --exclude-standard
 }
 
-# The crates in whose folders something changed.
+# Lists the crates with changed files.
 changed_crates() {
     local folder
     while read -r folder; do
@@ -27,7 +27,7 @@ changed_crates() {
     done < <(sed -n 's|^rust/\([^/]*\)/.*|\1|p' <<<"$1" | sort -u)
 }
 
-# The test programs of a crate but the slow ones, as arguments for cargo.
+# Prints the test programs of a crate, except the slow ones, as arguments for cargo.
 quick_tests() {
     local crate=$1 folder=rust/${1#heddle-} path name arguments=(-p "$1")
     if [ -f "$folder/src/lib.rs" ]; then arguments+=(--lib); else arguments+=(--bins); fi

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# What every part of ./x shares: versions, messages, and running a step quietly into a log.
-# Sourced by x, from the root of the repository; it runs nothing by itself.
+# Shared by all parts of ./x: versions, messages, and running a step quietly into a log. Sourced by
+# x, from the root of the repository. Runs nothing by itself.
 
-# One list, build.gradle's, oldest first: the oldest is compiled against, the newest shown.
+# The only list is build.gradle's, oldest first. Code compiles against the oldest; the newest is
+# shown.
 read -r -a HADOOP_VERSIONS <<<"$(sed -n "/^ext.hadoopVersions = /s/[^0-9. ]//gp" build.gradle \
     | sed 's/^[. ]*//')"
 # shellcheck disable=SC2034
@@ -13,14 +14,14 @@ heddle_version() { sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml; }
 
 say() { printf '%s\n' "$*"; }
 
-# One line per argument, then the end: for what the user must put right.
+# Prints its arguments, one a line, and ends: the user must fix something.
 fail() {
     printf 'x: %s\n' "$@" >&2
     exit 1
 }
 
-# step TITLE LOG COMMAND...: runs COMMAND with its output in build/logs/LOG.log, prints the seconds,
-# and the log's end if it failed. Returns COMMAND's exit code.
+# step TITLE LOG COMMAND...: runs COMMAND with its output in build/logs/LOG.log. Prints the seconds,
+# and the log's end after a failure. Returns COMMAND's exit code.
 step() {
     local title=$1 log=$LOGS/$2.log code=0 start=$SECONDS
     shift 2
@@ -36,8 +37,8 @@ step() {
     return $code
 }
 
-# hanging_threads LOG: of a JVM that printed its threads as it hung, what it said before and those of
-# its threads that run the project's code.
+# hanging_threads LOG: if a JVM hung and printed its threads, shows its earlier output and the
+# threads that run the project's code.
 hanging_threads() {
     grep -q '^Full thread dump' "$1" || return 0
     sed '/^Full thread dump/,$d' "$1" | tail -n 20
@@ -45,7 +46,7 @@ hanging_threads() {
         | awk 'BEGIN { RS = ""; ORS = "\n\n" } /at io\.heddle\./ { print }'
 }
 
-# The part of a log that says what failed: the lists that JUnit, cargo test and TAP make, a
+# Shows the part of a log that says what failed: the lists of JUnit, cargo test and TAP, a
 # compiler's errors, else its end.
 show_failure() {
     local lines

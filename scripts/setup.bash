@@ -1,18 +1,17 @@
 # shellcheck shell=bash
-# What must be on the machine before anything is built. On Debian the missing packages are installed
-# (as root, or by sudo); anywhere else, and for Java and Rust themselves, it says what to do.
-# Sourced by x.
+# Checks what the machine needs before a build. On Debian installs missing packages (as root, or by
+# sudo). Elsewhere, and for Java and Rust themselves, says what to do. Sourced by x.
 
 JAVA_WANTED=17
-# Where Debian puts its JDKs.
+# Debian's folder of JDKs.
 JDK_FOLDER=${JDK_FOLDER:-/usr/lib/jvm}
 
-# The Java that `java` is, as a number: 17 for "17.0.15", 8 for "1.8.0".
+# Prints the major version of `java`: 17 for "17.0.15", 8 for "1.8.0".
 java_major() {
     "$1" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p'
 }
 
-# Sets JAVA_HOME to a JDK 17: the one the user chose, the one on the PATH, or one Debian installed.
+# Sets JAVA_HOME to a JDK 17: the user's choice, the one on the PATH, or one from Debian.
 need_java() {
     local home javac seen=()
     for home in "${JAVA_HOME:-}" "$(java_home_of_path)" "$JDK_FOLDER"/java-"$JAVA_WANTED"-*; do
@@ -38,7 +37,7 @@ java_home_of_path() {
 }
 
 # shellcheck disable=SC2120
-# need_rust COMPONENT...: cargo, new enough, with these cargo subcommands.
+# need_rust COMPONENT...: needs a recent cargo with these subcommands.
 need_rust() {
     local wanted found component
     wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -53,8 +52,8 @@ need_rust() {
     done
 }
 
-# need_packages COMMAND:PACKAGE...: installs the Debian packages whose command is not there.
-# COMMAND may be one of has_command's own words, for packages that bring none.
+# need_packages COMMAND:PACKAGE...: installs the Debian packages of missing commands. For a package
+# without a command, COMMAND is one of has_command's own words.
 need_packages() {
     local pair missing=()
     for pair in "$@"; do
@@ -88,7 +87,7 @@ install_packages() {
         command -v sudo >/dev/null || fail "as root: apt-get install $*"
         root=(sudo)
     fi
-    # `update` is let fail: the lists may be there already, and a machine without network has none.
+    # `update` may fail: the lists may exist already, and a machine without network has none.
     step "installing $*" apt-get install_debian "${root[@]}" -- "$@" \
         || fail "apt-get could not install: $*"
 }

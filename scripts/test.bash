@@ -1,32 +1,32 @@
 # shellcheck shell=bash
-# ./x test: the parts, how each one's tests are counted, and the closing summary. Sourced by x.
-# A part that fails does not stop the others; the exit code says whether any did.
+# ./x test: its parts, how their tests are counted, and the closing summary. Sourced by x. A failing
+# part does not stop the others; the exit code says whether any failed.
 
 # shellcheck disable=SC2034
 TEST_PARTS=(scripts rust java native integration readme docs)
-# One test class of a mini cluster takes a minute or two; far past that it hangs.
+# A test class with a mini cluster takes a minute or two; one that takes far longer hangs.
 CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-1200}
 STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-2700}
-# Set by `./x test --all`: every class on every version, and the parts that take longer.
+# Set by `./x test --all`: every class on every version, and the longer parts.
 TEST_ALL=
-# What `--all` adds to TEST_PARTS.
+# The parts that `--all` adds to TEST_PARTS.
 LONG_PARTS=(soak)
-# How many steps run at a time, of those that may: a mini cluster waits for much of its time, for
-# heartbeats and expiries that no processor makes shorter.
+# Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
+# which more processors do not shorten.
 LANES=${HEDDLE_TEST_LANES:-2}
-# The steps that may run beside others, from all parts: lines of test_step's arguments, separated by
+# Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=
-# A mini cluster lives for minutes: the optimising compiler and a parallel collector would take a
-# seventh of its time for themselves (measured with MapReduceTest). The shim's own tests repeat much:
-# with these options they take twice as long.
+# A mini cluster lives for minutes: the optimizing compiler and a parallel collector would take a
+# seventh of its time (measured with MapReduceTest). The shim's own tests repeat much, and take
+# twice as long with these options.
 CLUSTER_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 
 total_passed=0
 total_failed=0
 summary=()
 
-# record TITLE SECONDS PASSED FAILED: one line of the summary, printed at once too.
+# record TITLE SECONDS PASSED FAILED: adds a line to the summary and prints it.
 record() {
     local line
     total_passed=$((total_passed + $3))
@@ -36,9 +36,9 @@ record() {
     say "$line"
 }
 
-# test_step TITLE LOG COUNT COMMAND...: runs COMMAND into build/logs/LOG.log; `COUNT CODE FILE` then
-# prints "PASSED FAILED", read from the log. A command that failed without saying which test did
-# counts as one failed test, and so does one that ran no test: nothing fails silently.
+# test_step TITLE LOG COUNT COMMAND...: runs COMMAND into build/logs/LOG.log. `COUNT CODE FILE` then
+# reads "PASSED FAILED" from the log. A command that failed without naming a test counts as one
+# failed test, and so does one that ran no test: nothing fails silently.
 test_step() {
     local title=$1 log=$LOGS/$2.log count=$3 code=0 start=$SECONDS passed failed
     shift 3
@@ -47,7 +47,7 @@ test_step() {
     "$@" >"$log" 2>&1 </dev/null || code=$?
     read -r passed failed <<<"$("$count" $code "$log")"
     if [ $code -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
-    # 124: ended by `timeout`; 128 + N: by signal N, its own or another's.
+    # 124: ended by `timeout`; 128 + N: by signal N, its own or another process's.
     [ $code -eq 0 ] || echo "x: exit code $code" >>"$log"
     if [ $((passed + failed)) -eq 0 ]; then
         failed=1
@@ -72,7 +72,7 @@ count_cargo() {
          END { print p + 0, f + 0 }' "$2"
 }
 
-# The closing line that native-tests/run prints, in the form of ./x test's own.
+# Counts the closing line of native-tests/run, in the form of ./x test's own.
 count_closing() {
     local counts
     counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$2" | tail -n 1)
@@ -81,8 +81,9 @@ count_closing() {
 
 count_tap() { awk '/^ok / { p++ } /^not ok / { f++ } END { print p + 0, f + 0 }' "$2"; }
 
-# `OK (12 tests)`, or `Tests run: 12,  Failures: 1`; warnings of -Xcheck:jni are one failure more.
-# What a class rule found at the end is a failure too, and no test: there may be more of them.
+# Counts `OK (12 tests)`, or `Tests run: 12,  Failures: 1`. Warnings of -Xcheck:jni are one more
+# failure. A class rule's finding at the end is also a failure but no test, so failures may
+# outnumber tests.
 count_junit() {
     awk '/^OK \([0-9]+ tests?\)/ { gsub(/[^0-9]/, "", $2); p += $2 }
          /^Tests run: [0-9]+,  Failures: [0-9]+/ { gsub(/,/, ""); p += $3 - $5; f += $5 }
@@ -90,7 +91,7 @@ count_junit() {
          END { print (p > 0 ? p : 0), f + jni + 0 }' "$2"
 }
 
-# One compile task for each version and subproject; Gradle names those that failed.
+# There is one compile task for each version and subproject; Gradle names those that failed.
 count_link_check() {
     local failed
     failed=$(grep -c 'linkCheck[0-9]* FAILED$' "$2" || true)
@@ -100,7 +101,7 @@ count_link_check() {
 
 # --- JVM tests ----------------------------------------------------------------------------------
 
-# The test classes of a subproject, by file name; $2 names one of them, with or without its package.
+# Lists the test classes of a subproject by file name; $2 names one, with or without its package.
 test_classes() {
     find "$1/src/test/java" -name '*Test.java' 2>/dev/null | LC_ALL=C sort | while read -r file; do
         grep -q '^public abstract class\|^abstract class' "$file" && continue
@@ -123,8 +124,9 @@ runs_on() {
     [ "$3" = "$NEWEST_HADOOP" ] || ! grep -q '\bNewest Hadoop only\b' <<<"$comment"
 }
 
-# run_junit PROJECT HADOOP NAME CLASS...: one JVM, in a folder of its own: mini clusters write a
-# `target` into the current one. A JVM that hangs prints its threads (SIGQUIT) before it is ended.
+# run_junit PROJECT HADOOP NAME CLASS...: runs one JVM in a folder of its own, because mini clusters
+# write a `target` into the current one. A JVM that hangs prints its threads (SIGQUIT) before it is
+# ended.
 run_junit() {
     local project=$1 hadoop=$2 name=$3 folder outputs options=() code=0
     shift 3
@@ -143,21 +145,21 @@ run_junit() {
         "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-XX:ErrorFile=$ROOT/$LOGS/hs_err_%p.log" \
         org.junit.runner.JUnitCore "$@" || code=$?
     jni_warnings "$LOGS/$name.log" || code=1
-    # Kept after a failure, for its files; a mini cluster leaves some hundred megabytes.
+    # Kept after a failure for its files; a mini cluster leaves some hundred megabytes.
     [ $code -ne 0 ] || rm -rf "$folder"
     return $code
 }
 
-# queue_steps LINES: adds steps to those that run_queued_steps runs.
+# queue_steps LINES: adds steps for run_queued_steps.
 queue_steps() { [ ! "$1" ] || queued_steps+=$1$'\n'; }
 
-# Runs the queued steps, LANES at a time. A step in a lane is a subshell: what it counted comes back
-# through a file.
+# Runs the queued steps, LANES at a time. A lane's step is a subshell and returns its counts in a
+# file.
 run_queued_steps() {
     [ "$queued_steps" ] || return 0
     mkdir -p "$LOGS"
     local line running=0 names=() name counts
-    # A shell makes its background commands deaf to Ctrl-C; they belong to it all the same.
+    # A shell makes its background commands ignore Ctrl-C; they must still end with it.
     trap 'kill -TERM 0' INT
     while IFS= read -r line; do
         if [ $running -ge "$LANES" ]; then
@@ -166,7 +168,7 @@ run_queued_steps() {
         fi
         name=$(cut -f 2 <<<"$line")
         names+=("$name")
-        # What counts if the lane dies before it can say more.
+        # Counts if the lane dies without a result.
         printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
         step_in_lane "$line" "$LOGS/$name.counts" &
         running=$((running + 1))
@@ -182,7 +184,7 @@ run_queued_steps() {
     done
 }
 
-# step_in_lane LINE FILE: one step; leaves "PASSED FAILED" and its line of the summary in FILE.
+# step_in_lane LINE FILE: runs one step; leaves "PASSED FAILED" and its line of the summary in FILE.
 step_in_lane() {
     local fields
     IFS=$'\t' read -r -a fields <<<"$1"
@@ -191,7 +193,7 @@ step_in_lane() {
     printf '%s %s\n%s\n' "$total_passed" "$total_failed" "${summary[0]}" >"$2"
 }
 
-# What -Xcheck:jni found, each line with the prefix that count_junit and show_failure look for.
+# Prints the findings of -Xcheck:jni, with the prefix that count_junit and show_failure look for.
 jni_warnings() {
     local found pattern='(WARNING|FATAL ERROR) in native method|WARNING: JNI local refs'
     found=$(grep -nE -A 6 "$pattern" "$1" || true)
@@ -200,7 +202,7 @@ jni_warnings() {
     return 1
 }
 
-# Every script of the repository, and what shellcheck says of them. SC2054 takes the comma in
+# Lists every script of the repository; shellcheck reads them. SC2054 takes the comma in
 # -fsanitize=address,undefined for one between array elements.
 every_script() { printf '%s\n' x .ci/run native-tests/run scripts/* | while read -r file; do
     [ -f "$file" ] && head -n 1 "$file" | grep -q 'bash' && printf '%s\n' "$file"; done; }
@@ -242,7 +244,7 @@ part_native() {
     [ -x native-tests/run ] || return 0
     test_step 'native: C programs, checked build' native-tests count_closing \
         bounded native-tests/run
-    # The library that ships is another build: other profile, other linker, other C library.
+    # The shipped library is another build: other profile, other linker, other C library.
     test_step 'native: C programs, the shipped library' native-shipped count_closing \
         bounded env HEDDLE_LIBRARY_DIR="$ROOT/build/native/linux-x86_64" native-tests/run
 }
@@ -250,9 +252,9 @@ part_native() {
 part_integration() {
     local class=$1 hadoop name step
     shift
-    # The console is tested in a real browser.
+    # The console's tests need a real browser.
     case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
-    # Kerberos must let the command line through.
+    # The Kerberos tests run the command line.
     case "$class" in '' | *SpnegoTest)
         step 'heddle, the command line' heddle build_command_line || true
         HEDDLE_COMMAND=$(command_line)
@@ -267,7 +269,7 @@ part_integration() {
     esac
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
-            # Asked for by name it runs wherever it is asked to.
+            # A class that was asked for by name runs on the given versions.
             [ "$class" ] || runs_on integration "$name" "$hadoop" || continue
             step=${name##*.}
             printf '%s\t' "$step: Hadoop $hadoop" "$step-$hadoop" count_junit run_junit
@@ -276,22 +278,22 @@ part_integration() {
     done)"
 }
 
-# The documents whose `./x` commands are run as they stand. Pages with `sh` blocks have part_docs.
+# Lists the documents whose `./x` commands are run unchanged. Pages with `sh` blocks have part_docs.
 documents() {
     git ls-files --cached --others --exclude-standard '*.md' | while read -r file; do
         grep -q '^```sh$' "$file" || printf '%s\n' "$file"
     done
 }
 
-# The `./x` commands that stand in their code blocks, without prompt and comment.
+# Prints the `./x` commands in their code blocks, without prompt and comment.
 readme_commands() {
     documents | while read -r file; do
         awk '/^ *```/ { inside = !inside; next } inside' "$file"
     done | sed -n 's/^ *\(\$ \)\{0,1\}\(\.\/x [^#]*[^# ]\).*$/\2/p' | sort -u
 }
 
-# Runs each of them as it stands, so that the documents are true. What this run has done already is
-# not done again, and the bench, whose figures are no test's business, runs its quick form.
+# Runs each command unchanged, so that the documents are true. What this run has already done is
+# skipped. The bench runs its quick form: its figures are not tested.
 part_readme() {
     local command words
     queue_steps "$(while read -r command; do
@@ -305,8 +307,8 @@ part_readme() {
     done < <(readme_commands))"
 }
 
-# The pages of docs/ with `sh` blocks, as an operator types them, on real daemons. Newest Hadoop only:
-# nothing in them depends on the version. The command line is built first, so that the time is the
+# Runs the pages of docs/ with `sh` blocks like an operator, on real daemons. Newest Hadoop only:
+# nothing in them depends on the version. Builds the command line first, so that the time is the
 # page's.
 part_docs() {
     local page name
@@ -319,7 +321,8 @@ part_docs() {
     done
 }
 
-# Real daemons with faults; its length is a number of faults. `./x soak` alone runs for hours.
+# Runs real daemons with faults; a number of faults bounds its length. `./x soak` alone runs for
+# hours.
 part_soak() {
     [ "$1" ] && return
     test_step 'soak: 20 faults' soak count_exit_code timeout --foreground --kill-after=60 \
@@ -335,7 +338,7 @@ run_tests() {
     need_rust fmt clippy
     need_packages c++:g++ unzip:unzip shellcheck:shellcheck git:git postgresql:postgresql \
         setpriv:util-linux
-    # Without jars no JVM test means anything: each part of it would fail with the same message.
+    # Without jars every JVM part would fail with the same message.
     if build_everything; then
         for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done
     else
@@ -348,7 +351,7 @@ run_tests() {
     finish_tests "$start"
 }
 
-# finish_tests START: the summary; returns 0 only if tests ran and all passed.
+# finish_tests START: prints the summary; returns 0 only if tests ran and all passed.
 finish_tests() {
     say
     printf '%s\n' "${summary[@]}"

@@ -1,7 +1,7 @@
-"""./x soak: real daemons, real jobs, and kills at random moments; every preset in turn.
+"""./x soak: real daemons, real jobs, and kills at random moments, under one preset after the other.
 
-Exits with 0 only if every verdict holds. The seed decides what is killed and when after the last;
-how the machine's processes run beside each other it cannot.
+Exits with 0 only if every verdict holds. The seed decides what is killed, and how long after the
+last fault. It cannot decide how the machine's processes interleave.
 """
 
 import argparse
@@ -29,15 +29,15 @@ PRESETS = ("fair", "fair-original", "dynamic-priority", "shufflewatcher", "hfsp"
 ECONOMY = "dynamic-priority"
 RECOVERY_PATIENCE, DRAIN_PATIENCE = 300, 900
 SAMPLE_S, GRANT_S = 15, 12
-# So that intervals are charged for, grants are made, and the database is killed among them.
+# Long enough to charge for intervals, make grants, and kill the database in between.
 ECONOMY_S = 90
-# How often a fault follows while the last one is being recovered from.
+# How often a fault strikes while the last one is being recovered from.
 OVERLAP = 0.25
 
 
 @dataclass
 class Grant:
-    """Credits that the operator gave, and what the command line said of it."""
+    """Credits that the operator granted, and the command line's answer."""
 
     micro: int
     process: subprocess.Popen
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self, options, folder):
         self.options, self.seed, self.hadoop = options, options.seed, options.hadoop
-        # Draws of their own, so that no answer's time shifts what is killed next.
+        # Draws of their own: the time of an answer must not change what is killed next.
         self.random = randoms.Random(options.seed)
         self.presets = [preset for preset in PRESETS if preset in options.presets.split(",")]
         self.cluster = Cluster(folder, options.hadoop, randoms.Random())
@@ -65,17 +65,17 @@ class Run:
         self.preset, self.next_sample, self.next_grant = "", 0.0, 0.0
 
     def seconds(self):
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.monotonic() - self.began
 
     def say(self, text):
-        """A line of progress."""
+        """Prints a line of progress."""
         print(f"{self.seconds():7.0f} s  {text}", flush=True)
 
     # --- the parts of a run -------------------------------------------------------------------
 
     def whole(self):
-        """The run; its verdicts are there afterwards."""
+        """Runs; leaves the verdicts."""
         self.preset = self.presets[0]
         self.cluster.make_database()
         self._open_economy()
@@ -98,7 +98,7 @@ class Run:
             self.cluster.sql("CREATE DATABASE heddle", "postgres")
 
     def _phase(self, part):
-        """Faults and jobs under one preset, up to this part of the run's faults and its time."""
+        """Faults and jobs under one preset, up to this part of the run's faults and time."""
         faults = round(self.options.faults * part)
         until = self.began + self.options.hours * 3600 * part
         if self.preset == ECONOMY:
@@ -111,8 +111,8 @@ class Run:
             self.tick()
 
     def _pause_between(self, faults, until):
-        """Lets the run go on until the next fault is due: its share of the time that is left, more
-        or less, once the last one is recovered from unless they shall overlap."""
+        """Runs on until the next fault is due: about its share of the remaining time. Waits for the
+        last recovery unless the two faults shall overlap."""
         left = max(1, faults - len(self.struck))
         mean = max(self.options.pause, (until - time.monotonic()) / left)
         due = time.monotonic() + self.random.uniform(0.3, 1.2) * mean
@@ -141,7 +141,7 @@ class Run:
                  f"{len(self.workload.running())} jobs under way")
 
     def _switch(self, preset):
-        """The next policy: both ResourceManagers are killed, jobs go on."""
+        """Kills both ResourceManagers and switches to the next policy; jobs go on."""
         for rm in ("rm1", "rm2"):
             self.cluster.daemons[rm].kill()
         self._struck(Kind.SWITCH, "rm1 rm2")
@@ -159,7 +159,7 @@ class Run:
         fault[4] = round(time.monotonic() - began, 1)
 
     def _audit(self):
-        """The books, once the part with the economy is over and no one writes to them."""
+        """Checks the books after the part with the economy, when nothing writes to them."""
         if self.preset != ECONOMY:
             return
         for grant in self.grants:
@@ -173,7 +173,7 @@ class Run:
         self.verdicts.append(verdicts.credits_kept(self.cluster, self.grants))
 
     def _drain(self):
-        """No more faults, no more jobs: what was accepted must end well in time."""
+        """Ends faults and jobs: accepted jobs must end well in time."""
         self.say(f"waiting for {len(self.workload.running())} jobs")
         until = time.monotonic() + DRAIN_PATIENCE
         while self.workload.running() and time.monotonic() < until:
@@ -199,14 +199,14 @@ class Run:
     # --- all the time -------------------------------------------------------------------------
 
     def tick(self, busy=True):
-        """What goes on between faults: daemons come back, jobs go in, measures are taken."""
+        """Between faults: restarts daemons, submits jobs, measures."""
         now = time.monotonic()
         for name, daemon in self.cluster.daemons.items():
             if daemon.process is None or daemon.runs():
                 continue
             if name not in self.due:
                 self.due[name] = now + 1
-                # A PostgreSQL that finds the rest of a killed one ends at once, as it should.
+                # A PostgreSQL that finds a killed one's remains ends at once, as it should.
                 if name != "database":
                     self.ended.append(f"{name} at {self.seconds():.0f} s, code "
                                       f"{daemon.process.returncode}")
@@ -254,7 +254,7 @@ class Run:
                     daemon.resident_mb(), daemon.handles()))
 
     def _grant(self):
-        """An amount that no other grant has, so that each is found in the books."""
+        """Grants an amount that no other grant has, to find it in the books."""
         active = self.cluster.active()
         if not active:
             return
@@ -275,14 +275,14 @@ class Run:
                 said = grant.process.stderr.read()
                 grant.process.stderr.close()
                 grant.process.stderr = None
-                # Taken, but not yet in the store: a kill of both loses it, as documented.
+                # In force, but not yet in the store: killing both loses it, as documented.
                 later = "written down when" in said
                 if grant.process.returncode == 0 and not later:
                     grant.answer = "confirmed"
 
 
 def options():
-    """The arguments."""
+    """Parses the arguments."""
     parser = argparse.ArgumentParser(prog="./x soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=0.0, help="at least so long")
     parser.add_argument("--faults", type=int, help="at least so many (220 for each hour, or 20)")
@@ -310,7 +310,7 @@ def main():
     stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d-%H%M%S")
     folder = ROOT / "build/soak" / stamp
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Under nohup a hang-up is ignored, and stays so.
+        # Under nohup a hang-up is ignored, and must stay so.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     processes.adopt_orphans()

@@ -1,8 +1,8 @@
 """A cluster of separate processes on loopback addresses: ZooKeeper, HDFS, two ResourceManagers in
 HA, NodeManagers with work-preserving restart, and PostgreSQL for the accounts.
 
-Hadoop is the installation that scripts/hadoop-home lays out from published jars. Policies are in
-the text of heddle.json only; nothing here knows what a policy does.
+Hadoop is the installation that scripts/hadoop-home makes from published jars. Policies appear
+only in the text of heddle.json; nothing here knows what a policy does.
 """
 
 import json
@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 USERS = ("alice", "bob", "carol")
 RACKS = {"127.0.1.21": "/rack1", "127.0.1.22": "/rack1", "127.0.2.21": "/rack2"}
 NODE_MB, NODE_VCORES = 3072, 6
-# Tasks live for seconds: the optimising compiler and a parallel collector cost more than they give.
+# Tasks live for seconds: an optimizing compiler and a parallel collector cost more than they save.
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 TASK_JVM = JVM + " -Xmx200m --add-opens=java.base/java.lang=ALL-UNNAMED"
-# More than a run kills: an ApplicationMaster that was killed is no reason to give a job up.
+# More than a run kills: a killed ApplicationMaster must not use up a job's attempts.
 ATTEMPTS = 100
 PASSWORD = "of a database on loopback"
-# The election of the active ResourceManager asks for the older names.
+# The election of the active ResourceManager reads the older names.
 ZOOKEEPER = ("hadoop.zk.", "yarn.resourcemanager.zk-")
 MAIN = {
     "zookeeper": "org.apache.zookeeper.server.quorum.QuorumPeerMain",
@@ -42,11 +42,11 @@ MAIN = {
 
 
 class Unreachable(Exception):
-    """What was asked did not answer, or not as it should."""
+    """A server did not answer, or answered wrongly."""
 
 
 def get(url, timeout=5):
-    """The bytes at an address."""
+    """Reads the bytes at an address."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as answer:
             return answer.read()
@@ -55,7 +55,7 @@ def get(url, timeout=5):
 
 
 def get_json(url, timeout=5):
-    """The JSON at an address; a redirect of a standby that knows no active one is text."""
+    """Reads the JSON at an address. A standby that knows no active one redirects to text."""
     try:
         return json.loads(get(url, timeout))
     except ValueError as error:
@@ -63,7 +63,7 @@ def get_json(url, timeout=5):
 
 
 def wait_until(what, condition, patience):
-    """Asks until it is true; TimeoutError names what was waited for."""
+    """Asks until it is true. TimeoutError names what did not come."""
     until = time.monotonic() + patience
     while not condition():
         if time.monotonic() > until:
@@ -72,7 +72,7 @@ def wait_until(what, condition, patience):
 
 
 class Cluster:
-    """Everything in one work folder, on ports that were free when it was made."""
+    """Keeps all files in one work folder, and uses ports that were free at the start."""
 
     def __init__(self, folder, hadoop, random):
         self.folder, self.logs = Path(folder), Path(folder) / "logs"
@@ -81,7 +81,7 @@ class Cluster:
         subprocess.run([ROOT / "scripts/hadoop-home", self.home, hadoop], check=True,
                        stdout=subprocess.DEVNULL)
         version = (ROOT / "Cargo.toml").read_text().split('\nversion = "')[1].split('"')[0]
-        # Copies: a build beside a long run changes none of it.
+        # Copies: a build beside a long run must not change it.
         shutil.copy(ROOT / f"java/build/libs/heddle-{version}.jar",
                     self.home / "share/hadoop/yarn/lib")
         jobs = ROOT / f"integration/build/libs/heddle-integration-{version}.jar"
@@ -89,7 +89,7 @@ class Cluster:
         self.command = shutil.copy(
             Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/heddle",
             self.folder)
-        # The distribution has the web pages of HDFS as a folder; among the jars, this one has them.
+        # The distribution has HDFS's web pages as a folder; of the jars, this one has them.
         jars = (ROOT / f"build/classpath/hadoop-{hadoop}.txt").read_text().strip().split(":")
         self.pages_jar = next(jar for jar in jars if jar.endswith(f"hdfs-{hadoop}-tests.jar"))
         taken = set()
@@ -146,15 +146,15 @@ class Cluster:
             "fs.permissions.umask-mode": "000",
             "dfs.replication": 1,
             "dfs.blocksize": 1 << 20,
-            # One DataNode: there is none to replace it with.
+            # There is no other DataNode to replace it with.
             "dfs.client.block.write.replace-datanode-on-failure.enable": False,
-            # All connections come from 127.0.0.1: only its host name tells the DataNode's address.
+            # All connections come from 127.0.0.1: only the host name tells the DataNode's address.
             "dfs.client.use.datanode.hostname": True,
             **{f"{prefix}address": f"127.0.0.1:{self.zookeeper_port}" for prefix in ZOOKEEPER},
-            # How long a killed ResourceManager stays active for ZooKeeper.
+            # How long ZooKeeper takes a killed ResourceManager for active.
             **{f"{prefix}timeout-ms": 4000 for prefix in ZOOKEEPER},
-            # By default a ResourceManager leaves the election for ever after three failures, so one
-            # that starts while ZooKeeper is down would never be active.
+            # By default a ResourceManager leaves the election for good after three failures. One
+            # that starts while ZooKeeper is down would never become active.
             "yarn.resourcemanager.ha.failover-controller.active-standby-elector.zk.retries": 1000,
             "yarn.resourcemanager.ha.enabled": True,
             "yarn.resourcemanager.ha.rm-ids": "rm1,rm2",
@@ -174,7 +174,7 @@ class Cluster:
             "yarn.scheduler.maximum-allocation-vcores": NODE_VCORES,
             "yarn.resourcemanager.scheduler.class": "io.heddle.yarn.HeddleScheduler",
             "heddle.config.file": self.heddle_json,
-            # All nodes are one machine: each would take what runs for the others as foreign load.
+            # All nodes are one machine: each would count the others' containers as foreign load.
             "heddle.node-load.enable": False,
             "yarn.application.classpath": path,
             "yarn.node-attribute.fs-store.root-dir": f"file://{self.folder}/attributes",
@@ -184,14 +184,14 @@ class Cluster:
             # Lines of JSON, which the verdict on repeated tasks counts.
             "mapreduce.jobhistory.intermediate-done-dir": "/history",
             "mapreduce.jobhistory.jhist.format": "json",
-            # The older way of commits cannot be repeated: a kill in the midst would fail the job.
+            # The older commit cannot be repeated: a kill in the middle of one would fail the job.
             "mapreduce.fileoutputcommitter.algorithm.version": 2,
             "mapreduce.am.max-attempts": ATTEMPTS,
             "mapreduce.job.ubertask.enable": False,
             "mapreduce.map.speculative": False,
             "mapreduce.reduce.speculative": False,
             "mapreduce.task.io.sort.mb": 16,
-            # Node managers come back within a minute: a reduce waits for theirs, maps stay done.
+            # NodeManagers return within a minute: a reduce waits for theirs, and maps stay done.
             "mapreduce.reduce.shuffle.fetch.retry.enabled": True,
             "mapreduce.reduce.shuffle.fetch.retry.timeout-ms": 180_000,
             **{f"{task}.memory-mb": 512 for task in ("mapreduce.map", "mapreduce.reduce")},
@@ -233,13 +233,13 @@ class Cluster:
             value = str(value).lower() if isinstance(value, bool) else escape(str(value))
             lines.append(f"<property><name>{key}</name><value>{value}</value></property>")
         lines.append("</configuration>")
-        # Defaults of HDFS, YARN and MapReduce are read after core-site.xml and would go before it.
+        # Defaults of HDFS, YARN and MapReduce are read after core-site.xml and would override it.
         for site in ("core", "hdfs", "yarn", "mapred"):
             (folder / f"{site}-site.xml").write_text("\n".join(lines) + "\n")
         return folder
 
     def environment(self, conf):
-        """What Hadoop's programs find their installation by."""
+        """The environment in which Hadoop's programs find their installation."""
         home = str(self.home)
         kept = {key: os.environ[key] for key in ("PATH", "JAVA_HOME", "HOME", "LANG")
                 if key in os.environ}
@@ -252,7 +252,7 @@ class Cluster:
                     + [str(self.jobs_jar), self.pages_jar])}
 
     def java(self, heap_mb, name, main, *arguments):
-        """A command line for one of Hadoop's classes."""
+        """Returns the command line for one of Hadoop's classes."""
         return [os.path.join(os.environ["JAVA_HOME"], "bin/java"), f"@{ROOT}/scripts/jvm-options",
                 *JVM.split(), f"-Xmx{heap_mb}m", f"-Dsoak.daemon={name}",
                 f"-Dhadoop.log.dir={self.logs}", f"-Dyarn.log.dir={self.logs}",
@@ -266,14 +266,14 @@ class Cluster:
     # --- PostgreSQL ---------------------------------------------------------------------------
 
     def _postgres(self, program, *arguments):
-        """It refuses to be run by root, and runs as the user that Debian made for it."""
+        """PostgreSQL refuses to run as root; it runs as the user that Debian made for it."""
         versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
         newest = max(versions, key=lambda path: int(path.parts[-3])).parent
         user = ["--reuid=postgres", "--regid=postgres", "--init-groups"]
         return ["setpriv", *(user if os.getuid() == 0 else []), "--", newest / program, *arguments]
 
     def make_database(self):
-        """A new, empty server, whose folder its own user can reach; it is not started."""
+        """Makes a new, empty server in a folder that its own user can reach; does not start it."""
         folder = self.database_folder = Path(tempfile.mkdtemp(prefix="heddle-soak-"))
         (folder / "password").write_text(PASSWORD)
         if os.getuid() == 0:
@@ -291,7 +291,7 @@ class Cluster:
             {"PATH": os.environ["PATH"]}, self.logs / "database.log")
 
     def sql(self, statement, database="heddle"):
-        """Rows of an answer, as tuples of text."""
+        """Returns the rows of an answer as tuples of text."""
         done = subprocess.run(
             self._postgres("psql", "-X", "-A", "-t", "-F", "\t", "-h", "127.0.0.1", "-p",
                            str(self.database_port), "-U", "heddle", "-d", database,
@@ -303,7 +303,7 @@ class Cluster:
         return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
 
     def database_answers(self):
-        """Starts it again while the rest of a killed one is in its way."""
+        """Starts the database again while a killed one's remains are in its way."""
         if not self.daemons["database"].runs():
             self.daemons["database"].start()
         try:
@@ -314,7 +314,7 @@ class Cluster:
     # --- life ---------------------------------------------------------------------------------
 
     def write_policy(self, preset):
-        """heddle.json of a preset; with accounts for the one that has an economy."""
+        """Returns heddle.json for a preset; with accounts if it has an economy."""
         settings = {"policy": preset, "queues": [{"path": f"root.{user}"} for user in USERS]}
         if preset == "dynamic-priority":
             for queue, rate in zip(settings["queues"], (0.01, 0.02, 0.03)):
@@ -326,7 +326,7 @@ class Cluster:
         self.heddle_json.write_text(json.dumps(settings, indent=1) + "\n")
 
     def start(self):
-        """All but the database, from empty folders."""
+        """Starts all daemons except the database, from empty folders."""
         secret = os.urandom(32).hex()
         for path, text in ((self.secret, secret), (self.folder / "password", PASSWORD),
                            (self.acl, f"operator admin {secret}\n")):
@@ -351,11 +351,11 @@ class Cluster:
             return False
 
     def nodes(self):
-        """The names of the NodeManagers."""
+        """Returns the names of the NodeManagers."""
         return [name for name in self.daemons if name.startswith("nm")]
 
     def active(self):
-        """The name of the active ResourceManager, or None."""
+        """Returns the name of the active ResourceManager, or None."""
         for name, web in self.web.items():
             try:
                 if get_json(f"{web}/ws/v1/cluster/info", 3)["clusterInfo"]["haState"] == "ACTIVE":
@@ -365,7 +365,7 @@ class Cluster:
         return None
 
     def ask(self, path):
-        """JSON of the active ResourceManager's REST."""
+        """Reads JSON from the active ResourceManager's REST."""
         active = self.active()
         if not active:
             raise Unreachable("no ResourceManager is active")
@@ -382,7 +382,7 @@ class Cluster:
                    for node in nodes)
 
     def _sessions(self):
-        """How many connections ZooKeeper has, this one not counted; 0 while it does not answer."""
+        """Counts ZooKeeper's connections without this one; 0 while it does not answer."""
         try:
             with socket.create_connection(("127.0.0.1", self.zookeeper_port), 3) as connection:
                 connection.sendall(b"srvr")
@@ -392,8 +392,8 @@ class Cluster:
             return 0
 
     def is_whole(self):
-        """Both ResourceManagers answer and are in touch with ZooKeeper, each for the election and
-        for its store; one is active, and every node runs."""
+        """Whether all is well: both ResourceManagers answer and are connected to ZooKeeper, each
+        for election and store; one is active, and every node runs."""
         try:
             if self._sessions() < 2 * len(self.web):
                 return False
@@ -405,7 +405,7 @@ class Cluster:
             return False
 
     def heap_mb(self, rm):
-        """Used heap of a ResourceManager; 0 while it does not answer."""
+        """Returns the used heap of a ResourceManager; 0 while it does not answer."""
         try:
             beans = get_json(f"{self.web[rm]}/jmx?qry=java.lang:type=Memory", 3)["beans"]
             return beans[0]["HeapMemoryUsage"]["used"] >> 20

@@ -1,4 +1,4 @@
-"""What is killed, at random moments, and how its recovery is told. Every kill is a kill -9."""
+"""Kills daemons at random moments with kill -9, and detects their recovery."""
 
 import enum
 import os
@@ -17,7 +17,7 @@ APPLICATION = re.compile(r"application_\d+_\d+")
 
 
 class Kind(enum.Enum):
-    """A kind of fault; the number says how often it is drawn among the others."""
+    """A kind of fault; the number is its weight in the draw."""
 
     ACTIVE = ("active ResourceManager", 25)
     STANDBY = ("standby ResourceManager", 5)
@@ -29,16 +29,16 @@ class Kind(enum.Enum):
 
     @property
     def title(self):
-        """As it stands in the table."""
+        """Its name in the table."""
         return self.value[0]
 
 
 def masters():
-    """(process id, application) of every ApplicationMaster that runs."""
+    """(process id, application) of every running ApplicationMaster."""
     found = []
     for pid in descendants():
         arguments = command_line(pid)
-        # Not the shell that started it, whose one argument has the class somewhere inside.
+        # Not the shell that started it: its only argument contains the class, too.
         if not any(main in arguments for main in MASTERS):
             continue
         try:
@@ -51,7 +51,7 @@ def masters():
 
 
 class Fault:
-    """One kill: of what, and whether the cluster is over it."""
+    """One kill: its target, and whether the cluster has recovered."""
 
     def __init__(self, kind, cluster, workload, random):
         self.kind, self.cluster, self.workload = kind, cluster, workload
@@ -59,7 +59,7 @@ class Fault:
         self.target = self._target(random)
 
     def _target(self, random):
-        """The name of what is killed; None if there is nothing of the kind now."""
+        """The name of the target; None if none of the kind runs now."""
         active = self.cluster.active()
         if self.kind is Kind.MASTER:
             found = masters()
@@ -78,7 +78,7 @@ class Fault:
         return name if self.daemon and self.daemon.runs() else None
 
     def strike(self):
-        """Kills it; False if it was over a moment before."""
+        """Kills it; False if it had just ended."""
         self.struck_ms = int(time.time() * 1000)
         if self.daemon:
             self.daemon.kill()
@@ -90,7 +90,7 @@ class Fault:
             return False
 
     def recovered(self):
-        """Whether all is again as it was before."""
+        """Whether the state before is restored."""
         if self.kind is Kind.MASTER:
             job = next((job for job in self.workload.jobs.values()
                         if job.application == self.application), None)

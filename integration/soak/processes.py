@@ -1,8 +1,7 @@
-"""The processes that a soak starts: by name, ended by process id and in no other way.
+"""The processes that a soak starts: by name, and ended only by process id.
 
-Containers of YARN outlive the NodeManager that started them. This process asks the kernel to
-become their parent then (a "subreaper"), so all that was started here stays below it in the tree
-of processes, and nothing else is ever there.
+Containers of YARN outlive the NodeManager that started them. This process then becomes their
+parent (a "subreaper"). All descendants stay below it in the process tree, and nothing else does.
 """
 
 import ctypes
@@ -16,7 +15,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LIBC = ctypes.CDLL(None, use_errno=True)
 
-# Below the range from which Linux takes the ports of outgoing connections.
+# Below Linux's range of ports for outgoing connections.
 PORTS = range(20_000, 32_000)
 
 
@@ -27,7 +26,7 @@ def adopt_orphans():
 
 
 def free_port(random, taken):
-    """A TCP port of the loopback addresses on which no one listens."""
+    """Returns a TCP port of the loopback addresses that no process listens on."""
     while True:
         port = random.choice(PORTS)
         with socket.socket() as probe:
@@ -44,7 +43,7 @@ def free_port(random, taken):
 
 
 def _stat(pid):
-    """State and parent of a process; None once it is gone."""
+    """State and parent of a process; None once it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             # The name in parentheses may hold anything, blanks too.
@@ -55,7 +54,7 @@ def _stat(pid):
 
 
 def command_line(pid):
-    """The arguments of a process; none once it is gone."""
+    """The arguments of a process; none once it has ended."""
     try:
         with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
             return file.read().split("\0")
@@ -64,7 +63,7 @@ def command_line(pid):
 
 
 def descendants():
-    """Process ids below this one, children before their own children."""
+    """Process ids below this one, parents before their children."""
     children = {}
     for name in os.listdir("/proc"):
         found = _stat(name) if name.isdigit() else None
@@ -79,7 +78,7 @@ def descendants():
 
 
 class Daemon:
-    """One program that is kept running, with one log over all its starts."""
+    """A program that is kept running, with one log over all its starts."""
 
     def __init__(self, name, command, environment, log):
         self.name, self.command, self.environment, self.log = name, command, environment, log
@@ -96,11 +95,11 @@ class Daemon:
         self.starts += 1
 
     def runs(self):
-        """Whether it is there."""
+        """Whether it runs."""
         return self.process is not None and self.process.poll() is None
 
     def kill(self):
-        """kill -9, and waits until it is gone."""
+        """Kills it with kill -9 and waits for its end."""
         if self.runs():
             self.process.kill()
         self.process.wait()
@@ -115,7 +114,7 @@ class Daemon:
                 self.kill()
 
     def resident_mb(self):
-        """Resident memory in MB; 0 once it is gone."""
+        """Resident memory in MB; 0 once it has ended."""
         try:
             with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
                 line = next((line for line in file if line.startswith("VmRSS:")), "VmRSS: 0 kB")
@@ -124,7 +123,7 @@ class Daemon:
             return 0
 
     def handles(self):
-        """Open file descriptors; 0 once it is gone."""
+        """Open file descriptors; 0 once it has ended."""
         try:
             return len(os.listdir(f"/proc/{self.process.pid}/fd"))
         except OSError:
@@ -132,7 +131,7 @@ class Daemon:
 
 
 def reap(known):
-    """Takes leave of adopted processes that ended; those of `known` are waited for elsewhere."""
+    """Reaps adopted processes that ended; others wait for those of `known`."""
     for pid in descendants():
         found = _stat(pid)
         if found == ("Z", os.getpid()) and pid not in known:
@@ -143,7 +142,7 @@ def reap(known):
 
 
 def end_all(patience=20):
-    """Kills what is still below this process, until there is nothing."""
+    """Kills the remaining descendants until there are none."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         alive = [pid for pid in descendants() if (_stat(pid) or "Z")[0] != "Z"]

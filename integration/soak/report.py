@@ -1,4 +1,4 @@
-"""The table of a run: Markdown for people, JSON and CSV for whoever reckons with it."""
+"""The report of a run: Markdown for people, JSON and CSV for programs."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ MEASURES = ("heap_mb", "resident_mb", "handles")
 
 
 def write(folder, name, run):
-    """Three files in the folder, NAME.md, NAME.json and NAME.csv; returns the first."""
+    """Writes NAME.md, NAME.json and NAME.csv into the folder; returns the first."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(as_json(run), indent=1) + "\n")
     with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
@@ -22,7 +22,7 @@ def write(folder, name, run):
 
 
 def as_json(run):
-    """All that the tables are made of."""
+    """All data of the tables."""
     return {
         "date": run.date, "command": run.command, "seed": run.seed, "hadoop": run.hadoop,
         "commit": run.commit, "seconds": round(run.seconds()),
@@ -72,7 +72,7 @@ def as_markdown(run):
 
 
 def measured(samples, index, measure):
-    """The row of one measure: what grows shows in the last quarter."""
+    """The row of one measure; growth shows in the last quarter."""
     values = [sample[4 + index] for sample in samples if sample[4 + index]]
     if not values:
         return

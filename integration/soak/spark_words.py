@@ -1,7 +1,7 @@
-"""The Spark job of the soak: counts the words of a file in HDFS, and fails if a count is wrong.
+"""The soak's Spark job: counts the words of a file in HDFS, and fails if a count is wrong.
 
-spark_words.py INPUT TIMES PAUSE_S: every word of the input stands in it TIMES times; each task
-waits PAUSE_S seconds, which stands for the work of a bigger input.
+spark_words.py INPUT TIMES PAUSE_S: every word of the input occurs TIMES times; each task waits
+PAUSE_S seconds, in place of the work on a bigger input.
 """
 
 import sys

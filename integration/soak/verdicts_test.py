@@ -1,4 +1,4 @@
-"""Plants what each verdict must find, and what it must let pass. Run by scripts/self-test."""
+"""Plants what each verdict must find and what it must accept. Run by scripts/self-test."""
 
 import tempfile
 import unittest
@@ -12,7 +12,7 @@ MICRO = 1_000_000
 
 
 def job(**told):
-    """A MapReduce job that ended well, unless told otherwise."""
+    """A MapReduce job that ended well, unless `told` says otherwise."""
     values = {"application": "application_1_0001", "state": "FINISHED", "final": "SUCCEEDED"}
     made = Job("mapreduce-1", "mapreduce", "alice", "fair", 2)
     for key, value in {**values, **told}.items():
@@ -21,7 +21,7 @@ def job(**told):
 
 
 class Jobs(unittest.TestCase):
-    """What becomes of jobs."""
+    """Verdicts on jobs."""
 
     def test_a_job_that_was_accepted_and_did_not_succeed_is_lost(self):
         for told in ({"state": "FAILED", "final": "FAILED"}, {"state": "RUNNING", "final": ""},
@@ -58,10 +58,10 @@ class Jobs(unittest.TestCase):
 
 
 class Credits(unittest.TestCase):
-    """Books of one account: 100 when it was opened, 2 by a grant, 5 of income, 7 charged."""
+    """Books of one account: 100 at opening, 2 by a grant, 5 of income, 7 charged."""
 
     def verdict(self, budget=100 * MICRO, booked=(2 * MICRO,), answers=("confirmed",)):
-        """The verdict on a database that answers so."""
+        """The verdict on a database with these rows."""
         tables = {
             "FROM heddle.head": [(str(107 * MICRO), str(7 * MICRO), "0")],
             "FROM heddle.queues": [("alice", str(budget))],

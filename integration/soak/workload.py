@@ -1,5 +1,5 @@
-"""Jobs all the time: MapReduce and Spark, each a word count over files in HDFS whose result is
-known. A job counts from the moment at which a ResourceManager has said yes to it.
+"""A constant load of jobs: MapReduce and Spark, each a word count over files in HDFS with a known
+result. A job counts from the moment when a ResourceManager accepts it.
 """
 
 import collections
@@ -17,14 +17,14 @@ from cluster import ATTEMPTS, JVM, USERS, Unreachable, get, get_json
 WORDS = "warp weft shuttle heddle reed loom".split()
 LINE = " ".join(WORDS) + "\n"
 BLOCK = 1 << 20
-# A submission that is not answered by then failed; jobs that the cluster has all the same count.
+# A submission without an answer by then has failed; jobs that the cluster has still count.
 ANSWER_PATIENCE = 300
 FINAL = ("FINISHED", "FAILED", "KILLED")
 
 
 @dataclass
 class Job:
-    """One job and what has become of it."""
+    """One job and its fate."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Job:
     wrong: str = ""
 
     def over(self):
-        """Whether nothing more is to come of it."""
+        """Whether its state is final."""
         return self.state == "refused" or self.state in FINAL
 
     def lost(self):
@@ -48,7 +48,7 @@ class Job:
 
 
 class Workload:
-    """Submits jobs so that a number of them is always under way, and follows them by REST."""
+    """Keeps a number of jobs running, and follows them by REST."""
 
     def __init__(self, cluster, random, spark, mapreduce_jobs=3, spark_jobs=1):
         self.cluster, self.random, self.spark = cluster, random, Path(spark)
@@ -87,13 +87,13 @@ class Workload:
             self.lines.append(line)
 
     def running(self):
-        """Jobs that are not over."""
+        """Jobs that have not ended."""
         return [job for job in self.jobs.values() if not job.over()]
 
     # --- submission ---------------------------------------------------------------------------
 
     def keep_busy(self, preset):
-        """Submits what is missing."""
+        """Submits missing jobs."""
         counts = collections.Counter(job.kind for job in self.running())
         for kind, wanted in self.wanted.items():
             for _ in range(wanted - counts[kind]):
@@ -118,7 +118,7 @@ class Workload:
             "spark.yarn.maxAppAttempts": ATTEMPTS,
             "spark.executor.maxNumFailures": 1000,
             "spark.task.maxFailures": 20,
-            # The nodes are this machine: no need to upload 300 MB for each job.
+            # The nodes are this machine: uploading 300 MB for each job is unnecessary.
             "spark.yarn.jars": f"local:{home}/jars/*",
             "spark.executor.instances": 2,
             "spark.executor.memory": "512m",
@@ -156,7 +156,7 @@ class Workload:
     # --- following ----------------------------------------------------------------------------
 
     def follow(self):
-        """Takes in answers of clients and the states that the active ResourceManager tells."""
+        """Reads answers of clients and the states from the active ResourceManager."""
         while self.lines:
             self._answered(self.lines.popleft().split(" ", 2))
         for name, client in list(self.clients.items()):
@@ -190,7 +190,7 @@ class Workload:
             job = self.jobs.get(app["name"])
             if job is None or job.state in FINAL:
                 continue
-            # Its client may have failed after the ResourceManager had said yes.
+            # Its client may have failed after the ResourceManager had accepted the job.
             job.application = job.application or app["id"]
             if job.application != app["id"]:
                 continue
@@ -221,7 +221,7 @@ class Workload:
         return get(f"{self.hdfs}{urllib.parse.quote(path)}?op=OPEN", 30).decode(errors="replace")
 
     def _wrong_result(self, job):
-        """What is wrong with the output of a word count; nothing if it is right."""
+        """Says what is wrong with the output of a word count; empty if it is right."""
         counts = {}
         try:
             for file in self._list(f"/output/{job.name}"):
@@ -236,6 +236,6 @@ class Workload:
         return "" if counts == expected else f"it counted {counts}, expected {expected}"
 
     def stop(self):
-        """No further submissions."""
+        """Ends submissions."""
         if self.submitter:
             self.submitter.stdin.close()

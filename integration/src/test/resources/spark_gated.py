@@ -1,4 +1,4 @@
-"""Adds numbers, one to a task; no task ends before there is a file. Fails if the sum is wrong.
+"""Adds numbers, one in each task. Tasks end only once a file exists. Fails if the sum is wrong.
 
 spark_gated.py TASKS FILE
 """
@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 
 def wait_for(gate, number):
-    """The number, once the file is there."""
+    """Returns the number once the file exists."""
     while not os.path.exists(gate):
         time.sleep(0.2)
     return number

@@ -329,7 +329,7 @@ typedef struct heddle_node_added {
   uint32_t flags;
   // Everything it has.
   heddle_resource_vector capacity;
-  // What is unallocated; negative when overcommitted.
+  // The unallocated amount; negative when overcommitted.
   heddle_resource_vector free;
 } heddle_node_added;
 
@@ -353,7 +353,7 @@ typedef struct heddle_node_changed {
   uint32_t flags;
   // Everything it has.
   heddle_resource_vector capacity;
-  // What is unallocated; negative when overcommitted.
+  // The unallocated amount; negative when overcommitted.
   heddle_resource_vector free;
 } heddle_node_changed;
 
@@ -361,7 +361,7 @@ typedef struct heddle_node_changed {
 typedef struct heddle_heartbeat {
   // Kind, size and id.
   struct heddle_record_header header;
-  // What is unallocated; negative when overcommitted.
+  // The unallocated amount; negative when overcommitted.
   heddle_resource_vector free;
 } heddle_heartbeat;
 
@@ -417,7 +417,7 @@ typedef struct heddle_blacklist {
   uint32_t added;
 } heddle_blacklist;
 
-// What a job wants under one scheduler key in all (YARN's row for any place). Counts are absolute.
+// A job's total ask under one scheduler key (YARN's row for any place). Counts are absolute.
 typedef struct heddle_ask {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -533,8 +533,8 @@ typedef struct heddle_job_reset {
   struct heddle_record_header header;
 } heddle_job_reset;
 
-// What is known of a job beyond its asks; replaces what was known. A field whose bit in `known` is
-// not set is 0.
+// Facts about a job beyond its asks; replaces earlier ones. A field whose bit in `known` is not set
+// is 0.
 typedef struct heddle_job_hints {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -554,11 +554,11 @@ typedef struct heddle_job_hints {
   int64_t map_ms;
   // Mean length of a reduce.
   int64_t reduce_ms;
-  // What runs of one program on like data have in common.
+  // Identifies runs of one program on like data.
   uint64_t signature;
 } heddle_job_hints;
 
-// Blocks of a job's input whose replicas are on the same racks; adds to what is known. One record
+// Blocks of a job's input whose replicas are on the same racks; adds to earlier records. One record
 // for each set of racks.
 typedef struct heddle_input_blocks {
   // Kind, size and id.
@@ -571,7 +571,7 @@ typedef struct heddle_input_blocks {
   uint64_t bytes;
 } heddle_input_blocks;
 
-// How far a running task is.
+// Progress of a running task.
 typedef struct heddle_task {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -597,11 +597,11 @@ typedef struct heddle_rack_traffic {
   uint64_t up_bytes_per_s;
   // Into the rack.
   uint64_t down_bytes_per_s;
-  // What its link carries in either direction.
+  // Bandwidth of its link in either direction.
   uint64_t bandwidth_bytes_per_s;
 } heddle_rack_traffic;
 
-// How much of a node a workload that is not YARN's uses now (`id` is the node).
+// The part of a node that workloads outside YARN use now (`id` is the node).
 typedef struct heddle_node_load {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -621,7 +621,7 @@ typedef struct heddle_container_launched {
   int64_t launched_ms;
 } heddle_container_launched;
 
-// What the tasks of a job have done so far, all together; replaces what was known.
+// Totals of a job's tasks so far; replaces earlier ones.
 typedef struct heddle_job_counters {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -643,7 +643,7 @@ typedef struct heddle_job_counters {
 typedef struct heddle_node_shuffle {
   // Kind, size and id.
   struct heddle_record_header header;
-  // So many bytes.
+  // Bytes sent.
   uint64_t sent_bytes;
 } heddle_node_shuffle;
 

@@ -18,7 +18,7 @@ pub enum BridgeError {
     BadFrame(FrameFault),
     /// The frame was written for another version of the layout.
     BadVersion {
-        /// What the frame says.
+        /// The version in the frame.
         got: u32,
     },
     /// The output buffer is too small.

@@ -304,7 +304,8 @@ impl At {
         Ok(flags)
     }
 
-    /// Checks that an amount is not negative. What is free on a node may be: it may be
+    /// Checks that an amount is not negative. A node's free room is exempt: it may be
+    /// overcommitted.
     /// overcommitted.
     fn amount(self, field: &str, amount: ResourceVector) -> Result<Resource, BridgeError> {
         if amount.iter().any(|&of_type| of_type < 0) {

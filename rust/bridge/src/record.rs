@@ -149,7 +149,7 @@ pub struct NodeAdded {
     pub flags: u32,
     /// Everything it has.
     pub capacity: ResourceVector,
-    /// What is unallocated; negative when overcommitted.
+    /// The unallocated amount; negative when overcommitted.
     pub free: ResourceVector,
 }
 
@@ -177,7 +177,7 @@ pub struct NodeChanged {
     pub flags: u32,
     /// Everything it has.
     pub capacity: ResourceVector,
-    /// What is unallocated; negative when overcommitted.
+    /// The unallocated amount; negative when overcommitted.
     pub free: ResourceVector,
 }
 
@@ -187,7 +187,7 @@ pub struct NodeChanged {
 pub struct Heartbeat {
     /// Kind, size and id.
     pub header: RecordHeader,
-    /// What is unallocated; negative when overcommitted.
+    /// The unallocated amount; negative when overcommitted.
     pub free: ResourceVector,
 }
 
@@ -253,7 +253,7 @@ pub struct Blacklist {
     pub added: u32,
 }
 
-/// What a job wants under one scheduler key in all (YARN's row for any place). Counts are absolute.
+/// A job's total ask under one scheduler key (YARN's row for any place). Counts are absolute.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Ask {

@@ -80,8 +80,8 @@ pub fn activate(handle: u64, owner: &str, now_ms: i64) -> Result<(), BridgeError
     Ok(())
 }
 
-/// Does what is due, about once a second. Returns the state of the books as JSON, with what was
-/// logged since the last time.
+/// Does what is due, about once a second. Returns the state of the books as JSON, with the log
+/// lines since the last time.
 ///
 /// # Errors
 /// `BadHandle` if there is no such service. Faults of the engine are in the state.

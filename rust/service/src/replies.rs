@@ -1,21 +1,21 @@
-//! Reads what the web services of MapReduce's ApplicationMasters and of NodeManagers answer: users'
-//! code, so nothing of it is believed. The same fields come as numbers or texts, lists as arrays or
-//! single objects, by version. What is missing or makes no sense is left out.
+//! Reads answers of the web services of MapReduce's ApplicationMasters and of NodeManagers. Users'
+//! code writes them, so none is trusted. By version, the same fields are numbers or texts, and
+//! lists are arrays or single objects. Leaves out missing fields and nonsense.
 
 use serde_json::{Value, json};
 
-/// A number that the reply does not have.
+/// A number that the reply lacks.
 const UNKNOWN: i64 = -1;
 const FILES: &str = "org.apache.hadoop.mapreduce.FileSystemCounter";
 const TASKS: &str = "org.apache.hadoop.mapreduce.TaskCounter";
 
-/// Reads the answer of a server by the path that was asked; -1 stands for an unknown number:
+/// Reads a server's answer by the path of the request; -1 stands for an unknown number:
 ///
 /// - `/jmx` of a NodeManager: bytes of map output that it has sent.
-/// - Of an ApplicationMaster `../counters`: bytes of input, map output, shuffle and output.
-/// - `../tasks`: ids of the running reduces, those that began first before the others.
-/// - `../attempts`: of the first that runs its container, its progress from 0 to 1 and when its
-///   reduce function began, by the server's clock; null if none is told.
+/// - `../counters` of an ApplicationMaster: bytes of input, map output, shuffle and output.
+/// - `../tasks`: ids of the running reduces, the earliest first.
+/// - `../attempts`: the first running attempt's container, its progress from 0 to 1, and when its
+///   reduce function began by the server's clock. Null without a running attempt or its progress.
 /// - A job itself: how many maps and reduces it has, and how many of each have succeeded.
 ///
 /// # Errors

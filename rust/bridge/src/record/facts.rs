@@ -8,8 +8,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::RecordHeader;
 
-/// What is known of a job beyond its asks; replaces what was known. A field whose bit in `known` is
-/// not set is 0.
+/// Facts about a job beyond its asks; replaces earlier ones. A field whose bit in `known` is not set
+/// is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct JobHints {
@@ -31,11 +31,11 @@ pub struct JobHints {
     pub map_ms: i64,
     /// Mean length of a reduce.
     pub reduce_ms: i64,
-    /// What runs of one program on like data have in common.
+    /// Identifies runs of one program on like data.
     pub signature: u64,
 }
 
-/// Blocks of a job's input whose replicas are on the same racks; adds to what is known. One record
+/// Blocks of a job's input whose replicas are on the same racks; adds to earlier records. One record
 /// for each set of racks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -50,7 +50,7 @@ pub struct InputBlocks {
     pub bytes: u64,
 }
 
-/// How far a running task is.
+/// Progress of a running task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Task {
@@ -80,11 +80,11 @@ pub struct RackTraffic {
     pub up_bytes_per_s: u64,
     /// Into the rack.
     pub down_bytes_per_s: u64,
-    /// What its link carries in either direction.
+    /// Bandwidth of its link in either direction.
     pub bandwidth_bytes_per_s: u64,
 }
 
-/// How much of a node a workload that is not YARN's uses now (`id` is the node).
+/// The part of a node that workloads outside YARN use now (`id` is the node).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct NodeLoad {
@@ -108,7 +108,7 @@ pub struct ContainerLaunched {
     pub launched_ms: i64,
 }
 
-/// What the tasks of a job have done so far, all together; replaces what was known.
+/// Totals of a job's tasks so far; replaces earlier ones.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct JobCounters {
@@ -134,6 +134,6 @@ pub struct JobCounters {
 pub struct NodeShuffle {
     /// Kind, size and id.
     pub header: RecordHeader,
-    /// So many bytes.
+    /// Bytes sent.
     pub sent_bytes: u64,
 }

@@ -56,7 +56,7 @@ final class HeldBack {
         "the map is gone", ClusterRule.JOB_SECONDS, () -> slots.held(job.id()) <= KEPT);
   }
 
-  /** Checks that under Heddle, whatever the policy, the reduce stays and the job ends well. */
+  /** Checks that under Heddle, with any policy, the reduce stays and the job ends well. */
   static void keepsItsReduce(ClusterRule cluster, String policy) throws Exception {
     cluster.awaitIdle();
     HeldBack held = new HeldBack(cluster, policy);

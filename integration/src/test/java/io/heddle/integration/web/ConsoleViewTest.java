@@ -16,7 +16,7 @@ import java.util.List;
 import org.junit.Test;
 
 /**
- * Who sees what on the console, and how it reads: columns, links, times, actions, and what is left
+ * The console's views by user, and how it reads: columns, links, times, actions, and what remains
  * after signing out. Newest Hadoop only.
  */
 public class ConsoleViewTest extends ConsoleSite {

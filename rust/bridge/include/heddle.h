@@ -738,9 +738,9 @@ int64_t heddle_step(uint64_t h,
 // Serves a request in JSON (UTF-8, `len` bytes) and writes the reply, JSON as well.
 //
 // Returns the length of the reply, or a negative code. HEDDLE_SHORT_BUFFER means that the request
-// was served but its reply did not fit: the size that is needed is in the first 8 bytes of `out`
-// if it has 8, and the same request, made next with room enough, gets the same reply without being
-// served again. After HEDDLE_BAD_REQUEST nothing has changed.
+// was served but its reply did not fit: the needed size is in the first 8 bytes of `out` if it has
+// 8. The same request, made next with enough room, gets the kept reply and is not served again.
+// After HEDDLE_BAD_REQUEST nothing has changed.
 //
 // # Safety
 // `json` must point to `len` readable bytes and `out` to `out_cap` writable ones; either may be

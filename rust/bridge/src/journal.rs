@@ -203,7 +203,7 @@ fn create_new(path: &Path) -> io::Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
     // A journal names users and queues: only its owner may read it.
     options.write(true).mode(0o600);
-    // A device exists already and is written as it is. A pipe is refused: opening one waits for its
+    // A device exists already and is written as it is. A pipe is not opened: that waits for its
     // reader, and scheduling would wait, too.
     if path
         .metadata()

@@ -533,8 +533,8 @@ typedef struct heddle_job_reset {
   struct heddle_record_header header;
 } heddle_job_reset;
 
-// Facts about a job beyond its asks; replaces earlier ones. A field whose bit in `known` is not set
-// is 0.
+// Facts about a job beyond its asks; replaces earlier ones. A field is 0 if its bit in `known` is
+// not set.
 typedef struct heddle_job_hints {
   // Kind, size and id.
   struct heddle_record_header header;
@@ -558,8 +558,8 @@ typedef struct heddle_job_hints {
   uint64_t signature;
 } heddle_job_hints;
 
-// Blocks of a job's input whose replicas are on the same racks; adds to earlier records. One record
-// for each set of racks.
+// Blocks of a job's input whose replicas are on the same racks; adds to earlier records. There is
+// one record for each set of racks.
 typedef struct heddle_input_blocks {
   // Kind, size and id.
   struct heddle_record_header header;

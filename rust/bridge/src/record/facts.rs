@@ -8,8 +8,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::RecordHeader;
 
-/// Facts about a job beyond its asks; replaces earlier ones. A field whose bit in `known` is not set
-/// is 0.
+/// Facts about a job beyond its asks; replaces earlier ones. A field is 0 if its bit in `known` is
+/// not set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct JobHints {
@@ -35,8 +35,8 @@ pub struct JobHints {
     pub signature: u64,
 }
 
-/// Blocks of a job's input whose replicas are on the same racks; adds to earlier records. One record
-/// for each set of racks.
+/// Blocks of a job's input whose replicas are on the same racks; adds to earlier records. There is
+/// one record for each set of racks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct InputBlocks {

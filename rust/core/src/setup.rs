@@ -36,7 +36,7 @@ impl Setup {
                 None => {
                     return Err(ConfigError::new(
                         path,
-                        format!("expected a name, got {item}"),
+                        format!("expected a name, found {item}"),
                     ));
                 }
             }

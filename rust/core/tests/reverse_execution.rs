@@ -35,7 +35,7 @@ fn steps(steps: &[(f64, f64)]) -> Capacity {
 
 /// RA-19 with numbers: 4 slots, tasks of 1, goals at 7, 15 and 20, and 10, 40 and 24 tasks.
 #[test]
-fn the_example_of_the_seed_step_by_step() {
+fn the_worked_example_step_by_step() {
     let goals = [
         goal(10.0, 1.0, 7.0),
         goal(40.0, 1.0, 15.0),
@@ -125,7 +125,7 @@ fn a_load_that_rises_inside_the_first_period_calls_for_an_earlier_start() {
 }
 
 #[test]
-fn edge_cases_of_the_specification() {
+fn edge_cases_of_the_planner() {
     let two = Capacity::constant(2.0);
     let none = plan(3.0, &two, &[]);
     assert_eq!(

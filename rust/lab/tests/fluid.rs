@@ -1,5 +1,5 @@
 //! Tests the fluid model against the HFSP paper's example and its trace results as recomputed
-//! independently (`spec` HF-3, HF-8, HF-9). Tests properties of the order of service.
+//! independently (HF-3, HF-8, HF-9). Tests properties of the order of service.
 
 use heddle_lab::fluid::errors::with_errors;
 use heddle_lab::fluid::multislot::{self, Policy, WideJob};

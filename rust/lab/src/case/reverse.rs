@@ -188,7 +188,7 @@ mod tests {
     /// RA-19, with numbers computed by hand. After 15 s it runs 20 of J3's 24; between 7 and 15 the
     /// rest of J3 and 28 of J2's 40; then J1 and the rest of J2.
     #[test]
-    fn the_example_of_the_seed() {
+    fn the_worked_example() {
         let case = json!({"now": 0, "slots": 4, "jobs": [
             {"id": "J1", "tasks": 5, "length": 2, "deadline": 7},
             {"id": "J2", "tasks": 20, "length": 2, "deadline": 15},

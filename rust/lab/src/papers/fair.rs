@@ -46,7 +46,7 @@ pub(super) fn long_and_short() -> Checked<Table> {
         slower < 1.5,
     );
     guarantee(&mut table)?;
-    table.note("The seed names no numbers; the left column is what it promises.");
+    table.note("HADOOP-3746 gives no numbers; the left column is what it promises.");
     Ok(table)
 }
 

@@ -38,9 +38,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedS
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Applications and attempts that come and go. Called with the scheduler's write lock held.
- */
+/** Handles events of applications and attempts. Called with the scheduler's write lock held. */
 final class ApplicationEvents {
   private static final Logger LOG = LoggerFactory.getLogger(ApplicationEvents.class);
   private static final String MAPREDUCE = "MAPREDUCE";
@@ -71,8 +69,8 @@ final class ApplicationEvents {
   }
 
   /**
-   * Tells the engine of what was held back once recovery is over. Not before: in high availability
-   * the dispatcher already makes attempts of applications that waited while others are recovered.
+   * Tells the engine of the jobs held back, once recovery is over. In high availability the
+   * dispatcher begins attempts of waiting applications while others are still being recovered.
    */
   void beforeEvent() {
     if (scheduler.isInState(Service.STATE.STARTED)) {
@@ -80,12 +78,12 @@ final class ApplicationEvents {
     }
   }
 
-  /** An application was submitted, or comes back after a restart. */
+  /** Accepts or rejects an application that was submitted or recovered. */
   void added(AppAddedSchedulerEvent event) {
     try {
       add(event);
     } catch (RuntimeException e) {
-      // Neither accepted nor rejected it would wait for ever.
+      // YARN would wait forever for an answer.
       ApplicationId id = event.getApplicationId();
       applications.remove(id);
       facts.jobRemoved(id);
@@ -110,14 +108,14 @@ final class ApplicationEvents {
     }
     if (!recovering && !scheduler.checkAccess(UserGroupInformation.createRemoteUser(user),
         QueueACL.SUBMIT_APPLICATIONS, queue.getQueueName())) {
-      // Again: the configuration may have changed since the submission was checked.
+      // Checked again: the configuration may have changed since the submission.
       reject(id, "User " + user + " does not have permission to submit " + id + " to queue "
           + queue.getQueueName());
       return;
     }
     RMApp rmApp = rmContext.getRMApps().get(id);
     JsonNode terms;
-    // One that comes back without an attempt comes as new; but before anybody can submit.
+    // YARN marks a recovered application without an attempt as new, but sends it before the start.
     boolean takenBefore = recovering || !scheduler.isInState(Service.STATE.STARTED);
     try {
       terms = submissions.check(id, rmApp, user, queue.getQueueName(), takenBefore);
@@ -143,7 +141,7 @@ final class ApplicationEvents {
     LOG.info("Accepted {} of user {} in queue {}", id, user, queue);
     if (!recovering) {
       if (rmApp != null && rmApp.getApplicationSubmissionContext() != null) {
-        // Stored, so that it finds the same queue after a restart.
+        // YARN stores it, so a restart finds the same queue.
         rmApp.getApplicationSubmissionContext().setQueue(queue.getQueueName());
       }
       send(new RMAppEvent(id, RMAppEventType.APP_ACCEPTED));
@@ -174,7 +172,7 @@ final class ApplicationEvents {
     rmContext.getDispatcher().getEventHandler().handle(event);
   }
 
-  /** An application ended. */
+  /** Removes an application that ended. */
   void removed(AppRemovedSchedulerEvent event) {
     ApplicationId id = event.getApplicationID();
     SchedulerApplication<HeddleAppAttempt> application = applications.remove(id);
@@ -196,16 +194,14 @@ final class ApplicationEvents {
     }
   }
 
-  /**
-   * An attempt whose end was lost to an error must not write under a number that is given again.
-   */
+  /** Stops an attempt whose end was lost to an error, so that it never writes to a reused number. */
   private static void stopForgotten(HeddleJob job) {
     if (job.attempt() != null && !job.attempt().isStopped()) {
       job.attempt().stop(RMAppAttemptState.FAILED);
     }
   }
 
-  /** An attempt begins. */
+  /** Begins an attempt. */
   void attemptAdded(AppAttemptAddedSchedulerEvent event) {
     try {
       addAttempt(event);
@@ -215,7 +211,7 @@ final class ApplicationEvents {
     }
   }
 
-  /** Lets an attempt fail that would wait for ever; the application may have another. */
+  /** Fails an attempt that would wait forever; the application may begin another. */
   void failAttempt(ApplicationAttemptId id, RuntimeException cause) {
     send(new RMAppAttemptEvent(id, RMAppAttemptEventType.FAIL,
         "The scheduler failed to begin " + id + ": " + cause));
@@ -232,7 +228,7 @@ final class ApplicationEvents {
     }
     if (job.attempt() != null) {
       stopForgotten(job);
-      // The asks of the attempt before are void; their numbers are given again.
+      // The asks of the previous attempt are void and their numbers are reused.
       engine.out().jobReset(job.id());
     }
     HeddleAppAttempt attempt = new HeddleAppAttempt(
@@ -251,7 +247,7 @@ final class ApplicationEvents {
     }
   }
 
-  /** An attempt ended; its containers go with it unless the next one is to have them. */
+  /** Ends an attempt and its containers, except those that YARN keeps for the next attempt. */
   void attemptRemoved(AppAttemptRemovedSchedulerEvent event) {
     ApplicationAttemptId id = event.getApplicationAttemptID();
     scheduler.explanations.withdraw(id);
@@ -264,7 +260,7 @@ final class ApplicationEvents {
       LOG.info("Attempt {} has been stopped before", id);
       return;
     }
-    // The containers that stay must be of the size that the engine knows.
+    // The engine must know the current sizes of the containers that stay.
     dirty.writeTo(engine.out());
     for (RMContainer container : attempt.getLiveContainers()) {
       if (event.getKeepContainersAcrossAppAttempts()

@@ -24,27 +24,28 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Compares the engine's books with Java's: containers, resources and pending counts of every job,
- * containers and resources of every node. A few milliseconds of it are done at each tick, so that
- * the lock is never held for long, whatever the size of the cluster.
+ * containers and resources of every node. Each tick compares for about {@link #SLICE_MS}, so the
+ * lock is held briefly in clusters of any size.
  *
- * <p>What differs is compared once more at the next tick. If it still does, the engine is rebuilt;
- * what a rebuild did not mend is put aside, or if it is no job or node reported once and left.
- * {@link YarnAudit} compares Java's books with YARN's on the way.
+ * <p>The next tick compares differing jobs and nodes again. A difference that is still there
+ * rebuilds the engine. One that comes back after a rebuild puts its job or node aside; without a
+ * job or node it is logged once. {@link YarnAudit} compares Java's books with YARN's in the same
+ * pass.
  *
  * <p>Called with the scheduler's write lock held.
  */
 final class EngineAudit {
-  /** As many differences as a log line bears, and as are compared once more. */
+  /** Largest number of differences in a log line, and of those compared again. */
   private static final int DIFFERENCES_MAX = 10;
-  /** Jobs or nodes that are compared at a time. */
+  /** Jobs or nodes in one audit request. */
   private static final int SLICE = 32;
-  /** One tick compares for about this long. */
+  /** A tick begins no further request after this time. */
   private static final int SLICE_MS = 5;
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineAudit.class);
   private static final long AT_ONCE = Long.MIN_VALUE;
 
-  /** One thing that the two books do not agree on. */
+  /** One disagreement of the two books. */
   private static final class Difference {
     final String what;
     final int id;
@@ -67,25 +68,25 @@ final class EngineAudit {
   private final Quarantine quarantine;
   private final Failures failures;
   private final long intervalMs;
-  // Set from any thread that saw something go wrong.
+  // Any thread that sees a failure sets it to AT_ONCE.
   private volatile long nextMs;
-  // Set by a refresh, from any thread.
+  // Set by a refresh on any thread.
   private volatile boolean lettingBack;
-  // Where the pass in hand goes on, jobs first; -1 between two.
+  // Where the current pass continues, jobs first; nextJob is -1 between two passes.
   private int nextJob = -1;
   private int nextNode = -1;
   private final List<Difference> found = new ArrayList<>();
-  // The differences at the last tick.
+  // The differences at the last tick, to be compared again.
   private List<Difference> doubtful = new ArrayList<>();
-  // Kinds of differences that came back after a rebuild: the next one needs none.
+  // Kinds of differences that came back after a rebuild; these cause no further rebuild.
   private final Set<String> incurable = new HashSet<>();
-  // Things of the engine that are neither a job nor a node of Java's, by kind.
+  // Differences about engine entries that are neither a job nor a node of Java's, by kind.
   private final Map<String, FaultRecord> unowned = new HashMap<>();
 
   /**
    * Makes an auditor.
    *
-   * @param intervalMs how often the books are compared; 0 for only after something went wrong
+   * @param intervalMs how often a pass begins; 0 begins one only after a failure
    */
   EngineAudit(Engine engine, EngineBooks books, DirtyAttempts dirty, ResourceCodec resources,
       YarnAudit yarn, Quarantine quarantine, Failures failures, long intervalMs) {
@@ -100,12 +101,12 @@ final class EngineAudit {
     this.nextMs = Time.monotonicNow() + intervalMs;
   }
 
-  /** Lets the next tick compare. */
+  /** Makes the next tick begin a pass. */
   void soon() {
     nextMs = AT_ONCE;
   }
 
-  /** Lets the next tick let back what was put aside: an administrator refreshed the queues. */
+  /** Makes the next tick readmit all jobs and nodes put aside, after a refresh of the queues. */
   void letBackSoon() {
     lettingBack = true;
   }
@@ -117,7 +118,7 @@ final class EngineAudit {
     unowned.clear();
   }
 
-  /** Compares a page if one is due, and repairs what differs twice in a row. */
+  /** Compares the next slices of a pass, if one is due, and repairs repeated differences. */
   void runIfDue(long nowMs) {
     if (lettingBack) {
       letBack();
@@ -137,7 +138,7 @@ final class EngineAudit {
       compareSlice();
     }
     if (!found.isEmpty()) {
-      // A container may be between two books; the next tick tells.
+      // A container may be between the two books; the next tick compares again.
       LOG.debug("The engine's books differ: {}", text(found));
       doubtful = new ArrayList<>(found.subList(0, Math.min(found.size(), DIFFERENCES_MAX)));
     }
@@ -161,7 +162,7 @@ final class EngineAudit {
       compare(0, 0, nextNode, nextNode + SLICE);
       nextNode += SLICE;
     } else {
-      // Things of the engine beyond Java's numbers.
+      // Engine entries beyond Java's greatest numbers.
       compare(nextJob, Integer.MAX_VALUE, nextNode, Integer.MAX_VALUE);
       nextJob = -1;
     }
@@ -187,7 +188,7 @@ final class EngineAudit {
     }
   }
 
-  /** Whether nothing more can be done: reported before. */
+  /** Returns whether a difference without a job or node was logged before. */
   private boolean known(Difference difference) {
     FaultRecord record = unowned.get(difference.what);
     return record != null && record.aside() != null && faults(difference) == record;
@@ -203,7 +204,7 @@ final class EngineAudit {
         : unowned.computeIfAbsent(difference.what, what -> new FaultRecord());
   }
 
-  /** Rebuilds the engine; or puts aside what a rebuild did not mend before, jobs first. */
+  /** Rebuilds the engine, or puts aside what an earlier rebuild did not repair, jobs first. */
   private void mend(List<Difference> differences, long nowMs) {
     String text = text(differences);
     for (int i = 0; i < differences.size(); i++) {
@@ -226,7 +227,7 @@ final class EngineAudit {
     boolean jobs = repeated.stream().anyMatch(difference -> !difference.ofNode);
     for (Difference difference : repeated) {
       incurable.add(difference.what);
-      // A job's fault shows in its nodes' books as well.
+      // A job's fault also shows in the books of its nodes.
       if (difference.ofNode != jobs) {
         putAside(difference);
       }
@@ -252,7 +253,7 @@ final class EngineAudit {
     }
   }
 
-  /** Returns the first differences of all books, or null if all is equal or there is no engine. */
+  /** Compares all books. Returns the first differences; null without any or without an engine. */
   String differences() {
     found.clear();
     compare(0, Integer.MAX_VALUE, 0, Integer.MAX_VALUE);
@@ -270,7 +271,7 @@ final class EngineAudit {
     return text.toString();
   }
 
-  /** Compares the jobs and nodes of these numbers, the ends excluded. */
+  /** Compares the jobs and nodes in these ranges, ends excluded. */
   private void compare(int firstJob, int endJob, int firstNode, int endNode) {
     dirty.writeTo(engine.out());
     String reply = engine.request(SetupJson.request("audit",
@@ -344,10 +345,10 @@ final class EngineAudit {
 
   private void compareAsks(HeddleJob job, HeddleAppAttempt attempt, JsonNode engineAsks) {
     if (!attempt.asks().clean()) {
-      // An AM spoke after the frame was written; its changes come with the next one.
+      // The AM changed its asks after the frame was written; the next frame has the changes.
       return;
     }
-    // Greater numbers the engine ignores.
+    // The engine ignores numbers beyond ID_MAX.
     int[] counts = new int[Math.min(attempt.asks().end(), FrameLayout.ID_MAX)];
     for (JsonNode pair : engineAsks) {
       int ask = pair.path(0).asInt();
@@ -363,13 +364,13 @@ final class EngineAudit {
       if (pending != counts[id]) {
         differ("ask of job", false, job.id(), id + ": " + counts[id], pending);
       } else if (pending > 0 && !ask.isCountedAsPending()) {
-        // Nodes with room for it might be left alone.
+        // PendingSizes might skip heartbeats of nodes with room for it.
         differ("size of ask of job", false, job.id(), id + ": pending", "not counted");
       }
     }
   }
 
-  /** Returns what the engine was told, which takes more than its bound for the bound. */
+  /** Returns the count that the engine was told, which stops at {@code COUNT_MAX}. */
   private static int pending(HeddleAppAttempt attempt, AskTable.Entry ask) {
     AppPlacementAllocator<?> allocator = attempt.allocator(ask.key);
     ResourceRequest any = allocator == null
@@ -405,7 +406,7 @@ final class EngineAudit {
     compareUsed("node", true, node.id(), known.size(), used, row);
   }
 
-  /** Reports a job or node that the engine should know; greater numbers it ignores. */
+  /** Reports a job or node missing in the engine, which ignores numbers beyond ID_MAX. */
   private void missing(String what, boolean ofNode, int id, FaultRecord faults) {
     if (faults != null && faults.aside() == null && id < FrameLayout.ID_MAX) {
       differ(what, ofNode, id, "unknown", "exists");

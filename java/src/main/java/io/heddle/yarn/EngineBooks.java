@@ -25,8 +25,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 
 /**
  * Java's view of the cluster in the engine's terms: the numbers of nodes and jobs, and the
- * events that keep the engine's books equal to Java's. Java is the authority; from here a new
- * engine is told everything when the old one is lost.
+ * events that keep the engine's books equal to Java's. Java is the authority: when an engine is
+ * lost, its successor is filled from here.
  *
  * <p>Guarded by the scheduler's write lock.
  */
@@ -49,7 +49,7 @@ final class EngineBooks {
     this.jobNames = jobNames;
   }
 
-  /** Returns the sizes that the engine was asked for. */
+  /** Returns the container sizes that pending asks have. */
   PendingSizes pendingSizes() {
     return pendingSizes;
   }
@@ -71,7 +71,7 @@ final class EngineBooks {
     return nodes.end();
   }
 
-  /** A node joined; from now on it has a number. */
+  /** Gives a new node its number and tells the engine of it. */
   void nodeAdded(HeddleNode node, boolean schedulable) {
     boolean newHost = names.places().find(node.getNodeName()) == Interner.UNKNOWN;
     boolean newRack = names.places().find(node.getRackName()) == Interner.UNKNOWN;
@@ -89,20 +89,20 @@ final class EngineBooks {
     }
   }
 
-  /** Anything but the free room of a node changed. */
+  /** Tells the engine that something other than a node's free room changed. */
   void nodeChanged(HeddleNode node, boolean schedulable) {
     node.intern(names.places(), names.partitions());
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
   }
 
-  /** Processes that are not YARN's use more or less of a node than before. */
+  /** Tells the engine how much of a node processes outside YARN use. */
   void nodeLoad(HeddleNode node, int perMille) {
     node.setToldLoad(perMille);
     engine.out().nodeLoad(node.id(), perMille);
   }
 
-  /** A node left; its containers have been completed before. */
+  /** Removes a node that left. Its containers must be completed already. */
   void nodeRemoved(HeddleNode node) {
     engine.out().nodeRemoved(node.id());
     engine.out().muteNode(node.id(), false);
@@ -129,10 +129,10 @@ final class EngineBooks {
   }
 
   /**
-   * An application was accepted; from now on it has a number.
+   * Gives an accepted application its number and tells the engine of it.
    *
-   * @param waited whether a restart found it without an attempt. It must not take the place of one
-   *     that ran, and the engine lets jobs run in the order in which it hears of them.
+   * @param waited whether a restart found it without an attempt. The engine lets jobs run in the
+   *     order in which it hears of them, so jobs that already ran are told first.
    */
   void jobAdded(HeddleJob job, boolean waited) {
     job.setId(jobs.add(job));
@@ -146,7 +146,7 @@ final class EngineBooks {
     }
   }
 
-  /** Tells of the jobs that were held back, now that all that ran are known. */
+  /** Tells the engine of the jobs held back, now that it knows all jobs that ran. */
   void tellHeldBack() {
     if (!heldBack.isEmpty()) {
       List<HeddleJob> jobsToTell = new ArrayList<>(heldBack);
@@ -158,14 +158,14 @@ final class EngineBooks {
     }
   }
 
-  /** Tells the engine what a job may spend; without an engine, the next one hears of it. */
+  /** Tells the engine what a job may spend. Does nothing without an engine: replay repeats it. */
   void authorize(HeddleJob job) {
     if (job.bounds() != null && job.faults().aside() == null) {
       engine.request(job.bounds().request(job.id(), job.applicationId()));
     }
   }
 
-  /** An application ended. */
+  /** Removes the job of an application that ended. */
   void jobRemoved(HeddleJob job) {
     engine.out().jobRemoved(job.id());
     engine.out().muteJob(job.id(), false);
@@ -185,7 +185,7 @@ final class EngineBooks {
 
   // ---- Containers.
 
-  /** A container is in Java's books that the engine did not grant. */
+  /** Tells the engine of a container in Java's books that it did not grant. */
   void containerRecovered(HeddleAppAttempt attempt, RMContainer container, boolean master) {
     containerAdded(engine.out(), attempt, container, master);
   }
@@ -199,7 +199,7 @@ final class EngineBooks {
       FrameWriter out, HeddleAppAttempt attempt, RMContainer container, boolean master) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
     if (node == null || node.faults().aside() != null) {
-      // On no node, it is about to be completed as lost.
+      // Without a node that the engine knows, it has no place in the engine's books.
       return;
     }
     out.containerAdded(attempt.job().id(), node.id(),
@@ -209,7 +209,7 @@ final class EngineBooks {
         container.getContainer().getResource());
   }
 
-  /** A node said that a container runs; it may be of an attempt that ended, or gone already. */
+  /** Tells the engine that a container runs. Its attempt, or itself, may have ended already. */
   void containerLaunched(HeddleAppAttempt attempt, ContainerId id) {
     RMContainer container = attempt == null ? null : attempt.getLiveContainersMap().get(id);
     if (container != null && concernsEngine(attempt, id, container)) {
@@ -218,24 +218,24 @@ final class EngineBooks {
     }
   }
 
-  /** A container left Java's books. */
+  /** Tells the engine that a container left Java's books. */
   void containerCompleted(HeddleAppAttempt attempt, ContainerId id, int exitStatus) {
     engine.out().containerCompleted(attempt.job().id(), ContainerKeys.of(id), exitStatus);
     // An engine with nothing to grant may have held tasks back until this one ended.
     engine.wake();
   }
 
-  /** Whether the engine is meant to know a live container. */
+  /** Returns whether a live container belongs into the engine's books. */
   boolean concernsEngine(HeddleAppAttempt attempt, ContainerId id, RMContainer container) {
-    // A decrease files the container a second time under the id of its temporary one.
+    // A decrease lists the container a second time, under the id of its temporary container.
     return container.getExecutionType() == ExecutionType.GUARANTEED
         && id.equals(container.getContainerId()) && !attempt.isOutsideEngine(id)
         && attempt.job().faults().aside() == null && isOnKnownNode(container);
   }
 
   /**
-   * Returns the containers on a node that the engine is meant to know. A node also lists those that
-   * have ended and that it has not reported yet.
+   * Returns the containers on a node that belong into the engine's books. The node's own list also
+   * has containers that ended and whose end it has not reported yet.
    */
   List<RMContainer> known(HeddleNode node) {
     List<RMContainer> known = new ArrayList<>();
@@ -251,15 +251,15 @@ final class EngineBooks {
     return known;
   }
 
-  /** Whether the engine knows the node where a container runs. */
+  /** Returns whether the engine knows the node where a container runs. */
   boolean isOnKnownNode(RMContainer container) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
     return node != null && node.faults().aside() == null;
   }
 
-  // ---- What is put aside.
+  // ---- Quarantine.
 
-  /** The engine forgets a job and hears nothing of it any more. */
+  /** Removes a job from the engine, which hears nothing of it from now on. */
   void withdraw(HeddleJob job) {
     engine.out().jobRemoved(job.id());
     engine.out().muteJob(job.id(), true);
@@ -268,7 +268,7 @@ final class EngineBooks {
     }
   }
 
-  /** The engine forgets a node with all that runs there, and hears nothing of it any more. */
+  /** Removes a node and its containers from the engine, which hears nothing of it from now on. */
   void withdraw(HeddleNode node) {
     for (RMContainer container : known(node)) {
       HeddleJob job = job(container.getApplicationAttemptId().getApplicationId());
@@ -279,14 +279,14 @@ final class EngineBooks {
     engine.out().muteNode(node.id(), true);
   }
 
-  /** The engine hears of a job again. */
+  /** Tells the engine of a withdrawn job again. */
   void readmit(HeddleJob job) {
     engine.out().muteJob(job.id(), false);
     tell(engine.out(), job);
     authorize(job);
   }
 
-  /** The engine hears of a node again, and of what runs there. */
+  /** Tells the engine of a withdrawn node and its containers again. */
   void readmit(HeddleNode node) {
     engine.out().muteNode(node.id(), false);
     tell(engine.out(), node);
@@ -296,11 +296,11 @@ final class EngineBooks {
     }
   }
 
-  // ---- All of it.
+  // ---- Replay.
 
   /**
-   * Tells a new engine everything: nodes, jobs, live containers; asks and blacklists follow as
-   * changes of every attempt. A job or node that cannot be told is put aside.
+   * Tells a new engine of all nodes, jobs and live containers. Asks and blacklists follow as
+   * changes of every attempt. A job or node that cannot be written is put aside.
    */
   void replay(Quarantine quarantine) {
     heldBack.clear();
@@ -324,13 +324,13 @@ final class EngineBooks {
       try {
         authorize(job);
       } catch (RuntimeException e) {
-        // Without its bounds it would spend what it may not.
+        // Without its bounds it could overspend.
         quarantine.putAside(job, e.toString());
       }
     }
   }
 
-  /** Tells of one thing; when that fails takes back what was written of it. Whether it worked. */
+  /** Writes one job or node; on failure cuts off what was written. Returns whether it worked. */
   private static boolean replay(FrameWriter out, Runnable tell, Consumer<String> putAside) {
     int length = out.length();
     int records = out.records();
@@ -361,9 +361,9 @@ final class EngineBooks {
   }
 
   /**
-   * Those that hold containers first, then as they were submitted: the engine lets jobs run in the
-   * order in which it hears of them, and a job that waited for its turn must not take the place of
-   * one that runs. Numbers are no order, as they are given again.
+   * Returns the jobs that hold containers, then the others, each part in order of submission. The
+   * engine lets jobs run in the order in which it hears of them, so a job that waited must not come
+   * before one that runs. Numbers are reused, so they give no order.
    */
   private List<HeddleJob> inOrderOfReplay() {
     List<HeddleJob> running = new ArrayList<>();

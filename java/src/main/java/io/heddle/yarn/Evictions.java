@@ -13,15 +13,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Containers that the engine takes back: the AM is warned at once and may give them up by itself;
- * those that are still there when the grace is over are killed. Chooses nothing.
+ * Carries out the engine's preemptions. The AM is warned at once and may give the container up
+ * itself; when the grace period ends, the container is killed. The engine chooses the containers.
  *
  * <p>Guarded by the scheduler's write lock.
  */
 final class Evictions {
   private static final Logger LOG = LoggerFactory.getLogger(Evictions.class);
 
-  /** Ends a container when its grace is over. */
+  /** Kills a container at the end of its grace period. */
   interface Killer {
     void kill(ContainerId id);
   }
@@ -45,7 +45,7 @@ final class Evictions {
     this.killer = killer;
   }
 
-  /** Warns of a container and notes when to kill it. */
+  /** Warns a container's AM and notes when to kill the container. */
   void add(HeddleAppAttempt attempt, ContainerId id, long nowMs, int graceMs) {
     for (Due due : warned) {
       if (due.id.equals(id)) {
@@ -56,7 +56,7 @@ final class Evictions {
     warned.add(new Due(attempt, id, nowMs + graceMs));
   }
 
-  /** Takes all warnings back: the engine that decided on them is lost, and the next one decides. */
+  /** Withdraws all warnings: the engine that gave them is lost, and the next one decides itself. */
   void clear() {
     for (Due due : warned) {
       due.attempt.unmarkForPreemption(due.id);
@@ -65,8 +65,8 @@ final class Evictions {
   }
 
   /**
-   * Of these containers those that were handed to their AM. MapReduce's looks a container that it
-   * is warned of up in its own books, where one that it never got is missing.
+   * Returns those of the marked containers that the AM has fetched. When warned, MapReduce's AM
+   * looks the container up in its own books, which lack those that it never fetched.
    */
   static Set<ContainerId> knownToMaster(
       Set<ContainerId> marked, Map<ContainerId, RMContainer> live) {
@@ -80,7 +80,7 @@ final class Evictions {
     return known;
   }
 
-  /** Kills what was warned of long enough ago. */
+  /** Kills the containers whose grace period is over. */
   void killDue(long nowMs) {
     if (warned.isEmpty()) {
       return;
@@ -97,7 +97,7 @@ final class Evictions {
       try {
         killer.kill(id);
       } catch (RuntimeException e) {
-        // The engine counts on the others too.
+        // The engine expects the others to be killed too.
         LOG.error("Cannot take back {}", id, e);
       }
     }

@@ -21,25 +21,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Why applications wait, where people look for it: in the ResourceManager's diagnostics of the
- * application, and in the log at debug level. The sentences are the engine's; this puts names for
- * its numbers.
+ * Shows why applications wait: in the ResourceManager's diagnostics of the application, and in the
+ * log at debug level. The engine writes the sentences; this replaces its numbers by names.
  *
- * <p>The place is the attempt's message about the launch of its AM, as other schedulers use it: the
- * report of an application shows it until another message of the attempt replaces it. It is
- * one string that the next one replaces, whatever the state of the application. It is withdrawn
- * before the attempt ends, lest it be taken for how it ended. What YARN itself has put there since
- * is left alone.
+ * <p>The sentence goes into the attempt's message about the launch of its AM, which other
+ * schedulers use as well. An application's report shows this message in any state, until another
+ * one of the attempt replaces it. The sentence is withdrawn before the attempt ends, so that it is
+ * not read as the cause of the end. A newer message of YARN itself stays.
  */
 final class Explanations {
-  /** Asking the engine may take this part of the time at the most. */
+  /** After a request, waits this many times as long as the request took. */
   private static final int ASKING_SHARE = 20;
-  /** Waiting applications that one tick tells of. */
+  /** Largest number of waiting applications in one request. */
   private static final int WAITS_MAX = 32;
-  /** With more queues or nodes an answer takes longer; the scheduler waits no longer for it. */
+  /** A request that takes longer halves the number of applications in the next one. */
   private static final int ASKING_MS_MAX = 5;
 
-  /** The states of an attempt that needs nothing any more, whatever it had asked for. */
+  /** The states in which an attempt no longer waits, whatever it asked for. */
   private static final Set<RMAppAttemptState> ENDING = EnumSet.of(RMAppAttemptState.FINAL_SAVING,
       RMAppAttemptState.FINISHING, RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED,
       RMAppAttemptState.KILLED);
@@ -51,9 +49,9 @@ final class Explanations {
   private final EngineBooks books;
   private final Quarantine quarantine;
   private final RMContext rmContext;
-  // The message that this put into each attempt's diagnostics.
+  // The sentence in each attempt's diagnostics.
   private final Map<ApplicationAttemptId, String> shown = new ConcurrentHashMap<>();
-  // The next message for each attempt, null for none of ours. The tick thread's alone.
+  // The next sentence for each attempt, null to withdraw it. Only the tick thread uses it.
   private final Map<HeddleAppAttempt, String> changes = new LinkedHashMap<>();
   private long nextAskMs = Long.MIN_VALUE;
   private int from;
@@ -68,8 +66,8 @@ final class Explanations {
   }
 
   /**
-   * Asks the engine for the next few sentences, unless that was done too recently for what it
-   * costs. With the scheduler's write lock held, on the tick.
+   * Asks the engine for the next page of sentences, if {@link #ASKING_SHARE} allows it. Called by
+   * the tick with the scheduler's write lock held.
    */
   void askIfDue() {
     changes.clear();
@@ -100,21 +98,21 @@ final class Explanations {
     if (attempt == null) {
       return;
     }
-    // An unmanaged AM ends without a word to the scheduler: what stands there would be its last.
+    // The scheduler does not hear of the end of an unmanaged AM, so the sentence would stay.
     boolean waits = sentence.isTextual() && !attempt.getUnmanagedAM();
     if (waits || shown.containsKey(attempt.getApplicationAttemptId())) {
       changes.put(attempt, waits ? named(sentence.asText()) : null);
     }
   }
 
-  /** Shows what {@link #askIfDue} brought. Without the scheduler's lock, on the tick's thread. */
+  /** Shows the sentences of {@link #askIfDue}. Called by the tick without the scheduler's lock. */
   void show() {
     changes.forEach((attempt, text) -> {
       ApplicationAttemptId id = attempt.getApplicationAttemptId();
       if (text != null) {
         show(id, text);
       }
-      // Or it ended meanwhile, before there was a message to withdraw.
+      // It may have ended since, before there was a sentence to withdraw.
       if (text == null || attempt.isStopped()) {
         withdraw(id);
       }
@@ -133,8 +131,8 @@ final class Explanations {
   }
 
   /**
-   * A container ended. With the AM's ends the attempt, and unless another message replaces it, what
-   * stands in its diagnostics then becomes the application's last word.
+   * Withdraws the sentence when the AM's container ends. The attempt ends with it, and its
+   * diagnostics become the application's final diagnostics.
    */
   void containerEnded(RMContainer container) {
     if (!shown.isEmpty() && container.isAMContainer()) {
@@ -142,7 +140,7 @@ final class Explanations {
     }
   }
 
-  /** An attempt ended, or waits no longer. */
+  /** Withdraws the sentence of an attempt that ended or no longer waits. */
   void withdraw(ApplicationAttemptId id) {
     String text = shown.remove(id);
     RMAppAttempt attempt = text == null ? null : rmAttempt(id);
@@ -159,7 +157,7 @@ final class Explanations {
     return app == null ? null : app.getRMAppAttempt(id);
   }
 
-  /** Puts names for the engine's numbers; with the scheduler's write lock held. */
+  /** Replaces the engine's numbers by names; called with the scheduler's write lock held. */
   String named(String text) {
     Matcher matcher = NUMBERED.matcher(text);
     StringBuffer result = new StringBuffer();

@@ -10,7 +10,7 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 
-/** Writes facts into the next frame. Called with the scheduler's write lock held. */
+/** Writes facts about jobs and nodes into the next frame, under the scheduler's write lock. */
 final class FactBooks implements Fact.Listener {
   private final EngineBooks books;
   private final Engine engine;
@@ -20,7 +20,7 @@ final class FactBooks implements Fact.Listener {
     this.engine = engine;
   }
 
-  /** Returns the job if its number is still its own, else null. */
+  /** Returns the job, or null if it ended. Its number may be another job's by now. */
   private HeddleJob current(WatchedJob watched) {
     ApplicationId id = watched.applicationId();
     HeddleJob job = books.job(id);

@@ -12,11 +12,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Counts what went wrong and was survived, for Hadoop's metrics: the record {@value #NAME} in the
- * context {@code yarn}. Any thread may count.
+ * Counts the failures that the scheduler survived, for Hadoop's metrics: the record {@value #NAME}
+ * in the context {@code yarn}. Any thread may count.
  */
 final class Failures implements MetricsSource {
-  /** Name of the record. */
   static final String NAME = "HeddleFailures";
 
   private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
@@ -47,7 +46,7 @@ final class Failures implements MetricsSource {
     return counts.get(kind.ordinal());
   }
 
-  /** Shows the counts among Hadoop's metrics. */
+  /** Registers the counts with Hadoop's metrics system. */
   void register() {
     try {
       DefaultMetricsSystem.instance().register(NAME, "Failures that Heddle survived", this);

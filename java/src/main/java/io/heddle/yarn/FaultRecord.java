@@ -1,31 +1,31 @@
 package io.heddle.yarn;
 
 /**
- * The faults of a job or node: when a rebuild of the engine was laid to it, and why it is
- * put aside. Dies with the job or node, so a node that registers again starts without.
+ * The faults of a job or node: when it last caused a rebuild of the engine, and why it is put
+ * aside. Lives as long as the job or node, so a node that registers again starts with none.
  *
  * <p>Guarded by the scheduler's write lock, except {@link #aside}.
  */
 final class FaultRecord {
-  /** A second fault within this time is a repeated one. */
+  /** A second fault within this time puts the job or node aside. */
   static final long SUSPICION_MS = 3_600_000;
 
   private boolean suspected;
   private long suspectedMs;
   private volatile String aside;
 
-  /** A rebuild was made because of this. */
+  /** Notes that the engine was rebuilt because of this. */
   void suspect(long nowMs) {
     suspected = true;
     suspectedMs = nowMs;
   }
 
-  /** Whether a rebuild was made because of this, not long ago. */
+  /** Returns whether it caused a rebuild within the last {@link #SUSPICION_MS}. */
   boolean suspected(long nowMs) {
     return suspected && nowMs - suspectedMs < SUSPICION_MS;
   }
 
-  /** Returns why the engine is told nothing of this, or null. Any thread may ask. */
+  /** Returns why it is put aside, or null if it is not. Any thread may ask. */
   String aside() {
     return aside;
   }
@@ -34,7 +34,7 @@ final class FaultRecord {
     aside = reason;
   }
 
-  /** Starts without; returns whether the engine was told nothing of this. */
+  /** Forgets all faults; returns whether it was put aside. */
   boolean clear() {
     boolean wasAside = aside != null;
     suspected = false;

@@ -10,8 +10,8 @@ import io.heddle.yarn.queues.HeddleQueue;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * A job in the engine's sense: a YARN application, whatever its attempt. Holds the number that
- * both sides use for it and what a rebuilt engine must be told again.
+ * A job in the engine's sense: a YARN application across all its attempts. Holds the number that
+ * both sides use for it, and what a rebuilt engine must be told.
  *
  * <p>Guarded by the scheduler's write lock, except final and volatile fields.
  */
@@ -26,11 +26,11 @@ final class HeddleJob implements WatchedJob {
   private int priority;
   private HeddleQueue queue;
   private HeddleAppAttempt attempt;
-  // Also read by those who look at its progress.
+  // Volatile: the pollers of its progress read it without the lock.
   private volatile JobHints hints;
-  // Its spending bounds; null: those of its queue.
+  // Null if only its queue's spending bounds apply.
   private SpendingBounds bounds;
-  // Its ApplicationMaster's last counters; null before the first.
+  // The last counters of its ApplicationMaster; null before the first.
   private JobCounters counters;
 
   /**
@@ -39,7 +39,7 @@ final class HeddleJob implements WatchedJob {
    * @param userId number of its user
    * @param flags {@code JOB_...} of {@link FrameLayout}
    * @param submittedMs on the engine's monotonic clock
-   * @param hints what its submission says of it
+   * @param hints facts about it that its submission stated
    */
   HeddleJob(ApplicationId applicationId, HeddleQueue queue, String user, int userId, int priority,
       int flags, long submittedMs, JobHints hints) {
@@ -62,7 +62,7 @@ final class HeddleJob implements WatchedJob {
     return user;
   }
 
-  /** Returns what is held against this job. */
+  /** Returns the faults of this job. */
   FaultRecord faults() {
     return faults;
   }
@@ -87,7 +87,7 @@ final class HeddleJob implements WatchedJob {
     return submittedMs;
   }
 
-  /** Whether anything of it runs, its AM included. */
+  /** Returns whether it holds any container, its AM's included. */
   boolean holdsContainers() {
     return attempt != null && !attempt.getLiveContainersMap().isEmpty();
   }
@@ -116,7 +116,7 @@ final class HeddleJob implements WatchedJob {
     }
   }
 
-  /** Tells the engine what is known of this job. */
+  /** Tells the engine the hints about this job. */
   void writeHints(FrameWriter out) {
     out.jobHints(id, hints);
   }
@@ -131,14 +131,14 @@ final class HeddleJob implements WatchedJob {
     return hints.reduces();
   }
 
-  /** Takes over totals that its submission did not say; returns whether any is new. */
+  /** Takes over totals that its submission did not state; returns whether any is new. */
   boolean learnTotals(long maps, long reduces) {
     JobHints before = hints;
     hints = before.withTotals(maps, reduces);
     return hints != before;
   }
 
-  /** Returns its spending bounds; null if they are its queue's. */
+  /** Returns its spending bounds; null if only its queue's apply. */
   SpendingBounds bounds() {
     return bounds;
   }

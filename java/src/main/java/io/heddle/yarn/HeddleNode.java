@@ -13,9 +13,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
- * A node with the numbers that the engine knows it by, so that the path of a heartbeat looks up no
- * name. The books of the node are those of the class above; not of FiCaSchedulerNode, which builds
- * a line of text for every container, logged or not (a sixth of what a container cost).
+ * A node with the engine's numbers for it, so that a heartbeat looks up no name. Keeps its books in
+ * SchedulerNode. FiCaSchedulerNode would build a line of text for every container, logged or not,
+ * which took a sixth of the time for a container.
  *
  * <p>The numbers are guarded by the scheduler's write lock.
  */
@@ -28,11 +28,11 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private int rackPlace;
   private int partitionId;
   private boolean sentSchedulable;
-  // The free room that the engine heard of last; null before the first time.
+  // The free room that the engine was told last; null before the first time.
   private long[] toldFree;
-  // The part of it that others use, as the engine was told.
+  // The load from outside YARN that the engine was told last.
   private int toldLoad = ForeignLoad.UNKNOWN;
-  // Until which version of the pending sizes none is known to fit that room.
+  // The version of the pending sizes at which none fitted that room.
   private long unfitAt = NEVER;
 
   HeddleNode(RMNode node, boolean usePortForNodeName, Set<String> labels) {
@@ -45,7 +45,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     return id;
   }
 
-  /** Returns what is held against this node. */
+  /** Returns the faults of this node. */
   FaultRecord faults() {
     return faults;
   }
@@ -54,7 +54,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     this.id = id;
   }
 
-  /** Takes numbers for the names of this node; again after its labels changed. */
+  /** Looks up the numbers for this node's names; called again after its labels changed. */
   void intern(Interner places, Interner partitions) {
     hostPlace = places.intern(getNodeName());
     rackPlace = places.intern(getRackName());
@@ -77,7 +77,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     return partitionId;
   }
 
-  /** Whether the engine was told last that it may use this node. */
+  /** Returns whether the engine was last told that it may use this node. */
   boolean sentSchedulable() {
     return sentSchedulable;
   }
@@ -95,7 +95,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     toldLoad = perMille;
   }
 
-  /** The engine hears of this free room; what YARN hands out is changed in place. */
+  /** Notes the free room that the engine is told. Copies it, as YARN changes its object in place. */
   void tellOf(Resource free, ResourceCodec resources) {
     if (wasToldOf(free, resources)) {
       return;
@@ -109,7 +109,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     unfitAt = NEVER;
   }
 
-  /** Whether the engine knows that this much is free. */
+  /** Returns whether the engine was last told this free room. */
   boolean wasToldOf(Resource free, ResourceCodec resources) {
     if (toldFree == null) {
       return false;
@@ -130,7 +130,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     unfitAt = version;
   }
 
-  /** Holding a node for a large ask is the engine's; YARN's reservations are not used. */
+  /** Always fails: the engine holds nodes for large asks, and YARN's reservations stay unused. */
   @Override
   public void reserveResource(SchedulerApplicationAttempt attempt, SchedulerRequestKey key,
       RMContainer container) {

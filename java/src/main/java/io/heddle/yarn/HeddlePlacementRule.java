@@ -8,13 +8,13 @@ import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementRule;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
 
 /**
- * The one placement rule that Heddle gives YARN: it asks the engine, whose own rules stand in
+ * The one placement rule that Heddle gives YARN. It asks the engine, which follows the rules in
  * heddle.json. Called by the thread of a submission.
  */
 public final class HeddlePlacementRule extends PlacementRule {
   private HeddleScheduler scheduler;
 
-  /** Made by {@link HeddleScheduler}. */
+  /** Makes an uninitialized rule. */
   public HeddlePlacementRule() {
     super();
   }
@@ -29,14 +29,14 @@ public final class HeddlePlacementRule extends PlacementRule {
     return true;
   }
 
-  /** The form of all versions. */
+  /** The signature that all Hadoop versions have. */
   @Override
   public ApplicationPlacementContext getPlacementForApp(
       ApplicationSubmissionContext submission, String user) throws YarnException {
     return place(submission, user, false);
   }
 
-  /** The form of 3.4 and later, which says whether the application ran before. */
+  /** The signature of 3.4 and later, with a flag for recovered applications. */
   public ApplicationPlacementContext getPlacementForApp(
       ApplicationSubmissionContext submission, String user, boolean recovering)
       throws YarnException {

@@ -6,7 +6,7 @@ import io.heddle.yarn.facts.FactFeed;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A scheduler's insides for tests and measurements: counts, the audit, requests to the engine and
+ * A scheduler's internals for tests and measurements: counts, the audit, requests to the engine and
  * injected faults. Nothing else in the scheduler depends on it. Any thread may call it.
  */
 public final class Inspection {
@@ -45,7 +45,7 @@ public final class Inspection {
     return commit.committed();
   }
 
-  /** Returns how many grants of the engine were refused. */
+  /** Returns how many grants the commit refused. */
   public long refusedGrants() {
     return commit.refused();
   }
@@ -55,17 +55,17 @@ public final class Inspection {
     return engine.rebuilds();
   }
 
-  /** Returns whether there is an engine at this moment. */
+  /** Returns whether there is an engine now. */
   public boolean engineUp() {
     return engine.up();
   }
 
-  /** Returns how many events the engine had no use for. */
+  /** Returns how many events the engine ignored. */
   public long ignoredEvents() {
     return engine.ignored();
   }
 
-  /** Compares the engine's books with Java's; returns null if they are equal, else what differs. */
+  /** Compares the engine's books with Java's. Returns the differences, or null without any. */
   public String differences() {
     lock.lock();
     try {

@@ -7,19 +7,19 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.util.resource.Resources;
 
 /**
- * The sizes of the containers that the engine was asked for, to tell without a call that a node's
- * heartbeat leads to nothing. For a node whose room no pending size fits the engine only
- * notes the room: no clock of delay scheduling starts, no hold is looked at. So, if it knows the
- * room, it need not hear of the node again until a size comes that it did not know.
+ * The container sizes of pending asks. With them a heartbeat that cannot lead to a grant is skipped
+ * without a native call. When no pending size fits a node's room, the engine only notes the room:
+ * it starts no clock of delay scheduling and checks no hold. So it need not hear of the same room
+ * again until a new size is pending.
  *
- * <p>Holds every size that is pending and perhaps more (a job may not run yet, a limit may be
- * reached): what is here too long costs calls, what is missing would cost a job its containers.
- * Hence {@link EngineAudit} looks for asks whose size is missing.
+ * <p>Holds every pending size and perhaps more, such as those of a job that may not run yet. A
+ * superfluous size costs calls; a missing one would cost a job its containers. {@link EngineAudit}
+ * therefore looks for asks whose size is missing.
  *
  * <p>Guarded by the scheduler's write lock.
  */
 final class PendingSizes {
-  /** One size with its label; as many asks have it as {@link #asks} says. */
+  /** One size with its label, and the number of asks that have it. */
   static final class Size {
     private final Resource resource;
     private final int partition;
@@ -30,7 +30,7 @@ final class PendingSizes {
       this.partition = partition;
     }
 
-    /** Whether this is that size with that label. */
+    /** Returns whether this is the given size and label. */
     boolean is(Resource other, int otherPartition) {
       return partition == otherPartition && resource.equals(other);
     }
@@ -48,18 +48,18 @@ final class PendingSizes {
 
   private final ResourceCodec resources;
   private final Map<Size, Size> sizes = new HashMap<>();
-  // Grows with every new size; findings of before may no longer hold.
+  // Grows with every new size, which invalidates what nodes noted before.
   private long version;
 
   PendingSizes(ResourceCodec resources) {
     this.resources = resources;
   }
 
-  /** One more ask has this size. The caller owes one {@link #remove}. */
+  /** Counts an ask of this size. The caller must {@link #remove} it later. */
   Size add(Resource resource, int partition) {
     Size size = sizes.get(new Size(resource, partition));
     if (size == null) {
-      // A copy: YARN's belongs to its caller.
+      // YARN's caller may change the original.
       size = new Size(Resources.clone(resource), partition);
       sizes.put(size, size);
       version++;
@@ -68,7 +68,7 @@ final class PendingSizes {
     return size;
   }
 
-  /** One ask of this size is served or withdrawn. */
+  /** Uncounts an ask of this size that was served or withdrawn. */
   void remove(Size size) {
     size.asks--;
     if (size.asks == 0) {
@@ -82,8 +82,8 @@ final class PendingSizes {
   }
 
   /**
-   * Whether the engine would do nothing with a heartbeat of a node, as it knows of this room and no
-   * pending container fits it.
+   * Returns whether a heartbeat of a node would change nothing: the engine knows this room, and no
+   * pending size fits it.
    */
   boolean leaveAlone(HeddleNode node, Resource free) {
     if (!node.wasToldOf(free, resources)) {

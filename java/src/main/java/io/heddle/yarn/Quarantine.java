@@ -12,20 +12,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Puts aside what loses the engine again and again, so that the rest goes on. The first time that
- * a loss is laid to a job or node, the engine is rebuilt; the second time within an hour, the
- * engine is told nothing of that job or node any more. Its containers go on in YARN's books.
+ * Puts a job or node aside that makes the engine fail repeatedly, so that the others are still
+ * scheduled. The first failure at a job or node rebuilds the engine. The second within
+ * {@link FaultRecord#SUSPICION_MS} puts it aside: the engine hears nothing of it from then on. Its
+ * containers stay in YARN's books.
  *
- * <p>The bridge names the job or node at which the engine panicked. After two panics without one,
- * the next rebuild looks for the culprit: it tells the jobs in groups, each followed by a tick. The
- * rebuild after that tells the jobs of the group that failed one by one.
+ * <p>The bridge names the job or node at which the engine panicked. After {@link #UNKNOWN_MAX}
+ * panics without a name, the next rebuild searches: it tells the jobs in groups, each followed by
+ * a tick. The rebuild after that tells the jobs of the failing group one by one.
  *
- * <p>A job stays aside until its application ends, a node until it leaves or registers again; a
- * refresh of the queues lets all of them back. Guarded by the scheduler's write lock.
+ * <p>A job stays aside until its application ends, a node until it leaves or registers again. A
+ * refresh of the queues readmits all of them. Guarded by the scheduler's write lock.
  */
 final class Quarantine {
   private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
-  /** The beginning of an error whose job or node the bridge knows. */
+  /** The beginning of an error in which the bridge names the job or node. */
   private static final Pattern ABOUT = Pattern.compile(
       "[\\w.]*HeddleException: (?:the engine panicked: at |bad frame: offset \\d+, record \\w+ of )"
       + "(job|node)#(\\d+)");
@@ -38,7 +39,7 @@ final class Quarantine {
   private final EngineBooks books;
   private final Failures failures;
   private final List<HeddleJob> jobs = new ArrayList<>();
-  // When the last search for a culprit was, so that the next one waits.
+  // When the last search was: the next one waits for SUSPICION_MS.
   private final FaultRecord searched = new FaultRecord();
   private int unknown;
   private boolean probing;
@@ -52,10 +53,10 @@ final class Quarantine {
     this.failures = failures;
   }
 
-  /** The engine was lost and the next one is not made yet. */
+  /** Blames the job or node that the cause names. Called before the next engine is made. */
   void engineLost(String cause) {
     if (probing) {
-      // The group that was told last is at fault: see told().
+      // The group told last is at fault; probe() handles it.
       return;
     }
     long now = Time.monotonicNow();
@@ -82,7 +83,7 @@ final class Quarantine {
     }
   }
 
-  /** From now on the engine hears nothing of a job. */
+  /** Puts a job aside: the engine hears nothing of it from now on. */
   void putAside(HeddleJob job, String cause) {
     if (job.faults().aside() != null) {
       return;
@@ -100,7 +101,7 @@ final class Quarantine {
     engine.wake();
   }
 
-  /** From now on the engine hears nothing of a node. */
+  /** Puts a node aside: the engine hears nothing of it from now on. */
   void putAside(HeddleNode node, String cause) {
     if (node.faults().aside() != null) {
       return;
@@ -114,13 +115,13 @@ final class Quarantine {
     engine.wake();
   }
 
-  /** Returns the jobs that are put aside and have not ended. */
+  /** Returns the jobs put aside that have not ended. */
   List<HeddleJob> jobs() {
     jobs.removeIf(job -> books.job(job.id()) != job || job.faults().aside() == null);
     return jobs;
   }
 
-  /** Lets all back; nothing is held against any. */
+  /** Readmits all jobs and nodes and clears their fault records. */
   void lift() {
     unknown = 0;
     searched.clear();
@@ -141,29 +142,29 @@ final class Quarantine {
     }
   }
 
-  // ---- The search for the culprit, while a new engine is told everything.
+  // ---- The search for the job at fault, while a new engine is told everything.
 
-  /** A new engine is about to be told of {@code count} jobs. */
+  /** Begins the replay of {@code count} jobs and decides whether it searches. */
   void beginReplay(int count) {
     long now = Time.monotonicNow();
     group.clear();
     probing = !narrow.isEmpty() || unknown >= UNKNOWN_MAX && !searched.suspected(now);
     groupSize = (int) Math.ceil(Math.sqrt(count));
     if (probing && narrow.isEmpty()) {
-      // Once: what a tick with all jobs does not show, the next one would not show either.
+      // One search is enough: ticks with the same jobs would show nothing new.
       searched.suspect(now);
       unknown = 0;
-      LOG.warn("The engine panicked {} times without a job or node that it could be laid to. The"
-          + " rebuild looks for one", UNKNOWN_MAX);
+      LOG.warn("The engine panicked {} times and no job or node is known to be the cause. This"
+          + " rebuild searches for one", UNKNOWN_MAX);
     }
   }
 
-  /** Whether decisions are for nothing: the engine does not know all yet. */
+  /** Returns whether to ignore evictions, because the engine does not know all jobs yet. */
   boolean probing() {
     return probing;
   }
 
-  /** A new engine was told of a job and all that it has. */
+  /** Notes that the new engine was told of a job; probes when its group is full. */
   void told(HeddleJob job) {
     if (!probing || !engine.up()) {
       return;
@@ -178,7 +179,7 @@ final class Quarantine {
     }
   }
 
-  /** A new engine was told everything. */
+  /** Ends the replay; probes the last group. */
   void endReplay() {
     if (probing && engine.up() && narrow.isEmpty() && !group.isEmpty()) {
       probe();

@@ -6,10 +6,10 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 
 /**
- * Takes off an AM's counts what it could not know of: its counts are absolute and were computed
- * before it saw the containers that wait to be fetched, so YARN would grant those twice (an MR job
- * over-receives at the end of every wave). The same holds for the host and rack rows, which cannot
- * exceed their ask.
+ * Subtracts from an AM's counts the containers that it has not fetched yet. An AM's counts are
+ * absolute and were computed before it saw those containers, so YARN would grant them twice: a
+ * MapReduce job would get too many at the end of every wave. Host and rack rows are lowered too, as
+ * they cannot exceed their ask.
  */
 final class StaleAsks {
   private StaleAsks() {}

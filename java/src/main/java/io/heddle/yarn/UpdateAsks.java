@@ -14,17 +14,17 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
-/** The asks that YARN makes of an AM's wishes to change containers. */
+/** The asks that YARN derives from an AM's requests to change running containers. */
 final class UpdateAsks {
   private UpdateAsks() {}
 
-  /** Whether an AM wants any container changed. */
+  /** Returns whether an AM requests any change. */
   static boolean hasAny(ContainerUpdates updates) {
     return !updates.getIncreaseRequests().isEmpty() || !updates.getDecreaseRequests().isEmpty()
         || !updates.getPromotionRequests().isEmpty() || !updates.getDemotionRequests().isEmpty();
   }
 
-  /** Returns an update of this container that names no size: what takes an increase back. */
+  /** Returns an update of this container without a size, which rolls an increase back. */
   static ContainerUpdates of(ContainerId id) {
     ContainerUpdates updates = new ContainerUpdates();
     updates.getDecreaseRequests().add(UpdateContainerRequest.newInstance(
@@ -33,8 +33,8 @@ final class UpdateAsks {
   }
 
   /**
-   * Withdraws the asks that still wait for room and that these updates replace. YARN would do it by
-   * a container that never ends.
+   * Withdraws the waiting asks that these updates replace. YARN would use a temporary container
+   * that never ends.
    */
   static void withdraw(AppSchedulingInfo info, Map<ContainerId, RMContainer> live,
       ContainerUpdates updates) {

@@ -22,27 +22,27 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlac
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /**
- * Which of an attempt's asks the engine does not know yet. The asks themselves are in YARN's
- * {@link AppSchedulingInfo}; this keeps a small number for each of them and what changed, so that
- * an AM's heartbeat costs the rows that it sent, not the rows that it has.
+ * Tracks which of an attempt's asks the engine does not know yet. The asks themselves are in YARN's
+ * {@link AppSchedulingInfo}. This gives each a small number and lists its changed rows, so that an
+ * AM's heartbeat costs time for the rows it sends, not for all the rows it has.
  *
- * <p>Counts are read when the frame is written, not when the AM calls: they are absolute, so the
- * engine always gets the truth of that moment.
+ * <p>Counts are read when the frame is written, not when the AM calls. They are absolute, so the
+ * engine gets their latest values.
  *
- * <p>Guarded by the attempt's write lock; what changes {@link PendingSizes}, by the scheduler's as
- * well.
+ * <p>Guarded by the attempt's write lock. Methods that change {@link PendingSizes} need the
+ * scheduler's write lock too.
  */
 final class AskTable {
-  /** More changed rows than this of one ask are not listed: all its rows are sent. */
+  /** Beyond this many changed rows of one ask, all its rows are sent. */
   private static final int LISTED_ROWS_MAX = 4096;
 
-  /** More containers of one vcore are never counted; half of what an int holds. */
+  /** Largest count of containers of one vcore: half of what an int holds. */
   static final int CONTAINERS_MAX = 1 << 30;
 
-  /** An attempt with more asks than this gives up the numbers of those that were served. */
+  /** Beyond this many asks, an attempt frees the numbers of served ones. */
   private static final int SERVED_KEPT = 32;
 
-  /** One of YARN's scheduler keys: all rows that share a priority and an allocation request id. */
+  /** One ask: all rows that share one of YARN's scheduler keys. */
   static final class Entry {
     final SchedulerRequestKey key;
     private int id;
@@ -50,41 +50,42 @@ final class AskTable {
     private boolean allRows = true;
     private boolean withdrawFirst;
     private final ArrayList<String> rows = new ArrayList<>(4);
-    // Rows that are held back: no node of their name was ever seen. Null before the first.
+    // Rows held back until a node of their name joins. Null before the first.
     private Set<String> unknownPlaces;
-    // Places of which the engine may have a row; null before the first.
+    // Places for which the engine may have a row; null before the first.
     private BitSet sentPlaces;
-    // The fields that were sent last, besides the count; null before the first time.
+    // The fields sent last, except the count; null before the first time.
     private Resource sentSize;
     private int sentPartition;
     private int sentFlags;
-    // Its entry among the pending sizes; null while nothing is pending.
+    // Its counted size; null while nothing is pending.
     private PendingSizes.Size pending;
 
     private Entry(SchedulerRequestKey key) {
       this.key = key;
     }
 
-    /** Whether a container of this size is what the engine granted. */
+    /** Returns whether the engine knows the ask with this size. */
     boolean isOfSentSize(Resource size) {
       return size.equals(sentSize);
     }
 
-    /** Whether nodes with room for it are known to be of use. */
+    /** Returns whether its size is among the pending ones. */
     boolean isCountedAsPending() {
       return pending != null;
     }
 
-    /** Whether this ask grows or promotes a running container. */
+    /** Returns whether this ask grows or promotes a running container. */
     boolean updatesContainer() {
       return key.getContainerToUpdate() != null;
     }
   }
 
   /**
-   * Rounds sizes up as the base class does, but once for rows of the same: those of an ask are.
-   * Counts below 0, which YARN passes on, would be taken off what a queue has pending. So would
-   * counts that overflow YARN's int when a lost container is added or when vcores are multiplied.
+   * Rounds sizes up as the superclass does, but once for successive rows of equal size, as the rows
+   * of an ask are. Bounds counts too. YARN passes negative counts on and would subtract them from a
+   * queue's pending resources. Large counts would overflow YARN's int in the same way when a lost
+   * container is added or vcores are multiplied.
    */
   static void normalize(List<ResourceRequest> rows, UnaryOperator<Resource> rounded) {
     Resource asked = null;
@@ -102,7 +103,7 @@ final class AskTable {
     }
   }
 
-  /** Returns rows that YARN may keep and change. */
+  /** Returns copies of rows, which YARN may keep and change. */
   static List<ResourceRequest> copies(List<ResourceRequest> rows) {
     List<ResourceRequest> copies = new ArrayList<>(rows.size());
     for (ResourceRequest row : rows) {
@@ -116,7 +117,7 @@ final class AskTable {
   private final Map<SchedulerRequestKey, Entry> byKey = new HashMap<>();
   private final DenseTable<Entry> byId = new DenseTable<>();
   private final ArrayList<Entry> changed = new ArrayList<>();
-  // AMs send the rows of one ask together.
+  // The entry of the last row: AMs send the rows of one ask together.
   private Entry last;
 
   AskTable(AppSchedulingInfo info, PendingSizes sizes) {
@@ -129,17 +130,17 @@ final class AskTable {
     return byId.get(id);
   }
 
-  /** Returns the asks by the engine's number, {@link #end} being past the greatest. */
+  /** Returns one more than the greatest number of an ask. */
   int end() {
     return byId.end();
   }
 
-  /** Whether there is nothing to send. */
+  /** Returns whether there is nothing to send. */
   boolean clean() {
     return changed.isEmpty();
   }
 
-  /** The count of one row changed. */
+  /** Marks a row whose count changed. */
   void markRow(ResourceRequest row) {
     Entry entry = last;
     if (entry == null || row.getAllocationRequestId() != entry.key.getAllocationRequestId()
@@ -161,7 +162,7 @@ final class AskTable {
     list(entry);
   }
 
-  /** The engine has rows of this ask that YARN no longer has: sends all of it again. */
+  /** Marks an ask whose rows differ from the engine's: withdraws its rows and sends all again. */
   void markDrifted(Entry entry) {
     entry.allRows = true;
     entry.withdrawFirst = true;
@@ -169,8 +170,8 @@ final class AskTable {
   }
 
   /**
-   * The last container of an ask was granted, which the engine knows. An attempt that makes an ask
-   * of its own for each container must get the numbers back, though.
+   * Marks an ask whose last container was granted. The engine knows that, so it is not sent. But an
+   * attempt with more than {@link #SERVED_KEPT} asks gives its number back.
    */
   void markServed(Entry entry) {
     uncount(entry);
@@ -180,7 +181,7 @@ final class AskTable {
   }
 
   /**
-   * A place got its first node: rows of its name were held back.
+   * Marks the rows of a place that were held back until its first node.
    *
    * @return whether there are any
    */
@@ -195,7 +196,7 @@ final class AskTable {
     return any;
   }
 
-  /** Marks every ask to be sent with all its rows: the engine is new. */
+  /** Marks every ask to be sent to a new engine with all its rows. */
   void markAll() {
     for (SchedulerRequestKey key : info.getSchedulerKeys()) {
       entry(key);
@@ -206,7 +207,7 @@ final class AskTable {
     }
   }
 
-  /** The engine is new: it has no ask of ours. */
+  /** Forgets what was sent: a new engine has no asks. */
   void forgetSent() {
     for (Entry entry : byKey.values()) {
       entry.sentPlaces = null;
@@ -215,7 +216,7 @@ final class AskTable {
     }
   }
 
-  /** The asks that grow or promote containers change without the AM sending rows. */
+  /** Marks all asks that grow or promote containers: these change without rows from the AM. */
   void markUpdates() {
     for (SchedulerRequestKey key : info.getSchedulerKeys()) {
       if (key.getContainerToUpdate() != null) {
@@ -230,7 +231,7 @@ final class AskTable {
     }
   }
 
-  /** Forgets everything: the attempt ended. */
+  /** Removes all asks of an attempt that ended. */
   void clear() {
     byKey.clear();
     changed.clear();
@@ -261,7 +262,7 @@ final class AskTable {
   }
 
   /**
-   * Writes what changed.
+   * Writes all changes.
    *
    * @param attempt the owner
    * @param names numbers of places and partitions
@@ -282,7 +283,7 @@ final class AskTable {
     int job = attempt.job().id();
     AppPlacementAllocator<SchedulerNode> asks = info.getAppPlacementAllocator(entry.key);
     if (asks == null || entry.withdrawFirst) {
-      // YARN dropped all rows with the ask, also those that the AM did not name again.
+      // YARN dropped all rows with the ask, even those that the AM's update did not name.
       withdrawRows(out, job, entry);
     }
     Map<String, ResourceRequest> rows = asks == null
@@ -301,7 +302,7 @@ final class AskTable {
     }
   }
 
-  /** An ask to grow or promote a container is for the very node where it runs. */
+  /** Writes an ask to grow or promote a container, which is for the node where it runs. */
   private void writeUpdate(FrameWriter out, HeddleAppAttempt attempt, Names names, Entry entry,
       AppPlacementAllocator<SchedulerNode> asks, ResourceRequest any) {
     int job = attempt.job().id();
@@ -311,7 +312,7 @@ final class AskTable {
       return;
     }
     writeAsk(out, attempt, names, entry, asks, any);
-    // YARN's rows name the host, which is not always what nodes are called.
+    // YARN's rows name the host, but a node's name may include its port.
     writeRow(out, job, entry, place, any.getNumContainers(), false);
   }
 
@@ -369,7 +370,7 @@ final class AskTable {
     entry.sentPlaces.clear();
   }
 
-  /** Gives a number back; the engine must have nothing left under it. */
+  /** Removes an ask in the engine and gives its number back. */
   private void retire(FrameWriter out, int job, Entry entry) {
     if (entry.sentSize != null) {
       withdrawRows(out, job, entry);
@@ -403,7 +404,7 @@ final class AskTable {
     }
     int place = names.places().find(name);
     if (place == Interner.UNKNOWN) {
-      // No node of that name was ever seen; when one comes, the row is sent.
+      // The row is sent when the first node of that name joins.
       if (row != null && row.getNumContainers() > 0) {
         if (entry.unknownPlaces == null) {
           entry.unknownPlaces = new HashSet<>();

@@ -9,35 +9,35 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Keeps the engine's blacklist of one job equal to the one that YARN goes by. YARN has two: the
- * ResourceManager's own while the attempt waits for its AM container, the AM's afterwards; the
- * engine has one, so the difference is sent when the one in force changes.
+ * Keeps the engine's blacklist of one job equal to the one in force in YARN. YARN has two: the
+ * ResourceManager's own while the attempt waits for its AM container, and the AM's afterwards. The
+ * engine has one, so the difference is sent when YARN switches.
  *
  * <p>Guarded by the attempt's write lock.
  */
 final class BlacklistSync {
   private final HeddleAppAttempt attempt;
-  // YARN does not give its own list out again, so it is kept here as well.
+  // A copy of the ResourceManager's list, which YARN offers no way to read.
   private final Set<String> bySystem = new HashSet<>(0);
   private Set<String> sent = Collections.emptySet();
   private boolean changed;
   private boolean resend;
   private boolean waitedForAm = true;
-  // Stays false for nearly every job, which then never pays for a look.
+  // Stays false for nearly every job, which saves all checks.
   private boolean everUsed;
-  // Places that are held back: no node of their name was ever seen.
+  // Places held back until a node of their name joins.
   private final Set<String> unknownPlaces = new HashSet<>(0);
 
   BlacklistSync(HeddleAppAttempt attempt) {
     this.attempt = attempt;
   }
 
-  /** Whether any place may be on a list, so that a grant must be checked. */
+  /** Returns whether any place may be on a list, so that grants must be checked. */
   boolean inUse() {
     return everUsed;
   }
 
-  /** Notes what an AM, or the ResourceManager for it, added and removed. */
+  /** Notes additions and removals of the AM, or of the ResourceManager while it waits for one. */
   boolean changed(List<String> additions, List<String> removals) {
     boolean any = additions != null && !additions.isEmpty()
         || removals != null && !removals.isEmpty();
@@ -57,7 +57,7 @@ final class BlacklistSync {
     return true;
   }
 
-  /** Whether the other of the two lists has come into force. */
+  /** Returns whether YARN has just switched to the AM's list, if any list was ever used. */
   boolean amStateChanged() {
     if (!waitedForAm || attempt.isWaitingForAMContainer()) {
       return false;
@@ -67,14 +67,14 @@ final class BlacklistSync {
     return everUsed;
   }
 
-  /** Places that had no number may have one now. */
+  /** Marks the whole list to be sent again. */
   void markAll() {
     everUsed |= !attempt.getBlacklistedNodes().isEmpty();
     changed |= everUsed;
     resend |= everUsed;
   }
 
-  /** A place got its first node; returns whether a list names it and was waiting for that. */
+  /** Marks a place that got its first node; returns whether the list names it. */
   boolean placeAppeared(String name) {
     if (!unknownPlaces.remove(name)) {
       return false;
@@ -84,12 +84,12 @@ final class BlacklistSync {
     return true;
   }
 
-  /** The engine is new. */
+  /** Forgets what was sent: a new engine has no blacklist. */
   void forgetSent() {
     sent = Collections.emptySet();
   }
 
-  /** Writes the difference between what is in force and what was sent. */
+  /** Writes the difference between the list in force and the list sent before. */
   void write(FrameWriter out, int job, Interner places) {
     if (!changed) {
       return;
@@ -111,7 +111,7 @@ final class BlacklistSync {
     resend = false;
   }
 
-  /** The same events must make the same frames, whatever the order of a hash set. */
+  /** Sorts names, so that the same events always make the same frames. */
   private static List<String> sorted(Set<String> names) {
     List<String> list = new ArrayList<>(names);
     Collections.sort(list);

@@ -43,18 +43,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Requests of clients, administrators, AMs and web pages: queues, rights, priorities,
- * moves. The reads take no lock and never enter the engine; the changes take the write lock. What
- * happens to the cluster is in {@link HeddleScheduler}.
+ * Requests of clients, administrators, AMs and web pages: queues, permissions, priorities and
+ * moves. Reads of YARN's interface take no lock and never enter the engine; changes take the write
+ * lock. Events of the cluster are in {@link HeddleScheduler}.
  */
 abstract class ClientOperations
     extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> implements WebScheduler {
   private static final Logger LOG = LoggerFactory.getLogger(ClientOperations.class);
 
-  // Vcores count as much as memory; which of them decides a share is the engine's affair.
+  // Vcores count as much as memory. The engine decides which of them determines a share.
   private static final ResourceCalculator CALCULATOR = new DominantResourceCalculator();
 
-  /** Made in serviceInit, as are the others. */
+  /** Made in serviceInit, like the fields below. */
   protected QueueReports reports;
   protected QueueControl queues;
   protected Engine engine;
@@ -80,7 +80,7 @@ abstract class ClientOperations
     return webHandler;
   }
 
-  /** Sets what answers there; null turns the answers off. */
+  /** Sets the handler of web requests; null turns them off. */
   public void setWebHandler(WebHandler handler) {
     webHandler = handler;
   }
@@ -102,7 +102,7 @@ abstract class ClientOperations
     try {
       return reports.userAcls(UserGroupInformation.getCurrentUser());
     } catch (IOException e) {
-      // A caller without a name has no rights.
+      // A caller without a name has no permissions.
       return new ArrayList<>();
     }
   }
@@ -140,7 +140,7 @@ abstract class ClientOperations
     return CALCULATOR;
   }
 
-  /** Both, or the ResourceManager tells AMs that vcores are not looked at. */
+  /** Returns both types; otherwise the ResourceManager tells AMs that vcores do not count. */
   @Override
   public EnumSet<SchedulerResourceTypes> getSchedulingResourceTypes() {
     return EnumSet.of(SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU);
@@ -151,14 +151,14 @@ abstract class ClientOperations
     return nodeTracker.nodeCount();
   }
 
-  // Neither is marked as an override: each version has only one of the two.
+  // No @Override on either: each version has only one of the two.
 
-  /** The form of 3.3 and 3.4. */
+  /** The signature of 3.3 and 3.4. */
   public long checkAndGetApplicationLifetime(String queueName, long lifetime) {
     return lifetime;
   }
 
-  /** The form of 3.5. */
+  /** The signature of 3.5. */
   public long checkAndGetApplicationLifetime(String queueName, long lifetime, RMAppImpl app) {
     return lifetime;
   }
@@ -166,8 +166,9 @@ abstract class ClientOperations
   // ---- Priority.
 
   /**
-   * Called for every submission that is not a recovery, with user and queue: the only place before
-   * acceptance where a scheduler that YARN does not know by name can check the right to submit.
+   * Checks the right to submit and bounds the priority. YARN calls it for every submission that is
+   * not a recovery. Only here can a scheduler that YARN does not know by name check that right
+   * before acceptance.
    */
   @Override
   public Priority checkAndGetApplicationPriority(Priority requested, UserGroupInformation user,
@@ -221,7 +222,7 @@ abstract class ClientOperations
     }
   }
 
-  /** Makes a priority durable first; an active store has completed the future on return. */
+  /** Stores a priority durably; an active store has completed the future on return. */
   private void store(RMApp rmApp, Priority priority, SettableFuture<Object> future)
       throws YarnException {
     Priority before = rmApp.getApplicationSubmissionContext().getPriority();
@@ -233,7 +234,7 @@ abstract class ClientOperations
     state.setLaunchTime(rmApp.getLaunchTime());
     rmContext.getStateStore().updateApplicationStateSynchronously(state, false, future);
     if (!future.isDone()) {
-      // A store that was fenced never answers, and the scheduler's lock is held here.
+      // A fenced store never answers, and the scheduler's lock is held here.
       rmApp.getApplicationSubmissionContext().setPriority(before);
       throw new YarnException("The priority of " + rmApp.getApplicationId()
           + " could not be stored, as this ResourceManager is no longer active");
@@ -277,7 +278,7 @@ abstract class ClientOperations
       enterQueue(job, to);
       engine.out().jobMoved(job.id(), to.id());
       if (job.bounds() != null) {
-        // They were signed for one queue; of another's credits the job has none.
+        // The bounds were signed for one queue; the job may spend no credits of another.
         job.setBounds(SpendingBounds.NOTHING);
         books.authorize(job);
       }
@@ -289,7 +290,7 @@ abstract class ClientOperations
     }
   }
 
-  /** Enters a job into another queue, in all of Java's books; with the write lock held. */
+  /** Moves a job to another queue in all of Java's books; called with the write lock held. */
   void enterQueue(HeddleJob job, HeddleQueue queue) {
     HeddleAppAttempt attempt = job.attempt();
     if (attempt != null) {
@@ -311,8 +312,8 @@ abstract class ClientOperations
   }
 
   /**
-   * Makes up for what YARN's move miscounts: it counts a container under the label that was asked
-   * for, which its node may have lost since, and opportunistic ones, which no queue counts.
+   * Corrects what YARN's move miscounts. YARN moves a container under the label asked for, which
+   * its node may have lost since. It also moves opportunistic containers, which no queue counts.
    */
   private void countWhereItRuns(
       RMContainer container, String user, HeddleQueue from, HeddleQueue to) {
@@ -332,7 +333,7 @@ abstract class ClientOperations
     }
   }
 
-  /** Does what the ResourceManager itself does after a move that was asked for. */
+  /** Tells YARN's application its queue, as the ResourceManager does after a requested move. */
   void tellRmApp(HeddleJob job) {
     RMApp rmApp = rmContext.getRMApps().get(job.applicationId());
     if (rmApp != null) {
@@ -360,8 +361,8 @@ abstract class ClientOperations
   // ---- Placement.
 
   /**
-   * Finds the queue of a submission; called by its thread. Waits for the scheduler only if the
-   * queue is not there yet.
+   * Finds the queue of a submission; called by its thread. Takes the scheduler's lock only if the
+   * queue does not exist yet.
    */
   String place(String user, String queue, boolean recovering) throws YarnException {
     if (!recovering) {
@@ -381,7 +382,7 @@ abstract class ClientOperations
     }
   }
 
-  /** YARN asks for the right to submit only when the queue has been found, which makes it. */
+  /** Checks the right to submit before the queue is made; YARN checks only after placement. */
   private void checkMayMake(String user, String path) throws YarnException {
     UserGroupInformation caller = UserGroupInformation.createRemoteUser(user);
     if (!reports.hasAccess(path, QueueACL.SUBMIT_APPLICATIONS, caller)) {
@@ -390,15 +391,15 @@ abstract class ClientOperations
     }
   }
 
-  /** As above for an application that was placed before; with the write lock held. */
+  /** Finds the queue of an application placed before; called with the write lock held. */
   HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = queues.leaf(queue);
     if (known != null) {
       return known;
     }
     if (!recovering && Placement.queueOf(user).equals(queue)) {
-      // Made for this submission by a rule, and gone with an engine that was lost meanwhile: as a
-      // name that was asked for it might be refused.
+      // A rule made the queue for this submission, and it was lost with an engine since. Asked for
+      // by name it might be refused, so the rules place the submission again.
       HeddleQueue again = queues.place(user, null, false);
       if (again.getQueueName().equals(queue)) {
         return again;
@@ -407,7 +408,7 @@ abstract class ClientOperations
     return queues.place(user, queue, recovering);
   }
 
-  // ---- What there is not.
+  // ---- Not supported.
 
   @Override
   public Set<String> getPlanQueues() throws YarnException {
@@ -419,17 +420,17 @@ abstract class ClientOperations
   /**
    * Returns the engine's knowledge of an application, as JSON.
    *
-   * @return null if it knows nothing of it, or is just being replaced
+   * @return null if the engine does not know the application or is being replaced
    */
   public String describe(ApplicationId id) {
     return about(id, "job");
   }
 
   /**
-   * When the application is expected to start its first task and to end, each with a band, as JSON.
-   * Times are on the engine's clock, whose reading stands beside them as {@code now_ms}.
+   * Returns when the application is expected to start its first task and to end, each with a band,
+   * as JSON. Times are on the engine's clock; {@code now_ms} is its current time.
    *
-   * @return null if the engine knows nothing of it, or is just being replaced
+   * @return null if the engine does not know the application or is being replaced
    */
   public String predict(ApplicationId id) {
     return about(id, "predict");
@@ -446,9 +447,10 @@ abstract class ClientOperations
   }
 
   /**
-   * Why an application waits, what would change that, and what was decided of it lately, as JSON.
+   * Returns why an application waits, what would change that, and recent decisions about it, as
+   * JSON.
    *
-   * @return null if the engine knows nothing of it, or is just being replaced
+   * @return null if the engine does not know the application or is being replaced
    */
   public String explain(ApplicationId id) {
     writeLock.lock();

@@ -26,15 +26,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Turns a grant into a container, or refuses it. The engine decided on what it was told; an AM may
- * have changed its mind since, so everything is checked against YARN's books before anything is
- * changed, and each grant is answered by exactly one ACK or NACK.
+ * Turns a grant into a container, or refuses it. The AM may have changed its asks since the engine
+ * was told of them. So a grant is checked against YARN's books before anything is changed. Each
+ * grant gets exactly one ACK or NACK.
  *
  * <p>Called with the scheduler's write lock; takes the attempt's.
  */
 final class ContainerCommit {
   private static final Logger LOG = LoggerFactory.getLogger(ContainerCommit.class);
-  /** The answer of {@link #check} when a grant stands. */
+  /** Result of {@link #check} for a valid grant. */
   private static final int STANDS = 0;
 
   private final RMContext rmContext;
@@ -61,7 +61,7 @@ final class ContainerCommit {
     return refused;
   }
 
-  /** Carries out one grant and writes the answer. Never throws. */
+  /** Commits or refuses one grant and writes the answer. Never throws. */
   void grant(int jobId, int askId, int nodeId, int locality, long seq) {
     HeddleJob job = books.job(jobId);
     HeddleAppAttempt attempt = job == null ? null : job.attempt();
@@ -78,7 +78,7 @@ final class ContainerCommit {
     try {
       grantLocked(attempt, node, jobId, askId, locality, seq);
     } catch (RuntimeException e) {
-      // Before anything was entered: commit() has its own. The rest of the frame must be read.
+      // Nothing was entered yet: commit() catches its own. The rest of the frame must be read.
       LOG.error("Cannot check grant {} of job {}", seq, jobId, e);
       refuse(jobId, seq, FrameLayout.REASON_OTHER);
     } finally {
@@ -109,7 +109,7 @@ final class ContainerCommit {
       return;
     }
     if (type.getIndex() != locality) {
-      // The rows were not what the engine thought; they are sent again.
+      // The engine's rows differ from YARN's; they are sent again.
       attempt.asks().markDrifted(ask);
       attempt.touch();
     }
@@ -118,13 +118,13 @@ final class ContainerCommit {
       attempt.asks().markServed(ask);
       attempt.touch();
     } else if (any.getNumContainers() >= FrameLayout.COUNT_MAX) {
-      // The engine counts down from its bound; the rest must not be forgotten.
+      // The engine counts down from COUNT_MAX; the real count is sent again.
       attempt.asks().markRow(any);
       attempt.touch();
     }
   }
 
-  /** Returns {@link #STANDS} or the reason of a refusal; changes nothing. */
+  /** Returns {@link #STANDS} or the reason for a refusal; changes nothing. */
   private int check(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
       AppPlacementAllocator<?> allocator, ResourceRequest any) {
     if (attempt.isStopped()) {
@@ -134,7 +134,7 @@ final class ContainerCommit {
       return FrameLayout.REASON_ASK_GONE;
     }
     if (!ask.isOfSentSize(any.getCapability())) {
-      // The AM changed it after the frame was written; the engine has charged the old size.
+      // The AM changed it after the frame was written; the engine charged the old size.
       return FrameLayout.REASON_ASK_GONE;
     }
     if (!node.sentSchedulable()
@@ -151,10 +151,10 @@ final class ContainerCommit {
     if (ask.updatesContainer()) {
       RMContainer toUpdate = attempt.getRMContainer(ask.key.getContainerToUpdate());
       if (toUpdate == null) {
-        // It has ended, and YARN does not withdraw the ask for it.
+        // The container ended; YARN does not withdraw its ask.
         return FrameLayout.REASON_ASK_GONE;
       }
-      // Several nodes may share a host; only that of the container will do.
+      // Several nodes may share a host; only the container's own node can grow it.
       if (!node.getNodeID().equals(toUpdate.getContainer().getNodeId())) {
         return FrameLayout.REASON_STALE_NODE;
       }
@@ -163,8 +163,9 @@ final class ContainerCommit {
   }
 
   /**
-   * Returns as what YARN's books can take the grant: they need the rows that they decrement. An ask
-   * with a host row but no rack row, which AMs should not make, is taken off its ANY row alone.
+   * Returns the locality under which YARN's books accept the grant: they decrement the rows of that
+   * level, which must exist. An ask with a host row but no rack row, which AMs should not make, is
+   * decremented in its ANY row only.
    *
    * @return null if the rows no longer allow this node
    */
@@ -214,7 +215,7 @@ final class ContainerCommit {
     committed++;
   }
 
-  /** Enters a container into all of YARN's books, in the order that they depend on each other. */
+  /** Enters a container into all of YARN's books, in the order of their dependencies. */
   private void enter(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
       RMContainerImpl rmContainer, NodeType type, int rowCount) {
     ContainerId id = rmContainer.getContainerId();
@@ -222,8 +223,8 @@ final class ContainerCommit {
     attempt.containerAllocated(node, rmContainer);
     ContainerRequest request = attempt.info().allocate(type, node, ask.key, rmContainer);
     if (!ask.updatesContainer()) {
-      // What to ask again if it is lost before the AM has it. The ask to grow a container dies
-      // with the container.
+      // YARN asks again if the container is lost before the AM fetches it. An ask to grow a
+      // container ends with that container.
       rmContainer.setContainerRequest(request);
     }
     rmContainer.handle(new RMContainerEvent(id, RMContainerEventType.START));
@@ -241,7 +242,7 @@ final class ContainerCommit {
         partition.isEmpty() ? null : partition);
   }
 
-  /** Only for statistics: an ask with one more row than ANY names a rack, with two a host. */
+  /** Guesses the locality asked for, for statistics: ANY and one more row is a rack, two a host. */
   private static NodeType requested(NodeType granted, int rowCount) {
     if (granted == NodeType.NODE_LOCAL || rowCount > 2) {
       return NodeType.NODE_LOCAL;
@@ -253,11 +254,11 @@ final class ContainerCommit {
     try {
       ContainerId id = container.getContainerId();
       if (container.getContainerRequest() != null) {
-        // YARN's counts were lowered before it failed.
+        // YARN lowered its counts before it failed.
         attempt.recoverResourceRequestsForContainer(container.getContainerRequest());
       }
       attempt.neverInEngine(id);
-      // Released: no AM was told of it, so none can be blamed for its end.
+      // Released, so that its end counts as no failure: no AM was told of it.
       attempt.containerCompleted(container,
           SchedulerUtils.createAbnormalContainerStatus(id, "Could not be allocated"),
           RMContainerEventType.RELEASED, node.getPartition());

@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Events of single containers besides their node's reports: they expire, are released, are
- * taken back. Called with the scheduler's write lock held.
+ * Handles events of single containers besides their node's reports: expiry, release, preemption
+ * and completion. Called with the scheduler's write lock held.
  */
 final class ContainerEvents {
   private static final Logger LOG = LoggerFactory.getLogger(ContainerEvents.class);
@@ -40,8 +40,8 @@ final class ContainerEvents {
   }
 
   /**
-   * Of these containers those of an attempt's application. YARN checks that before it calls, except
-   * for applications that keep containers from one attempt to the next.
+   * Returns those containers that belong to an attempt's application. YARN checks this itself,
+   * except for applications that keep containers across attempts.
    */
   static List<ContainerId> own(HeddleAppAttempt attempt, List<ContainerId> ids) {
     List<ContainerId> own = new ArrayList<>(ids.size());
@@ -58,7 +58,7 @@ final class ContainerEvents {
     return own;
   }
 
-  /** Carries out an event that is about a container. */
+  /** Handles an event of one container. */
   void dispatch(SchedulerEvent event) {
     switch (event.getType().name()) {
       case "CONTAINER_EXPIRED":
@@ -80,13 +80,13 @@ final class ContainerEvents {
         mark(((ContainerPreemptEvent) event).getContainer().getContainerId(), false);
         break;
       default:
-        // MANAGE_QUEUE and AUTO_QUEUE_DELETION are between the Capacity Scheduler and itself.
+        // MANAGE_QUEUE and AUTO_QUEUE_DELETION concern the Capacity Scheduler only.
         LOG.debug("Event {} is not for this scheduler", event.getType());
         break;
     }
   }
 
-  /** A container ended: it leaves the books of its attempt and its node. */
+  /** Removes an ended container from the books of its attempt and its node. */
   void completed(RMContainer container, ContainerStatus status, RMContainerEventType event) {
     ContainerId id = container.getContainerId();
     scheduler.explanations.containerEnded(container);
@@ -106,7 +106,7 @@ final class ContainerEvents {
     }
   }
 
-  /** A container was not fetched or started in time, or its growth not used. */
+  /** Ends a container not fetched or started in time, or rolls back growth not used in time. */
   private void expired(ContainerExpiredSchedulerEvent event) {
     ContainerId id = event.getContainerId();
     if (event.isIncrease()) {
@@ -118,9 +118,9 @@ final class ContainerEvents {
         RMContainerEventType.EXPIRE);
   }
 
-  /** The temporary container of an update has done its duty. */
+  /** Ends the temporary container of an update that was made. */
   private void released(RMContainer container) {
-    // Its replacement must reach the engine before it goes.
+    // The engine must know its replacement before it ends.
     dirty.writeTo(engine.out());
     scheduler.completedContainer(container,
         SchedulerUtils.createAbnormalContainerStatus(
@@ -128,7 +128,7 @@ final class ContainerEvents {
         RMContainerEventType.RELEASED);
   }
 
-  /** Warns an AM that a container will be taken back, or that it stays. */
+  /** Warns an AM that a container will be preempted, or withdraws the warning. */
   private void mark(ContainerId id, boolean marked) {
     HeddleAppAttempt attempt = scheduler.getCurrentAttemptForContainer(id);
     if (attempt != null && marked) {
@@ -138,7 +138,7 @@ final class ContainerEvents {
     }
   }
 
-  /** Kills a container so that neither its application nor its AM is blamed. */
+  /** Kills a container as preempted, which counts as no failure of its application or AM. */
   void preempt(ContainerId id) {
     RMContainer container = scheduler.getRMContainer(id);
     HeddleAppAttempt attempt = scheduler.getCurrentAttemptForContainer(id);

@@ -13,9 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries out what the engine decides: grants through {@link ContainerCommit}, evictions through
- * {@link Evictions}, headrooms by keeping them for the next AM heartbeat; and tells a new engine
- * what it must know. Never throws out of a decision, for the rest of the frame must be read.
+ * Carries out the engine's decisions: grants through {@link ContainerCommit}, evictions through
+ * {@link Evictions}; headrooms wait for the next AM heartbeat. Also replays the books to a new
+ * engine. No decision throws, because the rest of the frame must be read.
  */
 final class DecisionApplier implements Engine.Decisions {
   private static final Logger LOG = LoggerFactory.getLogger(DecisionApplier.class);
@@ -55,14 +55,14 @@ final class DecisionApplier implements Engine.Decisions {
   @Override
   public void evict(int jobId, long key, int reason, int graceMs) {
     if (quarantine.probing()) {
-      // Decided by an engine that does not know all jobs yet.
+      // The engine that decided does not know all jobs yet.
       return;
     }
     try {
       HeddleJob job = books.job(jobId);
       HeddleAppAttempt attempt = job == null ? null : job.attempt();
       ContainerId id = attempt == null ? null : find(attempt, key);
-      // Never an AM, whatever the engine was told: it would cost the whole attempt.
+      // An AM's container is never evicted: that would end the whole attempt.
       if (id == null || attempt.getRMContainer(id).isAMContainer()) {
         return;
       }
@@ -103,7 +103,7 @@ final class DecisionApplier implements Engine.Decisions {
         }
       }
     }
-    // Again, with the queues that are not configured but have jobs.
+    // Repeated with the queues that have jobs but are not configured.
     queues.replay();
     books.replay(quarantine);
   }
@@ -122,8 +122,8 @@ final class DecisionApplier implements Engine.Decisions {
   private void replayQueue(HeddleJob job) {
     HeddleQueue queue = queues.replayQueue(job.queue(), job.user());
     if (queue != job.queue()) {
-      LOG.warn("{} goes on in {}: its queue {} is no longer to be had", job.applicationId(),
-          queue, job.queue());
+      LOG.warn("{} continues in queue {}: its queue {} is no longer available",
+          job.applicationId(), queue, job.queue());
       scheduler.enterQueue(job, queue);
       scheduler.tellRmApp(job);
     }

@@ -4,17 +4,17 @@ import io.heddle.yarn.engine.FrameWriter;
 import java.util.Arrays;
 
 /**
- * The attempts that have something to tell the engine. AM heartbeats add to it, the scheduler
- * thread empties it; each attempt is on it at most once.
+ * The list of attempts with changes to tell the engine. AM heartbeats add to it, and the scheduler
+ * thread empties it. Each attempt is on it at most once.
  *
- * <p>The monitor is the last of all locks and is held for a few instructions.
+ * <p>The monitor is the last in the lock order and is held for a few instructions.
  */
 final class DirtyAttempts {
   private HeddleAppAttempt[] waiting = new HeddleAppAttempt[64];
   private HeddleAppAttempt[] spare = new HeddleAppAttempt[64];
   private volatile int size;
 
-  /** Adds an attempt; it keeps track itself of being on the list. */
+  /** Adds an attempt, which itself ensures that it is added once. */
   synchronized void add(HeddleAppAttempt attempt) {
     if (size == waiting.length) {
       waiting = Arrays.copyOf(waiting, size * 2);
@@ -23,14 +23,14 @@ final class DirtyAttempts {
     size++;
   }
 
-  /** Whether the list is empty; a glance that takes no lock. */
+  /** Returns whether the list is empty, without a lock. */
   boolean isEmpty() {
     return size == 0;
   }
 
   /**
-   * Writes the changes of all listed attempts and empties the list. With the scheduler's write lock
-   * held, so that only one thread does.
+   * Writes the changes of all listed attempts and empties the list. Called with the scheduler's
+   * write lock held, so by one thread at a time.
    */
   void writeTo(FrameWriter out) {
     if (size == 0) {
@@ -51,7 +51,7 @@ final class DirtyAttempts {
       try {
         attempt.writeChanges(out);
       } catch (RuntimeException | Error e) {
-        // The others must not be forgotten: each counts itself as listed.
+        // Lists the others again: each still counts itself as listed.
         for (int rest = i + 1; rest < count; rest++) {
           add(batch[rest]);
           batch[rest] = null;

@@ -42,8 +42,8 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 import org.apache.hadoop.yarn.util.resource.Resources;
 
 /**
- * One attempt of an application: YARN's books of its containers and asks (the class above), and
- * what of them the engine has not been told yet. Decides nothing.
+ * One attempt of an application: YARN's books of its containers and asks (the superclass), and the
+ * changes that the engine has not been told yet. Decides nothing.
  *
  * <p>AM heartbeats change only this object, under its write lock, and put it on the
  * {@link DirtyAttempts} list; the scheduler thread writes the changes into the next frame.
@@ -56,17 +56,17 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   private final EngineBooks books;
   private final AskTable asks;
   private final BlacklistSync blacklist;
-  // Whether this is on the dirty list; guarded by the write lock.
+  // Whether it is on the dirty list; guarded by the write lock.
   private boolean queued;
-  // Containers of which the engine must hear again after an update; guarded by the write lock.
+  // Containers to tell the engine of again after an update; guarded by the write lock.
   private final List<ContainerId> updated = new ArrayList<>(0);
-  // Temporary containers of a decrease or demotion, which the engine never knew.
+  // Temporary containers of decreases and demotions, which the engine never knew.
   private final Set<ContainerId> outsideEngine =
       Collections.synchronizedSet(new HashSet<ContainerId>(0));
   private final Set<ContainerId> toPreempt =
       Collections.synchronizedSet(new HashSet<ContainerId>(0));
   private Resource reportedHeadroom;
-  // Looked up once; the class above walks three maps and two locks for each container.
+  // Looked up once: the superclass would walk three maps and take two locks for each container.
   private RMAppAttemptMetrics attemptMetrics;
 
   HeddleAppAttempt(ApplicationAttemptId attemptId, String user, HeddleJob job, HeddleQueue queue,
@@ -84,7 +84,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     return job;
   }
 
-  /** Returns the numbers of the asks; guarded by the write lock. */
+  /** Returns the asks by the engine's numbers; guarded by the write lock. */
   AskTable asks() {
     return asks;
   }
@@ -93,9 +93,9 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     return blacklist;
   }
 
-  // ---- What the engine has to be told.
+  // ---- Changes to tell the engine.
 
-  /** Puts this on the dirty list; with the write lock held. */
+  /** Puts it on the dirty list; called with the write lock held. */
   void touch() {
     if (!queued && !isStopped) {
       queued = true;
@@ -103,7 +103,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** A place got its first node: rows and blacklists that named it have been held back. */
+  /** Sends the rows and blacklist entries of a place that were held back until its first node. */
   void placeAppeared(String name) {
     writeLock.lock();
     try {
@@ -116,7 +116,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** Marks everything to be sent again: the engine is new. */
+  /** Marks everything to be sent to a new engine. */
   private void touchAll() {
     writeLock.lock();
     try {
@@ -128,11 +128,11 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** The engine is new: it has no blacklist of ours and knows the containers as they are now. */
+  /** Forgets what was sent: a new engine has no blacklist yet and knows the current containers. */
   void forgetSent() {
     writeLock.lock();
     try {
-      // It may count as listed though writing it failed.
+      // It stays true if an earlier write failed.
       queued = false;
       blacklist.forgetSent();
       asks.forgetSent();
@@ -170,25 +170,25 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
       return;
     }
     if (container.getExecutionType() == ExecutionType.GUARANTEED) {
-      // Promoted ones are new to the engine; for the others only the size is.
+      // A promoted container is new to the engine; for the others only the size changed.
       books.containerAdded(out, this, container);
       out.containerResized(
           job.id(), ContainerKeys.of(id), container.getContainer().getResource());
     } else {
-      // Demoted, or the temporary container of a promotion: now outside the engine's care.
+      // Demoted, or the temporary container of a promotion: the engine has no part in it now.
       out.containerCompleted(job.id(), ContainerKeys.of(id), 0);
     }
   }
 
-  /** A node reported a container of before the ResourceManager's restart. */
+  /** Tells the engine of a container that began before the ResourceManager's restart. */
   @Override
   public void containerRecovered(RMContainer container) {
     books.containerRecovered(this, container, isMaster(container));
   }
 
   /**
-   * Whether a container is that of the AM. RMContainer.isAMContainer() cannot tell while containers
-   * are recovered: YARN sets it after it has told the queue.
+   * Returns whether a container is the AM's. During recovery RMContainer.isAMContainer() is not set
+   * yet: YARN sets it after it has told the queue.
    */
   private boolean isMaster(RMContainer container) {
     RMApp app = rmContext.getRMApps().get(getApplicationId());
@@ -227,7 +227,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
       if (rows == null) {
         return;
       }
-      // Copies: YARN keeps and changes what it is given, and a container may end twice.
+      // Copies: YARN keeps and changes the rows, and a container may end twice.
       List<ResourceRequest> copies = AskTable.copies(rows);
       super.recoverResourceRequestsForContainer(new ContainerRequest(copies));
       markRows(copies);
@@ -246,7 +246,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     touch();
   }
 
-  /** See {@link StaleAsks}; with the write lock held. */
+  /** Corrects counts as {@link StaleAsks} says; called with the write lock held. */
   void correctStaleAsks(List<ResourceRequest> requests) {
     if (!newlyAllocatedContainers.isEmpty()) {
       StaleAsks.correct(requests, newlyAllocatedContainers);
@@ -278,9 +278,9 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     return appSchedulingInfo;
   }
 
-  /** Enters a new container into the books; with the write lock held. */
+  /** Enters a new container into the books; called with the write lock held. */
   void containerAllocated(HeddleNode node, RMContainer container) {
-    // Before the maps: this also matches containers that wait to grow.
+    // Before the maps change: it also matches containers that wait to grow.
     addToNewlyAllocatedContainers(node, container);
     liveContainers.put(container.getContainerId(), container);
     attemptResourceUsage.incUsed(
@@ -290,7 +290,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   /** Counts a container for the application's page. */
   void countLocality(NodeType granted, NodeType requested) {
     if (attemptMetrics == null) {
-      // The one getter that takes no lock of RMAppImpl's: its reports wait for this attempt's.
+      // Takes no lock of RMAppImpl: its reports wait for this attempt's lock.
       RMApp app = rmContext.getRMApps().get(getApplicationId());
       RMAppAttempt rmAttempt = app == null ? null : app.getCurrentAppAttempt();
       if (rmAttempt == null || !attemptId.equals(rmAttempt.getAppAttemptId())) {
@@ -302,9 +302,9 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   }
 
   /**
-   * Takes a completed container out of the books.
+   * Removes a completed container from the books.
    *
-   * @param partition of its node, empty for none
+   * @param partition its node's label, empty for none
    * @return whether it was in the books
    */
   boolean containerCompleted(RMContainer container, ContainerStatus status,
@@ -340,9 +340,9 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   }
 
   /**
-   * Takes a container off the list of those that wait for the AM. Most have been fetched long ago:
-   * the state tells, and spares a search that compares ids one by one (a fifth of what a container
-   * cost). Searched from the end, as what ends unfetched is young.
+   * Removes a container from the list of those that the AM has not fetched. Most were fetched long
+   * ago, which the state shows without a search. Searching for every container took a fifth of the
+   * time for a container. The search begins at the end: a container that ends unfetched is young.
    */
   private void forgetIfNotFetched(RMContainer container) {
     RMContainerState state = container.getState();
@@ -357,14 +357,14 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** Those that only carried an update have no state to end in: no AM and no node knows them. */
+  /** Returns whether a container only carried an update, so that no AM and no node knows it. */
   private static boolean isTemporary(RMContainer container, RMContainerEventType event) {
     return event == RMContainerEventType.RELEASED
         && (container.getState() == RMContainerState.NEW
             || container.getState() == RMContainerState.ALLOCATED);
   }
 
-  /** The node of a container changed its label. */
+  /** Moves a container in the books from its node's old label to the new one. */
   void partitionChanged(RMContainer container, String from, String to) {
     writeLock.lock();
     try {
@@ -396,16 +396,16 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
   @Override
   public synchronized void addToNewlyDecreasedContainers(ContainerId id, RMContainer temporary) {
     outsideEngine.add(temporary.getContainerId());
-    // YARN enters the container that shrinks a second time, so that it would end for both.
+    // YARN enters the shrinking container a second time, so its end would count twice.
     liveContainers.put(temporary.getContainerId(), temporary);
-    // Its end is counted as a container's, and its beginning was not.
+    // Its end counts as the end of a container, but its beginning was not counted.
     HeddleNode node = books.node(temporary.getContainer().getNodeId());
     queue.getMetrics().allocateResources(node == null ? "" : node.getPartition(), getUser(), 1,
         Resources.none(), false);
     super.addToNewlyDecreasedContainers(id, temporary);
   }
 
-  /** Takes updates from an AM, or takes one back, by {@code enter}. */
+  /** Enters updates of an AM, or rolls one back, by running {@code enter}. */
   void updateContainers(ContainerUpdates updates, Runnable enter) {
     writeLock.lock();
     try {
@@ -420,7 +420,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** An update whose temporary container has ended will not be made. */
+  /** Drops an update whose temporary container ended. */
   private synchronized void forgetUpdate(RMContainer temporary) {
     newlyIncreasedContainers.values().remove(temporary);
     newlyDecreasedContainers.values().remove(temporary);
@@ -428,9 +428,9 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     newlyDemotedContainers.values().remove(temporary);
   }
 
-  /** Notes both sides of the swaps that fetching these updates will make. */
+  /** Notes both containers of each swap that fetching these updates will make. */
   private synchronized void noteUpdates(Map<ContainerId, RMContainer> updates) {
-    // The monitor, as the scheduler's thread adds to these maps under it alone.
+    // Synchronized: the scheduler's thread adds to these maps under the monitor alone.
     for (Map.Entry<ContainerId, RMContainer> update : updates.entrySet()) {
       updated.add(update.getKey());
       updated.add(update.getValue().getContainerId());
@@ -453,7 +453,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** YARN makes these swaps only for AMs that have an opportunistic context; else they wait. */
+  /** Returns whether YARN swaps execution types now; AMs without opportunistic context wait. */
   private boolean swapsTypes() {
     return getOpportunisticContainerContext() != null;
   }
@@ -480,19 +480,19 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
 
   // ---- Preemption.
 
-  /** Tells the AM with its next heartbeat that a container will be taken back. */
+  /** Warns the AM with its next heartbeat that a container will be preempted. */
   void markForPreemption(ContainerId id) {
     if (liveContainers.containsKey(id)) {
       toPreempt.add(id);
     }
   }
 
-  /** A container is no longer to be taken back. */
+  /** Withdraws the warning of a container. */
   void unmarkForPreemption(ContainerId id) {
     toPreempt.remove(id);
   }
 
-  /** Returns the containers that the AM is told to give back, of those that it was handed. */
+  /** Returns the warned containers that the AM has fetched. */
   Set<ContainerId> preemptionMarks() {
     if (toPreempt.isEmpty()) {
       return Collections.emptySet();
@@ -504,12 +504,12 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
 
   // ---- The answer to an AM heartbeat.
 
-  /** Hands over everything that waits for the AM; with the write lock held. */
+  /** Returns everything that waits for the AM; called with the write lock held. */
   Allocation takeAllocation(long now) {
     if (blacklist.amStateChanged()) {
       touch();
     }
-    // Before what is handed over now, which the AM does not know while it reads the warnings.
+    // Taken first: the AM reads warnings before it knows the containers handed over now.
     Set<ContainerId> marks = preemptionMarks();
     List<Container> previous = pullPreviousAttemptContainers();
     List<Container> allocated = newlyAllocatedContainers.isEmpty()
@@ -517,7 +517,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     if (!allocated.isEmpty()) {
       recordContainerAllocationTime(now);
     }
-    // First: with any other change of a container that it hands over YARN forgets the smaller size.
+    // The first update: handing over any other one makes YARN forget the smaller size.
     List<Container> decreased =
         newlyDecreasedContainers.isEmpty() ? none() : pullNewlyDecreasedContainers();
     List<Container> increased = newlyIncreasedContainers.isEmpty() && tempContainerToKill.isEmpty()
@@ -526,7 +526,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
         newlyPromotedContainers.isEmpty() ? none() : pullNewlyPromotedContainers();
     List<Container> demoted =
         newlyDemotedContainers.isEmpty() ? none() : pullNewlyDemotedContainers();
-    // After the updates, which need tokens as well.
+    // After the updates, which need tokens too.
     List<NMToken> tokens = updatedNMTokens.isEmpty()
         ? Collections.<NMToken>emptyList() : pullUpdatedNMTokens();
     Resource headroom = getHeadroom();
@@ -542,14 +542,14 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     return Collections.emptyList();
   }
 
-  // ---- Life.
+  // ---- Life cycle.
 
   @Override
   public void transferStateFromPreviousAttempt(SchedulerApplicationAttempt previous) {
     writeLock.lock();
     try {
       super.transferStateFromPreviousAttempt(previous);
-      // Temporary containers die with the attempt, so only the places move on.
+      // Temporary containers end with the attempt, so only the blacklist is passed on.
       blacklist.markAll();
       touch();
     } finally {
@@ -562,7 +562,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     writeLock.lock();
     try {
       super.stop(finalState);
-      // Its user counts as active only while an ask of it waits; the base class forgets these.
+      // Its user is active only while its asks wait, and the superclass drops these silently.
       queue.getAbstractUsersManager().deactivateApplication(getUser(), getApplicationId());
       asks.clear();
       updated.clear();
@@ -571,12 +571,12 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     }
   }
 
-  /** The engine will not hear of a container. */
+  /** Keeps a container from the engine. */
   void neverInEngine(ContainerId id) {
     outsideEngine.add(id);
   }
 
-  /** Whether a container is a temporary one that the engine never knew. */
+  /** Returns whether the engine never knew a container. */
   boolean isOutsideEngine(ContainerId id) {
     return outsideEngine.contains(id);
   }

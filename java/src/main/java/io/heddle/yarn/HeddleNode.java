@@ -95,7 +95,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     toldLoad = perMille;
   }
 
-  /** Notes the free room that the engine is told. Copies it, as YARN changes its object in place. */
+  /** Notes a copy of the free room that the engine is told: YARN changes its object in place. */
   void tellOf(Resource free, ResourceCodec resources) {
     if (wasToldOf(free, resources)) {
       return;

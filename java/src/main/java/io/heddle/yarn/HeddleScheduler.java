@@ -58,11 +58,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The scheduler that an operator names in {@code yarn.resourcemanager.scheduler.class}. Speaks
+ * The scheduler that an operator names in {@code yarn.resourcemanager.scheduler.class}. Implements
  * YARN's interface, keeps YARN's books, and leaves every decision to the engine behind
  * {@link Engine}.
  *
- * <p>No exception leaves what the dispatcher calls: the ResourceManager would exit.
+ * <p>Methods that the dispatcher calls let no exception out: the ResourceManager would exit.
  *
  * <p>Locks, in the order in which they may be taken:
  *
@@ -71,28 +71,28 @@ import org.slf4j.LoggerFactory;
  * <tr><th>Lock</th><th>Guards</th><th>Taken by</th></tr>
  * <tr><td>the scheduler's write lock</td><td>the engine, its frames and tables, nodes and jobs; all
  *   native calls</td><td>events, completions, tick, submissions, moves, reload</td></tr>
- * <tr><td>an attempt's write lock</td><td>its asks, containers and what the engine has not been
- *   told of them</td><td>AM heartbeats, commits</td></tr>
+ * <tr><td>an attempt's write lock</td><td>its asks, its containers, and their changes that the
+ *   engine has not been told yet</td><td>AM heartbeats, commits</td></tr>
  * <tr><td>AppSchedulingInfo's, the placement allocator's</td><td>YARN's books of asks</td>
  *   <td>code under the attempt's lock</td></tr>
  * <tr><td>monitors of SchedulerNode, RMContainerImpl, metrics, {@link DirtyAttempts}</td>
- *   <td>themselves</td><td>anyone, for a few instructions</td></tr>
+ *   <td>themselves</td><td>any thread, for a few instructions</td></tr>
  * </table>
  *
- * <p>AM heartbeats take only an attempt's lock, unless they release containers; reads for RPC and
+ * <p>AM heartbeats take only an attempt's lock, unless they release containers. Reads for RPC and
  * web take none.
  */
 public class HeddleScheduler extends ClientOperations implements Configurable {
-  /** How often the tick runs, in ms. */
+  /** The interval of the tick, in ms. */
   public static final String TICK_PROPERTY = "heddle.tick-ms";
-  /** How often the engine's books are compared with Java's, in ms; 0 for never. */
+  /** The interval of the audit, in ms; 0 runs it only after a failure. */
   public static final String AUDIT_PROPERTY = "heddle.audit.interval-ms";
-  /** File to record input frames in, for replay. */
+  /** The file that records input frames for replay. */
   public static final String JOURNAL_PROPERTY = "heddle.journal.path";
 
   private static final long TICK_MS = 500;
   private static final long AUDIT_MS = 10_000;
-  /** A node gets at most this many frames of grants in one heartbeat. */
+  /** Largest number of frames of grants in one heartbeat of a node. */
   private static final int ROUNDS_MAX = 8;
 
   private static final Logger LOG = LoggerFactory.getLogger(HeddleScheduler.class);
@@ -115,17 +115,17 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private ResourceCodec resources;
   private final Failures failures = new Failures();
   private volatile boolean started;
-  // Whether the root's available resources must be computed; guarded by the write lock.
+  // Whether the root's available resources are out of date; guarded by the write lock.
   private boolean availableStale;
-  // Whether any AM ever changed a container; nearly none does.
+  // Whether any AM ever requested a change of a container, which is rare.
   private volatile boolean updatesSeen;
 
-  /** Made by the ResourceManager, by name. */
+  /** Makes an uninitialized scheduler; the ResourceManager calls it by reflection. */
   public HeddleScheduler() {
     super(HeddleScheduler.class.getName());
   }
 
-  // ---- Life.
+  // ---- Life cycle.
 
   @Override
   public void setConf(Configuration configuration) {
@@ -216,7 +216,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (facts != null) {
       facts.stop();
     }
-    // The tick ends first; later calls find the engine closed and the last snapshot.
+    // Ends the tick first. Later calls find the engine closed and read the last snapshot.
     super.serviceStop();
     if (economy != null) {
       economy.stop();
@@ -233,17 +233,16 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   @Override
   public void recover(RMState state) {
-    // Everything comes back as events: applications from the store, containers from the nodes.
+    // Recovery comes as events: applications from the store, containers from the nodes.
   }
 
   /**
-   * Reads the configuration again; on any error the old one stays. Also called when a standby
-   * becomes active, where an error in the file must not keep the cluster without a
-   * ResourceManager.
+   * Reloads the configuration; on any error the old one stays. YARN also calls it when a standby
+   * becomes active. An error in the file must not prevent that, so nothing is thrown then.
    */
   @Override
   public void reinitialize(Configuration configuration, RMContext context) throws IOException {
-    // An administrator's later changes of yarn-site.xml count, too.
+    // Reads yarn-site.xml again, which may have changed since the start.
     Configuration site = new Configuration(configuration);
     site.reloadConfiguration();
     try {
@@ -283,14 +282,14 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  /** Something failed that must not cost more than itself. */
+  /** Counts and logs an unexpected error, and compares all books at the next tick. */
   void caught(String what, Throwable e) {
     failures.count(Failures.Kind.EXCEPTION);
     LOG.error("Error in {}; all books are compared at the next tick", what, e);
     audit.soon();
   }
 
-  // By name: the enum of 3.3.6, which this is compiled against, lacks some of the later ones.
+  // By name: the enum of 3.3.6, the version to compile against, lacks some later constants.
   private void dispatch(SchedulerEvent event) {
     switch (event.getType().name()) {
       case "NODE_UPDATE":
@@ -336,7 +335,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
   }
 
-  /** An AM did not use what its container had grown by. */
+  /** Rolls back a container's growth that its AM did not use in time. */
   void rollBack(ContainerId id) {
     HeddleAppAttempt attempt = getCurrentAttemptForContainer(id);
     if (attempt != null) {
@@ -351,7 +350,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
         RMContainerEventType.KILL);
   }
 
-  /** The capacity changed; fractions of it must follow. */
+  /** Tells the reports the new capacity, of which they compute fractions. */
   private void clusterChanged() {
     reports.setCluster(getClusterResource(), getMaximumResourceCapability());
     updateAvailable();
@@ -378,7 +377,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   // ---- Containers.
 
-  /** Never throws: the completions that a node reports with this one must not be lost. */
+  /** Never throws: the other completions in a node's report must not be lost. */
   @Override
   public void completedContainer(
       RMContainer container, ContainerStatus status, RMContainerEventType event) {
@@ -433,7 +432,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   private void schedule(HeddleNode node) {
     if (engine.idle() && dirty.isEmpty()) {
-      // No job waits: what happened is told with the next frame.
+      // No job waits; the next frame tells the engine the events.
       return;
     }
     Resource free = node.getUnallocatedResource();
@@ -454,20 +453,20 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     availableStale |= commit.committed() != before;
   }
 
-  /** Whether the engine knows a node's room and no pending container fits it. */
+  /** Returns whether the engine knows a node's room and no pending size fits it. */
   private boolean nothingToSay(HeddleNode node, Resource free) {
     return engine.up() && dirty.isEmpty() && books.pendingSizes().leaveAlone(node, free);
   }
 
-  /** Whether no container can fit; the engine need not hear of this node until one leaves it. */
+  /** Returns whether no container can fit on a node until another one leaves it. */
   private boolean full(Resource free) {
     boolean small = free.getMemorySize() < minimumAllocation.getMemorySize()
         || free.getVirtualCores() < minimumAllocation.getVirtualCores();
-    // A container that grows may need only one of the two.
+    // A growing container may need memory or vcores alone.
     return small && !updatesSeen || resources.anyNegative(free);
   }
 
-  /** The tick: shares, headrooms, evictions, the snapshot for readers, now and then the audit. */
+  /** Runs the tick: shares, headrooms, evictions, the snapshot for readers, the audit if due. */
   @Override
   public void update() {
     try {
@@ -509,7 +508,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     try {
       return allocate(attempt, ask, release, blacklistAdditions, blacklistRemovals, updates);
     } catch (RuntimeException e) {
-      // Also called by the ResourceManager's dispatcher, which would end the process.
+      // The ResourceManager's dispatcher calls it too and would end the process.
       caught("a heartbeat of " + attemptId, e);
       if (ask != null && !ask.isEmpty() && attempt.isWaitingForAMContainer()) {
         applicationEvents.failAttempt(attemptId, e);
@@ -524,7 +523,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     if (updates != null && UpdateAsks.hasAny(updates)) {
       updatesSeen = true;
       if (attempt.getOpportunisticContainerContext() == null) {
-        // The base class takes the ids of demoted containers from it, and fails without.
+        // The superclass takes ids of demoted containers from this context and fails without it.
         updates.getDemotionRequests().clear();
       }
       attempt.updateContainers(updates, () -> handleContainerUpdates(attempt, updates));
@@ -532,13 +531,13 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
       Resource most = getMaximumResourceCapability();
-      // Bounded first: the next multiple of the smallest container beyond 2^63 is below 0.
+      // Bounded first: rounding up beyond 2^63 would overflow to a negative size.
       AskTable.normalize(rows,
           size -> getNormalizedResource(Resources.componentwiseMin(size, most), most));
       attempt.recordContainerRequestTime(getClock().getTime());
     }
     if (release != null && !release.isEmpty()) {
-      // Before the attempt's lock: completions take the scheduler's.
+      // Before the attempt's lock: completions take the scheduler's lock.
       releaseContainers(ContainerEvents.own(attempt, release), attempt);
     }
     attempt.getWriteLock().lock();
@@ -559,7 +558,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   // ---- For tests and measurements.
 
-  /** Returns a view of the insides; null before the scheduler is initialised. */
+  /** Returns a view of the internals; null before the scheduler is initialized. */
   public Inspection inspection() {
     return inspection;
   }

@@ -14,16 +14,15 @@ import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
 /**
- * The names of the jobs and nodes that the engine knows by number, for answers over HTTP: of a
- * job YARN's id, the user and the name of the submission, of a node YARN's id. A job or node that
- * is put aside, unknown to the engine, comes with the reason. Web threads read it without the
- * scheduler's lock, so a job may have ended, or its number have become another's, when the engine
- * is asked about it.
+ * Maps the engine's numbers of jobs and nodes to names, for answers over HTTP. A job has YARN's id,
+ * its user and its name; a node has YARN's id. A job or node that is put aside also has the reason,
+ * as the engine does not know it. Web threads read without the scheduler's lock: before the engine
+ * answers, a job may have ended and its number been reused.
  */
 final class JobNames implements ApiHandler.Names {
-  /** As many as a page of jobs has at the most. */
+  /** Largest number of jobs on a page. */
   private static final int NAMES_MAX = 500;
-  /** A name is the submitter's, and may be a book. */
+  /** Longest name in an answer: submitters choose names of any length. */
   private static final int NAME_CHARS_MAX = 200;
   private static final Pattern ABOUT_JOBS =
       Pattern.compile("/heddle/v1/(?:jobs|explain)(?:/([^/]+))?");
@@ -33,7 +32,7 @@ final class JobNames implements ApiHandler.Names {
   private final ConcurrentNavigableMap<Integer, HeddleJob> jobs = new ConcurrentSkipListMap<>();
   private final ConcurrentNavigableMap<Integer, Node> nodes = new ConcurrentSkipListMap<>();
 
-  /** A node, and since when it has its number, by the engine's clock. */
+  /** A node, and the time by the engine's clock at which it got its number. */
   private static final class Node {
     private final HeddleNode node;
     private final long sinceMs;
@@ -48,22 +47,22 @@ final class JobNames implements ApiHandler.Names {
     this.rmContext = rmContext;
   }
 
-  /** A job has its number. */
+  /** Adds a job that got its number. */
   void added(HeddleJob job) {
     jobs.put(job.id(), job);
   }
 
-  /** A job ended. */
+  /** Removes a job that ended. */
   void removed(HeddleJob job) {
     jobs.remove(job.id(), job);
   }
 
-  /** A node has its number. */
+  /** Adds a node that got its number. */
   void added(HeddleNode node) {
     nodes.put(node.id(), new Node(node, Time.monotonicNow()));
   }
 
-  /** A node left. */
+  /** Removes a node that left. */
   void removed(HeddleNode node) {
     nodes.remove(node.id());
   }
@@ -99,7 +98,7 @@ final class JobNames implements ApiHandler.Names {
         }
       }
     }
-    // A page, or those that a sentence about the one may speak of.
+    // A page of jobs, or those that an explanation of the one job may mention.
     for (Map.Entry<Integer, HeddleJob> entry : jobs.tailMap(from(query)).entrySet()) {
       if (names.size() >= NAMES_MAX) {
         break;

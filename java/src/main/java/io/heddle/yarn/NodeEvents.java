@@ -28,8 +28,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Nodes that come, change and go. Called with the scheduler's write lock held; an unknown node is
- * normal, since these events race with decommissioning.
+ * Handles events of nodes. Called with the scheduler's write lock held. An unknown node is normal,
+ * because these events race with decommissioning.
  */
 final class NodeEvents {
   private static final Logger LOG = LoggerFactory.getLogger(NodeEvents.class);
@@ -54,12 +54,12 @@ final class NodeEvents {
     this.loads = conf.getBoolean(ForeignLoad.ENABLE_PROPERTY, true);
   }
 
-  /** Whether containers may be placed on a node, as far as YARN is concerned. */
+  /** Returns whether YARN allows containers on a node. */
   static boolean schedulable(RMNode node) {
     return node.getState() == NodeState.RUNNING;
   }
 
-  /** Returns the capacity of the nodes without a label: YARN's plain metrics are of those. */
+  /** Returns the capacity of the nodes without a label, which YARN's unlabelled metrics cover. */
   Resource unlabelled() {
     Resource all = tracker.getClusterCapacity();
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
@@ -67,7 +67,7 @@ final class NodeEvents {
         ? all : labels.getResourceByLabel(CommonNodeLabelsManager.NO_LABEL, all);
   }
 
-  /** A node joined, perhaps with containers of before a restart. */
+  /** Adds a node that joined, and the containers that it kept across a restart. */
   void added(RMNode rmNode, List<NMContainerStatus> containers) {
     HeddleNode known = books.node(rmNode.getNodeID());
     if (known != null) {
@@ -78,7 +78,7 @@ final class NodeEvents {
     try {
       add(rmNode, node);
     } catch (RuntimeException e) {
-      // Half a node would be taken for a whole one: nothing of it stays.
+      // Removes the node entirely: a half added one would pass for a whole one.
       if (books.node(rmNode.getNodeID()) == node) {
         books.nodeRemoved(node);
       }
@@ -89,7 +89,7 @@ final class NodeEvents {
     recoverContainers(rmNode, containers);
   }
 
-  /** Each by itself: one that cannot be recovered must not cost the others. */
+  /** Recovers containers one by one: an error with one must not cost the others. */
   private void recoverContainers(RMNode rmNode, List<NMContainerStatus> containers) {
     if (containers == null) {
       return;
@@ -103,7 +103,7 @@ final class NodeEvents {
     }
   }
 
-  /** Lets a node register again, with all that runs on it. */
+  /** Makes a node register again, with all its containers. */
   @SuppressWarnings("unchecked")
   void resync(NodeId id) {
     rmContext.getDispatcher().getEventHandler().handle(
@@ -114,19 +114,19 @@ final class NodeEvents {
     tracker.addNode(node);
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
     if (labels != null) {
-      // Or the resources of every label stay 0.
+      // Without this the resources of every label stay 0.
       labels.activateNode(rmNode.getNodeID(), node.getTotalResource());
     }
     if (rmContext.getNodeAttributesManager() != null) {
       rmContext.getNodeAttributesManager().refreshNodeAttributesToScheduler(rmNode.getNodeID());
     }
-    // MockNodes and freshly added nodes may not be RUNNING yet; the first heartbeat corrects it.
+    // New nodes and MockNodes may not be RUNNING yet; the first heartbeat corrects it.
     books.nodeAdded(node, schedulable(rmNode));
     LOG.info("Added node {} {}; the cluster has {}", rmNode.getNodeID(),
         node.getTotalResource(), tracker.getClusterCapacity());
   }
 
-  /** A node left; its containers are lost. */
+  /** Removes a node that left, and completes its containers as lost. */
   void removed(RMNode rmNode) {
     NodeId id = rmNode.getNodeID();
     RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
@@ -153,7 +153,7 @@ final class NodeEvents {
     LOG.info("Removed node {}; the cluster has {}", id, tracker.getClusterCapacity());
   }
 
-  /** A node reported: what else runs there may have changed. Never throws. */
+  /** Updates the load from outside YARN after a node's report. Never throws. */
   void measured(HeddleNode node, RMNode rmNode) {
     if (!loads) {
       return;
@@ -174,7 +174,7 @@ final class NodeEvents {
     }
   }
 
-  /** The capacity of a node was changed, by an administrator or by decommissioning. */
+  /** Tells the engine a capacity that an administrator or decommissioning changed. */
   void resourceChanged(RMNode rmNode) {
     HeddleNode node = books.node(rmNode.getNodeID());
     if (node != null) {
@@ -182,20 +182,20 @@ final class NodeEvents {
     }
   }
 
-  /** The labels of nodes changed; nodes that have not joined may be among them. */
+  /** Takes over new labels of nodes, some of which may not have joined. */
   void labelsChanged(Map<NodeId, Set<String>> nodeLabels) {
     Set<String> touched = new HashSet<>();
     for (Map.Entry<NodeId, Set<String>> entry : nodeLabels.entrySet()) {
       HeddleNode node = books.node(entry.getKey());
       Set<String> labels = entry.getValue();
       String to = labels.isEmpty() ? CommonNodeLabelsManager.NO_LABEL : labels.iterator().next();
-      // YARN repeats a node's labels whenever it registers, and the tracker files a node that joins
-      // under its own: no other node has to be looked at.
+      // YARN repeats a node's labels whenever it registers, and the tracker files a joining node
+      // under its label. Without a change there is nothing to do.
       if (node == null || node.getPartition().equals(to)) {
         continue;
       }
       String from = node.getPartition();
-      // No label is one as well: the tracker files nodes under it.
+      // NO_LABEL counts too: the tracker files nodes under it.
       touched.add(from);
       touched.add(to);
       for (RMContainer container : node.getCopiedListOfRunningContainers()) {
@@ -211,7 +211,7 @@ final class NodeEvents {
     refreshPartitions(touched);
   }
 
-  /** Without this the tracker does not find a node under its label when it leaves. */
+  /** Files the nodes of these labels again, so that the tracker finds them when they leave. */
   private void refreshPartitions(Set<String> labels) {
     for (String label : labels) {
       Set<NodeId> members = new HashSet<>();
@@ -225,7 +225,7 @@ final class NodeEvents {
     }
   }
 
-  /** The attributes of nodes changed. */
+  /** Takes over new attributes of nodes. */
   void attributesChanged(Map<String, Set<NodeAttribute>> byHost) {
     for (Map.Entry<String, Set<NodeAttribute>> entry : byHost.entrySet()) {
       for (NodeId id : tracker.getNodeIdsByResourceName(entry.getKey())) {

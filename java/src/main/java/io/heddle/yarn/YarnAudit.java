@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Compares the scheduler's own books with the ResourceManager's: an event whose handling failed may
- * have left a node half added, or an application that has ended. What differs for
- * {@value #PATIENCE} intervals of the audit is mended; until then its event may be on its way.
+ * Compares the scheduler's own books with the ResourceManager's. An event whose handling failed may
+ * have left a node half added, or kept an application that ended. A difference is repaired after
+ * {@value #PATIENCE} intervals of the audit; until then its event may still be queued.
  * Called with the scheduler's write lock held.
  */
 final class YarnAudit {
@@ -34,7 +34,7 @@ final class YarnAudit {
   private final ApplicationEvents applicationEvents;
   private final Failures failures;
   private final long patienceMs;
-  // The differences of the last pass and of this one, and since when.
+  // When each difference of the last pass and of this one was first seen.
   private Map<Object, Long> before = new HashMap<>();
   private Map<Object, Long> differing = new HashMap<>();
 
@@ -50,7 +50,7 @@ final class YarnAudit {
     this.patienceMs = PATIENCE * intervalMs;
   }
 
-  /** A pass over all jobs and nodes begins. */
+  /** Begins a pass over all jobs and nodes, and looks for missing nodes. */
   void begin() {
     before = differing;
     differing = new HashMap<>();
@@ -62,7 +62,7 @@ final class YarnAudit {
     }
   }
 
-  /** Compares one job. */
+  /** Repairs a job that ended in YARN, and completes containers on unknown nodes. */
   void compare(HeddleJob job) {
     RMApp app = rmContext.getRMApps().get(job.applicationId());
     if (app == null || app.getState() == RMAppState.FINISHED
@@ -88,7 +88,7 @@ final class YarnAudit {
     }
   }
 
-  /** Compares one node. */
+  /** Removes a node that left YARN. */
   void compare(HeddleNode node) {
     if (!rmContext.getRMNodes().containsKey(node.getNodeID())) {
       if (again(node.getNodeID(), "Node {} left and is still scheduled; it is removed")) {
@@ -97,7 +97,7 @@ final class YarnAudit {
     }
   }
 
-  /** Whether something has differed for long enough; says so then. */
+  /** Returns whether a difference has lasted long enough to repair it, and logs it then. */
   private boolean again(Object what, String line) {
     long now = Time.monotonicNow();
     Long since = before.getOrDefault(what, now);

@@ -24,17 +24,17 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 import org.apache.hadoop.yarn.util.Records;
 
 /**
- * A queue as YARN's own code wants it: a name and its metrics. Shares, order and limits are
- * the engine's; reads are answered from the last {@link QueueSnapshot}.
+ * A queue as YARN's own code needs it: a name and its metrics. The engine decides shares, order and
+ * limits; reads are answered from the last {@link QueueSnapshot}.
  *
- * <p>Lives on when its queue leaves the configuration: applications that ran in it still point
- * here.
+ * <p>Stays when its queue leaves the configuration, because applications that ran in it still refer
+ * to it.
  */
 public final class HeddleQueue implements Queue {
-  /** Whether queues keep metrics per user as well; doubles what a container costs in metrics. */
+  /** Whether queues also keep metrics per user, which doubles the cost of metrics. */
   static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
 
-  /** An attempt that hears of its containers of before the ResourceManager's restart. */
+  /** An attempt that is told its containers that began before the ResourceManager's restart. */
   public interface Member {
     void containerRecovered(RMContainer container);
   }
@@ -45,7 +45,7 @@ public final class HeddleQueue implements Queue {
   private final ActiveUsersManager users;
   private final Set<String> labels =
       Collections.singleton(CommonNodeLabelsManager.ANY);
-  // The engine's number; another one after the engine was rebuilt.
+  // The engine's number; a rebuild of the engine may change it.
   private volatile int id = -1;
 
   HeddleQueue(String path, HeddleQueue parent, QueueReports reports, Configuration conf) {
@@ -56,7 +56,7 @@ public final class HeddleQueue implements Queue {
     this.users = new ActiveUsersManager(metrics);
   }
 
-  /** Takes the metrics of a queue that is gone out of YARN's tables: its own and by partition. */
+  /** Removes a removed queue's metrics from YARN's tables: its own and those by partition. */
   void unregister() {
     synchronized (QueueMetrics.class) {
       QueueMetrics.getQueueMetrics().remove(path, metrics);
@@ -69,7 +69,7 @@ public final class HeddleQueue implements Queue {
         "PartitionQueueMetrics,partition=" + source.substring(source.indexOf(',')));
   }
 
-  /** Knows the names under which YARN registers metrics. */
+  /** Gives access to YARN's names of metrics sources. */
   private static final class Sources extends QueueMetrics {
     private Sources() {
       super(null, "", null, false, new Configuration(false));
@@ -88,7 +88,7 @@ public final class HeddleQueue implements Queue {
     this.id = id;
   }
 
-  /** Returns the full path: YARN compares names with what placement answered. */
+  /** Returns the full path, because YARN compares it with the answer of placement. */
   @Override
   public String getQueueName() {
     return path;
@@ -103,7 +103,7 @@ public final class HeddleQueue implements Queue {
   public QueueInfo getQueueInfo(boolean includeChildQueues, boolean recursive) {
     QueueInfo info = reports.info(path, includeChildQueues, recursive);
     if (info == null) {
-      // YARN reads reports of applications through this and expects an answer.
+      // YARN expects an answer when it builds reports of applications.
       info = Records.newRecord(QueueInfo.class);
       info.setQueueName(path);
       info.setQueueState(QueueState.STOPPED);
@@ -126,7 +126,7 @@ public final class HeddleQueue implements Queue {
     return users;
   }
 
-  /** Called by the base class for every container that a node reports after a restart. */
+  /** YARN's scheduler calls it for every container that a node reports after a restart. */
   @Override
   public void recoverContainer(
       Resource cluster, SchedulerApplicationAttempt attempt, RMContainer container) {
@@ -150,7 +150,7 @@ public final class HeddleQueue implements Queue {
 
   @Override
   public void incPendingResource(String nodeLabel, Resource amount) {
-    // Demand is the engine's to add up; YARN's metrics are kept by AppSchedulingInfo.
+    // The engine adds up demand, and AppSchedulingInfo keeps YARN's metrics.
   }
 
   @Override
@@ -165,7 +165,7 @@ public final class HeddleQueue implements Queue {
 
   @Override
   public void incReservedResource(String partition, Resource amount) {
-    // Java reserves nothing: holding a node for a large ask is the engine's.
+    // Java reserves nothing: the engine holds nodes for large asks.
   }
 
   @Override

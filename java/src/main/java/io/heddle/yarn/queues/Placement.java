@@ -6,16 +6,16 @@ import java.util.List;
 
 /**
  * Foresees where the engine's rules put a submission, from {@code placement} of heddle.json and a
- * snapshot of the queues: so that the thread of a submission need not wait for the scheduler when
- * the queue is there already, and so that no queue is made for a user who may not submit to it. The
- * engine has the last word; whatever is not plain is left to it.
+ * snapshot of the queues. So the thread of a submission does not wait for the scheduler when the
+ * queue exists, and no queue is made for a user who may not submit to it. The engine decides;
+ * unclear cases are left to it.
  *
- * <p>Immutable, read by threads of submissions.
+ * <p>Immutable. The threads of submissions read it.
  */
 public final class Placement {
-  /** The answer that the engine will probably give. */
+  /** The engine's probable answer. Both fields are null if it is unclear. */
   public static final class Foreseen {
-    /** The leaf that exists and will be taken, or null. */
+    /** The existing leaf that will be used, or null. */
     public final QueueView leaf;
     /** The path of a queue that will be made, or null. */
     public final String made;
@@ -50,13 +50,13 @@ public final class Placement {
           rule.path("queue").asText(path(DEFAULT))));
     }
     if (rules.isEmpty()) {
-      // The engine takes the same when there are none.
+      // The engine's default rules.
       rules.add(new Rule("specified", true, null));
       rules.add(new Rule("user", true, null));
     }
   }
 
-  /** Returns the queue that a user has of their own. */
+  /** Returns the path of a user's own queue. */
   public static String queueOf(String user) {
     return path(user.replace(".", "_dot_"));
   }
@@ -68,7 +68,7 @@ public final class Placement {
   /**
    * Foresees the queue of a new submission.
    *
-   * @param requested what the submission names, or null
+   * @param requested the name in the submission, or null
    */
   Foreseen foresee(String user, String requested, QueueSnapshot queues) {
     String named = namesNone(requested, queues) ? null : requested;
@@ -94,7 +94,7 @@ public final class Placement {
     return UNCLEAR;
   }
 
-  /** Clients that name no queue send "default", which counts only if it is configured. */
+  /** Returns whether a submission names no queue: clients then send "default". */
   private static boolean namesNone(String requested, QueueSnapshot queues) {
     if (requested == null || requested.isEmpty()) {
       return true;
@@ -112,7 +112,7 @@ public final class Placement {
       return queue.leaf && !queue.draining && queue.parent != null
           ? new Foreseen(queue, null) : UNCLEAR;
     }
-    // A last part that several queues share, or several parts, may still mean one for the engine.
+    // The engine may still find one queue for a last part or several parts that others share.
     return create && !queues.anyEndsWith("." + wanted)
         ? new Foreseen(null, path(wanted)) : UNCLEAR;
   }

@@ -24,15 +24,16 @@ import org.apache.hadoop.yarn.security.YarnAuthorizationProvider;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 
 /**
- * Rights in queues. The cluster's {@link YarnAuthorizationProvider} decides; this tells it what the
- * configuration says and asks it. YARN's own provider lets rights of a queue hold below it.
+ * Permissions in queues. Passes the configured ones to the cluster's
+ * {@link YarnAuthorizationProvider}, which decides. With YARN's own provider a queue's permissions
+ * also hold in the queues below it.
  */
 final class QueueAccess {
   private static final AccessControlList NO_ONE = new AccessControlList(" ");
 
   private final boolean enabled;
   private final YarnAuthorizationProvider provider;
-  // Queues of which the provider was told; guarded by the scheduler's write lock.
+  // Queues that the provider was told; guarded by the scheduler's write lock.
   private Set<String> told = Collections.emptySet();
 
   QueueAccess(Configuration conf) {
@@ -42,8 +43,8 @@ final class QueueAccess {
   }
 
   /**
-   * Tells the provider what is configured of all queues. Those that submissions made have no
-   * rights of their own; those that are gone lose theirs.
+   * Tells the provider the configured permissions of all queues. Dynamic queues have none of their
+   * own; removed queues lose theirs.
    */
   void tell(QueueSnapshot queues) {
     List<Permission> permissions = new ArrayList<>();
@@ -62,8 +63,8 @@ final class QueueAccess {
     try {
       provider.setPermission(permissions, UserGroupInformation.getCurrentUser());
     } catch (IOException e) {
-      throw new YarnRuntimeException("The ResourceManager's own user is unknown: rights in queues"
-          + " cannot be set", e);
+      throw new YarnRuntimeException("The ResourceManager's own user is unknown: permissions in"
+          + " queues cannot be set", e);
     }
     told = next;
   }
@@ -76,7 +77,7 @@ final class QueueAccess {
     return new Permission(new PrivilegedEntity(EntityType.QUEUE, path), rights);
   }
 
-  /** Whether a user may do something in the queue of a full path; administrators may submit. */
+  /** Returns whether a user has a permission in a queue; its administrators may submit too. */
   boolean allows(String path, QueueACL acl, UserGroupInformation user) {
     return !enabled || granted(path, acl, user)
         || acl == QueueACL.SUBMIT_APPLICATIONS

@@ -16,17 +16,17 @@ import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 
 /**
- * The engine's control plane as far as queues go: what queues there are, which one a submission
- * gets, another configuration. Keeps {@link QueueTable} up to date.
+ * The engine's control plane for queues: lists them, places submissions, reloads the configuration.
+ * Keeps {@link QueueTable} up to date.
  *
  * <p>Guarded by the scheduler's write lock, except {@link #foresee} and {@link #refreshIfDue}.
  */
 public final class QueueControl {
-  /** Describing the queues may take this part of the time at the most. */
+  /** After a refresh, waits this many times as long as the refresh took. */
   private static final int REFRESH_SHARE = 20;
-  /** The lock is held for no more queues than these at once. */
+  /** Queues on a page; the lock is held for one page at a time. */
   private static final int PAGE = 256;
-  /** Queues that a message names. */
+  /** Largest number of queues that a message names. */
   private static final int EXAMPLES = 10;
 
   private static final long EXPIRY_MS = 1_000;
@@ -39,14 +39,14 @@ public final class QueueControl {
   // Held while pages are collected; taken before the scheduler's lock.
   private final Object paging = new Object();
   private long nextRefreshMs = Long.MIN_VALUE;
-  // How often all queues were published; pages that were collected before are void then.
+  // How often all queues were published; a publication voids pages collected before it.
   private long published;
-  // Made and removed while pages are collected, which may not know.
+  // Queues made and removed while pages are collected: earlier pages lack the change.
   private final Map<String, QueueView> made = new LinkedHashMap<>();
   private final Set<String> removed = new HashSet<>();
   private long nextExpiryMs = Long.MIN_VALUE;
   private volatile Placement placement;
-  // The queues of a new engine before its jobs are told; null before the first.
+  // The queues of the last rebuilt engine before its jobs were told; null without one.
   private QueueSnapshot fresh;
 
   public QueueControl(Engine engine, QueueTable table) {
@@ -55,8 +55,8 @@ public final class QueueControl {
   }
 
   /**
-   * Publishes a new description of all queues, unless that was done too recently for what it
-   * costs. To be called without the scheduler's lock, which is taken page by page.
+   * Publishes a new description of all queues, if {@link #REFRESH_SHARE} allows it. Call it without
+   * the scheduler's lock, which it takes page by page.
    */
   public void refreshIfDue(Lock lock) {
     synchronized (paging) {
@@ -88,7 +88,7 @@ public final class QueueControl {
         lock.unlock();
       }
       if (reply == null) {
-        // There is no engine, or all queues were published meanwhile.
+        // There is no engine, or all queues were published since.
         return;
       }
       JsonNode page = SetupJson.read(reply);
@@ -134,7 +134,7 @@ public final class QueueControl {
     removed.clear();
   }
 
-  /** Lets the engine remove queues that submissions made and that have been empty for long. */
+  /** Lets the engine remove dynamic queues that have been empty for long. */
   public void expireIfDue() {
     long now = Time.monotonicNow();
     if (now < nextExpiryMs) {
@@ -170,14 +170,14 @@ public final class QueueControl {
   /**
    * Finds the queue of a submission, and makes it if the rules say so.
    *
-   * @param queue what the submission names, or null
-   * @param recovering whether the application ran before, so that it must find a queue
-   * @throws YarnException with a text for the user
+   * @param queue the name in the submission, or null
+   * @param recovering whether the application ran before and must get a queue
+   * @throws YarnException with a message for the user
    */
   public HeddleQueue place(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = recovering ? leaf(queue) : null;
     if (known != null) {
-      // It ran there; whatever the rules say of new ones.
+      // It ran there; the rules are for new applications.
       return known;
     }
     String reply;
@@ -208,26 +208,26 @@ public final class QueueControl {
     return placed;
   }
 
-  /** While there is no engine: only into queues that are known. */
+  /** Finds the queue while there is no engine, which takes only known queues. */
   private HeddleQueue placeWithoutEngine(String user, String queue) throws YarnException {
     HeddleQueue known = leaf(queue);
     if (known == null) {
       known = leaf(QueueSnapshot.ROOT + "." + user);
     }
     if (known == null) {
-      throw new YarnException("The scheduler's engine is being made anew and no queue of " + user
+      throw new YarnException("The scheduler's engine is being rebuilt and no queue of " + user
           + " is known yet. Submit again in a moment");
     }
     return known;
   }
 
-  /** Returns the queue that a name means if jobs may run in it, else null. */
+  /** Returns the leaf queue that a name means, or null if there is none. */
   public HeddleQueue leaf(String name) {
     QueueView view = table.snapshot().find(name);
     return view == null || !view.leaf ? null : table.get(view.path);
   }
 
-  /** Returns some leaf queues that take applications, for messages. */
+  /** Returns names of leaf queues that take applications, for messages. */
   public String examples() {
     StringBuilder names = new StringBuilder();
     int found = 0;
@@ -242,7 +242,7 @@ public final class QueueControl {
     return found == 0 ? "(there is none yet)" : names.toString();
   }
 
-  /** Whether a queue takes no more jobs, as the configuration names it no more. */
+  /** Returns whether a queue takes no more jobs because it left the configuration. */
   public boolean draining(HeddleQueue queue) {
     QueueView view = table.snapshot().get(queue.getQueueName());
     return view != null && view.draining;
@@ -261,8 +261,8 @@ public final class QueueControl {
   }
 
   /**
-   * A new engine knows only the queues of the configuration: learn their numbers. Nothing is
-   * published, or the queues made for users would be unknown to readers until the replay is done.
+   * Reads the numbers of the queues that a new engine knows from the configuration. Publishes
+   * nothing: otherwise readers would miss the dynamic queues until the replay is done.
    */
   public void learnNumbers() {
     String reply = engine.requestNow(QUEUES);
@@ -273,7 +273,7 @@ public final class QueueControl {
     }
   }
 
-  /** All queues are known to the new engine again. */
+  /** Publishes all queues of a new engine, once it knows them. */
   public void replay() {
     String reply = engine.requestNow(QUEUES);
     if (reply != null) {
@@ -281,7 +281,7 @@ public final class QueueControl {
     }
   }
 
-  /** Returns the queue of a job that goes on, in a new engine; made if it is not configured. */
+  /** Returns a job's queue in a new engine; makes it if it is not configured. */
   public HeddleQueue replayQueue(HeddleQueue before, String user) {
     String path = before.getQueueName();
     QueueView known = fresh == null ? null : fresh.get(path);

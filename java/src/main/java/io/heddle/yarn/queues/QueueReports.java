@@ -19,9 +19,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.util.Records;
 
 /**
- * Answers what clients, AMs and the web ask about queues: descriptions and rights. Reads the last
- * {@link QueueSnapshot} and Hadoop's metrics, takes no lock and never enters the engine: YARN asks
- * for a queue's description on every AM heartbeat.
+ * Answers requests of clients, AMs and the web for descriptions and permissions of queues. Reads
+ * the last {@link QueueSnapshot} and Hadoop's metrics. Takes no lock and never enters the engine:
+ * YARN asks for a queue's description on every AM heartbeat.
  */
 public final class QueueReports {
   static final String SCHEDULER_TYPE = "HeddleScheduler";
@@ -38,17 +38,17 @@ public final class QueueReports {
     access = new QueueAccess(conf);
   }
 
-  /** The configuration of queues is another one: rights follow it. */
+  /** Sets the permissions of a new configuration. */
   void configured(QueueSnapshot queues) {
     access.tell(queues);
   }
 
-  /** Returns the queues that this reports of. */
+  /** Returns the table of queues. */
   public QueueTable table() {
     return table;
   }
 
-  /** Sets what shares are fractions of, and the largest container that any node could run. */
+  /** Sets the cluster's capacity and the largest container that may be asked for. */
   public void setCluster(Resource capacity, Resource largestContainer) {
     cluster = capacity;
     largest = largestContainer;
@@ -71,7 +71,7 @@ public final class QueueReports {
   }
 
   /**
-   * Describes a queue, in an object of its own: YARN writes into what it gets.
+   * Describes a queue in a new object, because YARN writes into it.
    *
    * @param name path, path below root or unique last name
    * @return null if there is no such queue
@@ -98,7 +98,7 @@ public final class QueueReports {
     QueueInfo info = Records.newRecord(QueueInfo.class);
     info.setQueueName(view.path);
     float total = cluster.getMemorySize();
-    // As if the queue had use for everything: what it uses must not be all that it may have.
+    // The share under unlimited demand: the fair share may be no more than the current use.
     float share = view.activeShare.getMemorySize();
     info.setCapacity(total == 0 ? 0 : share / total);
     info.setCurrentCapacity(share == 0 ? 0 : view.used.getMemorySize() / share);
@@ -137,14 +137,14 @@ public final class QueueReports {
   }
 
   /**
-   * Whether a user may do something in a queue. One that does not exist counts as well, so that
-   * applications of a removed queue stay in reach of those with rights above it.
+   * Returns whether a user has a permission in a queue. The queue need not exist: permissions in
+   * its ancestors still cover the applications of a removed queue.
    */
   public boolean hasAccess(String name, QueueACL acl, UserGroupInformation user) {
     return access.allows(table.snapshot().pathOf(name), acl, user);
   }
 
-  /** Returns all rights that a user has in a queue. */
+  /** Returns all permissions of a user in a queue. */
   QueueUserACLInfo userAcl(String path, UserGroupInformation user) {
     EnumSet<QueueACL> rights = EnumSet.noneOf(QueueACL.class);
     for (QueueACL acl : QueueACL.values()) {
@@ -155,7 +155,7 @@ public final class QueueReports {
     return QueueUserACLInfo.newInstance(path, new ArrayList<>(rights));
   }
 
-  /** Returns the rights of a user in every queue. */
+  /** Returns the permissions of a user in every queue. */
   public List<QueueUserACLInfo> userAcls(UserGroupInformation user) {
     List<QueueUserACLInfo> rights = new ArrayList<>();
     for (QueueView queue : table.snapshot().all()) {

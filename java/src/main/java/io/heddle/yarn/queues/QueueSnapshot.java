@@ -11,22 +11,22 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.yarn.api.records.Resource;
 
 /**
- * All queues as the engine described them at one moment, with those that were made since and
- * without those that were removed. Replaced as a whole now and then and when the configuration
- * changes. Reads take no lock; the scheduler's write lock guards changes.
+ * All queues as the engine described them at one moment, with later additions and removals.
+ * Replaced as a whole by every refresh and every change of the configuration. Reads take no lock;
+ * the scheduler's write lock guards changes.
  */
 public final class QueueSnapshot {
-  /** The path of the queue above all others. */
+  /** The path of the root queue. */
   static final String ROOT = "root";
-  /** Before the engine was asked for the first time. */
+  /** The snapshot before the first answer of the engine. */
   static final QueueSnapshot EMPTY =
       new QueueSnapshot(Collections.<String, String>emptyMap(), null);
 
   private final Map<String, QueueView> byPath = new ConcurrentHashMap<>();
-  // By the last part of the path.
+  // Paths by their last part.
   private final Map<String, Set<String>> byName = new ConcurrentHashMap<>();
 
-  // The name of the implementation by stage.
+  // The name of the policy by stage.
   private final Map<String, String> stages;
   private final Resource capacity;
 
@@ -56,7 +56,7 @@ public final class QueueSnapshot {
     return snapshot;
   }
 
-  /** Adds a queue, or replaces a leaf. Its parent comes first. */
+  /** Adds a queue, or replaces a leaf. Its parent must be added before. */
   void put(QueueView queue) {
     byPath.put(queue.path, queue);
     byName.computeIfAbsent(lastPart(queue.path), name -> ConcurrentHashMap.newKeySet())
@@ -67,7 +67,7 @@ public final class QueueSnapshot {
     }
   }
 
-  /** Takes a leaf out. */
+  /** Removes a leaf. */
   void remove(String path) {
     QueueView queue = byPath.remove(path);
     if (queue == null) {
@@ -87,17 +87,17 @@ public final class QueueSnapshot {
     return path.substring(path.lastIndexOf('.') + 1);
   }
 
-  /** Returns the name of the implementation of a stage of the policy in force. */
+  /** Returns the name of the policy in force for a stage. */
   public String stage(String name) {
     return stages.getOrDefault(name, "");
   }
 
-  /** Returns what all nodes together have, or null before the engine was asked. */
+  /** Returns the capacity of all nodes, or null before the first answer of the engine. */
   public Resource capacity() {
     return capacity;
   }
 
-  /** Returns the queue above all others, or null before the engine was asked. */
+  /** Returns the root queue, or null before the first answer of the engine. */
   public QueueView root() {
     return byPath.get(ROOT);
   }
@@ -120,7 +120,7 @@ public final class QueueSnapshot {
     return byPath.get(path);
   }
 
-  /** Returns the queue that people mean by a path, a path below root, or a unique last name. */
+  /** Returns the queue with this path, path below root, or unique last part; or null. */
   public QueueView find(String name) {
     if (name == null) {
       return null;
@@ -136,7 +136,7 @@ public final class QueueSnapshot {
     return named.size() == 1 ? byPath.get(named.iterator().next()) : null;
   }
 
-  /** Whether the path of any queue ends so. */
+  /** Returns whether any queue's path ends with {@code ending}. */
   boolean anyEndsWith(String ending) {
     for (String path : byName.getOrDefault(lastPart(ending), Collections.<String>emptySet())) {
       if (path.endsWith(ending)) {
@@ -147,8 +147,8 @@ public final class QueueSnapshot {
   }
 
   /**
-   * Returns the full path that a name means. For a queue that does not exist, the parts above it
-   * that exist decide where it would be.
+   * Returns the full path that a name means. For a queue that does not exist, this is the path of
+   * its existing ancestor with the rest of the name.
    */
   String pathOf(String name) {
     QueueView queue = find(name);

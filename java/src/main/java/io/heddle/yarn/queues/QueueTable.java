@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * The queue objects by path and the last snapshot of what the engine said of them. Reads take no
+ * The queue objects by path and the last snapshot of the engine's descriptions. Reads take no
  * lock; changes are guarded by the scheduler's write lock.
  */
 public final class QueueTable {
@@ -30,7 +30,7 @@ public final class QueueTable {
     return snapshot;
   }
 
-  /** Takes over the numbers of queues in a new engine; readers keep what was published. */
+  /** Takes over the numbers of queues in a new engine; the published snapshot stays. */
   void renumber(QueueSnapshot next) {
     for (QueueView view : next.all()) {
       ensure(view.path).setId(view.id);
@@ -43,12 +43,12 @@ public final class QueueTable {
     snapshot = next;
   }
 
-  /** The configuration is another one: rights follow it. */
+  /** Sets the permissions of a new configuration. */
   void configured(QueueSnapshot next) {
     reports.configured(next);
   }
 
-  /** Takes over what the engine says of the policies in force. */
+  /** Takes over the engine's description of the policies in force. */
   void inForce(JsonNode policies) {
     Set<String> facts = new HashSet<>();
     policies.path("wants").forEach(fact -> facts.add(fact.asText()));
@@ -56,23 +56,23 @@ public final class QueueTable {
     byWeight = policies.path("by_weight").asBoolean();
   }
 
-  /** Returns which facts of jobs the policies in force want to hear from ApplicationMasters. */
+  /** Returns the facts of jobs that the policies in force want from ApplicationMasters. */
   public Set<String> wants() {
     return wants;
   }
 
-  /** Whether queues have parts of what their parent has by weight. */
+  /** Returns whether queues share their parent's resources by weight. */
   public boolean sharesByWeight() {
     return byWeight;
   }
 
-  /** Publishes one more queue; those above it are known. */
+  /** Adds a queue to the snapshot, which must have its ancestors. */
   void add(QueueView view) {
     ensure(view.path).setId(view.id);
     snapshot.put(view);
   }
 
-  /** Forgets a queue in which no application is. */
+  /** Removes a queue without applications. */
   void remove(String path) {
     snapshot.remove(path);
     HeddleQueue queue = queues.remove(path);
@@ -86,12 +86,12 @@ public final class QueueTable {
     return queues.get(path);
   }
 
-  /** Returns the queue above all others. */
+  /** Returns the root queue. */
   public HeddleQueue root() {
     return ensure(QueueSnapshot.ROOT);
   }
 
-  /** Returns the queue object of a path; makes it and those above it if needed. */
+  /** Returns the queue object of a path; makes it and its ancestors if needed. */
   HeddleQueue ensure(String path) {
     HeddleQueue queue = queues.get(path);
     if (queue == null) {

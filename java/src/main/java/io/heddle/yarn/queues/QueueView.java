@@ -11,11 +11,11 @@ import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
- * The engine's description of one queue at one moment. Once its snapshot is published only the
- * queues below it change. Read by RPC and web threads, which never enter the engine.
+ * The engine's description of one queue at one moment. Once its snapshot is published, only its
+ * children change. RPC and web threads read it and never enter the engine.
  */
 public final class QueueView {
-  /** Stands for "as many as you like". */
+  /** Means that the number of running jobs is unlimited. */
   public static final int NO_LIMIT = -1;
 
   final int id;
@@ -26,10 +26,10 @@ public final class QueueView {
   public final Resource minShare;
   public final Resource maxShare;
   public final Resource fairShare;
-  /** Its entitlement if it had use for everything. */
+  /** Its entitlement if its demand were unlimited. */
   final Resource activeShare;
   public final Resource used;
-  /** Its use and its asks together. */
+  /** The sum of its use and its pending asks. */
   public final Resource demand;
   public final int pendingContainers;
   public final int runningContainers;
@@ -38,7 +38,7 @@ public final class QueueView {
   final AccessControlList aclAdmin;
   final boolean dynamic;
   final boolean draining;
-  // By their numbers.
+  // By queue number.
   private final Map<Integer, QueueView> children = new ConcurrentSkipListMap<>();
 
   /** Reads one element of the reply to {@code queues}. */
@@ -65,7 +65,7 @@ public final class QueueView {
     draining = queue.path("draining").asBoolean();
   }
 
-  /** Reads amounts by resource type; those that are not there are {@code absent}. */
+  /** Reads amounts by resource type; missing ones are {@code absent}. */
   static Resource resource(JsonNode amounts, long absent) {
     Resource resource = Resource.newInstance(0, 0);
     for (ResourceInformation type : ResourceUtils.getResourceTypesArray()) {
@@ -79,7 +79,7 @@ public final class QueueView {
     return resource;
   }
 
-  /** Adds a queue below this one, in place of an earlier view of it. */
+  /** Adds a child queue, or replaces an earlier view of it. */
   void addChild(QueueView child) {
     children.put(child.id, child);
     leaf = false;
@@ -90,7 +90,7 @@ public final class QueueView {
     leaf = children.isEmpty();
   }
 
-  /** Returns the queues below. */
+  /** Returns the child queues. */
   public List<QueueView> children() {
     return new ArrayList<>(children.values());
   }

@@ -1,5 +1,5 @@
 /**
- * The queues as YARN wants them: objects with metrics, descriptions, rights, and what the engine
- * said of each. Shares and limits are the engine's.
+ * The queues as YARN needs them: objects with metrics, permissions, and the engine's descriptions.
+ * The engine decides shares and limits.
  */
 package io.heddle.yarn.queues;

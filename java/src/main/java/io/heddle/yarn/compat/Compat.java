@@ -17,17 +17,17 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
  * not by version number. The jar is compiled against 3.3.6; everything else that it uses is the
  * same in all three.
  *
- * <p>A member that is missing in every known form fails here, when the scheduler is made, with the
- * name of what was looked for, and not in the middle of a job.
+ * <p>If no known form of a member exists, making the scheduler fails with the member's name. So no
+ * job fails later.
  */
 public final class Compat {
   private static final MethodHandles.Lookup LOOKUP = MethodHandles.publicLookup();
 
-  // 3.4 added a flag for unmanaged AMs to these; in 3.3.6 they are the same without it.
+  // 3.4 added a flag for unmanaged AMs to these; 3.3.6 has them without it.
   private static final MethodHandle NEW_APPLICATION = newApplication();
   private static final MethodHandle SUBMIT_APP = submit("submitApp");
   private static final MethodHandle SUBMIT_ATTEMPT = submit("submitAppAttempt");
-  // 3.4 and later; absent in 3.3.6, whose clients do not ask.
+  // 3.4 and later; clients of 3.3.6 do not know these fields.
   private static final MethodHandle SET_QUEUE_PATH = optionalSetter("setQueuePath", String.class);
   private static final MethodHandle SET_SCHEDULER_TYPE =
       optionalSetter("setSchedulerType", String.class);
@@ -67,7 +67,7 @@ public final class Compat {
   private static MethodHandle optionalSetter(String name, Class<?> type) {
     MethodHandle setter =
         method(QueueInfo.class, name, MethodType.methodType(void.class, type));
-    // Nothing to set: take the arguments and do nothing.
+    // Without the setter, a handle that ignores its arguments.
     return setter != null ? setter : MethodHandles.dropArguments(
         MethodHandles.constant(Void.class, null).asType(MethodType.methodType(void.class)),
         0, QueueInfo.class, type);
@@ -101,12 +101,12 @@ public final class Compat {
             + " knows. Supported are 3.3.6, 3.4.3 and 3.5.0");
   }
 
-  /** Looks everything up now, so that a missing member shows when the scheduler is made. */
+  /** Looks all members up now, so that a missing one fails the start of the scheduler. */
   public static void check() {
-    // The static fields are set by the time that this is called.
+    // Calling it runs the static initializers above.
   }
 
-  /** Makes what the base class keeps for an application. */
+  /** Makes YARN's object for an application. */
   @SuppressWarnings("unchecked")
   public static <T extends SchedulerApplicationAttempt> SchedulerApplication<T> newApplication(
       Queue queue, String user, Priority priority, boolean unmanagedAm) {
@@ -118,7 +118,7 @@ public final class Compat {
     }
   }
 
-  /** Counts a submitted application. */
+  /** Counts a submitted application in a queue's metrics. */
   public static void submitApp(QueueMetrics metrics, String user, boolean unmanagedAm) {
     try {
       SUBMIT_APP.invokeExact(metrics, user, unmanagedAm);
@@ -127,7 +127,7 @@ public final class Compat {
     }
   }
 
-  /** Counts an attempt. */
+  /** Counts a submitted attempt in a queue's metrics. */
   public static void submitAppAttempt(QueueMetrics metrics, String user, boolean unmanagedAm) {
     try {
       SUBMIT_ATTEMPT.invokeExact(metrics, user, unmanagedAm);
@@ -136,7 +136,7 @@ public final class Compat {
     }
   }
 
-  /** Sets what 3.4 and later know of a queue beyond 3.3.6. */
+  /** Sets the fields of a queue's description that 3.4 added. */
   public static void describeQueue(
       QueueInfo info, String path, String schedulerType, float weight, int maxParallelApps) {
     try {

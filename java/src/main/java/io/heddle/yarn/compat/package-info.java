@@ -1,4 +1,2 @@
-/**
- * Members of Hadoop that differ between the supported versions.
- */
+/** Members of Hadoop that differ between the supported versions. */
 package io.heddle.yarn.compat;

@@ -21,23 +21,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The library's service beside the engine: the books of its accounts, which outlive engines and
- * ResourceManagers, and its answers over HTTP. This gives it a thread, the current engine and the
- * time. Only {@link #submit}, which never waits, runs on the scheduling thread; nothing here takes
+ * Runs the library's service beside the engine: the books of the accounts, which outlive engines
+ * and ResourceManagers, and the answers over HTTP. Provides a thread, the current engine and the
+ * time. Only {@link #submit}, which never waits, runs on the scheduling thread. Nothing here takes
  * the scheduler's lock, because a store may be slow.
  */
 public final class Economy implements ApiHandler.Library {
   private static final long PERIOD_MS = 1000;
-  /** How long the end waits for what the thread is at. */
+  /** How long {@link #stop} waits for the thread's current work. */
   private static final long STOPPING_MS = 5000;
-  /** The library's mark of a line for auditors, and their logger. */
+  /** The library's prefix of audit lines, which go to a logger of their own. */
   private static final String AUDIT = "heddle.audit ";
   private static final Logger AUDIT_LOG = LoggerFactory.getLogger("heddle.audit");
   private static final Logger LOG = LoggerFactory.getLogger(Economy.class);
 
   private final Engine engine;
   private final String owner;
-  /** Of heddle.json, as it was read at the start. */
+  /** The content of heddle.json at the start. */
   private final JsonNode content;
   private final ScheduledExecutorService thread;
   private long service;
@@ -56,9 +56,9 @@ public final class Economy implements ApiHandler.Library {
   }
 
   /**
-   * Makes it from a configuration.
+   * Makes the service from a configuration.
    *
-   * @throws IOException if a setting is wrong; its text names the file and the key
+   * @throws IOException if a setting is wrong; its message names the file and the key
    */
   public static Economy of(Engine engine, ConfigFile file, Configuration conf) throws IOException {
     try {
@@ -68,19 +68,18 @@ public final class Economy implements ApiHandler.Library {
     }
   }
 
-  /** This ResourceManager is the active one from now on. */
+  /** Takes over the store, because this ResourceManager is active now. */
   public synchronized void start() {
     Native.activateService(service, owner, Time.now());
     thread.scheduleWithFixedDelay(this::pump, 0, PERIOD_MS, TimeUnit.MILLISECONDS);
   }
 
-  /** Says which sections of a file that was read again are in force only after a restart. */
+  /** Warns of changed sections of a reloaded file that need a restart. */
   public void warnOfChanges(ConfigFile file) {
     for (String section : new String[] {"api", "store"}) {
       if (!file.content().path(section).equals(content.path(section))) {
-        LOG.warn("{}: section `{}` has changed and is read at the start only; what was read then"
-            + " stays in force: restart this ResourceManager, or fail over",
-            file.source(), section);
+        LOG.warn("{}: section `{}` has changed but is read at the start only, so the old one stays"
+            + " in force: restart this ResourceManager, or fail over", file.source(), section);
       }
     }
   }
@@ -97,22 +96,22 @@ public final class Economy implements ApiHandler.Library {
         lastState = state;
       }
     } catch (Throwable e) {
-      // The next second tries again; an executor would give up.
+      // Caught, because the executor would not run it again.
       LOG.error("The books could not be brought up to date", e);
     }
   }
 
   /**
-   * Answers a request over HTTP.
+   * Answers an HTTP request.
    *
-   * @param head what {@link Native#serve} takes
+   * @param head as for {@link Native#serve}
    */
   @Override
   public byte[] serve(String head, byte[] body) {
     return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
   }
 
-  /** Asks whether a job is taken; on the scheduling thread. See {@link Native#submit}. */
+  /** Checks a submission, on the scheduling thread; see {@link Native#submit}. */
   JsonNode submit(String submitted) {
     JsonNode answer = SetupJson.read(
         Native.submit(service, Time.monotonicNow(), Time.now(), submitted));
@@ -120,7 +119,7 @@ public final class Economy implements ApiHandler.Library {
     return answer;
   }
 
-  /** Writes what is still to be written, if the store lets it, and ends. */
+  /** Writes pending entries, if the store accepts them, and closes the service. */
   public synchronized void stop() {
     if (stopped) {
       return;
@@ -129,7 +128,8 @@ public final class Economy implements ApiHandler.Library {
     thread.shutdown();
     try {
       if (!thread.awaitTermination(STOPPING_MS, TimeUnit.MILLISECONDS)) {
-        LOG.warn("The store keeps the books waiting; the rest of their entries may be lost");
+        LOG.warn("The store did not answer within {} ms; pending entries of the books may be lost",
+            STOPPING_MS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -140,7 +140,7 @@ public final class Economy implements ApiHandler.Library {
     LOG.info("The books are closed: {}", books);
   }
 
-  /** Logs what the service had to say; the library calls no logger itself. */
+  /** Logs the lines in an answer of the service, which has no logger itself. */
   @Override
   public void log(JsonNode told) {
     for (JsonNode line : told.path("log")) {

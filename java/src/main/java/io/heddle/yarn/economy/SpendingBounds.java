@@ -6,13 +6,13 @@ import io.heddle.yarn.engine.SetupJson;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * A job's limits of spending its queue's credits, as they were signed when the job was submitted.
- * The engine counts and stops; this is kept so that a new engine can be told again.
+ * A job's limits for spending its queue's credits, as signed for its submission. The engine
+ * enforces them; this copy is for a rebuilt engine.
  *
- * <p>Immutable. Amounts in millionths of a credit.
+ * <p>Immutable. Amounts are in millionths of a credit.
  */
 public final class SpendingBounds {
-  /** Of a job that may spend nothing. */
+  /** The bounds of a job that may spend nothing. */
   public static final SpendingBounds NOTHING = new SpendingBounds(0, 0, 0);
 
   private final long creditsMicro;
@@ -20,11 +20,11 @@ public final class SpendingBounds {
   private final long untilMs;
 
   /**
-   * Makes them.
+   * Makes bounds.
    *
-   * @param creditsMicro in all
+   * @param creditsMicro total credits
    * @param rateMicro highest bid per slot and interval
-   * @param untilMs until when, on the engine's monotonic clock
+   * @param untilMs end of the permission, on the engine's monotonic clock
    */
   private SpendingBounds(long creditsMicro, long rateMicro, long untilMs) {
     this.creditsMicro = creditsMicro;
@@ -32,18 +32,18 @@ public final class SpendingBounds {
     this.untilMs = untilMs;
   }
 
-  /** Reads what the library says of a job; null for a job that spends what its queue has. */
+  /** Reads the library's answer about a job; null if only its queue's bounds apply. */
   public static SpendingBounds read(JsonNode bounds) {
     if (!bounds.isObject()) {
       return null;
     }
     long untilMs = EngineClock.toMonotonic(bounds.path("until_ms").asLong());
-    // A time before the machine started is over, whichever it is.
+    // A time before the machine's start would be negative; 0 has passed as well.
     return new SpendingBounds(bounds.path("credits_micro").asLong(),
         bounds.path("rate_micro").asLong(), Math.max(0, untilMs));
   }
 
-  /** Returns the request that tells the engine of them. */
+  /** Returns the request that tells the engine these bounds. */
   public String request(int job, ApplicationId application) {
     String name = application.getClusterTimestamp() + "_" + application.getId();
     return SetupJson.request("authorize", "job", job, "application", name,

@@ -13,18 +13,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Asks the library whether an application is taken, as far as signatures go (DP-39), and what its
- * submission says of it. Signatures and hints are parameters of a job's configuration, which the
- * ResourceManager never sees: {@code conf/mapred-site.xml} hands them over as variables of the
- * ApplicationMaster's environment. Hints may be tags as well.
+ * Asks the library to check an application's signature (DP-39) and to read its hints. Both are
+ * parameters of a job's configuration, which the ResourceManager never sees. So
+ * {@code conf/mapred-site.xml} passes them on as variables of the ApplicationMaster's environment.
+ * Hints may also be tags.
  */
 public final class Submissions {
-  /** Whether hints are read at all. */
+  /** Whether hints are read. */
   public static final String HINTS_PROPERTY = "heddle.hints.enable";
 
   private static final Logger LOG = LoggerFactory.getLogger(Submissions.class);
   private static final String VARIABLE = "HEDDLE_";
-  /** The library takes no text that is longer than 256; some are joined to others. */
+  /** Longest text passed on. The library accepts at most 256 and joins some texts. */
   private static final int TEXT_MAX = 1024;
   private static final int VARIABLES_MAX = 256;
 
@@ -37,12 +37,12 @@ public final class Submissions {
   }
 
   /**
-   * Checks a submission; with the scheduler's write lock held.
+   * Checks a submission; called with the scheduler's write lock held.
    *
-   * @param app null if the ResourceManager knows none
-   * @param recovering whether it was taken before; then it is never refused
-   * @return its {@code bounds}, null if it may spend what its queue has, and {@code hints}
-   * @throws YarnException saying why it is not taken
+   * @param app null if the ResourceManager does not know it
+   * @param recovering whether it was accepted before; then it is never refused
+   * @return its {@code bounds}, null if only its queue's apply, and {@code hints}
+   * @throws YarnException with the reason for a refusal
    */
   public JsonNode check(ApplicationId id, RMApp app, String user, String queue, boolean recovering)
       throws YarnException {
@@ -62,7 +62,7 @@ public final class Submissions {
       LOG.error("The signature of a job of user {} cannot be checked", user, e);
       if (recovering) {
         ObjectNode nothing = SetupJson.object();
-        // Bounds without an amount: it may spend nothing.
+        // Bounds without amounts allow no spending.
         nothing.putObject("bounds");
         return nothing;
       }
@@ -83,7 +83,7 @@ public final class Submissions {
     for (Map.Entry<String, String> variable : app.getApplicationSchedulingEnvs().entrySet()) {
       if (variable.getKey().startsWith(VARIABLE) && variable.getValue() != null
           && variables.size() < VARIABLES_MAX) {
-        // Too long a text means nothing: it is refused as such, not overlooked.
+        // Longer texts are cut, not skipped, so that the library refuses them.
         variables.put(SetupJson.text(variable.getKey(), TEXT_MAX),
             SetupJson.text(variable.getValue(), TEXT_MAX));
       }

@@ -1,5 +1,5 @@
 /**
- * The library's service beside the engine, which keeps accounts and answers over HTTP, and the
- * check of signatures when a job is submitted. Hands hints over with them.
+ * Runs the library's service beside the engine, which keeps accounts and answers over HTTP. Checks
+ * signatures and reads hints when a job is submitted.
  */
 package io.heddle.yarn.economy;

@@ -7,8 +7,8 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * The text of an allocations file that the engine has read without a fault, and what has to go with
- * it: the engine knows users by number only. Immutable.
+ * The text of a valid allocations file, and the numbers of the users that it names, which the
+ * engine knows by number only. Immutable.
  */
 public final class Allocations {
   private final String text;
@@ -17,10 +17,10 @@ public final class Allocations {
   private final List<String> warnings;
 
   /**
-   * Takes what the engine said of a text.
+   * Reads the engine's reply about a text.
    *
-   * @param reply to the request {@code allocations}
-   * @param names gives every user that is named a number
+   * @param reply the reply to the request {@code allocations}
+   * @param names gives every named user a number
    */
   public Allocations(String text, JsonNode reply, Interner names) {
     this.text = text;
@@ -38,17 +38,17 @@ public final class Allocations {
     return text;
   }
 
-  /** Returns how many pools are named. */
+  /** Returns the number of pools. */
   public int pools() {
     return pools;
   }
 
-  /** Returns what was left out, each with its line. */
+  /** Returns a warning for each part that was ignored, with its line. */
   public List<String> warnings() {
     return warnings;
   }
 
-  /** Adds the text and the numbers to what an engine is opened or reloaded with. */
+  /** Adds the text and the numbers to a request that opens or reloads an engine. */
   void putInto(ObjectNode request) {
     request.put("allocations", text);
     request.set("users", users);

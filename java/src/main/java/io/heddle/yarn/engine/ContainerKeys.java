@@ -6,12 +6,12 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 
 /**
  * Container ids as the engine's 64-bit keys: the ResourceManager's epoch (16 bits), the attempt
- * (16) and the number (32). Unique within one job as long as it has fewer than 65,536 attempts, an
- * attempt fewer than 4,294,967,296 containers, and the ResourceManager fewer than 65,536 restarts
- * between two containers that live at once.
+ * (16) and the number (32). Keys are unique within a job under these bounds: it has fewer than
+ * 65,536 attempts, an attempt has fewer than 4,294,967,296 containers, and the ResourceManager
+ * restarts fewer than 65,536 times between two containers that live at once.
  */
 public final class ContainerKeys {
-  /** Where YARN keeps the epoch in a container's number. */
+  /** Lowest bit of the epoch in YARN's container number. */
   private static final int EPOCH_SHIFT = 40;
   private static final long NUMBER_MASK = (1L << 32) - 1;
 

@@ -3,13 +3,13 @@ package io.heddle.yarn.engine;
 import java.util.Arrays;
 
 /**
- * Gives things that come and go small numbers and finds them by number; freed numbers are given
- * again, the smallest first, so that tables on both sides stay as long as the most that ever lived
- * at once. The order also makes two runs with the same events use the same numbers.
+ * Gives items small numbers and finds them by number. Freed numbers are reused, the smallest first,
+ * so tables on both sides grow only to the largest number of items at one time. The order also
+ * makes two runs with the same events use the same numbers.
  *
  * <p>Not thread-safe: the owner guards it.
  *
- * @param <T> what is kept
+ * @param <T> the items
  */
 public final class DenseTable<T> {
   private Object[] items = new Object[16];
@@ -18,7 +18,7 @@ public final class DenseTable<T> {
   private int freeCount;
   private int top;
 
-  /** Keeps an item and returns its number. */
+  /** Adds an item and returns its number. */
   public int add(T item) {
     int id = freeCount > 0 ? popFree() : top++;
     if (id >= items.length) {
@@ -34,7 +34,7 @@ public final class DenseTable<T> {
     return id >= 0 && id < top ? (T) items[id] : null;
   }
 
-  /** Forgets an item; its number may be given again. Does nothing for a free number. */
+  /** Removes an item and frees its number. Does nothing for a free number. */
   public void remove(int id) {
     if (get(id) == null) {
       return;
@@ -43,12 +43,12 @@ public final class DenseTable<T> {
     pushFree(id);
   }
 
-  /** Returns one more than the greatest number that was ever given. */
+  /** Returns one more than the greatest number ever used. */
   public int end() {
     return top;
   }
 
-  /** Returns how many items are kept. */
+  /** Returns the number of items. */
   public int size() {
     return top - freeCount;
   }

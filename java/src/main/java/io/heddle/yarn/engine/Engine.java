@@ -7,21 +7,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One engine behind a native handle: collects events into the next frame, hands frames over, passes
- * decisions on, and makes a new engine when this one is lost. Knows the crossing, not what events
- * and decisions mean.
+ * One engine behind a native handle: collects events into the next frame, sends frames, passes
+ * decisions on, and makes a new engine when this one is lost. Does not interpret events and
+ * decisions.
  *
- * <p>Guarded by the scheduler's write lock: nothing native is called without it.
+ * <p>Guarded by the scheduler's write lock: its native calls need it.
  */
 public final class Engine {
-  /** Most decisions of one frame; more are asked for again. */
+  /** Largest number of decisions in one frame; {@link #more} says that another step is needed. */
   static final int DECISIONS_MAX = 1024;
   private static final int INPUT_BYTES = 1 << 18;
-  /** A frame longer than this is handed over at the next chance, without waiting for a node. */
+  /** A longer frame is sent at the next chance, without waiting for a node's heartbeat. */
   private static final int FLUSH_BYTES = 1 << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
-  /** Logs the engine's own lines. */
+  /** The logger of the engine's own lines. */
   private static final Logger ENGINE_LOG = LoggerFactory.getLogger("io.heddle.engine");
 
   /** Carries out decisions, with the scheduler's write lock held. Must not throw. */
@@ -33,13 +33,13 @@ public final class Engine {
 
     void headroom(int job, Resource amount);
 
-    /** Tells a new engine all that Java knows; queues first, so that their numbers are known. */
+    /** Fills a new engine from Java's books; queues first, as jobs need their numbers. */
     void replay();
 
-    /** The engine was lost and the next one is not made yet. */
+    /** Called when the engine is lost, before the next one is made. */
     default void lost(String cause) {}
 
-    /** A new engine knows everything. */
+    /** Called when a new engine has been filled. */
     default void rebuilt() {}
   }
 
@@ -66,7 +66,7 @@ public final class Engine {
    * Prepares an engine without making it.
    *
    * @param minimum YARN's smallest container
-   * @param journal file to record frames in, or null
+   * @param journal the file that records frames, or null
    */
   public Engine(ResourceCodec resources, Resource minimum, String journal) {
     this.resources = resources;
@@ -77,7 +77,7 @@ public final class Engine {
         + DECISIONS_MAX * FrameLayout.DECISION_BYTES_MAX + FrameLayout.LOG_BYTES_MAX);
   }
 
-  /** Says who carries out decisions; before the first frame. */
+  /** Sets the receiver of decisions; call it before the first frame. */
   public void setDecisions(Decisions decisions) {
     this.decisions = decisions;
   }
@@ -86,7 +86,7 @@ public final class Engine {
    * Makes the engine.
    *
    * @param pools of the allocations file, or null
-   * @throws HeddleException when the configuration is wrong; its text names the key
+   * @throws HeddleException if the configuration is wrong; its message names the key
    */
   public void open(JsonNode content, Allocations pools) {
     handle = Native.open(
@@ -101,17 +101,17 @@ public final class Engine {
     return config;
   }
 
-  /** Returns what is in force of an allocations file, or null. Free of locks. */
+  /** Returns the allocations in force, or null. Takes no lock. */
   public Allocations allocations() {
     return allocations;
   }
 
-  /** Whether there is an engine; without one events are dropped, for it will be told everything. */
+  /** Returns whether there is an engine. Without one events are dropped: replay repeats them. */
   public boolean up() {
     return up;
   }
 
-  /** Returns what the library knows the engine by; 0 while there is none. From any thread. */
+  /** Returns the library's handle of the engine; 0 without one. Any thread may call it. */
   public long handle() {
     return handle;
   }
@@ -121,40 +121,40 @@ public final class Engine {
     return rebuilds;
   }
 
-  /** Returns how many frames were handed over. */
+  /** Returns how many frames were sent. */
   public long frames() {
     return sequence;
   }
 
-  /** Returns how many events the engine had no use for. */
+  /** Returns how many events the engine ignored. */
   public long ignored() {
     return ignored;
   }
 
-  /** Where events are appended. */
+  /** Returns the writer of the next frame. */
   public FrameWriter out() {
     return writer;
   }
 
-  /** Whether the engine has nothing to grant, so that a node's heartbeat need not reach it. */
+  /** Returns whether the engine has nothing to grant, so that nodes' heartbeats can be skipped. */
   public boolean idle() {
     return idle;
   }
 
-  /** A grant was refused: its ask is pending again. */
+  /** Ends idleness: an ask may be pending again. */
   public void wake() {
     idle = false;
   }
 
   /**
-   * Makes a new engine if this one is lost and that may be tried now. To be called before a frame
-   * is written: a new engine is told everything, and what was collected before is dropped.
+   * Makes a new engine if this one is lost and {@link RebuildLimiter} allows it. Call it before a
+   * frame is written: the new engine is filled by a replay, and older events are dropped.
    */
   public boolean ready() {
     return up || revive();
   }
 
-  /** Hands over what was collected; {@code false} if there is no engine to answer. */
+  /** Sends the collected events and carries out the decisions; false without an engine. */
   public boolean step() {
     if (!up) {
       writer.clear();
@@ -171,7 +171,7 @@ public final class Engine {
       carryOut();
       return true;
     } catch (RuntimeException e) {
-      // Grants of this frame may be without an answer: only a new engine has right books again.
+      // Grants of this frame may lack an answer, so the engine's books may be wrong.
       calling = false;
       lost(e.toString());
       return false;
@@ -180,12 +180,12 @@ public final class Engine {
     }
   }
 
-  /** Whether the last step's decisions were cut, so that another step has more. */
+  /** Returns whether another step has more decisions, because the last reached the maximum. */
   public boolean more() {
     return up && reader.more();
   }
 
-  /** Hands a long frame over before it grows further; unless decisions are being carried out. */
+  /** Sends a frame of more than {@link #FLUSH_BYTES}, unless decisions are being carried out. */
   public void flushIfLong() {
     if (writer.length() > FLUSH_BYTES && !calling) {
       step();
@@ -194,7 +194,7 @@ public final class Engine {
     }
   }
 
-  /** Hands over what was collected, if anything. */
+  /** Sends the collected events, if there are any. */
   void flush() {
     if (writer.records() > 0 && !calling) {
       step();
@@ -240,17 +240,17 @@ public final class Engine {
   }
 
   /**
-   * The control plane; hands over the collected events first, so that the answer is current.
+   * Asks the control plane. Sends the collected events first, so that the answer is current.
    *
-   * @return null if there is no engine to answer
-   * @throws HeddleException with code BAD_REQUEST and a text for people
+   * @return null without an engine
+   * @throws HeddleException with code BAD_REQUEST and a message for users
    */
   public String request(String json) {
     flush();
     return up ? requestNow(json) : null;
   }
 
-  /** As {@link #request}, without handing over anything: also while a new engine is told. */
+  /** Asks the control plane without sending events, which is allowed during a replay. */
   public String requestNow(String json) {
     try {
       return Native.request(handle, Time.monotonicNow(), json);
@@ -264,11 +264,11 @@ public final class Engine {
   }
 
   /**
-   * Changes the configuration; on error everything stays as it was.
+   * Changes the configuration; on error the old one stays.
    *
    * @param pools of the allocations file, or null
-   * @return reply of {@code queues}
-   * @throws HeddleException naming the key that is wrong, or that there is no engine to check it
+   * @return the reply of {@code queues}
+   * @throws HeddleException naming the wrong key, or without an engine to check it
    */
   public String reload(JsonNode content, Allocations pools) {
     String reply = demand(SetupJson.reload(content, pools));
@@ -278,20 +278,20 @@ public final class Engine {
   }
 
   /**
-   * As {@link #request}, of a configuration.
+   * Asks about a configuration as {@link #request} does, but throws without an engine.
    *
-   * @throws HeddleException saying what is wrong, or that there is no engine to check it
+   * @throws HeddleException naming what is wrong, or without an engine to check it
    */
   public String demand(String json) {
     String reply = request(json);
     if (reply == null) {
-      throw new HeddleException(FrameLayout.BAD_REQUEST, "the engine is being made anew and could"
+      throw new HeddleException(FrameLayout.BAD_REQUEST, "the engine is being rebuilt and could"
           + " not check the configuration; try again in a moment");
     }
     return reply;
   }
 
-  /** The engine is of no use any more: make another one, now or after a pause. */
+  /** Gives up the engine and makes another one, now or after a pause. */
   public void lost(String cause) {
     if (!up) {
       return;
@@ -306,16 +306,16 @@ public final class Engine {
       LOG.error("The engine was lost again ({}); nothing is scheduled for {} ms. All jobs and"
           + " containers go on", cause, pauseMs);
     } else {
-      LOG.error("The engine was lost: {}. It is made anew from the ResourceManager's state; all"
+      LOG.error("The engine was lost: {}. It is rebuilt from the ResourceManager's state; all"
           + " jobs and containers go on", cause);
-      // Deep in a replay this would recurse; the next event tries again.
+      // In a replay this would recurse; the next event tries again.
       if (!replaying) {
         revive();
       }
     }
   }
 
-  /** Makes a new engine and tells it everything, unless it is too soon. */
+  /** Makes a new engine and fills it, unless it is too soon. */
   private boolean revive() {
     long now = Time.monotonicNow();
     if (closed || config == null || replaying || !limiter.allows(now)) {
@@ -329,10 +329,10 @@ public final class Engine {
       if (up) {
         rebuilds++;
         decisions.rebuilt();
-        LOG.warn("The engine was made anew, for the {}. time", rebuilds);
+        LOG.warn("The engine was rebuilt; rebuilds so far: {}", rebuilds);
       }
     } catch (RuntimeException e) {
-      LOG.error("Cannot make the engine anew", e);
+      LOG.error("Cannot rebuild the engine", e);
       if (up) {
         lost(e.toString());
       } else {
@@ -344,7 +344,7 @@ public final class Engine {
     return up;
   }
 
-  /** Ends the engine for good. */
+  /** Closes the engine; no other one is made. */
   public void close() {
     closed = true;
     if (up) {

@@ -2,11 +2,11 @@ package io.heddle.yarn.engine;
 
 import org.apache.hadoop.util.Time;
 
-/** The monotonic clock that the engine lives by. */
+/** The engine's clock, which is monotonic. */
 public final class EngineClock {
   private EngineClock() {}
 
-  /** Returns the reading of the engine's clock at a wall-clock time of YARN's records. */
+  /** Converts a wall-clock time of YARN's records to the engine's clock. */
   public static long toMonotonic(long wallMs) {
     return Time.monotonicNow() - (Time.now() - wallMs);
   }

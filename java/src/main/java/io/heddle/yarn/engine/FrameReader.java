@@ -5,9 +5,9 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Walks an output frame record by record, without making an object per record: the getters read
- * the record that {@link #next} moved to. Checks every length, since a frame that is not what the
- * layout says must never become a container. Decides nothing.
+ * Reads an output frame record by record without an object per record: the getters read the record
+ * that {@link #next} moved to. Checks every length, so that a malformed frame never becomes a
+ * container. Decides nothing.
  */
 final class FrameReader {
   private final ByteBuffer buffer;
@@ -30,9 +30,9 @@ final class FrameReader {
   /**
    * Begins to read a frame.
    *
-   * @param written how many bytes the engine says that it wrote
-   * @param sequence the sequence of the input frame that this must be the answer to
-   * @throws IllegalStateException when the frame is not what the layout says
+   * @param written how many bytes the engine reports
+   * @param sequence the sequence number of the input frame
+   * @throws IllegalStateException if the frame does not follow the layout
    */
   void begin(int written, long sequence) {
     check(written >= FrameLayout.OUTPUT_HEADER_SIZE && written <= buffer.capacity(), "length");
@@ -51,12 +51,12 @@ final class FrameReader {
     }
   }
 
-  /** Whether no ask is pending anywhere. */
+  /** Returns whether no ask is pending anywhere. */
   boolean idle() {
     return (buffer.getInt(FrameLayout.OUTPUT_HEADER_FLAGS) & FrameLayout.OUTPUT_IDLE) != 0;
   }
 
-  /** Whether decisions were cut at the bound of the input frame. */
+  /** Returns whether the decisions reached the maximum that the input frame allows. */
   boolean more() {
     return (buffer.getInt(FrameLayout.OUTPUT_HEADER_FLAGS) & FrameLayout.OUTPUT_MORE) != 0;
   }
@@ -100,22 +100,22 @@ final class FrameReader {
     return buffer.getShort(at + FrameLayout.RECORD_KIND) & 0xFFFF;
   }
 
-  /** The job, or the level of a LOG. */
+  /** Returns the job, or the level of a LOG. */
   int id() {
     return buffer.getInt(at + FrameLayout.RECORD_ID);
   }
 
-  /** Reads a field, by its offset in the record. */
+  /** Reads a field by its offset in the record. */
   int intAt(int field) {
     return buffer.getInt(at + field);
   }
 
-  /** As {@link #intAt}. */
+  /** Reads a long field by its offset in the record. */
   long longAt(int field) {
     return buffer.getLong(at + field);
   }
 
-  /** Returns the offset of the headroom's vector, for {@link ResourceCodec#get}. */
+  /** Returns the offset of a headroom's resources, for {@link ResourceCodec#get}. */
   int headroomOffset() {
     return at + FrameLayout.HEADROOM_RESOURCE;
   }

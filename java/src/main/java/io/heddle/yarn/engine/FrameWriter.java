@@ -6,16 +6,16 @@ import java.util.BitSet;
 import org.apache.hadoop.yarn.api.records.Resource;
 
 /**
- * Appends events to the next input frame, in a direct buffer that is reused. Encodes only: what an
- * event means is the engine's, when it is sent is {@link Engine}'s.
+ * Appends events to the next input frame, in a direct buffer that is reused. Only encodes: the
+ * engine interprets events, and {@link Engine} sends them.
  *
  * <p>Not thread-safe: guarded by the scheduler's write lock, like every call into the engine.
  */
 public final class FrameWriter {
-  /** Far above what one frame ever holds; more means that a loop runs wild. */
+  /** Largest frame. Real frames are far smaller; reaching it means a runaway loop. */
   private static final int CAPACITY_MAX = 1 << 30;
 
-  /** A node, as far as records describe it. */
+  /** The fields of a node that records carry. */
   public interface Node {
     int id();
 
@@ -30,7 +30,7 @@ public final class FrameWriter {
     Resource getUnallocatedResource();
   }
 
-  /** Something that knows how to fill a record. */
+  /** Writes the fields of one kind of record. */
   public interface Body {
     /** Writes the fields of a record that begins at {@code at}. */
     void write(ByteBuffer buffer, int at);
@@ -40,7 +40,7 @@ public final class FrameWriter {
   private ByteBuffer buffer;
   private int end = FrameLayout.INPUT_HEADER_SIZE;
   private int records;
-  // Of these the engine is told nothing: their records are overwritten by the next one.
+  // Muted jobs and nodes: each record of theirs is overwritten by the next record.
   private final BitSet mutedJobs = new BitSet();
   private final BitSet mutedNodes = new BitSet();
 
@@ -58,27 +58,27 @@ public final class FrameWriter {
     return buffer;
   }
 
-  /** Returns how many bytes the frame has, its header included. */
+  /** Returns the length of the frame in bytes, header included. */
   public int length() {
     return end;
   }
 
-  /** Returns how many records the frame has. */
+  /** Returns the number of records in the frame. */
   public int records() {
     return records;
   }
 
-  /** From now on nothing is written of a job, or everything again. */
+  /** Drops all further records of a job, or ends that. */
   public void muteJob(int job, boolean muted) {
     mutedJobs.set(job, muted);
   }
 
-  /** As {@link #muteJob}, of a node. */
+  /** Drops all further records of a node, or ends that. */
   public void muteNode(int node, boolean muted) {
     mutedNodes.set(node, muted);
   }
 
-  /** Withdraws the records after this length of the frame. */
+  /** Removes the records beyond this length of the frame. */
   public void cutTo(int length, int recordsBefore) {
     end = length;
     records = recordsBefore;
@@ -114,7 +114,7 @@ public final class FrameWriter {
     return at;
   }
 
-  /** As {@link #record}, about a job. */
+  /** Starts a record about a job as {@link #record} does, unless the job is muted. */
   private int jobRecord(int kind, int size, int job) {
     int at = record(kind, size, job);
     if (job >= 0 && mutedJobs.get(job)) {
@@ -123,7 +123,7 @@ public final class FrameWriter {
     return at;
   }
 
-  /** As {@link #record}, about a node. */
+  /** Starts a record about a node as {@link #record} does, unless the node is muted. */
   private int nodeRecord(int kind, int size, int node) {
     int at = record(kind, size, node);
     if (node >= 0 && mutedNodes.get(node)) {
@@ -144,7 +144,7 @@ public final class FrameWriter {
     buffer = larger;
   }
 
-  /** A node that joins, or with {@link FrameLayout#NODE_CHANGED} one of which anything changed. */
+  /** Writes a node that joins, or with {@link FrameLayout#NODE_CHANGED} one that changed. */
   public void node(int kind, Node node, boolean schedulable) {
     int at = nodeRecord(kind, FrameLayout.NODE_ADDED_SIZE, node.id());
     buffer.putInt(at + FrameLayout.NODE_ADDED_HOST, node.hostPlace());
@@ -185,7 +185,7 @@ public final class FrameWriter {
     buffer.putInt(at + FrameLayout.NODE_LOAD_PAD, 0);
   }
 
-  /** A reduce that executes its function since {@code sinceMs}. */
+  /** Writes the progress of a reduce that executes its function since {@code sinceMs}. */
   public void task(int job, long key, int perMille, long sinceMs) {
     int at = jobRecord(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
     buffer.putLong(at + FrameLayout.TASK_KEY, key);

@@ -1,9 +1,8 @@
 package io.heddle.yarn.engine;
 
 /**
- * An error of the native library: a code of {@link FrameLayout} and a text for people.
- *
- * <p>Made by the bridge through this constructor; nothing in Java throws it.
+ * An error of the native library: a code of {@link FrameLayout} and a message. The bridge makes it
+ * through this constructor; in Java only {@link Engine} throws it, without an engine to ask.
  */
 public final class HeddleException extends RuntimeException {
   private static final long serialVersionUID = 1L;
@@ -26,7 +25,7 @@ public final class HeddleException extends RuntimeException {
     return code;
   }
 
-  /** Whether the engine behind the handle is lost, so that only a new one helps. */
+  /** Returns whether the engine behind the handle is lost and must be replaced. */
   boolean engineLost() {
     return code == FrameLayout.ENGINE_FAILED
         || code == FrameLayout.PANIC

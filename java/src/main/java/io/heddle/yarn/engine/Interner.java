@@ -4,20 +4,20 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Gives names dense numbers, for good: the engine knows hosts, racks, node labels and users only
- * by number. Names are never forgotten, so the size is bounded by what the cluster ever called
- * its nodes and users. Numbers of things that come and go are given by {@link DenseTable}.
+ * Gives names dense, permanent numbers: the engine knows hosts, racks, node labels and users only
+ * by number. Names are never removed, so the size is bounded by all names that the cluster ever
+ * had. {@link DenseTable} gives numbers to items that are removed again.
  *
- * <p>Looking up is free of locks; adding is guarded by the monitor.
+ * <p>Looking up takes no lock; adding takes the monitor.
  */
 public final class Interner {
-  /** The answer of {@link #find} for an unknown name. */
+  /** Result of {@link #find} for an unknown name. */
   public static final int UNKNOWN = -1;
 
   private final Map<String, Integer> ids = new ConcurrentHashMap<>();
 
   /**
-   * Makes an interner that knows some names from the start.
+   * Makes an interner with some names.
    *
    * @param first the names that get 0, 1, 2 ...
    */
@@ -27,7 +27,7 @@ public final class Interner {
     }
   }
 
-  /** Returns the number of a name, a new one if it was never seen. */
+  /** Returns the number of a name, and gives a new name its number. */
   public int intern(String name) {
     Integer id = ids.get(name);
     return id != null ? id : add(name);

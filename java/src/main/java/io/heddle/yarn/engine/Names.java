@@ -3,9 +3,7 @@ package io.heddle.yarn.engine;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 
-/**
- * The names of one scheduler that the engine knows by number, for as long as the scheduler lives.
- */
+/** The names of one scheduler that the engine knows by number; they last as long as it. */
 public final class Names {
 
   // The engine's place 0 is "anywhere", its partition 0 the nodes without a label.
@@ -13,17 +11,17 @@ public final class Names {
   private final Interner partitions = new Interner(CommonNodeLabelsManager.NO_LABEL);
   private final Interner users = new Interner();
 
-  /** Hosts and racks, in one space, as asks name them. */
+  /** Returns hosts and racks, which share one set of numbers as in asks. */
   public Interner places() {
     return places;
   }
 
-  /** Node labels. */
+  /** Returns node labels. */
   public Interner partitions() {
     return partitions;
   }
 
-  /** Owners of jobs. */
+  /** Returns owners of jobs. */
   public Interner users() {
     return users;
   }

@@ -3,8 +3,8 @@ package io.heddle.yarn.engine;
 import java.nio.ByteBuffer;
 
 /**
- * The functions of libheddle.so, as exported by rust/bridge. Declares only; the library is loaded
- * by {@link NativeLibrary}, and every call but the first two is made by {@link Engine}.
+ * The functions of libheddle.so, as exported by rust/bridge. {@link NativeLibrary} loads the
+ * library and checks its version; {@link Engine} calls the engine's functions.
  *
  * <p>All of them throw {@link HeddleException} on errors.
  */
@@ -20,41 +20,41 @@ public final class Native {
   /**
    * Makes an engine.
    *
-   * @param setupJson what {@link SetupJson} writes
-   * @return a handle: a generation, not a pointer, so a stale one is refused
+   * @param setupJson the text of {@link SetupJson#open}
+   * @return a handle: a generation, not a pointer, so that a stale one is refused
    */
   static native long open(String setupJson);
 
   /**
-   * Hands over a frame of events and takes back a frame of decisions.
+   * Takes a frame of events and returns a frame of decisions.
    *
    * @param in direct buffer, read from its start
-   * @param inLength bytes of it that are the frame
+   * @param inLength length of the frame in bytes
    * @param out direct buffer, written from its start
    * @return bytes written
    */
   static native int step(long handle, ByteBuffer in, int inLength, ByteBuffer out);
 
-  /** The control plane: JSON in, JSON out. */
+  /** Carries out a request of the control plane: JSON in, JSON out. */
   static native String request(long handle, long nowMs, String json);
 
-  /** Ends an engine; closing twice throws. */
+  /** Closes an engine; closing twice throws. */
   static native void close(long handle);
 
   /**
-   * Makes what runs beside an engine: its books and its answers over HTTP. Checks the settings;
-   * touches no store before {@link #activateService}.
+   * Makes the service beside an engine: its books and its answers over HTTP. Checks the settings;
+   * opens no store before {@link #activateService}.
    *
    * @param settingsJson sections {@code api} and {@code store} of heddle.json, and
    *     {@code started_ms}
    */
   public static native long openService(String settingsJson);
 
-  /** This ResourceManager is the active one: the store is its own from now on. Does not wait. */
+  /** Makes this ResourceManager the owner of the store, because it is active. Does not wait. */
   public static native void activateService(long service, String owner, long nowMs);
 
   /**
-   * Does what is due, about once a second; never on the scheduling thread, as it may wait.
+   * Does due work. Call it about once a second, and not on the scheduling thread: it may wait.
    *
    * @param engineMs the engine's clock
    * @param nowMs milliseconds since 1970
@@ -63,7 +63,7 @@ public final class Native {
   public static native String pumpService(long service, long engine, long engineMs, long nowMs);
 
   /**
-   * Answers a request over HTTP; never on the scheduling thread.
+   * Answers an HTTP request. Not for the scheduling thread: it may wait.
    *
    * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
    *     host, jobs
@@ -74,8 +74,8 @@ public final class Native {
       long service, long engine, long engineMs, long nowMs, String head, byte[] body);
 
   /**
-   * Says whether a job is taken, and what it may spend; for the scheduling thread, it waits for no
-   * disk.
+   * Checks a submission and returns what the job may spend. For the scheduling thread: it waits for
+   * no disk.
    *
    * @param submitted JSON: user, queue, name, environment, recovering
    * @return JSON: {@code refused} with the reason, or {@code bounds}, which may be null
@@ -83,14 +83,14 @@ public final class Native {
   public static native String submit(long service, long engineMs, long nowMs, String submitted);
 
   /**
-   * Reads what a MapReduce ApplicationMaster or a NodeManager answered; rust/service/src/replies.rs
-   * says what comes of which path.
+   * Reads the answer of a MapReduce ApplicationMaster or a NodeManager. The result depends on the
+   * path; see rust/service/src/replies.rs.
    *
-   * @param path that was asked
+   * @param path the path of the request
    * @return JSON
    */
   public static native String reply(String path, byte[] text);
 
-  /** Ends a service after a short wait for pending writes; returns the books' last state. */
+  /** Closes a service after a short wait for pending writes; returns the books' last state. */
   public static native String closeService(long service, long nowMs);
 }

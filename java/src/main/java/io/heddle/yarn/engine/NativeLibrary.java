@@ -13,13 +13,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds libheddle.so, loads it once per JVM and refuses one that this jar was not built with.
+ * Finds libheddle.so, loads it once per JVM and refuses one of another build than this jar.
  *
- * <p>Order: the file that {@code heddle.native.path} names, else the resource of the jar. Never
- * {@code java.library.path}: an old copy there would shadow the one that belongs to the jar.
+ * <p>Loads the file that {@code heddle.native.path} names, else the resource of the jar. Ignores
+ * {@code java.library.path}: an old copy there would shadow the one in the jar.
  *
- * <p>The loaded library is the only state that is shared by the schedulers of one JVM; engines are
- * reached through handles.
+ * <p>The schedulers of one JVM share only the loaded library; each has its engine's handle.
  */
 public final class NativeLibrary {
   /** Property (yarn-site.xml or JVM) with the path of the library. */
@@ -34,7 +33,7 @@ public final class NativeLibrary {
    * Loads the library unless this JVM has it already.
    *
    * @param configuredPath value of {@link #PATH_PROPERTY}, null or empty if there is none
-   * @throws YarnRuntimeException saying which file, which versions, and what to do
+   * @throws YarnRuntimeException naming the file, the versions, and what to do
    */
   public static synchronized void load(String configuredPath) {
     if (loadedFrom != null) {
@@ -56,7 +55,7 @@ public final class NativeLibrary {
   }
 
   /**
-   * Returns where the jar has the library for a platform.
+   * Returns the path in the jar of the library for a platform.
    *
    * @param osName as in {@code os.name}
    * @param osArch as in {@code os.arch}
@@ -146,7 +145,7 @@ public final class NativeLibrary {
               + e.getMessage() + ". If that folder is mounted noexec, set java.io.tmpdir to"
               + " another, or unpack libheddle.so elsewhere and name it in " + PATH_PROPERTY, e);
     } finally {
-      // The mapping stays; deleting at once leaves nothing behind even after kill -9.
+      // The mapping stays. Deleting now leaves no file behind, even after kill -9.
       deleteQuietly(copy);
     }
     return resource + " of " + jarName();

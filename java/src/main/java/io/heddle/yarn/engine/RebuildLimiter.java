@@ -1,13 +1,13 @@
 package io.heddle.yarn.engine;
 
 /**
- * Says when a lost engine may be replaced: at once, or after repeated losses, after a pause that
- * doubles each time. In the pause nothing is scheduled and everything else goes on.
+ * Decides when a lost engine may be replaced: at once, or after repeated losses with a pause that
+ * doubles each time. During the pause nothing is scheduled; running containers continue.
  *
- * <p>Knows no clock: time is an argument.
+ * <p>Has no clock: time is an argument.
  */
 public final class RebuildLimiter {
-  /** This many rebuilds within {@link #WINDOW_MS} are taken for accidents. */
+  /** Rebuilds within {@link #WINDOW_MS} without a pause. */
   public static final int FREE_REBUILDS = 5;
   static final long WINDOW_MS = 60_000;
   public static final long PAUSE_MIN_MS = 1_000;
@@ -18,7 +18,7 @@ public final class RebuildLimiter {
   private long pauseMs = PAUSE_MIN_MS;
   private long blockedUntilMs = Long.MIN_VALUE;
 
-  /** Whether a rebuild may be tried. */
+  /** Returns whether a rebuild may be tried. */
   boolean allows(long nowMs) {
     return nowMs >= blockedUntilMs;
   }
@@ -26,10 +26,10 @@ public final class RebuildLimiter {
   /**
    * Notes that the engine was lost.
    *
-   * @return how long to wait before the next attempt, 0 for not at all
+   * @return how long to wait before the next attempt; 0 for no wait
    */
   long lost(long nowMs) {
-    // The ring holds the last losses; its oldest is the one that this replaces.
+    // The ring holds the last losses; this one replaces the oldest.
     long oldest = times[count % FREE_REBUILDS];
     times[count % FREE_REBUILDS] = nowMs;
     boolean often = count >= FREE_REBUILDS && nowMs - oldest < WINDOW_MS;

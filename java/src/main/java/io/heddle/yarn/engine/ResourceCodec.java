@@ -6,16 +6,16 @@ import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
- * YARN resources as the engine's vectors: one {@code i64} per type, in the order of
- * {@link ResourceUtils}, memory in MB first, then vcores. Knows nothing of records.
+ * Converts YARN resources to the engine's vectors: one {@code i64} per type, in the order of
+ * {@link ResourceUtils}, memory in MB first, then vcores.
  */
 public final class ResourceCodec {
   private final int types;
 
   /**
-   * Reads which resource types the cluster has.
+   * Reads the cluster's resource types.
    *
-   * @throws YarnRuntimeException when there are more than the engine's vectors hold
+   * @throws YarnRuntimeException if there are more than {@link FrameLayout#RESOURCE_TYPES}
    */
   public ResourceCodec() {
     types = ResourceUtils.getNumberOfKnownResourceTypes();
@@ -26,14 +26,14 @@ public final class ResourceCodec {
     }
   }
 
-  /** Returns how many types the cluster has. */
+  /** Returns the number of the cluster's resource types. */
   public int types() {
     return types;
   }
 
   /** Returns the amount of one type. */
   public static long value(Resource resource, int type) {
-    // The two getters avoid the array and its bounds checks for what nearly everyone has.
+    // Memory and vcores have getters without an array and its bounds checks.
     switch (type) {
       case 0:
         return resource.getMemorySize();
@@ -67,7 +67,7 @@ public final class ResourceCodec {
     return resource;
   }
 
-  /** Whether an amount fits into what is free, type by type. */
+  /** Returns whether an amount fits into the free room in every type. */
   public boolean fits(Resource amount, Resource free) {
     for (int type = 0; type < types; type++) {
       if (value(amount, type) > value(free, type)) {
@@ -77,7 +77,7 @@ public final class ResourceCodec {
     return true;
   }
 
-  /** Whether any type of an amount is below 0. */
+  /** Returns whether any type of an amount is below 0. */
   public boolean anyNegative(Resource amount) {
     for (int type = 0; type < types; type++) {
       if (value(amount, type) < 0) {

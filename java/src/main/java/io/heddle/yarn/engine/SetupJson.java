@@ -10,8 +10,8 @@ import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
- * Writes the JSON that the control plane takes: what {@link Native#open} needs and the requests.
- * The binary frames carry everything that is frequent; this carries what is not.
+ * Writes the JSON of the control plane: the setup for {@link Native#open} and the requests. Binary
+ * frames carry frequent events; JSON carries the rest.
  */
 public final class SetupJson {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -19,13 +19,13 @@ public final class SetupJson {
   private SetupJson() {}
 
   /**
-   * Writes what an engine is opened with.
+   * Writes the setup of an engine.
    *
    * @param minimum YARN's smallest container
-   * @param journal file to record input frames in, or null
+   * @param journal the file that records input frames, or null
    * @param config content of heddle.json
    * @param pools of the allocations file, or null
-   * @param debug whether the engine's lines at debug level are wanted
+   * @param debug whether the engine writes lines at debug level
    */
   static String open(Resource minimum, String journal, JsonNode config, Allocations pools,
       boolean debug) {
@@ -44,7 +44,7 @@ public final class SetupJson {
   }
 
   /**
-   * Writes what runs beside the engine is made with.
+   * Writes the setup of the service beside the engine.
    *
    * @param config content of heddle.json
    * @param startedMs milliseconds since 1970
@@ -56,7 +56,7 @@ public final class SetupJson {
     return settings.toString();
   }
 
-  /** A request with its arguments: the name of each, then its value. */
+  /** Writes a request; {@code arguments} alternate names and values. */
   public static String request(String op, Object... arguments) {
     ObjectNode request = JSON.createObjectNode().put("op", op);
     for (int i = 0; i < arguments.length; i += 2) {
@@ -65,12 +65,12 @@ public final class SetupJson {
     return request.toString();
   }
 
-  /** Asks what is known of the {@code job} or {@code node} of this number. */
+  /** Writes a request about one job or node; {@code what} names the operation and its argument. */
   public static String about(String what, int number) {
     return request(what, what, number);
   }
 
-  /** Asks for another configuration; the allocations may be null. */
+  /** Writes a request to change the configuration; the allocations may be null. */
   static String reload(JsonNode config, Allocations pools) {
     ObjectNode request = JSON.createObjectNode().put("op", "reload");
     put(request, config, pools);
@@ -85,17 +85,17 @@ public final class SetupJson {
     }
   }
 
-  /** An object without anything in it. */
+  /** Returns an empty object. */
   public static ObjectNode object() {
     return JSON.createObjectNode();
   }
 
-  /** The engine's clock is the monotonic one; times of day in a configuration are not. */
+  /** Adds the offset between the engine's monotonic clock and times of day in a configuration. */
   private static void putEpoch(ObjectNode request) {
     request.put("epoch_ms", -EngineClock.toMonotonic(0));
   }
 
-  /** The start of a text from outside. Half a character at its end would spoil a request. */
+  /** Returns the start of a text; replaces half a character at its end, which breaks a request. */
   public static String text(String text, int most) {
     String start = text.substring(0, Math.min(text.length(), most));
     return new String(start.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);

@@ -1,5 +1,5 @@
 /**
- * The crossing to the native library: frames, requests, and the numbers and keys by which the
- * engine knows things. Knows nothing of what an event means.
+ * The interface to the native library: frames, requests, and the engine's numbers and keys. Does
+ * not interpret events.
  */
 package io.heddle.yarn.engine;

@@ -18,43 +18,42 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Asks the ApplicationMasters of MapReduce jobs how many tasks they have and how far they are,
- * through their own web service. Counters only if a policy looks at traffic, single reduces only if
- * one extrapolates from samples.
+ * Polls the web service of MapReduce ApplicationMasters for their tasks' numbers and progress.
+ * Fetches counters only if a policy uses traffic, and single reduces only if one extrapolates from
+ * samples.
  *
- * <p>The address is what the job's own code registered, so it is not believed: only a port of the
- * node where YARN itself started the ApplicationMaster is asked, in plain HTTP, without any
- * credential.
+ * <p>The job's own code registered the address, so only its port is trusted. The poll goes to the
+ * node where YARN started the ApplicationMaster, over plain HTTP and without credentials.
  */
 final class AmPoller {
-  /** Whether ApplicationMasters are asked; unset: while a policy in force looks at the answers. */
+  /** Whether to poll ApplicationMasters; if unset, only while a policy in force uses answers. */
   static final String ENABLE_PROPERTY = "heddle.am-poll.enable";
-  /** How often, in ms. */
+  /** The interval of polls, in ms. */
   static final String INTERVAL_PROPERTY = "heddle.am-poll.interval-ms";
-  /** How often for counters, which cost the ApplicationMaster more. */
+  /** The interval of polls of counters, in ms; these cost the ApplicationMaster more. */
   static final String COUNTERS_PROPERTY = "heddle.am-poll.counters-interval-ms";
 
   private static final Logger LOG = LoggerFactory.getLogger(AmPoller.class);
   private static final long INTERVAL_MS = 5_000;
   private static final long COUNTERS_MS = 15_000;
-  /** Polls this many times less often while policies use the totals only. */
+  /** Factor of the interval while policies use the totals only. */
   private static final int LAZY = 6;
-  /** For all that is asked of one ApplicationMaster at once. */
+  /** Time after the start of a poll at which it asks for no further reduce. */
   private static final long POLL_MS = 8_000;
-  /** A slower answer counts as a failure: other polls wait for the same threads. */
+  /** A slower poll counts as a failure, because other polls wait for the same threads. */
   private static final long SLOW_MS = 2_000;
-  /** The list has those that are done too; of more it would be longer than is read. */
+  /** Skips the list of more reduces, finished ones included: it would exceed the size limit. */
   private static final int REDUCES_LISTED = 3_000;
-  /** For how many intervals the word on single reduces goes before a guess. */
+  /** Intervals during which polled reduces take precedence over an estimate. */
   private static final int REDUCES_TOLD = 3;
-  // What policies may want to hear beside the totals, as the engine calls it.
+  // The engine's names of facts that policies may want besides the totals.
   private static final String TRAFFIC = "traffic";
   private static final String PROGRESS = "progress";
 
   private final JsonFetcher fetcher;
   private final QueueTable queues;
   private final Consumer<Fact> found;
-  /** The operator's setting; null if there is none. */
+  /** The operator's setting; null without one. */
   private final Boolean set;
   private final long intervalMs;
   private final long countersMs;
@@ -69,17 +68,17 @@ final class AmPoller {
     countersMs = ConfigFile.positiveMilliseconds(conf, COUNTERS_PROPERTY, COUNTERS_MS);
   }
 
-  /** Whether ApplicationMasters are asked now: their addresses are users' words. */
+  /** Returns whether to poll now. Unless set, only when needed: users supply the addresses. */
   boolean enabled() {
     return set != null ? set : !queues.wants().isEmpty();
   }
 
-  /** Whether they may be asked some time, perhaps after a reload. */
+  /** Returns whether polls are possible, perhaps after a reload. */
   boolean mayBeEnabled() {
     return set == null || set;
   }
 
-  /** Whether an attempt has registered an address that may be asked. */
+  /** Returns whether an attempt has registered an address that may be polled. */
   static boolean answers(RMAppAttempt attempt) {
     return base(attempt) != null;
   }
@@ -91,10 +90,10 @@ final class AmPoller {
   }
 
   /**
-   * Where the web service is: the port of a tracking address, on the host where the
-   * ApplicationMaster was started. Whatever else the address says is not used.
+   * Returns the address of the web service: the port of a tracking address, on the host where the
+   * ApplicationMaster was started. Ignores all other parts of the tracking address.
    *
-   * @return null if the address is another host's or none
+   * @return null without an address or for another host
    */
   static URI base(String tracking, String host) {
     if (tracking == null || tracking.isEmpty() || host == null) {
@@ -112,12 +111,12 @@ final class AmPoller {
     }
   }
 
-  /** MapReduce's own number of a job. */
+  /** Returns MapReduce's own id of a job. */
   static String jobId(ApplicationId id) {
     return String.format("job_%d_%04d", id.getClusterTimestamp(), id.getId());
   }
 
-  /** Asks one ApplicationMaster. Never throws. */
+  /** Polls one ApplicationMaster. Never throws. */
   void poll(JobWatch watch, RMAppAttempt attempt) {
     long startMs = Time.monotonicNow();
     long pauseMs = intervalMs;
@@ -135,7 +134,7 @@ final class AmPoller {
       // An uncaught error could end the ResourceManager.
       pauseMs = watch.failed();
       if (LOG.isDebugEnabled()) {
-        LOG.debug("{} does not say how far it is; next question in {} ms: {}", watch.id(), pauseMs,
+        LOG.debug("{} does not report its progress; next poll in {} ms: {}", watch.id(), pauseMs,
             e.toString());
       }
     } finally {
@@ -143,7 +142,7 @@ final class AmPoller {
     }
   }
 
-  /** Asks what the policies in force look at; returns when to ask again. */
+  /** Polls the facts that the policies in force want; returns the pause before the next poll. */
   private long ask(JobWatch watch, URI job) throws IOException {
     long startMs = Time.monotonicNow();
     Set<String> wants = queues.wants();
@@ -166,12 +165,12 @@ final class AmPoller {
     return more ? intervalMs : LAZY * intervalMs;
   }
 
-  /** Without an answer the totals are still news, so this is no failure of the poll. */
+  /** Polls single reduces. An error does not fail the poll, which already has the totals. */
   private void askReduces(JobWatch watch, URI job, long untilMs) {
     try {
       tellReduces(watch, job, untilMs);
     } catch (IOException e) {
-      LOG.debug("{} says nothing of single reduces", watch.id(), e);
+      LOG.debug("{} does not report single reduces", watch.id(), e);
     }
   }
 
@@ -187,7 +186,7 @@ final class AmPoller {
       if (reduce == null) {
         continue;
       }
-      // That one does not execute yet is its word as well.
+      // A reduce that does not execute yet is an answer too.
       watch.setReducesToldUntilMs(nowMs + REDUCES_TOLD * intervalMs);
       if (reduce.reducingSinceMs > 0 && ReduceProgress.executes(reduce.progress)) {
         long sinceMs = Math.min(nowMs, EngineClock.toMonotonic(reduce.reducingSinceMs));

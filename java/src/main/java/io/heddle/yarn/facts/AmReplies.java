@@ -6,16 +6,16 @@ import java.util.List;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 
 /**
- * The answers of a MapReduce ApplicationMaster under {@code /ws/v1/mapreduce}, as the library reads
- * them ({@link io.heddle.yarn.engine.Native#reply}).
+ * Answers of a MapReduce ApplicationMaster under {@code /ws/v1/mapreduce}, after the library has
+ * read them ({@link io.heddle.yarn.engine.Native#reply}).
  */
 final class AmReplies {
-  /** A number that the reply does not have. */
+  /** A number that is missing in the reply. */
   static final long UNKNOWN = -1;
 
   private AmReplies() {}
 
-  /** The running reduces that began first, by id. */
+  /** Returns the ids of at most {@code most} running reduces, those that began first. */
   static List<String> runningReduces(JsonNode running, int most) {
     List<String> ids = new ArrayList<>();
     for (int i = 0; i < Math.min(most, running.size()); i++) {
@@ -24,7 +24,7 @@ final class AmReplies {
     return ids;
   }
 
-  /** The first running attempt of a reduce, or null. */
+  /** Returns the first running attempt of a reduce, or null. */
   static ReduceAttempt runningAttempt(JsonNode attempt) {
     try {
       return attempt.isNull() ? null : new ReduceAttempt(attempt);
@@ -34,10 +34,10 @@ final class AmReplies {
     }
   }
 
-  /** How far an attempt of a reduce is. */
+  /** Progress of an attempt of a reduce. */
   static final class ReduceAttempt {
     final ContainerId container;
-    /** Of all of it: a third each for copying, sorting and reducing. */
+    /** From 0 to 1: a third each for copying, sorting and reducing. */
     final double progress;
     /** When the reduce function began, by the AM's clock; {@link #UNKNOWN} before. */
     final long reducingSinceMs;
@@ -49,7 +49,7 @@ final class AmReplies {
     }
   }
 
-  /** How many maps and reduces there are and have succeeded, with {@code UNKNOWN} for each. */
+  /** Numbers of maps and reduces, all and succeeded; any may be {@link #UNKNOWN}. */
   static final class Totals {
     final long maps;
     final long reduces;

@@ -4,24 +4,24 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 
 /**
- * A finding that was made off the scheduler's threads and waits for the next tick. Told with the
+ * A fact found outside the scheduler's threads, which waits for the next tick. It is told with the
  * scheduler's write lock held; its subject may be gone by then.
  */
 public interface Fact {
   void tell(Listener listener);
 
-  /** Takes over facts, and drops those of jobs, containers and nodes that are gone. */
+  /** Receives facts, and drops those about jobs, containers and nodes that are gone. */
   interface Listener {
-    /** How many maps and reduces a job has in all; its submission's numbers go before these. */
+    /** Receives a job's numbers of maps and reduces; those of its submission take precedence. */
     void totals(WatchedJob job, long maps, long reduces);
 
-    /** The work of all tasks of a job so far. */
+    /** Receives the work of all tasks of a job so far. */
     void counters(WatchedJob job, JobCounters counters);
 
-    /** How far a reduce is that executes its function since {@code sinceMs}, monotonic. */
+    /** Receives the progress of a reduce function that began at {@code sinceMs}, monotonic. */
     void reduce(WatchedJob job, ContainerId id, int perMille, long sinceMs);
 
-    /** How much map output a node has sent. */
+    /** Receives the bytes of map output that a node has sent. */
     void shuffled(NodeId id, long bytes);
   }
 }

@@ -35,31 +35,32 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds out about running MapReduce jobs what neither their submission nor their containers say:
- * by the progress that their ApplicationMasters send anyway, by asking them ({@link AmPoller}), and
- * by asking NodeManagers ({@link NodePoller}). All of it is optional; policies do without.
+ * Collects facts about running MapReduce jobs that neither submissions nor containers show. Sources
+ * are the progress in ApplicationMasters' heartbeats, polls of ApplicationMasters
+ * ({@link AmPoller}) and polls of NodeManagers ({@link NodePoller}). All facts are optional;
+ * policies work without them.
  *
- * <p>One daemon thread looks once a second and never blocks; a few more wait for answers. None of
- * them takes the scheduler's lock, and no thread of the ResourceManager's waits for them: what was
- * found is kept until the tick writes it into the next frame.
+ * <p>One daemon thread looks once a second and never blocks; a few others wait for answers. None of
+ * them takes the scheduler's lock, and no thread of the ResourceManager waits for them. Facts wait
+ * until the tick writes them into the next frame.
  */
 public final class FactFeed {
-  /** Whether the progress of ApplicationMasters' heartbeats is looked at. */
+  /** Whether to read the progress in ApplicationMasters' heartbeats. */
   static final String PROGRESS_PROPERTY = "heddle.progress.enable";
-  /** How many answers are waited for at once. */
+  /** Largest number of concurrent polls of ApplicationMasters. */
   static final String IN_FLIGHT_PROPERTY = "heddle.am-poll.in-flight";
 
-  /** As many reduces as a policy takes for samples of all. */
+  /** Reduces that a policy samples to extrapolate to all. */
   static final int SAMPLES = 5;
 
   private static final Logger LOG = LoggerFactory.getLogger(FactFeed.class);
   private static final long LOOK_MS = 1_000;
   private static final int IN_FLIGHT = 8;
-  /** Polls that wait for a thread; more are due again in a second. */
+  /** Largest number of polls that wait for a thread; others stay due. */
   private static final int WAITING_MAX = 1_024;
   private static final int NODES_IN_FLIGHT = 2;
   private static final int NODES_WAITING_MAX = 256;
-  /** Many more than come between two ticks; with more the scheduler does not tick. */
+  /** Largest number of waiting facts, far more than arrive between two ticks. */
   private static final int FACTS_MAX = 16_384;
   private static final double MAPS_DONE = 0.5;
 
@@ -78,9 +79,9 @@ public final class FactFeed {
   private boolean nodeFailed;
 
   /**
-   * Prepares the feed; {@link #start} begins to look.
+   * Prepares the feed; {@link #start} begins collecting.
    *
-   * @param attempts finds a current attempt, or null; from any thread
+   * @param attempts finds a current attempt or null, on any thread
    */
   public FactFeed(Function<ApplicationAttemptId, ? extends SchedulerApplicationAttempt> attempts,
       RMContext rmContext, QueueTable queues, Configuration conf) {
@@ -91,7 +92,7 @@ public final class FactFeed {
     clock = new ScheduledThreadPoolExecutor(1, daemons("heddle-facts"));
     clock.setRemoveOnCancelPolicy(true);
     workers = workers(inFlight, WAITING_MAX, "heddle-poll");
-    // Of their own: nodes that are silent must not keep ApplicationMasters waiting.
+    // Separate threads: silent nodes must not delay polls of ApplicationMasters.
     nodeWorkers = workers(NODES_IN_FLIGHT, NODES_WAITING_MAX, "heddle-node-poll");
     fetcher = new JsonFetcher(clock, inFlight + NODES_IN_FLIGHT);
     masters = new AmPoller(fetcher, queues, this::offer, conf);
@@ -120,7 +121,7 @@ public final class FactFeed {
     workers.shutdownNow();
     nodeWorkers.shutdownNow();
     try {
-      // Polls that still wait for an answer get an error.
+      // Makes waiting polls fail.
       fetcher.close();
     } catch (IOException e) {
       LOG.debug("Closing connections", e);
@@ -129,7 +130,7 @@ public final class FactFeed {
 
   // ---- With the scheduler's write lock held.
 
-  /** A job was accepted. Only MapReduce's say anything that could be read. */
+  /** Watches an accepted job. Only MapReduce jobs report readable facts. */
   public void jobAdded(WatchedJob job) {
     if (job.isMapReduce()) {
       jobs.put(job.applicationId(), new JobWatch(job));
@@ -140,7 +141,7 @@ public final class FactFeed {
     jobs.remove(id);
   }
 
-  /** Tells the findings since the last time. */
+  /** Tells a listener the facts collected since the last call. */
   public void drainTo(Fact.Listener listener) {
     for (Fact fact = found.poll(); fact != null; fact = found.poll()) {
       fact.tell(listener);
@@ -150,11 +151,11 @@ public final class FactFeed {
   // ---- On the feed's own threads.
 
   private void offer(Fact fact) {
-    // A fact that does not fit is old by the time that there is room.
+    // Dropped if there is no room: it would be old by the time there is.
     found.offer(fact);
   }
 
-  /** Looks at every job once. Never throws: it would be the last time. */
+  /** Looks at every job once. Never throws, because the executor would not run it again. */
   synchronized void look() {
     long nowMs = Time.monotonicNow();
     boolean ask = masters.enabled();
@@ -162,9 +163,9 @@ public final class FactFeed {
       try {
         look(watch, ask, nowMs);
       } catch (Throwable e) {
-        // One job that cannot be looked at must not hide those after it.
+        // An error with one job must not stop the look at those after it.
         if (!jobFailed) {
-          LOG.warn("{} cannot be looked at; it is scheduled by what is known without."
+          LOG.warn("The progress of {} cannot be read; it is scheduled without."
               + " Further failures are not logged", watch.id(), e);
         }
         jobFailed = true;
@@ -178,7 +179,7 @@ public final class FactFeed {
       nodes.look(rmContext.getRMNodes(), nodeWorkers, nowMs);
     } catch (Throwable e) {
       if (!nodeFailed) {
-        LOG.warn("Nodes cannot be asked what they send. Further failures are not logged", e);
+        LOG.warn("Nodes cannot be polled for their map output. Further failures are not logged", e);
       }
       nodeFailed = true;
     }
@@ -198,7 +199,7 @@ public final class FactFeed {
     }
   }
 
-  /** Has a worker do it, or else calls the other; whether a worker took it. */
+  /** Runs work on a worker, or {@code instead} if none takes it; returns whether one took it. */
   static boolean submit(Executor workers, Runnable work, Runnable instead) {
     boolean taken = false;
     try {
@@ -207,7 +208,7 @@ public final class FactFeed {
     } catch (RejectedExecutionException e) {
       LOG.debug("No room for a poll", e);
     } finally {
-      // Also when there is no memory for a thread.
+      // In finally for an OutOfMemoryError when a thread is made.
       if (!taken) {
         instead.run();
       }

@@ -4,33 +4,34 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceUtilization;
 
 /**
- * How much of what a node has for containers is taken by what is not YARN's, from the utilization
- * in the node's heartbeats. The engine's policies decide what follows.
+ * Computes foreign load: the part of a node's capacity for containers that processes outside YARN
+ * use. The figures are the utilization in the node's heartbeats. The engine's policies decide what
+ * follows.
  *
- * <p>A node is given less to YARN than the machine has, for its daemons and what else is known to
- * run there. Only what exceeds that reserve is foreign load.
+ * <p>YARN has less than the whole machine, because daemons and other known processes have a
+ * reserve. Only use beyond that reserve is foreign load.
  */
 public final class ForeignLoad {
-  /** Whether nodes' utilization is told to the engine. */
+  /** Whether to tell the engine nodes' foreign load. */
   public static final String ENABLE_PROPERTY = "heddle.node-load.enable";
-  /** The node does not measure, or has not yet. */
+  /** The load of a node that does not measure, or has not yet. */
   public static final int UNKNOWN = -1;
 
   private static final int ALL = 1000;
-  /** Less is noise of the measurement: the figures are of different moments. */
+  /** Smaller loads count as 0: the figures are from different moments. */
   private static final int NOISE_PER_MILLE = 50;
-  /** A change of less than this is not told. */
+  /** Smaller changes are not told. */
   private static final int STEP_PER_MILLE = 50;
 
   private ForeignLoad() {}
 
   /**
-   * Works out the load of a node.
+   * Computes the load of a node.
    *
-   * @param node of the whole machine: memory in MB, CPU in processors
-   * @param containers of all containers: memory in MB, CPU in vcores
-   * @param machine what the machine has, CPU in processors; null if it did not say
-   * @param capacity what of it is YARN's, CPU in vcores
+   * @param node use of the whole machine: memory in MB, CPU in processors
+   * @param containers use of all containers: memory in MB, CPU in vcores
+   * @param machine capacity of the machine, CPU in processors; null if it is unknown
+   * @param capacity YARN's part of that, CPU in vcores
    * @return 0 to 1,000, or {@link #UNKNOWN}
    */
   public static int perMille(ResourceUtilization node, ResourceUtilization containers,
@@ -42,7 +43,7 @@ public final class ForeignLoad {
     }
     Resource all = machine != null && machine.getMemorySize() > 0
         && machine.getVirtualCores() > 0 ? machine : capacity;
-    // A vcore is a part of YARN's part of the processors, so both are compared as parts of all.
+    // A vcore is a fraction of YARN's processors, so both are compared as fractions of the whole.
     double processors = part(node.getCPU(), all.getVirtualCores());
     double vcores = part(containers.getCPU(), capacity.getVirtualCores());
     double cpu = beyondReserve(processors - vcores,
@@ -55,19 +56,19 @@ public final class ForeignLoad {
     return load < NOISE_PER_MILLE ? 0 : load;
   }
 
-  /** From 0 up; NaN, which a measurement may be, is nothing. */
+  /** Returns a fraction of at least 0; a measurement of NaN counts as 0. */
   private static double part(double of, double all) {
     double part = of / all;
     return part > 0 ? part : 0;
   }
 
-  /** Returns the part of YARN's share that a load, as a part of the machine, takes. */
+  /** Returns the fraction of YARN's share that a load, a fraction of the machine, takes from it. */
   private static double beyondReserve(double load, double yarns) {
     double share = Math.min(1, yarns);
     return Math.max(0, load - (1 - share)) / share;
   }
 
-  /** Whether the engine should hear that a load has changed. */
+  /** Returns whether to tell the engine a changed load. */
   public static boolean isNews(int told, int load) {
     if (load == UNKNOWN || told == load) {
       return false;

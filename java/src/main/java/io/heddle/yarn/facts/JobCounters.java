@@ -14,9 +14,9 @@ public final class JobCounters implements FrameWriter.Body {
   private final long writtenBytes;
 
   /**
-   * Takes over what was read; {@link AmReplies#UNKNOWN} counts as nothing.
+   * Takes over an answer; {@link AmReplies#UNKNOWN} counts as 0 tasks.
    *
-   * @param moved or null if that was not asked for
+   * @param moved null if it was not polled
    */
   JobCounters(AmReplies.Totals totals, AmReplies.Moved moved) {
     mapsDone = count(totals.mapsDone);

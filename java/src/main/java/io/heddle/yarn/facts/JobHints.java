@@ -7,10 +7,10 @@ import io.heddle.yarn.engine.FrameWriter;
 import java.nio.ByteBuffer;
 
 /**
- * Knowledge of a job before it runs, each part optional, in the engine's units. The library reads
- * it from the submission; this is kept so that a new engine can be told again.
+ * Facts about a job from its submission, each optional, in the engine's units. The library reads
+ * them; this copy is for a rebuilt engine.
  *
- * <p>Immutable after it was built, in one go.
+ * <p>Immutable once it is built.
  */
 public final class JobHints implements FrameWriter.Body {
   private static final int HINTS = 8;
@@ -20,7 +20,7 @@ public final class JobHints implements FrameWriter.Body {
   private final long[] values = new long[HINTS];
   private int known;
 
-  /** Takes over what the library says: of each hint in the order of its flag a number or null. */
+  /** Reads the library's list: a number or null for each hint, in the order of the flags. */
   public JobHints(JsonNode said) {
     for (int hint = 0; hint < HINTS; hint++) {
       if (said.path(hint).isNumber()) {
@@ -38,7 +38,7 @@ public final class JobHints implements FrameWriter.Body {
     return (known & 1 << hint) != 0;
   }
 
-  /** The same, with totals of tasks where they are not known yet; this, if nothing is new. */
+  /** Returns a copy with unknown totals filled in, or this if none was unknown. */
   public JobHints withTotals(long allMaps, long allReduces) {
     JobHints more = new JobHints(MissingNode.getInstance());
     System.arraycopy(values, 0, more.values, 0, HINTS);
@@ -54,7 +54,7 @@ public final class JobHints implements FrameWriter.Body {
     }
   }
 
-  /** How many reduces there are in all; -1 if that is not known. */
+  /** Returns the number of reduces in all; -1 if it is unknown. */
   public int reduces() {
     return knows(REDUCES) ? (int) values[REDUCES] : -1;
   }

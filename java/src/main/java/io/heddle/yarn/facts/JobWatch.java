@@ -3,8 +3,8 @@ package io.heddle.yarn.facts;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
- * The state that {@link FactFeed} keeps of one MapReduce job between two looks at it: how far its
- * reduces were, when its ApplicationMaster is asked for counters next.
+ * The state of one MapReduce job between two looks of {@link FactFeed}: the progress of its
+ * reduces, and when its ApplicationMaster is next polled for counters.
  *
  * <p>The feed's own thread looks; at most one other polls at a time. Shared fields are volatile.
  */
@@ -12,7 +12,7 @@ final class JobWatch extends PollWatch {
   private final WatchedJob job;
   private final ReduceProgress progress = new ReduceProgress();
   private volatile long reducesToldUntilMs = Long.MIN_VALUE;
-  // Of polls alone, which follow one another.
+  // Used by polls only, which run one after another.
   private long nextCountersMs = Long.MIN_VALUE;
 
   JobWatch(WatchedJob job) {
@@ -31,7 +31,7 @@ final class JobWatch extends PollWatch {
     return progress;
   }
 
-  /** Whether counters are due; then they count as fetched. */
+  /** Returns whether counters are due, and if so sets when they are next. */
   boolean beginCounters(long nowMs, long intervalMs) {
     if (nowMs < nextCountersMs) {
       return false;
@@ -40,7 +40,7 @@ final class JobWatch extends PollWatch {
     return true;
   }
 
-  /** Sets the time until which the ApplicationMaster's word on reduces goes before a guess. */
+  /** Sets until when the ApplicationMaster's answer about reduces replaces an estimate. */
   void setReducesToldUntilMs(long untilMs) {
     reducesToldUntilMs = untilMs;
   }

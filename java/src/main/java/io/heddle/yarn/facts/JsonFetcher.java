@@ -24,18 +24,18 @@ import org.apache.http.impl.client.CloseableHttpClient;
 import org.apache.http.impl.client.HttpClients;
 
 /**
- * Gets JSON by HTTP from an untrusted server: users' code answers for ApplicationMasters.
- * Follows no redirect, sends no credential, keeps no cookie and no connection, and ends each call
- * in bounded time and memory whatever the server does. Whom to ask is the caller's to decide.
+ * Gets JSON over HTTP from untrusted servers, because users' code answers for ApplicationMasters.
+ * Follows no redirect, sends no credential, and keeps no cookie and no connection. Each call ends
+ * in bounded time and memory, whatever the server does. Callers choose the server.
  *
- * <p>Thread-safe. Blocks: never to be called by a thread of the ResourceManager's own.
+ * <p>Thread-safe. Blocks, so the ResourceManager's own threads must not call it.
  */
 final class JsonFetcher implements Closeable {
-  /** To connect, and for each piece of an answer. */
+  /** Time limit to connect, and for each piece of an answer. */
   static final int TIMEOUT_MS = 2_000;
-  /** For the whole of a call: one byte in a while would keep each piece in time. */
+  /** Time limit for a whole call, for servers that send single bytes within {@link #TIMEOUT_MS}. */
   static final int CALL_MS = 4_000;
-  /** A job's report has 2 KB; the list of its reduces may have some hundred. */
+  /** Largest answer. A job's report has 2 KB; the list of its reduces may have some 100 KB. */
   static final int BYTES_MAX = 1 << 20;
 
   private static final int HEADERS_MAX = 64;
@@ -48,7 +48,7 @@ final class JsonFetcher implements Closeable {
    * Makes a client.
    *
    * @param watchdog ends calls that take too long
-   * @param inFlight most calls at once
+   * @param inFlight largest number of concurrent calls
    */
   JsonFetcher(ScheduledExecutorService watchdog, int inFlight) {
     this.watchdog = watchdog;
@@ -68,9 +68,9 @@ final class JsonFetcher implements Closeable {
   }
 
   /**
-   * Gets one answer, as the library reads it.
+   * Gets one answer, which the library reads.
    *
-   * @throws IOException if there is none within the bounds, or it is no JSON
+   * @throws IOException if there is none within the bounds, or it is not JSON
    */
   JsonNode get(URI address) throws IOException {
     HttpGet request = new HttpGet(address);
@@ -84,11 +84,11 @@ final class JsonFetcher implements Closeable {
         }
         return SetupJson.read(Native.reply(address.getPath(), read(response.getEntity())));
       } finally {
-        // Closing in peace would read the rest, which may have no end.
+        // An orderly close would read the rest, which may be endless.
         request.abort();
       }
     } catch (RuntimeException e) {
-      // The library's word for an address or an answer that it cannot make sense of.
+      // The library throws for an address or an answer that it cannot read.
       throw new IOException(e.toString(), e);
     } finally {
       alarm.cancel(false);

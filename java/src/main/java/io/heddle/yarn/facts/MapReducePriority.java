@@ -1,6 +1,6 @@
 package io.heddle.yarn.facts;
 
-/** MapReduce's request priorities, which tell its tasks apart ({@code RMContainerAllocator}). */
+/** MapReduce's request priorities, which distinguish its tasks ({@code RMContainerAllocator}). */
 final class MapReducePriority {
   private static final int FAILED_MAP = 5;
   private static final int REDUCE = 10;

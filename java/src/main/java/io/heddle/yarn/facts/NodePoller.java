@@ -19,14 +19,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Asks NodeManagers how much map output they have sent, through the metrics of their shuffle
- * service: what the model of the links between racks is corrected by. Off unless configured, as
- * secured web pages do not answer and each node is asked.
+ * Polls NodeManagers for the bytes of map output that they have sent, from the metrics of their
+ * shuffle service. These correct the model of the links between racks. Off by default: it polls
+ * every node, and secured web pages do not answer.
  */
 final class NodePoller {
-  /** Whether NodeManagers are asked at all. */
+  /** Whether to poll NodeManagers. */
   static final String ENABLE_PROPERTY = "heddle.nm-poll.enable";
-  /** How often, in ms. */
+  /** The interval of polls, in ms. */
   static final String INTERVAL_PROPERTY = "heddle.nm-poll.interval-ms";
 
   private static final Logger LOG = LoggerFactory.getLogger(NodePoller.class);
@@ -51,15 +51,15 @@ final class NodePoller {
   }
 
   /**
-   * Has the workers ask the nodes that are due, those first that have waited for the longest: what
-   * finds no room stays due. For the feed's thread.
+   * Lets the workers poll the due nodes, the longest waiting first. Nodes without room in the
+   * workers' queue stay due. For the feed's thread.
    */
   void look(Map<NodeId, RMNode> nodes, Executor workers, long nowMs) {
     if (!enabled) {
       return;
     }
     watches.keySet().retainAll(nodes.keySet());
-    // Sorted by what it was now: workers change it meanwhile.
+    // Copied for sorting: workers change the times concurrently.
     Map<PollWatch, RMNode> due = new HashMap<>();
     Map<PollWatch, Long> since = new HashMap<>();
     for (Map.Entry<NodeId, RMNode> node : nodes.entrySet()) {
@@ -93,7 +93,7 @@ final class NodePoller {
     }
   }
 
-  /** Asks one node. Never throws; false if it did not answer. */
+  /** Polls one node. Never throws; returns false if the node did not answer. */
   boolean poll(RMNode node) {
     try {
       URI metrics = metrics(node.getHttpAddress(), node.getNodeID().getHost());
@@ -107,12 +107,12 @@ final class NodePoller {
       return true;
     } catch (Throwable e) {
       // An uncaught error could end the ResourceManager.
-      LOG.debug("{} does not say what it sends: {}", node.getNodeID(), e.toString());
+      LOG.debug("{} does not report its map output: {}", node.getNodeID(), e.toString());
       return false;
     }
   }
 
-  /** Where a node's metrics are; null if it names another host than its own. */
+  /** Returns the address of a node's metrics; null if it names another host. */
   static URI metrics(String httpAddress, String host) {
     try {
       URI address = new URI("http://" + httpAddress);

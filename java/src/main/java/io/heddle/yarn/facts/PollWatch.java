@@ -3,7 +3,8 @@ package io.heddle.yarn.facts;
 /**
  * Schedules the polls of one server, with a pause that doubles after each failure.
  *
- * <p>The feed's own thread begins polls; at most one other runs one. Shared fields are volatile.
+ * <p>The feed's own thread begins polls; at most one other thread runs one. Shared fields are
+ * volatile.
  */
 class PollWatch {
   private static final long BACK_OFF_MS = 5_000;
@@ -11,10 +12,10 @@ class PollWatch {
 
   private volatile boolean polling;
   private volatile long nextPollMs = Long.MIN_VALUE;
-  // Of polls alone, which follow one another.
+  // Used by polls only, which run one after another.
   private long backOffMs = BACK_OFF_MS;
 
-  /** Whether a poll is due. */
+  /** Returns whether a poll is due. */
   final boolean isDue(long nowMs) {
     return !polling && nowMs >= nextPollMs;
   }
@@ -24,7 +25,7 @@ class PollWatch {
     return nextPollMs;
   }
 
-  /** Whether a poll is due; then it counts as begun. For the feed's thread. */
+  /** Begins a poll if one is due; returns whether it did. For the feed's thread. */
   final boolean beginPoll(long nowMs) {
     if (!isDue(nowMs)) {
       return false;
@@ -33,18 +34,18 @@ class PollWatch {
     return true;
   }
 
-  /** The poll that had begun got no thread: it is due as before. */
+  /** Cancels a begun poll that got no thread; it stays due. */
   final void cancelPoll() {
     polling = false;
   }
 
-  /** A poll ended; the next one comes so much later. */
+  /** Ends a poll and sets when the next one is due. */
   final void endPoll(long nextMs) {
     nextPollMs = nextMs;
     polling = false;
   }
 
-  /** The poll that runs has failed. Returns how long not to ask again. */
+  /** Notes that the running poll failed; returns the pause before the next one. */
   final long failed() {
     long pauseMs = backOffMs;
     backOffMs = Math.min(2 * backOffMs, BACK_OFF_MAX_MS);

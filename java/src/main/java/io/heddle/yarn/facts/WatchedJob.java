@@ -2,12 +2,12 @@ package io.heddle.yarn.facts;
 
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
-/** A job, as far as {@link FactFeed} looks at it. Any thread may ask. */
+/** The part of a job that {@link FactFeed} needs. Any thread may call it. */
 public interface WatchedJob {
   ApplicationId applicationId();
 
   boolean isMapReduce();
 
-  /** How many reduces there are in all; -1 if that is not known. */
+  /** Returns the number of reduces in all; -1 if it is unknown. */
   int reduces();
 }

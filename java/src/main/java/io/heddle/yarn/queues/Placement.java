@@ -112,7 +112,7 @@ public final class Placement {
       return queue.leaf && !queue.draining && queue.parent != null
           ? new Foreseen(queue, null) : UNCLEAR;
     }
-    // The engine may still find one queue for a last part or several parts that others share.
+    // The engine may resolve a shared last part, or several last parts, to one queue.
     return create && !queues.anyEndsWith("." + wanted)
         ? new Foreseen(null, path(wanted)) : UNCLEAR;
   }

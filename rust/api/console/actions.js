@@ -1,13 +1,13 @@
-// What users and administrators change: each is asked for, shown once more in full, and then sent.
-// Who may do what is the server's to say; here nothing is decided about it.
+// Changes by users and administrators: each is entered in one dialog, confirmed in a second, and
+// then sent. The server checks permissions; nothing here does.
 
 import { ask, field } from './dialog.js';
 import { credits, duration, element, ending, number } from './page.js';
 import { quoted } from './sign.js';
 
-/** How many slots may be asked for: from 1 to 2³² - 1. */
+/** Largest number of slots to ask about: 2³² - 1. */
 const SLOTS_MAX = 4_294_967_295;
-/** What the interface takes: no sign, no exponent, six decimals. */
+/** An amount that the interface accepts: no sign, no exponent, at most six decimals. */
 const AMOUNT = /^\d{1,10}(\.\d{1,6})?$/;
 
 const paragraph = (...texts) => element('p', {}, ...texts);
@@ -31,7 +31,7 @@ function count(form, name, least, most) {
 const ends = (projection) => (projection.ends_in_ms === null ? 'does not end'
   : `ends in ${ending(projection)}`);
 
-/** What an answer about a wish for slots says, in paragraphs. */
+/** Returns the paragraphs that show an answer to "What must I bid?". */
 function advised(advice) {
   const { now, then, bid } = advice;
   const stands = paragraph(strong(advice.queue), ` bids ${credits(advice.rate)}, has `
@@ -54,8 +54,8 @@ function advised(advice) {
 }
 
 /**
- * The actions, by a client; `changed` is called after each that succeeded, `slots` gives how many
- * there are by pool.
+ * Makes the actions of a client. Calls `changed` after each one that succeeded; `slots` returns the
+ * number of slots by pool.
  */
 export function makeActions(client, changed, slots) {
   async function signIn(why) {
@@ -65,8 +65,8 @@ export function makeActions(client, changed, slots) {
         ...(why ? [paragraph(why)] : []),
         field('user', 'User', { required: true }),
         field('secret', 'Secret', { type: 'password' },
-          'As in the ACL file. Requests are signed with it in this page; it is not sent, and '
-          + 'forgotten when the page is left.'),
+          'From the ACL file. This page signs requests with it, never sends it, and forgets it '
+          + 'when you leave.'),
       ],
       accept: 'Sign in',
       submit: async (form) => {
@@ -80,24 +80,25 @@ export function makeActions(client, changed, slots) {
     return Boolean(done);
   }
 
-  const signedIn = () => client.user() || signIn('A change must be signed.');
+  const signedIn = () => client.user() || signIn('Changes must be signed.');
 
-  /** The second question, which says what will happen, and then does it. */
+  /** Asks for confirmation of a change that `says` describes, then makes it. */
   async function confirm({ title, says, accept, danger, send }) {
     const done = await ask({ title, parts: [paragraph(...says)], accept, danger, submit: send });
     if (done) changed();
   }
 
-  /** What to bid for a number of slots; who likes the answer goes on to the bid. */
+  /** Shows the bid that buys a number of slots, and offers to make it. */
   async function advise(queue) {
     let advice;
     const asked = await ask({
       title: 'What must I bid?',
       parts: [
-        paragraph('To have so many slots for ', strong(queue.queue), '. Nothing is changed.'),
+        paragraph('Shows the bid that gets ', strong(queue.queue),
+          ' this number of slots. Changes nothing.'),
         field('slots', 'Slots', { inputmode: 'numeric' }),
         ...(slots()?.[1] > 0 ? [field('pool', 'Pool', { inputmode: 'numeric', value: '0' },
-          '0 for slots of maps, 1 for those of reduces.')] : []),
+          '0 for map slots, 1 for reduce slots.')] : []),
       ],
       accept: 'Ask',
       submit: async (form) => {
@@ -127,10 +128,10 @@ export function makeActions(client, changed, slots) {
       title: 'Bid',
       parts: [
         paragraph('Credits that ', strong(queue.queue),
-          ` pays for each slot and allocation interval. Now: ${credits(old)}.`),
+          ` pays per slot and allocation interval. Now: ${credits(old)}.`),
         field('rate', 'New rate', { inputmode: 'decimal', value: proposed ?? old }),
       ],
-      accept: 'Go on…',
+      accept: 'Continue…',
       submit: async (form) => { rate = amount(form, 'rate'); },
     });
     if (!entered) return;
@@ -152,7 +153,7 @@ export function makeActions(client, changed, slots) {
         paragraph(strong(queue.queue), ` has ${credits(queue.account.budget)} credits.`),
         field('add', 'Credits to add', { inputmode: 'decimal' }),
       ],
-      accept: 'Go on…',
+      accept: 'Continue…',
       submit: async (form) => { more = amount(form, 'add'); },
     });
     if (!entered) return;
@@ -171,8 +172,8 @@ export function makeActions(client, changed, slots) {
     const entered = await ask({
       title: 'Add a queue',
       parts: [field('queue', 'Name or path', { placeholder: 'alice' },
-        'It gets an account with nothing in it.')],
-      accept: 'Go on…',
+        'Its account starts empty.')],
+      accept: 'Continue…',
       submit: async (form) => {
         name = form.elements.queue.value.trim();
         if (!name) throw new Error('Expected a name');

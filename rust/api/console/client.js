@@ -1,12 +1,12 @@
-// Requests to `/heddle/v1/`, signed once somebody has signed in. Name and secret live in a closure
-// for as long as the page does: in no storage, no cookie, no attribute. Shows nothing.
+// Sends requests to `/heddle/v1/`, signed after a user has signed in. Name and secret stay in a
+// closure until the page is left: in no storage, cookie or attribute. Shows nothing.
 
 import { header, nonce, utf8 } from './sign.js';
 
 const VALID_MS = 30_000;
 const PATIENCE_MS = 10_000;
 
-/** An answer that is an error, or that did not come (status 0). */
+/** An error answer, or a missing answer (status 0). */
 export class Failure extends Error {
   constructor(status, what, expected) {
     super(what);
@@ -14,17 +14,17 @@ export class Failure extends Error {
     this.expected = expected;
   }
 
-  /** For people. */
+  /** The error as a message for users. */
   get sentence() {
     return this.expected ? `${this.message}; expected: ${this.expected}` : this.message;
   }
 }
 
-/** A client of the server that the page came from. */
+/** Makes a client of the server that the page came from. */
 export function makeClient() {
   const base = new URL('v1/', document.baseURI);
   let signer = null;
-  // The server's clock less ours: a signature is for the server's time.
+  // The server's clock minus ours: the server checks the times in a signature.
   let aheadMs = 0;
 
   async function send(method, target, { body, signedBy = signer } = {}) {
@@ -63,7 +63,7 @@ export function makeClient() {
       value = text === '' ? null : JSON.parse(text);
     } catch {
       throw new Failure(response.status || 502,
-        `status ${response.status}: the answer is not the scheduler's`);
+        `status ${response.status}: the answer is not from the scheduler`);
     }
     if (!response.ok) {
       const error = value?.error ?? {};
@@ -82,9 +82,9 @@ export function makeClient() {
   return {
     send,
     get: (target) => send('GET', target),
-    /** Unsigned, whoever is signed in: for what anybody may ask. */
+    /** Gets a public path, unsigned even if a user is signed in. */
     open: (target) => send('GET', target, { signedBy: null }),
-    /** Checks name and secret by a request, and keeps them if the server takes them. */
+    /** Checks name and secret with a request, and keeps them if the server accepts them. */
     async signIn(user, secret) {
       await setClock();
       const tried = { user, secret: utf8(secret) };

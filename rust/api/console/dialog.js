@@ -1,14 +1,14 @@
-// Dialogs: modal, closed by Escape, with Tab kept inside, the focus given back where it was. What a
-// dialog is about is its caller's.
+// Modal dialogs: Escape closes them, Tab stays inside, and closing restores the focus. Callers
+// supply the content.
 
 import { element, say } from './page.js';
 
 let count = 0;
 
 /**
- * Opens a dialog with `parts` in a form and two buttons. `submit` is called with the form; while
- * its promise is open the buttons are off, an error is shown and the dialog stays. Resolves to what
- * `submit` gave, or undefined when the dialog was left.
+ * Opens a dialog with `parts` in a form and two buttons. Calls `submit` with the form; until its
+ * promise settles the accepting button is off. On an error the dialog shows it and stays open.
+ * Resolves to the result of `submit`, or to undefined when the dialog was cancelled.
  */
 export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit, danger }) {
   const id = `dialog-${++count}`;
@@ -47,12 +47,12 @@ export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit
       }
     });
     dialog.showModal();
-    // Not on what cannot be undone.
+    // The focus is never on a change that cannot be undone.
     (form.querySelector('input') ?? (danger ? leaving : accepting ?? leaving)).focus();
   });
 }
 
-/** A modal dialog of the browser lets Tab leave for the browser's own buttons. */
+/** Keeps Tab inside, because a modal dialog lets it leave for the browser's own buttons. */
 function keepInside(event) {
   if (event.key !== 'Tab') return;
   const reached = [...event.currentTarget.querySelectorAll('input, button, [tabindex]')]
@@ -65,7 +65,7 @@ function keepInside(event) {
   }
 }
 
-/** A labelled field for a dialog. */
+/** Makes a labelled field for a dialog. */
 export function field(name, label, attributes = {}, hint = null) {
   const id = `${name}-${count + 1}`;
   const input = element('input', {

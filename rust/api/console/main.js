@@ -1,5 +1,5 @@
-// The console: asks the server every two seconds while somebody looks, and shows what it answers.
-// What an answer lacks keeps its place on the screen; a server that fails takes nothing away.
+// The console: polls the server every two seconds while the page is visible, and shows the answers.
+// When a request fails, the last data stays on the screen.
 
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';
@@ -11,16 +11,16 @@ import { SERIES_MAX, makePlot } from './plot.js';
 import { makeTable } from './tables.js';
 
 const POLL_MS = 2_000;
-/** Of the history so much is shown, ms, and so many intervals kept. */
+/** The history shown, in ms, and the largest number of intervals kept. */
 const SPAN_MS = 3_600_000;
 const INTERVALS_MAX = 2_000;
 
 const client = makeClient();
 const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
-/** What the server answered last to whoever is signed in; nothing of it is for anybody else. */
+/** The last answers to the signed-in user. Other users must not see them. */
 let seen = {};
 let seenBy = null;
-/** Ends of intervals, each {at, price, rows: Map of queue to slots}, in order. */
+/** Ended intervals in order, each {at, price, rows: Map of queue to slots}. */
 let intervals = [];
 let jobsFrom = 0;
 let timer = null;
@@ -28,9 +28,9 @@ let polling = false;
 let again = false;
 let lastMs = null;
 
-/** A job as people know it, or by the engine's number. */
+/** Returns a job's application id, or else the engine's number. */
 const called = (row) => row.application ?? `job#${row.job}`;
-/** YARN's own page of it. */
+/** Returns the path of YARN's own page of a job. */
 const pageOf = ({ application }) => (/^application_\d+_\d+$/.test(application ?? '')
   ? `/cluster/app/${application}` : null);
 const isAdmin = () => seen.queues?.admin === true;
@@ -101,18 +101,18 @@ const drawPrice = makePlot(byId('price-plot'), 'Price per slot and interval',
   (value) => number(value, 6));
 const drawShares = makePlot(byId('share-plot'), 'Shares: slots paid for', (value) => number(value));
 
-/** Tasks by kind, together. */
+/** Adds up tasks of all kinds. */
 function tasks(value) {
   return number(Array.isArray(value) ? slots(value) : value);
 }
 
-/** Tasks of a job that run; its ApplicationMaster takes no slot. */
+/** Returns a job's running tasks, without its ApplicationMaster, which takes no slot. */
 function running(row) {
   if (!Array.isArray(row.running)) return tasks(row.running);
   return number(slots(row.running) - (row.masters ?? 0));
 }
 
-/** The same of a queue; also what is pending. */
+/** Returns a queue's running or pending tasks, without ApplicationMasters. */
 function inSlots(scheduling, what) {
   return number(scheduling[`${what}_containers`] - (scheduling[`${what}_masters`] ?? 0));
 }
@@ -122,11 +122,11 @@ function jobsOf({ jobs, runnable_jobs: runnable, max_running_jobs: most }) {
   return most === null || most === undefined ? may : `${may}, at most ${number(most)}`;
 }
 
-// ---- Asking.
+// ---- Polling.
 
 /**
- * What still comes for whoever was signed in before is shown no more. What they saw goes when they
- * sign out; whoever signs in then sees it replaced, with the focus where it was.
+ * Drops answers for another user. Late ones are never shown, because they fill an old `seen`.
+ * Signing out clears the screen. Signing in replaces rows in place, so that the focus stays.
  */
 function forgetOthers() {
   if (client.user() === seenBy) return;
@@ -141,7 +141,7 @@ async function round(mine) {
   mine.queues = await client.get('queues');
   mine.jobs = await client.get(`jobs?max=100&from=${jobsFrom}`);
   mine.shares = await client.get('shares');
-  // What only a policy with accounts has.
+  // Only a policy with accounts has a price.
   if (!hasAccounts(mine)) {
     mine.price = null;
     return;
@@ -153,13 +153,13 @@ async function round(mine) {
 
 const hasAccounts = ({ queues }) => (queues?.allocation_interval_ms ?? null) !== null;
 
-/** What ended since the last time: prices for everybody, rows of the queues that may be seen. */
+/** Adds the intervals that ended since: public prices, and the user's rows of the ledger. */
 async function history(mine) {
   const nowMs = mine.queues.now_ms ?? client.serverNow();
   const from = intervals.length ? intervals[intervals.length - 1].at + 1 : nowMs - SPAN_MS;
   const prices = await client.get(`price/history?from_ms=${Math.max(0, from)}`);
   if (!prices.intervals.length) return intervals;
-  // Not of before: that would be asked of the store, and has no prices here.
+  // Starts at the first price: older rows would come from the store and have no price here.
   const ledger = await client.get(`ledger?max=10000&from_ms=${prices.intervals[0].at_ms}`);
   const fresh = new Map(prices.intervals.map((each) => [each.at_ms, {
     at: each.at_ms, price: Number(each.price), rows: new Map(),
@@ -188,7 +188,7 @@ async function poll() {
     }
   } catch (problem) {
     if (mine === seen) {
-      // Nobody is known any more, such as when a login of the web server has ended.
+      // The user is unknown now, for example because the web server's login expired.
       if (problem.status === 401 && !client.user()) seen = {};
       showProblem(problem);
     }
@@ -216,9 +216,9 @@ function hideProblem() {
 function showProblem(problem) {
   const why = problem instanceof Failure ? problem.sentence : `${problem}`;
   const unknown = problem.status === 401 && !client.user();
-  const since = lastMs === null ? '' : ` What is shown is of ${moment(lastMs)}.`;
+  const since = lastMs === null ? '' : ` The data shown is from ${moment(lastMs)}.`;
   say(byId('problem'), unknown
-    ? 'The server does not know who is asking: sign in to see queues and jobs.'
+    ? 'You are not signed in: sign in to see queues and jobs.'
     : `The scheduler did not answer: ${why}.${since}`);
   byId('problem').hidden = false;
   document.body.classList.toggle('old', !unknown);
@@ -242,7 +242,7 @@ function show() {
   showAccounts(accounts, (row) => row.queue);
   showPools(queues.queues.filter((row) => row.scheduling), (row) => row.queue);
   showSummary(queues, price, shares, jobs);
-  // A number may be given again, to another application.
+  // The engine may reuse a number for another application.
   if (jobs) showJobs(jobs.jobs, (row) => `${row.job} ${row.application}`);
   byId('jobs-first').hidden = jobsFrom === 0;
   byId('jobs-next').hidden = !jobs?.next;
@@ -253,7 +253,7 @@ function show() {
       + `Heddle ${seen.health?.version ?? ''}`);
 }
 
-/** Nothing is left of what somebody saw, not in what is hidden either. */
+/** Removes everything that the last user saw, in hidden parts too. */
 function clear() {
   for (const shown of [showAccounts, showJobs, showPools]) shown([], String);
   byId('summary').replaceChildren();
@@ -282,7 +282,7 @@ function showSummary(queues, price, shares, jobs) {
   byId('summary').replaceChildren(...made);
 }
 
-/** What ended, and as a last point what holds in the interval that runs. */
+/** Draws the ended intervals, and the current one as the last point. */
 function showPlots(accounts, price) {
   const now = { at: price.now_ms, price: Number(price.price), rows: new Map() };
   for (const row of accounts) now.rows.set(row.queue, slots(row.account.quota));
@@ -291,8 +291,8 @@ function showPlots(accounts, price) {
   const total = (queue) => all.reduce((sum, each) => sum + (each.rows.get(queue) ?? 0), 0);
   const most = accounts.map((row) => row.queue).map((queue) => [queue, total(queue)])
     .filter(([, sum]) => sum > 0).sort((a, b) => b[1] - a[1]);
-  // Those with most come first to be chosen, and stay in the order of their names, so that
-  // a line keeps its colour.
+  // Chooses the queues with the most slots, then sorts them by name so that a line keeps its
+  // colour.
   const chosen = most.slice(0, SERIES_MAX).map(([queue]) => queue).sort();
   const rest = most.slice(SERIES_MAX).map(([queue]) => queue);
   drawShares(chosen.concat(rest).map((queue) => ({
@@ -300,7 +300,7 @@ function showPlots(accounts, price) {
   })));
 }
 
-/** Why a job waits, what would change it, and what was decided of it lately. */
+/** Shows why a job waits, what would change that, and recent decisions about it. */
 async function explain(row) {
   let explained;
   try {
@@ -319,7 +319,7 @@ async function explain(row) {
     parts: [
       element('h3', {}, 'Why it waits'),
       waits.length ? element('ul', {}, ...waits) : element('p', {}, 'It waits for nothing.'),
-      element('h3', {}, 'Decided lately'),
+      element('h3', {}, 'Recent decisions'),
       trace.length ? element('ul', { class: 'trace', tabindex: 0 }, ...trace)
         : element('p', {}, 'Nothing yet.'),
     ],

@@ -1,17 +1,17 @@
-// Elements and how numbers are written. Everything that comes from a server goes into the page as
-// text (`textContent`), never as markup. Asks for nothing.
+// Makes elements and formats numbers. Everything from a server enters the page as text
+// (`textContent`), never as markup. Sends no requests.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** The element with this id. */
+/** Returns the element with this id. */
 export const byId = (id) => document.getElementById(id);
 
-/** An element with attributes and children; texts become text nodes. */
+/** Makes an element with attributes and children; strings become text nodes. */
 export function element(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
 
-/** The same of SVG. */
+/** Makes an SVG element in the same way. */
 export function shape(name, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, name), attributes, children);
 }
@@ -25,18 +25,18 @@ function filled(made, attributes, children) {
   return made;
 }
 
-/** Sets a text unless it is there already: what is selected or read aloud stays. */
+/** Sets a text if it differs, so that a selection or a screen reader's place stays. */
 export function say(where, text) {
   if (where.textContent !== text) where.textContent = text;
 }
 
-/** A number with the separators of the reader's language. */
+/** Formats a number with the separators of the reader's language. */
 export function number(value, digits = 0) {
   if (value === null || value === undefined || Number.isNaN(Number(value))) return '–';
   return Number(value).toLocaleString(undefined, { maximumFractionDigits: digits });
 }
 
-/** Credits: the exact decimal text of the interface, grouped in front of the point. */
+/** Formats credits: the interface's exact decimal text, with groups before the point. */
 export function credits(text) {
   if (text === null || text === undefined) return '–';
   const [whole, rest] = String(text).split('.');
@@ -45,8 +45,8 @@ export function credits(text) {
 }
 
 /**
- * Credits where six decimals are more than anybody reads: of an amount of one or more, two. What is
- * left out is left out, so that nobody has less than is shown.
+ * Formats credits with two decimals if they are one or more, else exactly. Cuts off the other
+ * decimals instead of rounding, so that a positive amount is never shown too high.
  */
 export function about(text) {
   const [whole, rest] = String(text ?? '').split('.');
@@ -55,12 +55,12 @@ export function about(text) {
   return credits(kept ? `${whole}.${kept}` : whole);
 }
 
-/** A part of one, in percent. */
+/** Formats a fraction of one in percent. */
 export function percent(part) {
   return part === null || part === undefined ? '–' : `${number(100 * part, 1)}\u00a0%`;
 }
 
-/** An amount of resources: memory, vcores, and what else a queue has of them. */
+/** Formats an amount of resources: memory, vcores and all other types. */
 export function resources(amounts) {
   if (!amounts) return '–';
   const parts = Object.entries(amounts).map(([name, value]) => {
@@ -79,20 +79,20 @@ function memory(mb) {
 
 const digits = (value, count = 2) => String(value).padStart(count, '0');
 
-/** A time of day of the reader's, 24 hours. */
+/** Formats a time of day in the reader's time zone, 24 hours. */
 export function clock(ms) {
   const at = new Date(ms);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => digits(part)).join(':');
 }
 
-/** A moment: day and time of the reader's. */
+/** Formats day and time in the reader's time zone. */
 export function moment(ms) {
   const at = new Date(ms);
   const day = [digits(at.getFullYear(), 4), digits(at.getMonth() + 1), digits(at.getDate())];
   return `${day.join('-')} ${clock(ms)}`;
 }
 
-/** How long something is, in one unit or two. */
+/** Formats a duration in one or two units. */
 export function duration(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s}\u00a0s`;
@@ -103,7 +103,7 @@ export function duration(ms) {
   return `${number(Math.floor(s / 86400))}\u00a0d ${Math.floor((s % 86400) / 3600)}\u00a0h`;
 }
 
-/** When a budget ends, by a projection of the server's. */
+/** Formats the time until a budget ends, from the server's projection. */
 export function ending(projection) {
   const ms = projection?.ends_in_ms;
   return ms === null || ms === undefined ? 'does not end' : duration(ms);

@@ -1,5 +1,6 @@
-// Plots over time as SVG: one line per series in steps, since a value holds for a whole interval;
-// axes, a legend with the last values, and a cursor for pointer and arrow keys. Knows no server.
+// Plots over time as SVG: axes, a legend with the last values, and a cursor for pointer and arrow
+// keys. Each series is a stepped line, because a value holds for a whole interval. Sends no
+// requests.
 
 import { clock, element, say, shape } from './page.js';
 
@@ -8,23 +9,23 @@ const LEFT = 52;
 const RIGHT = 10;
 const TOP = 10;
 const BOTTOM = 24;
-/** Lines beyond these could not be told apart. */
+/** Largest number of lines: more could not be distinguished. */
 export const SERIES_MAX = 8;
 
-/** A round step so that about `count` of them make `range`. */
+/** Returns a round step of which about `count` make `range`. */
 export function roundStep(range, count) {
   const rough = range / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= rough * 0.999);
 }
 
-/** Steps in time that people count in, ms. */
+/** Round steps of time, in ms. */
 const TIMES = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]
   .map((s) => s * 1000);
 
 /**
- * A plot below `where`; returns what draws it: series are {name, points: [[ms, value]]}, in order
- * of time, each value that of the interval that ended then.
+ * Makes a plot below `where` and returns a function that draws series {name, points: [[ms,
+ * value]]}. Points are in order of time; a value is that of the interval that ended then.
  */
 export function makePlot(where, title, format) {
   const figure = element('figure');
@@ -106,7 +107,7 @@ export function makePlot(where, title, format) {
 
   let drawn = [];
   const redraw = (series) => { drawn = series; draw(series); };
-  // Drawing changes the height, never the width: only another width asks for another drawing.
+  // Drawing changes the height, so only a new width draws again.
   let wide = 0;
   new ResizeObserver(([{ contentRect }]) => {
     if (contentRect.width === wide) return;
@@ -116,7 +117,7 @@ export function makePlot(where, title, format) {
   return redraw;
 }
 
-/** The value of the interval that ended at that time, or the first that ended later. */
+/** Returns the value of the interval that ended then, or of the first that ended later. */
 function valueAt(series, ms) {
   return series.points.find(([end]) => end >= ms)?.[1];
 }

@@ -1,11 +1,11 @@
-// SHA-256 (FIPS 180-4), HMAC (RFC 2104) and signatures of version 2: the text that is signed is
-// specified in rust/auth/src/canonical.rs. Written out because `crypto.subtle` is there in secure
-// contexts only and most ResourceManagers speak plain http. Keeps no secret and sends nothing.
+// SHA-256 (FIPS 180-4), HMAC (RFC 2104) and signatures of version 2; rust/auth/src/canonical.rs
+// specifies the signed text. Implemented here because `crypto.subtle` exists in secure contexts
+// only, and most ResourceManagers use plain http. Keeps no secret and sends nothing.
 
 const K = [];
 const START = [];
-// The first bits of the fractions of square and cube roots of the first primes (FIPS 180-4, 4.2.2
-// and 5.3.3). Doubles have 53 bits of them, which is enough for 32 behind a small whole number.
+// The first 32 bits of the fractions of square and cube roots of the first primes (FIPS 180-4,
+// 4.2.2 and 5.3.3). The 53 bits of a double also hold the small whole part.
 for (let n = 2; K.length < 64; n++) {
   let prime = true;
   for (let d = 2; d * d <= n; d++) {
@@ -24,7 +24,7 @@ function bits(root) {
 const BLOCK = 64;
 const rotated = (x, n) => (x >>> n) | (x << (32 - n));
 
-/** The SHA-256 of bytes, as bytes. */
+/** Returns the SHA-256 of bytes, as bytes. */
 export function sha256(bytes) {
   const length = bytes.length;
   const padded = new Uint8Array(Math.ceil((length + 9) / BLOCK) * BLOCK);
@@ -65,7 +65,7 @@ function compress(state, w) {
   [a, b, c, d, e, f, g, h].forEach((word, i) => { state[i] += word; });
 }
 
-/** The HMAC-SHA256 of bytes under a key, as bytes. */
+/** Returns the HMAC-SHA256 of bytes under a key, as bytes. */
 export function hmac(key, bytes) {
   const block = new Uint8Array(BLOCK);
   block.set(key.length > BLOCK ? sha256(key) : key);
@@ -78,23 +78,23 @@ export function hmac(key, bytes) {
   return padded(0x5c, padded(0x36, bytes));
 }
 
-/** Bytes in small hexadecimal digits. */
+/** Formats bytes in lower-case hexadecimal digits. */
 export function hex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The UTF-8 of a text. */
+/** Returns the UTF-8 of a text. */
 export function utf8(text) {
   return new TextEncoder().encode(text);
 }
 
-/** A name with all but letters, digits, `-`, `.`, `_` and `~` escaped (RFC 3986). */
+/** Escapes all characters but letters, digits, `-`, `.`, `_` and `~` (RFC 3986). */
 export function quoted(name) {
   const escape = (char) => '%' + char.charCodeAt(0).toString(16).toUpperCase();
   return encodeURIComponent(name).replace(/[!'()*]/g, escape);
 }
 
-/** A nonce that was never used before: 144 random bits. */
+/** Makes a nonce of 144 random bits, which is unique in practice. */
 export function nonce() {
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const random = crypto.getRandomValues(new Uint8Array(24));
@@ -102,8 +102,8 @@ export function nonce() {
 }
 
 /**
- * The header `Authorization` of a request {method, path, query, body}, with path and query as
- * they are sent; `validity` is {timestampMs, expiresMs, nonce}, `secret` is bytes.
+ * Returns the header `Authorization` of a request {method, path, query, body}, with path and query
+ * as they are sent; `validity` is {timestampMs, expiresMs, nonce}, `secret` is bytes.
  */
 export function header(secret, user, request, validity) {
   const lines = [

@@ -1,18 +1,18 @@
-// Tables that are brought up to date in place: a row stays the same element for as long as its key
-// is there, so that focus, selection and a screen reader's place survive. Knows no server.
+// Tables that are updated in place: a row stays the same element while its key exists, so that
+// focus, selection and a screen reader's place survive. Sends no requests.
 
 import { element, say } from './page.js';
 
-/** Longer ones break, lest they push everything else aside; an application's id has 31. */
+/** Longer words may break, so that columns stay narrow; an application's id has 31 characters. */
 const WORD_MAX = 40;
 
 /**
- * A table below `where`. Columns are {title, text(row), full(row), link(row), numeric, head, long,
- * actions(row)}: `text` for what is shown, with `full` for what a pointer on it shows and `link`
- * for where it leads, or `actions` for buttons, each {label, name, run, when}; a button is there
- * while `when` says so. `head` marks the column that names the row. Roles are written out because a
- * narrow window shows rows as cards, and CSS that does so takes the roles of tables away in some
- * browsers.
+ * Makes a table below `where` and returns a function that shows rows. Columns are {title,
+ * text(row), full(row), link(row), numeric, head, long, bar(row), actions(row)}. `text` is the
+ * content, `full` its tooltip, `link` its target, and `bar` a fraction drawn behind it. `actions`
+ * are buttons, each {label, name, run, when}, visible while `when` returns true. `head` marks the
+ * column that names the row. Roles are explicit because a narrow window shows rows as cards: in
+ * some browsers that CSS removes the roles of tables.
  */
 export function makeTable(where, caption, columns, nothing) {
   const body = element('tbody', { role: 'rowgroup' });
@@ -58,7 +58,7 @@ export function makeTable(where, caption, columns, nothing) {
       if (column.text) {
         const text = column.text(row);
         say(cell.firstChild, text);
-        // One word stays one, unless it is longer than a column should be.
+        // A single word does not break, unless it is longer than WORD_MAX.
         cell.classList.toggle('word', text.length <= WORD_MAX && !/\s/.test(text));
       }
       if (column.full) cell.firstChild.title = column.full(row);

@@ -1,6 +1,6 @@
 /*
- * What the engine says of its policies. Demo, bench and storm run each of them and know none by
- * name; what they need beside, such as short intervals for short runs, is in JSON files of theirs.
+ * The engine's description of its policies. Demo, bench and storm run each policy and know none by
+ * name. Settings for short runs, such as short intervals, are in their own JSON files.
  */
 package io.heddle.integration;
 
@@ -20,7 +20,7 @@ import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.yarn.api.records.Resource;
 
-/** The answer to the engine's request {@code policies}, asked for once. */
+/** The answer to the engine's request {@code policies}, which is sent once. */
 public final class Policies {
   /** The stages of a composition, in the order in which presets list them. */
   public static final List<String> STAGES =
@@ -49,19 +49,19 @@ public final class Policies {
     return names("presets");
   }
 
-  /** Returns the names of all implementations of a stage. */
+  /** Returns the names of all policies for a stage. */
   public static List<String> names(String stage) {
     List<String> names = new ArrayList<>();
     ANSWER.path(stage).forEach(entry -> names.add(entry.path("name").asText()));
     return names;
   }
 
-  /** Returns the implementation of a stage in a preset; empty if there is no such preset. */
+  /** Returns the policy for a stage in a preset; empty if there is no such preset. */
   public static String stage(String preset, String stage) {
     return preset(preset).path("stages").path(STAGES.indexOf(stage)).asText();
   }
 
-  /** Returns the workload that shows a preset; empty if there is no such preset. */
+  /** Returns the name of the workload that shows a preset; empty if there is no such preset. */
   public static String workload(String preset) {
     return preset(preset).path("workload").asText();
   }
@@ -72,13 +72,13 @@ public final class Policies {
         .orElseThrow(() -> new IllegalArgumentException("no preset is shown by " + workload));
   }
 
-  /** Whether a preset in which a stage is implemented so is shown by this workload. */
+  /** Returns whether this workload shows a preset with this policy for a stage. */
   public static boolean isShownBy(String workload, String stage, String name) {
     return presets().stream().anyMatch(
         preset -> workload(preset).equals(workload) && stage(preset, stage).equals(name));
   }
 
-  /** Whether queues have shares of their own under a share. */
+  /** Returns whether queues have shares of their own under a share policy. */
   public static boolean keepsQueues(String share) {
     for (JsonNode entry : ANSWER.path("share")) {
       if (entry.path("name").asText().equals(share)) {

@@ -1,6 +1,6 @@
 /*
- * What the active ResourceManager knows about an application: read from its own records, not from
- * the scheduler's policy. Changes nothing.
+ * Reads an application's state from the active ResourceManager's own records, not from the
+ * scheduler's policy. Changes nothing.
  */
 package io.heddle.integration.cluster;
 
@@ -25,7 +25,7 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 
 /** Reads of one cluster's ResourceManager. */
 public final class Applications {
-  /** What MapReduce's ApplicationMaster asks for reduces at. */
+  /** The priority at which MapReduce's ApplicationMaster asks for reduces. */
   private static final int REDUCE_PRIORITY = 10;
 
   private final MiniCluster cluster;
@@ -35,12 +35,12 @@ public final class Applications {
     this.cluster = cluster;
   }
 
-  /** The ResourceManager's record of an application, null if it knows none. */
+  /** Returns the ResourceManager's record of an application, or null. */
   public RMApp find(ApplicationId id) {
     return cluster.resourceManager().getRMContext().getRMApps().get(id);
   }
 
-  /** The host of the ApplicationMaster's container, null while there is none. */
+  /** Returns the host of the ApplicationMaster's container, or null while there is none. */
   public String masterHost(ApplicationId id) {
     RMApp app = find(id);
     RMAppAttempt attempt = app == null ? null : app.getCurrentAppAttempt();
@@ -49,12 +49,12 @@ public final class Applications {
         : attempt.getMasterContainer().getNodeId().getHost();
   }
 
-  /** Hosts of the task containers that run now, one entry for each container. */
+  /** Returns the hosts of the running task containers, one entry for each container. */
   public List<String> taskHosts(ApplicationId id) {
     return running(id, container -> true);
   }
 
-  /** Those of a MapReduce job's reduces among them. */
+  /** Returns the hosts of a MapReduce job's running reduces. */
   public List<String> reduceHosts(ApplicationId id) {
     return running(
         id, container -> container.getAllocatedPriority().getPriority() == REDUCE_PRIORITY);
@@ -69,12 +69,12 @@ public final class Applications {
         .collect(Collectors.toList());
   }
 
-  /** How many containers it holds, its ApplicationMaster's included. */
+  /** Returns how many containers it holds, its ApplicationMaster's included. */
   public int containers(ApplicationId id) {
     return live(id).size();
   }
 
-  /** Whether it wants a container, its ApplicationMaster's included, that it has not got. */
+  /** Returns whether it waits for a container, its ApplicationMaster's included. */
   public boolean waits(ApplicationId id) {
     RMApp app = find(id);
     if (app == null || app.getCurrentAppAttempt() == null) {
@@ -98,9 +98,8 @@ public final class Applications {
   }
 
   /**
-   * How many containers each locality got, by {@link NodeType#ordinal()}: on the host that was
-   * asked for, on its rack, elsewhere. Requests that named no host are left out, as they can be
-   * nowhere but elsewhere.
+   * Returns the number of containers by locality, indexed by {@link NodeType#ordinal()}: on the
+   * host asked for, on its rack, elsewhere. Leaves out requests without a host.
    */
   public int[] localities(ApplicationId id) {
     int[] sums = new int[NodeType.values().length];
@@ -117,7 +116,7 @@ public final class Applications {
     return sums;
   }
 
-  /** How many containers it was given in its life. */
+  /** Returns how many containers it ever got. */
   public int allocated(ApplicationId id) {
     RMApp app = find(id);
     return app == null
@@ -127,7 +126,7 @@ public final class Applications {
             .sum();
   }
 
-  /** What is used on all nodes together, by the scheduler's books. */
+  /** Returns the resources used on all nodes, by the scheduler's books. */
   public Resource used() {
     Resource sum = Resources.createResource(0, 0);
     for (NodeId node : cluster.resourceManager().getRMContext().getRMNodes().keySet()) {

@@ -1,12 +1,12 @@
 /*
- * Waits for a condition with a bound, and says what it waited for when the bound is reached.
+ * Waits for a condition up to a time limit, and names the condition when the limit is reached.
  */
 package io.heddle.integration.cluster;
 
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
 
-/** Polls until something is so. */
+/** Polls until a condition holds. */
 public final class Await {
   private static final long POLL_MS = 50;
 
@@ -16,8 +16,8 @@ public final class Await {
    * Returns once the condition holds.
    *
    * @param what the condition in words, for the message
-   * @param seconds how long to wait at most: a bound on hanging, not a measure of speed
-   * @param state describes the state when the bound is reached, may be null
+   * @param seconds the time limit: a bound on hanging, not a measure of speed
+   * @param state describes the state when the limit is reached, may be null
    * @throws AssertionError if it does not hold in time
    */
   public static void until(
@@ -33,7 +33,7 @@ public final class Await {
     }
   }
 
-  /** The same without a description of the state. */
+  /** Waits without a description of the state. */
   public static void until(String what, int seconds, Callable<Boolean> condition)
       throws Exception {
     until(what, seconds, condition, null);

@@ -1,6 +1,6 @@
 /*
- * Stops parts of the embedded cluster. All of them are Hadoop's own code, which has waits without a
- * bound; a test class must end all the same, and say what hung.
+ * Stops parts of the embedded cluster within a time limit. Hadoop's own code has unbounded waits,
+ * but a test class must end and say what hung.
  */
 package io.heddle.integration.cluster;
 
@@ -11,12 +11,12 @@ import java.util.concurrent.TimeUnit;
 
 /** Runs one stop in a thread of its own, for a limited time. */
 final class BoundedStop {
-  /** Some seconds are usual for each part. */
+  /** Time limit for each part, which usually needs a few seconds. */
   static final int SECONDS = 90;
 
   private BoundedStop() {}
 
-  /** A part did not stop; it is left to the end of this JVM. */
+  /** Thrown for a part that did not stop. It runs on until this JVM ends. */
   static final class Hang extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -26,10 +26,10 @@ final class BoundedStop {
   }
 
   /**
-   * Returns once the part has stopped; throws what its stop throws.
+   * Returns once the part has stopped; passes on its exception.
    *
    * @param what the part's name, for messages
-   * @throws Hang after that time, with its stack, and those of all other threads in its message
+   * @throws Hang after the time limit, with the part's stack, and all other threads' in the message
    */
   static void run(String what, int seconds, Runnable stop) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
@@ -61,7 +61,7 @@ final class BoundedStop {
     }
   }
 
-  /** The same at the end of a cluster: a hang is printed, and the rest is stopped. */
+  /** Stops a part at the end of a cluster; prints a hang, so that the other parts are stopped. */
   static void runOrTell(String what, int seconds, Runnable stop) {
     try {
       run(what, seconds, stop);
@@ -70,7 +70,7 @@ final class BoundedStop {
     }
   }
 
-  /** What hangs often waits for another thread, so that its own stack says little. */
+  /** Returns the stacks of all other threads: a hanging thread often waits for one of them. */
   private static String others(Thread thread) {
     StringBuilder text = new StringBuilder();
     for (Map.Entry<Thread, StackTraceElement[]> other : Thread.getAllStackTraces().entrySet()) {

@@ -1,6 +1,6 @@
 /*
- * The Hadoop configuration of the embedded cluster, and why each value is not the default. Holds no
- * scheduler policy: that is the text of heddle.json which the harness is given.
+ * The Hadoop configuration of the embedded cluster, and why each value differs from the default.
+ * The scheduler's policy is not here, but in the heddle.json that a test gives to the harness.
  */
 package io.heddle.integration.cluster;
 
@@ -18,7 +18,7 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /** Builds the configuration that HDFS, YARN and the MapReduce clients of one cluster share. */
 final class ClusterConfiguration {
-  /** What a node offers: four tasks at once, more JVMs would only fight for the processors. */
+  /** Room for four tasks on a node: more JVMs would only compete for the processors. */
   static final int NODE_MEMORY_MB = 2048;
 
   static final int NODE_VCORES = 4;
@@ -26,9 +26,9 @@ final class ClusterConfiguration {
   private static final int HEARTBEAT_MS = 200;
 
   /**
-   * For every task and ApplicationMaster JVM. They live for seconds, so the optimising compiler and
-   * a parallel collector cost more than they give. The opening is for Hadoop 3.3.6 on JDK 17: its
-   * ApplicationMaster's Guice reaches into java.lang and dies without.
+   * Options of every task and ApplicationMaster JVM. They live for seconds, so the optimizing
+   * compiler and a parallel collector cost more than they save. --add-opens is for Hadoop 3.3.6 on
+   * JDK 17: its ApplicationMaster's Guice reflects into java.lang and fails without it.
    */
   private static final String TASK_JVM =
       "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
@@ -39,12 +39,12 @@ final class ClusterConfiguration {
   static YarnConfiguration create(File workFolder, String schedulerClass) {
     YarnConfiguration conf = new YarnConfiguration();
     conf.set("hadoop.tmp.dir", new File(workFolder, "tmp").getPath());
-    // By default one folder of /tmp for all: two clusters at once would step on each other.
+    // By default all clusters share one folder in /tmp, so two at once would conflict.
     conf.set(
         "yarn.node-attribute.fs-store.root-dir",
         new File(workFolder, "node-attribute").toURI().toString());
     conf.set(YarnConfiguration.RM_SCHEDULER, schedulerClass);
-    // All nodes are one machine: each would take what runs for the others as foreign load.
+    // All nodes are one machine: each would count the others' tasks as foreign load.
     conf.setBoolean("heddle.node-load.enable", false);
     topology(conf);
     hdfs(conf, workFolder);
@@ -56,10 +56,10 @@ final class ClusterConfiguration {
   private static void topology(Configuration conf) {
     conf.set("net.topology.node.switch.mapping.impl", StaticMapping.class.getName());
     conf.set(StaticMapping.KEY_HADOOP_CONFIGURED_NODE_MAPPING, Topology.staticMapping());
-    // Each node has its own address (see Topology), so host names tell nodes apart without ports
+    // Each node has its own address (see Topology), so host names identify nodes without ports,
     // and the hosts of HDFS blocks match them.
     conf.setBoolean(YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME, false);
-    // Users here exist in no account file; asking the operating system for their groups only fails.
+    // The users have no accounts; asking the operating system for their groups would fail.
     conf.set("hadoop.security.group.mapping", NullGroupsMapping.class.getName());
   }
 
@@ -68,7 +68,7 @@ final class ClusterConfiguration {
     conf.setBoolean(DFSConfigKeys.DFS_PERMISSIONS_ENABLED_KEY, false);
     conf.set("fs.permissions.umask-mode", "000");
     conf.setInt(DFSConfigKeys.DFS_REPLICATION_KEY, 2);
-    // Small inputs shall have several splits, so blocks may be small.
+    // Allows small blocks, so that small inputs have several splits.
     conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
     conf.setLong(DFSConfigKeys.DFS_BLOCK_SIZE_KEY, 1024 * 1024);
   }
@@ -80,13 +80,13 @@ final class ClusterConfiguration {
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_MB, NODE_MEMORY_MB);
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_VCORES, NODE_VCORES);
     conf.setLong(YarnConfiguration.RM_NM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
-    // A lost node is noticed within seconds; much less, and a busy test machine loses nodes itself.
+    // A lost node is noticed within seconds. With much less a busy test machine would lose nodes.
     conf.setInt(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, 8000);
     conf.setBoolean(YarnConfiguration.NM_PMEM_CHECK_ENABLED, false);
     conf.setBoolean(YarnConfiguration.NM_VMEM_CHECK_ENABLED, false);
-    // A nearly full disk is the machine's trouble, not what these clusters are for.
+    // A nearly full disk of the test machine must not fail a test.
     conf.setBoolean(YarnConfiguration.NM_DISK_HEALTH_CHECK_ENABLE, false);
-    // Asked at the start all the same: a disk that is nearly full fails no test.
+    // The check still runs once at the start; this limit always passes it.
     conf.setFloat(YarnConfiguration.NM_MAX_PER_DISK_UTILIZATION_PERCENTAGE, 100);
     conf.set(YarnConfiguration.NM_AUX_SERVICES, ShuffleHandler.MAPREDUCE_SHUFFLE_SERVICEID);
     conf.set(
@@ -95,11 +95,11 @@ final class ClusterConfiguration {
         ShuffleHandler.class.getName());
     conf.setInt(ShuffleHandler.SHUFFLE_PORT_CONFIG_KEY, 0);
     conf.setInt(YarnConfiguration.NM_LOCALIZER_FETCH_THREAD_COUNT, 2);
-    // A stopping NodeManager waits long for applications whose logs it still keeps. So it forgets
-    // them soon, and never deletes a file: the work folder goes as a whole, or stays to be read.
+    // A stopping NodeManager waits long for applications whose logs it still keeps, so it drops
+    // them soon. It deletes no file: the work folder is deleted as a whole, or kept to be read.
     conf.setLong(YarnConfiguration.NM_LOG_RETAIN_SECONDS, 1);
     conf.setInt(YarnConfiguration.DEBUG_NM_DELETE_DELAY_SEC, -1);
-    // What the stock Capacity scheduler needs, for runs of the same tests beside it.
+    // For runs of the same tests with the stock Capacity scheduler.
     conf.set("yarn.scheduler.capacity.root.queues", "default");
     conf.set("yarn.scheduler.capacity.root.default.capacity", "100");
     conf.set("yarn.scheduler.capacity.maximum-am-resource-percent", "0.5");
@@ -119,13 +119,13 @@ final class ClusterConfiguration {
     conf.set(MRJobConfig.REDUCE_JAVA_OPTS, TASK_JVM);
     conf.setInt(MRJobConfig.IO_SORT_MB, 16);
     conf.setInt(MRJobConfig.MR_AM_TO_RM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
-    // How long an ApplicationMaster tries to reach a NodeManager that is gone; by default minutes.
+    // An ApplicationMaster's time limit to reach a lost NodeManager; minutes by default.
     conf.setLong(YarnConfiguration.CLIENT_NM_CONNECT_MAX_WAIT_MS, 3000);
     conf.setLong(YarnConfiguration.CLIENT_NM_CONNECT_RETRY_INTERVAL_MS, 500);
-    // Which task runs when shall be the scheduler's doing alone.
+    // Only the scheduler decides which task runs when.
     conf.setBoolean(MRJobConfig.MAP_SPECULATIVE, false);
     conf.setBoolean(MRJobConfig.REDUCE_SPECULATIVE, false);
-    // The defaults are a second and five: most of a small job's life.
+    // The defaults are one and five seconds, which is most of a small job's run.
     conf.setInt("mapreduce.client.completion.pollinterval", HEARTBEAT_MS);
     conf.setInt("mapreduce.client.progressmonitor.pollinterval", HEARTBEAT_MS);
     conf.setInt("yarn.app.mapreduce.client.job.retry-interval", 500);

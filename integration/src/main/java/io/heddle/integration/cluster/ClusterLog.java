@@ -1,6 +1,6 @@
 /*
- * Where the logs of an embedded cluster go: all of them into a file of its work folder, and
- * Heddle's own warnings also into memory, so that a test can say that there were none.
+ * Logs of an embedded cluster: all lines go into a file of its work folder, and Heddle's own
+ * warnings also into memory, so that a test can assert that there were none.
  */
 package io.heddle.integration.cluster;
 
@@ -17,8 +17,8 @@ import org.apache.log4j.PatternLayout;
 import org.apache.log4j.spi.LoggingEvent;
 
 /**
- * Takes over log4j, which Hadoop logs with, for the life of one cluster. It is configured here and
- * not by a file, because Hadoop's test jars bring a log4j.properties that floods the terminal.
+ * Takes over log4j, which Hadoop uses, for the life of one cluster. Configures it in code, because
+ * Hadoop's test jars contain a log4j.properties that floods the terminal.
  */
 public final class ClusterLog implements AutoCloseable {
   private static final String PATTERN = "%d{HH:mm:ss,SSS} %-5p [%t] %c{2}: %m%n";
@@ -32,7 +32,7 @@ public final class ClusterLog implements AutoCloseable {
     this.appender = new FileAppender(new PatternLayout(PATTERN), file.getPath());
   }
 
-  /** Sends everything that is logged from now on into this file. */
+  /** Sends all further log lines into this file. */
   static ClusterLog open(File file) throws IOException {
     quiet();
     ClusterLog log = new ClusterLog(file);
@@ -43,20 +43,20 @@ public final class ClusterLog implements AutoCloseable {
     return log;
   }
 
-  /** Drops what configuration files set up: nothing is logged any more, to no place. */
+  /** Removes all loggers that configuration files set up; nothing is logged any more. */
   public static void quiet() {
-    // Jersey and Guice, inside Hadoop's web servers, log by the JDK's own logging.
+    // Jersey and Guice in Hadoop's web servers use the JDK's logging.
     java.util.logging.LogManager.getLogManager().reset();
     LogManager.resetConfiguration();
     LogManager.getRootLogger().setLevel(Level.OFF);
   }
 
-  /** The file with everything. */
+  /** Returns the file with all lines. */
   public File file() {
     return file;
   }
 
-  /** Heddle's own messages of level warning and above, oldest first. */
+  /** Returns Heddle's own messages of level warning and above, oldest first. */
   public List<String> heddleWarnings() {
     return heddle.messages();
   }
@@ -68,7 +68,7 @@ public final class ClusterLog implements AutoCloseable {
     appender.close();
   }
 
-  /** Keeps warnings in memory. Bounded, since a fault may repeat at every heartbeat. */
+  /** Keeps at most {@link #MESSAGES_MAX} warnings: a fault may repeat at every heartbeat. */
   private static final class Appender extends AppenderSkeleton {
     private static final int MESSAGES_MAX = 1000;
     private final List<String> messages = new ArrayList<>();
@@ -91,7 +91,7 @@ public final class ClusterLog implements AutoCloseable {
 
     @Override
     public void close() {
-      // Holds nothing that must be given back.
+      // Holds no resources.
     }
   }
 }

@@ -1,5 +1,5 @@
 /*
- * The ends of the logs that an application's containers wrote, for the message of a failed test.
+ * Reads the ends of container logs, for the message of a failed test.
  */
 package io.heddle.integration.cluster;
 
@@ -19,12 +19,12 @@ public final class ContainerLogs {
 
   private ContainerLogs() {}
 
-  /** The last lines of the logs of an application, ApplicationMaster first. */
+  /** Returns the last lines of an application's logs, ApplicationMaster first. */
   public static String tail(MiniCluster cluster, ApplicationId id) throws IOException {
     List<Path> files;
     try (Stream<Path> all = Files.walk(cluster.workFolder().toPath())) {
       files =
-          // A NodeManager that starts again gives its old folders an ending.
+          // A restarted NodeManager appends a suffix to its old folders.
           all.filter(path -> path.toString().contains("/log/" + id))
               .filter(path -> path.endsWith("syslog") || path.endsWith("stderr"))
               .filter(Files::isRegularFile)

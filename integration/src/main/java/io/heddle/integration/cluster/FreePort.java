@@ -1,5 +1,5 @@
 /*
- * Finds TCP ports for servers that must be told theirs before they open it.
+ * Finds TCP ports for servers whose ports are configured before they open them.
  */
 package io.heddle.integration.cluster;
 
@@ -11,11 +11,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** Hands out TCP ports of the loopback address that nobody listens on, each of them once. */
+/** Hands out unused TCP ports of the loopback address, each of them once. */
 public final class FreePort {
   /**
-   * Below the range from which Linux takes the ports of outgoing connections (32768 and above): a
-   * port that stays closed for a while, as a standby's does, would else be taken by a connection.
+   * Below Linux's range for outgoing connections (32768 and above): a connection could take a port
+   * there that stays closed for a while, as a standby's does.
    */
   private static final int FIRST = 20_000;
 
@@ -23,9 +23,9 @@ public final class FreePort {
   private static final int TRIES = 200;
 
   /**
-   * The UDP port of the same number, which no server here uses, says to this JVM and to others that
-   * a port has been handed out: nobody can see that of one that is not open yet. The system closes
-   * them with the process.
+   * Marks of handed-out ports for this JVM and others: the UDP sockets of the same numbers, which
+   * no server here uses. A TCP port that is not open yet shows nothing. The system closes the
+   * sockets with the process.
    */
   private static final List<DatagramSocket> HANDED_OUT = new ArrayList<>();
 

@@ -1,7 +1,7 @@
 /*
  * The embedded cluster of the integration tests and the demo: HDFS, YARN with four NodeManagers on
  * two racks, the job history server, one or two ResourceManagers. All of it is Hadoop's own code in
- * this JVM; only tasks and ApplicationMasters are processes of their own. Knows no scheduler.
+ * this JVM; only tasks and ApplicationMasters are separate processes. Works with any scheduler.
  */
 package io.heddle.integration.cluster;
 
@@ -41,9 +41,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler
  * A running cluster. Make one with {@link #named}; {@link #close} stops everything and removes the
  * work folder.
  *
- * <p>Hadoop's mini clusters are used for HDFS, the ResourceManagers and the history server. The
- * NodeManagers are started here (see {@link Topology} for why) and so speak real RPC, which makes
- * them follow a ResourceManager failover as they do in life.
+ * <p>Hadoop's mini clusters run HDFS, the ResourceManagers and the history server. The NodeManagers
+ * are started here (see {@link Topology} for why). They use real RPC and so follow a failover of
+ * the ResourceManager as on a real cluster.
  */
 public final class MiniCluster implements AutoCloseable {
   /** Set to keep the work folder, with all logs of all containers, after the cluster stopped. */
@@ -52,7 +52,7 @@ public final class MiniCluster implements AutoCloseable {
   /** Names another scheduler class for every cluster that does not ask for one. */
   public static final String SCHEDULER_PROPERTY = "heddle.integration.scheduler";
 
-  /** The scheduler that this project is. */
+  /** The class name of Heddle's scheduler. */
   public static final String HEDDLE = "io.heddle.yarn.HeddleScheduler";
 
   private static final int START_SECONDS = 90;
@@ -71,12 +71,12 @@ public final class MiniCluster implements AutoCloseable {
     this.log = log;
   }
 
-  /** Starts to describe a cluster. The name is part of its work folder's name. */
+  /** Returns a builder of a cluster. The name is part of its work folder's name. */
   public static Builder named(String name) {
     return new Builder(name);
   }
 
-  /** What a cluster shall be like; see the methods. */
+  /** The settings of a cluster. */
   public static final class Builder {
     private final String name;
     private final Map<String, String> properties = new LinkedHashMap<>();
@@ -88,31 +88,31 @@ public final class MiniCluster implements AutoCloseable {
       this.name = name;
     }
 
-    /** The class for {@code yarn.resourcemanager.scheduler.class}; Heddle's unless told. */
+    /** Sets {@code yarn.resourcemanager.scheduler.class}; Heddle's by default. */
     public Builder scheduler(String className) {
       schedulerClass = className;
       return this;
     }
 
-    /** The text of heddle.json; without it Heddle runs with no configuration at all. */
+    /** Sets the text of heddle.json; without it Heddle runs without a configuration. */
     public Builder engineConfiguration(String json) {
       engineConfiguration = json;
       return this;
     }
 
-    /** Two ResourceManagers with one state store, the first of them active. */
+    /** Asks for two ResourceManagers with one state store; the first is active. */
     public Builder highlyAvailable() {
       highlyAvailable = true;
       return this;
     }
 
-    /** Any further Hadoop property. */
+    /** Sets a Hadoop property. */
     public Builder set(String key, String value) {
       properties.put(key, value);
       return this;
     }
 
-    /** Starts everything; returns once all four nodes are usable. */
+    /** Starts the cluster; returns once all four nodes are usable. */
     public MiniCluster start() throws Exception {
       Path folder = Files.createTempDirectory("heddle-" + name + "-");
       MiniCluster cluster =
@@ -132,12 +132,12 @@ public final class MiniCluster implements AutoCloseable {
     configure(initial, wish);
     hdfs = RackedHdfs.start(initial);
     fileSystem = hdfs.getNewFileSystemInstance(0);
-    // Else the history server makes it, for nobody but itself.
+    // Made here, because the history server would make it without access for others.
     FileSystem.mkdirs(fileSystem, new org.apache.hadoop.fs.Path("/history"), everybody());
     if (wish.highlyAvailable) {
       startTwoResourceManagers(initial, wish.name);
     } else {
-      // The stock MapReduce mini cluster, with the NodeManagers left to us.
+      // Hadoop's MapReduce mini cluster without NodeManagers.
       yarn = new MiniMRYarnCluster("heddle-" + wish.name, 0);
       yarn.init(initial);
       yarn.start();
@@ -156,8 +156,8 @@ public final class MiniCluster implements AutoCloseable {
   }
 
   /**
-   * Sets what was wished for, in memory and in a yarn-site.xml: at {@code rmadmin -refreshQueues}
-   * and when it becomes active a ResourceManager reads that file again, and nothing else.
+   * Sets the builder's properties in memory and in a yarn-site.xml. A ResourceManager reads only
+   * that file again, at {@code rmadmin -refreshQueues} and when it becomes active.
    */
   private void configure(Configuration initial, Builder wish) throws IOException {
     Path folder = Files.createDirectory(workFolder.toPath().resolve("conf"));
@@ -180,9 +180,9 @@ public final class MiniCluster implements AutoCloseable {
   }
 
   /**
-   * MiniMRYarnCluster cannot have two ResourceManagers, so this is what it does around a
-   * MiniYARNCluster that can. The ports are chosen beforehand: a ResourceManager opens its ports
-   * anew at every transition to active, and its clients must find it where it was.
+   * Does what MiniMRYarnCluster does, around a MiniYARNCluster, because only that can have two
+   * ResourceManagers. The ports are fixed: a ResourceManager reopens its ports at every transition
+   * to active, and its clients must find it at the same ones.
    */
   private void startTwoResourceManagers(YarnConfiguration initial, String name) throws Exception {
     String[] ids = {"rm0", "rm1"};
@@ -228,27 +228,27 @@ public final class MiniCluster implements AutoCloseable {
     return new StateChangeRequestInfo(RequestSource.REQUEST_BY_USER);
   }
 
-  /** A copy of the cluster's configuration, for a client to add its own properties to. */
+  /** Returns a copy of the cluster's configuration, to which a client may add properties. */
   public Configuration configuration() {
     return new YarnConfiguration(conf);
   }
 
-  /** The cluster's HDFS. Not the instance that Hadoop caches: a ResourceManager may close that. */
+  /** Returns the cluster's HDFS, not Hadoop's cached instance: a ResourceManager may close that. */
   public FileSystem fileSystem() {
     return fileSystem;
   }
 
-  /** All nodes, stopped ones too, in the order of {@link Topology#HOSTS}. */
+  /** Returns all nodes, stopped ones too, in the order of {@link Topology#HOSTS}. */
   public List<Node> nodes() {
     return Collections.unmodifiableList(nodes);
   }
 
-  /** Starts a node again that was stopped or crashed. */
+  /** Restarts a node that was stopped or crashed. */
   public void restart(Node node) {
     node.start(conf);
   }
 
-  /** The ResourceManager that is active now. */
+  /** Returns the active ResourceManager. */
   public ResourceManager resourceManager() {
     int active = yarn.getActiveRMIndex();
     if (active < 0) {
@@ -261,38 +261,38 @@ public final class MiniCluster implements AutoCloseable {
     return yarn.getResourceManager(index);
   }
 
-  /** The scheduler of the active ResourceManager. */
+  /** Returns the scheduler of the active ResourceManager. */
   public ResourceScheduler scheduler() {
     return resourceManager().getResourceScheduler();
   }
 
-  /** The logs of this JVM: HDFS, both ResourceManagers, all NodeManagers. */
+  /** Returns the logs of this JVM: HDFS, all ResourceManagers, all NodeManagers. */
   public ClusterLog log() {
     return log;
   }
 
-  /** Everything that the cluster writes is below this folder. */
+  /** Returns the folder that holds all files of the cluster. */
   public File workFolder() {
     return workFolder;
   }
 
   /**
-   * Writes another text into heddle.json, for {@code rmadmin -refreshQueues} and for the
-   * ResourceManager that becomes active next. The cluster must have been started with one.
+   * Writes a new text into heddle.json, for {@code rmadmin -refreshQueues} and for the next active
+   * ResourceManager. The cluster must have been started with a text.
    */
   public void configureEngine(String json) throws IOException {
     Path file = Paths.get(conf.get("heddle.config.file"));
     Files.write(file, json.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** The active ResourceManager becomes standby and the other one active. */
+  /** Makes the active ResourceManager standby and the other one active. */
   public void failOver() throws Exception {
     int active = yarn.getActiveRMIndex();
     resourceManager(active).getRMContext().getRMAdminService().transitionToStandby(byUser());
     resourceManager(1 - active).getRMContext().getRMAdminService().transitionToActive(byUser());
   }
 
-  /** The active ResourceManager stops for good and the other one becomes active. */
+  /** Stops the active ResourceManager for good and makes the other one active. */
   public void stopActiveAndFailOver() throws Exception {
     int active = yarn.getActiveRMIndex();
     yarn.stopResourceManager(active);
@@ -300,8 +300,8 @@ public final class MiniCluster implements AutoCloseable {
   }
 
   /**
-   * Stops the active one of two ResourceManagers and starts it again: unlike a standby's, its
-   * scheduler begins with the heddle.json of now, whatever was in force before.
+   * Restarts the active one of two ResourceManagers. Unlike a standby's, its scheduler begins with
+   * the current heddle.json, whatever was in force before.
    */
   public void restartActive() throws Exception {
     int active = yarn.getActiveRMIndex();
@@ -324,12 +324,12 @@ public final class MiniCluster implements AutoCloseable {
   }
 
   /**
-   * Stops everything; the work folder goes too, unless {@link #KEEP_PROPERTY} is set. What hangs is
-   * printed and left: the tests have seen by then what they look at.
+   * Stops the cluster and deletes the work folder, unless {@link #KEEP_PROPERTY} is set. Parts that
+   * hang are printed and left running: all tests are over by then.
    */
   @Override
   public void close() {
-    // At once: a NodeManager takes seconds to stop, most of them waiting.
+    // In parallel: a NodeManager takes seconds to stop, mostly waiting.
     nodes.parallelStream().forEach(Node::stopOrTell);
     if (yarn != null) {
       BoundedStop.runOrTell("YARN", BoundedStop.SECONDS, yarn::stop);

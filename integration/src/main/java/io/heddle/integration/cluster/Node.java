@@ -1,6 +1,6 @@
 /*
- * One NodeManager of the embedded cluster, on an address of its own. Can be stopped in an orderly
- * way, lost as in a crash, and started again.
+ * One NodeManager of the embedded cluster, with its own address. It can be stopped in an orderly
+ * way, crashed, and restarted.
  */
 package io.heddle.integration.cluster;
 
@@ -9,7 +9,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.nodemanager.NodeManager;
 
-/** A real NodeManager which speaks to the ResourceManager over RPC, as on a real cluster. */
+/** A real NodeManager that uses RPC, as on a real cluster. */
 public final class Node {
   private final int index;
   private final File folder;
@@ -20,17 +20,17 @@ public final class Node {
     this.folder = folder;
   }
 
-  /** Its host name, which is its loopback address. */
+  /** Returns its host name, which is its loopback address. */
   public String host() {
     return Topology.HOSTS.get(index);
   }
 
-  /** The NodeManager itself, null while it is stopped. */
+  /** Returns the NodeManager itself, or null while it is stopped. */
   public synchronized NodeManager nodeManager() {
     return nodeManager;
   }
 
-  /** Starts it against the cluster of this configuration. */
+  /** Starts it in the cluster of this configuration. */
   synchronized void start(Configuration cluster) {
     if (nodeManager != null) {
       throw new IllegalStateException(host() + " is running already");
@@ -49,14 +49,14 @@ public final class Node {
     nodeManager = starting;
   }
 
-  /** Stops it in an orderly way: it says goodbye, and the ResourceManager knows at once. */
+  /** Stops it in an orderly way: it unregisters, so the ResourceManager knows at once. */
   public synchronized void stop() {
     if (nodeManager != null) {
       BoundedStop.run(host(), BoundedStop.SECONDS, forget()::stop);
     }
   }
 
-  /** The same at the end of the cluster. */
+  /** Stops it at the end of the cluster; prints a hang. */
   synchronized void stopOrTell() {
     if (nodeManager != null) {
       BoundedStop.runOrTell(host(), BoundedStop.SECONDS, forget()::stop);
@@ -70,8 +70,8 @@ public final class Node {
   }
 
   /**
-   * Stops it as a crash would: its containers die, and the ResourceManager finds out only when the
-   * heartbeats stay away. A NodeManager that believes itself decommissioned says no goodbye.
+   * Stops it as a crash would: its containers end, and the ResourceManager notices only missing
+   * heartbeats. A NodeManager that is marked as decommissioned does not unregister.
    */
   public synchronized void crash() {
     if (nodeManager == null) {

@@ -1,6 +1,6 @@
 /*
- * HDFS whose DataNodes say that they are on the hosts of the cluster's topology. Everything else is
- * Hadoop's MiniDFSCluster.
+ * HDFS whose DataNodes report the hosts of the cluster's topology. Everything else is Hadoop's
+ * MiniDFSCluster.
  */
 package io.heddle.integration.cluster;
 
@@ -10,8 +10,8 @@ import org.apache.hadoop.hdfs.DFSConfigKeys;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
 /**
- * MiniDFSCluster can name its DataNodes' hosts only together with an entry in Hadoop's static name
- * resolution, by which this JVM would then take every NodeManager's address for 127.0.0.1.
+ * Sets the DataNodes' hosts by overriding a method. MiniDFSCluster's own option also adds an entry
+ * to Hadoop's static name resolution, which would map every NodeManager's address to 127.0.0.1.
  */
 final class RackedHdfs extends MiniDFSCluster {
   private static final String HOST = "heddle.integration.datanode.host";
@@ -34,7 +34,7 @@ final class RackedHdfs extends MiniDFSCluster {
     return hdfs;
   }
 
-  /** Called for each DataNode, from the constructor of MiniDFSCluster: no field is set yet. */
+  /** Called for each DataNode by the constructor of MiniDFSCluster, when no field is set yet. */
   @Override
   protected void setupDatanodeAddress(
       Configuration conf, boolean hostsFile, boolean checkAddresses, int httpPort, int ipcPort)

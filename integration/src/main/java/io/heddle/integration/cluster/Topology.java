@@ -1,6 +1,6 @@
 /*
- * Where the embedded cluster's four nodes are: two racks of two, each node with an address of its
- * own in the loopback network. Starts nothing.
+ * The places of the embedded cluster's four nodes: two racks of two, each node with its own address
+ * in the loopback network. Starts nothing.
  */
 package io.heddle.integration.cluster;
 
@@ -12,10 +12,10 @@ import java.util.List;
 /**
  * The hosts and racks of the embedded cluster.
  *
- * <p>Hadoop's own mini cluster puts every NodeManager on {@code localhost}, and then either every
- * node is local to every block or, with ports in the node names, none is. Linux answers on all of
- * 127.0.0.0/8, so each node here has an address of its own that is also its host name: HDFS reports
- * blocks on it, the ApplicationMaster asks for it, and the scheduler can be local or remote as on a
+ * <p>Hadoop's own mini cluster puts every NodeManager on {@code localhost}. Then every node is
+ * local to every block or, with ports in the node names, none is. Linux answers on all of
+ * 127.0.0.0/8, so each node here has its own address, which is also its host name. HDFS reports
+ * blocks on it, the ApplicationMaster asks for it, and placement can be local or remote as on a
  * real cluster.
  */
 public final class Topology {
@@ -30,13 +30,13 @@ public final class Topology {
 
   private Topology() {}
 
-  /** The rack of the host with this index. */
+  /** Returns the rack of the host with this index. */
   public static String rackOf(int host) {
     return RACKS.get(host * RACKS.size() / HOSTS.size());
   }
 
   /**
-   * The rack of a host.
+   * Returns the rack of a host.
    *
    * @throws IllegalArgumentException if it is none of {@link #HOSTS}
    */
@@ -49,8 +49,8 @@ public final class Topology {
   }
 
   /**
-   * The mapping as {@code org.apache.hadoop.net.StaticMapping} reads it: {@code host=rack,...}. It
-   * goes into every job's configuration too, since an ApplicationMaster resolves racks itself.
+   * Returns the mapping for {@code org.apache.hadoop.net.StaticMapping}: {@code host=rack,...}. It
+   * is in every job's configuration too, because an ApplicationMaster resolves racks itself.
    */
   static String staticMapping() {
     List<String> pairs = new ArrayList<>();

@@ -1,6 +1,6 @@
 /*
- * The end of the demo: what became of each job under each scheduler, and in a line for each figure
- * what the policy changed. Lines of text; prints nothing.
+ * The end of the demo as lines of text: the result of each job under each scheduler, and a line
+ * for each figure about what the policy changed. Prints nothing.
  */
 package io.heddle.integration.demo;
 
@@ -12,19 +12,19 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.apache.commons.lang3.StringUtils;
 
-/** One contender with its results, or two. */
+/** The results of one contender or two. */
 final class Closing {
   private static final int NAME_WIDTH = 18;
   private final List<Contender> contenders;
   private final List<List<JobResult>> results;
 
-  /** The results are in the order of the contenders, and in each the jobs in one order. */
+  /** Takes results in the order of the contenders, each with the jobs in the same order. */
   Closing(List<Contender> contenders, List<List<JobResult>> results) {
     this.contenders = contenders;
     this.results = results;
   }
 
-  /** The table: a row for each job, a group of columns for each contender. Fits 80 columns. */
+  /** Returns a table with a row for each job and columns for each contender. Fits 80 columns. */
   List<String> table() {
     StringBuilder names = new StringBuilder(String.format("%-25s", ""));
     StringBuilder heads = new StringBuilder(String.format("%-7s %-17s", "user", "job"));
@@ -61,9 +61,9 @@ final class Closing {
   }
 
   /**
-   * How well the ends of the jobs were foreseen, in words; empty if nobody foresaw any. By how
-   * much the middle of a band was off is of the time that the job still took, a second added to
-   * both.
+   * Describes how well the ends of the jobs were predicted; empty without predictions. The error
+   * of a band's middle is the ratio of the predicted and the actual remaining time, with a second
+   * added to both.
    */
   Optional<String> foresight() {
     List<JobResult> foreseen =
@@ -93,7 +93,7 @@ final class Closing {
     return results.stream().allMatch(run -> run.stream().allMatch(JobResult::succeeded));
   }
 
-  /** A line for each figure; none if there is nothing to compare with, or a job failed. */
+  /** Returns a line for each figure; none without an opponent or if a job failed. */
   List<String> comparison(List<Figure> figures) {
     if (contenders.size() < 2 || !succeeded()) {
       return Collections.emptyList();

@@ -1,5 +1,5 @@
 /*
- * A scheduler that runs the demo's workload: Heddle with a policy, or Hadoop's own. Names and
+ * A scheduler for the demo's workload: Heddle with a policy, or Hadoop's own. Holds names and
  * configuration; runs nothing.
  */
 package io.heddle.integration.demo;
@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.heddle.integration.cluster.MiniCluster;
 
-/** One of two that are compared. */
+/** One of two schedulers that are compared. */
 final class Contender {
   private static final String CAPACITY =
       "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler";
@@ -22,37 +22,37 @@ final class Contender {
     this.policy = policy;
   }
 
-  /** Heddle with this policy: a preset's name, or an object of stages. */
+  /** Makes Heddle with this policy: a preset's name, or an object of stages. */
   static Contender heddle(String name, JsonNode policy) {
     return new Contender(name, policy);
   }
 
-  /** Heddle with the simplest policy. */
+  /** Makes Heddle with the simplest policy. */
   static Contender simplest() {
     return new Contender(Workload.OPPONENT, TextNode.valueOf(Workload.OPPONENT));
   }
 
-  /** Hadoop's own scheduler. */
+  /** Makes Hadoop's own scheduler. */
   static Contender capacity() {
     return new Contender("Capacity", null);
   }
 
-  /** As tables and sentences call it: three stages are too long for a line about two runs. */
+  /** Returns the name for tables and sentences; three stages would be too long for a line. */
   String name() {
     return name.contains("=") ? "the composition" : name;
   }
 
-  /** For the headline. */
+  /** Returns the name for the headline. */
   String title() {
     return policy == null ? "Hadoop's own Capacity scheduler" : "Heddle, policy " + name;
   }
 
-  /** The scheduler class to run. */
+  /** Returns the scheduler class to run. */
   String schedulerClass() {
     return policy == null ? CAPACITY : MiniCluster.HEDDLE;
   }
 
-  /** The text of heddle.json: the workload's sections, and the policy. */
+  /** Returns the text of heddle.json: the workload's sections and the policy. */
   String engineConfiguration(ObjectNode settings) {
     return settings.deepCopy().set("policy", policy).toString();
   }

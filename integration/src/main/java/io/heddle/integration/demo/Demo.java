@@ -1,7 +1,7 @@
 /*
- * ./x demo: an embedded cluster, some users, real MapReduce jobs under a policy of the user's
- * choice, then the same jobs under one that treats all alike, and a closing table that compares.
- * The exit code says whether all jobs succeeded.
+ * ./x demo: runs real MapReduce jobs of some users on an embedded cluster under the chosen policy,
+ * then the same jobs under the simplest policy, and prints a table that compares both. The exit
+ * code says whether all jobs succeeded.
  */
 package io.heddle.integration.demo;
 
@@ -18,7 +18,7 @@ public final class Demo {
   private static final int OK = 0;
   private static final int JOBS_FAILED = 1;
   private static final int WRONG_ARGUMENTS = 2;
-  /** How the engine names what --policy sets. */
+  /** The engine's name of the key that --policy sets. */
   private static final String POLICY_KEY = "key `policy";
 
   private final DemoOptions options;
@@ -41,7 +41,7 @@ public final class Demo {
       DemoOptions.printHelp(new PrintWriter(System.out));
       System.exit(OK);
     }
-    // Hadoop's threads, some not daemons, would keep the process alive after an error.
+    // Some of Hadoop's threads are no daemons and would keep the process alive after an error.
     System.exit(new Demo(options).run());
   }
 
@@ -85,10 +85,10 @@ public final class Demo {
     return closing.succeeded() ? OK : JOBS_FAILED;
   }
 
-  /** Says why there is no demo. A policy that the engine refused is the user's to put right. */
+  /** Prints why the demo failed: for a policy that the engine refused, the engine's message. */
   private static int explain(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-      // The engine's own words; the file before them is one that the demo wrote.
+      // Cut before the engine's message: the demo wrote the file that is named first.
       String text = String.valueOf(cause.getMessage());
       int said = text.indexOf(POLICY_KEY);
       if (said >= 0) {

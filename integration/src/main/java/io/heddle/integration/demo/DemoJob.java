@@ -1,6 +1,6 @@
 /*
- * One job of the demo, from its plan to its end. Submits itself; what it did is read off it by
- * the picture and the closing table.
+ * One job of the demo, from its plan to its end. Submits itself; the picture and the closing table
+ * read its state.
  */
 package io.heddle.integration.demo;
 
@@ -18,7 +18,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /** All times are milliseconds since the first job's submission. */
 final class DemoJob {
-  /** Where a job is in its life. */
+  /** The state of a job. */
   enum State {
     PLANNED,
     WAITING,
@@ -40,11 +40,11 @@ final class DemoJob {
   private long endedMs;
   private float mapProgress;
   private float reduceProgress;
-  /** What was expected when its tasks had just begun to be known. */
+  /** The first prediction, made when its tasks became known. */
   private Forecast forecast;
   private volatile long expectedEndMs;
 
-  /** A job of this plan, as the maker makes it; {@code goalMs} is 0 for none. */
+  /** Makes a job of this plan with this maker; {@code goalMs} is 0 for none. */
   DemoJob(JobPlan plan, String name, long goalMs, JobClient.Maker maker) {
     this.plan = plan;
     this.name = name;
@@ -68,18 +68,18 @@ final class DemoJob {
     return state == State.SUCCEEDED || state == State.FAILED;
   }
 
-  /** Why it failed; empty otherwise. */
+  /** Returns why it failed; empty otherwise. */
   String problem() {
     return problem;
   }
 
-  /** Its YARN application, null before it is submitted. */
+  /** Returns its YARN application, or null before it is submitted. */
   ApplicationId application() {
     Job submitted = job;
     return submitted == null ? null : JobClient.applicationId(submitted.getJobID());
   }
 
-  /** From its submission to its end, or until now. */
+  /** Returns the time from its submission to its end, or until now. */
   long tookMs(long nowMs) {
     return (isOver() ? endedMs : nowMs) - submittedMs;
   }
@@ -96,14 +96,14 @@ final class DemoJob {
     return state == State.PLANNED && nowMs >= TimeUnit.SECONDS.toMillis(plan.startSeconds());
   }
 
-  /** Marks it as submitted from now on; {@link #submit} does it. */
+  /** Marks it as submitted; {@link #submit} submits it. */
   void begin(long nowMs) {
     submittedMs = nowMs;
     refreshedMs = nowMs;
     state = State.WAITING;
   }
 
-  /** Submits it; takes a second, so not in the thread that draws. */
+  /** Submits it. Takes a second, so the drawing thread must not call it. */
   void submit() {
     try {
       job = JobClient.submit(user(), maker);
@@ -113,7 +113,7 @@ final class DemoJob {
     }
   }
 
-  /** What became of it; to be asked while the cluster that knows it runs. */
+  /** Returns its result. Call it while its cluster runs. */
   JobResult result(long nowMs, Applications applications)
       throws IOException, InterruptedException {
     JobResult result = new JobResult(user(), plan.name(), name);
@@ -134,7 +134,7 @@ final class DemoJob {
     return result;
   }
 
-  /** Keeps what is expected of it when its ApplicationMaster has begun to ask, and shows now. */
+  /** Asks for a prediction of its end while it runs, and keeps the first one. */
   void foresee(MiniCluster cluster, long nowMs) throws IOException {
     if (state != State.RUNNING || application() == null) {
       return;
@@ -146,12 +146,12 @@ final class DemoJob {
     expectedEndMs = now.map(one -> one.expectedMs).orElse(0L);
   }
 
-  /** When it is expected to end, 0 if nobody can say. */
+  /** Returns when it is expected to end; 0 if that is unknown. */
   long expectedEndMs() {
     return isOver() ? 0 : expectedEndMs;
   }
 
-  /** Brings state and progress up to date. */
+  /** Updates state and progress. */
   void refresh(long nowMs, Applications applications) throws IOException, InterruptedException {
     Job submitted = job;
     if (submitted == null || isOver()) {
@@ -161,7 +161,7 @@ final class DemoJob {
       waitedMs += nowMs - refreshedMs;
     }
     refreshedMs = nowMs;
-    // The ApplicationMaster is the first container; a task is one beyond.
+    // The first container is the ApplicationMaster's; the second is a task's.
     if (state == State.WAITING && applications.allocated(application()) > 1) {
       state = State.RUNNING;
     }

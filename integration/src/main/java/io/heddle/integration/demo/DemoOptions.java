@@ -1,6 +1,6 @@
 /*
- * The demo's command line. Knows the shape of a policy; which names there are is the engine's,
- * whose own message lists them when one is wrong.
+ * The demo's command line. Checks only the form of a policy; the engine knows the names, and its
+ * message lists them when one is wrong.
  */
 package io.heddle.integration.demo;
 
@@ -20,7 +20,7 @@ import org.apache.commons.cli.Option;
 import org.apache.commons.cli.Options;
 import org.apache.commons.cli.ParseException;
 
-/** What the demo was asked to do. */
+/** The options of one demo. */
 final class DemoOptions {
   private static final int HELP_WIDTH = 80;
 
@@ -41,7 +41,7 @@ final class DemoOptions {
   /**
    * Reads the arguments.
    *
-   * @throws ParseException with a text for the user if they are wrong
+   * @throws ParseException with a message for the user if they are wrong
    */
   static DemoOptions parse(String[] arguments) throws ParseException {
     try {
@@ -59,8 +59,8 @@ final class DemoOptions {
             "policy",
             true,
             "the composition: a preset's name (" + String.join(", ", Policies.presets())
-                + ") or stages, such as " + example() + ". With a name that it does not know,"
-                + " Heddle lists those that it knows. Default: " + Policies.presets().get(0));
+                + ") or stages, such as " + example() + ". For an unknown name Heddle lists the"
+                + " known ones. Default: " + Policies.presets().get(0));
     policy.setArgName("POLICY");
     options.addOption(policy);
     options.addOption(null, "no-comparison", false, "run the workload under the policy alone");
@@ -80,9 +80,9 @@ final class DemoOptions {
             HELP_WIDTH,
             "./x demo [--hadoop V]",
             "\nStarts HDFS and YARN with four nodes on two racks in this process, and lets users"
-                + " run real MapReduce jobs of the kind that the policy was made for; then the same"
-                + " under " + Workload.OPPONENT + ", and says what the policy changed. Takes a few"
-                + " minutes.\n\n",
+                + " run real MapReduce jobs of the kind that the policy was made for. Then runs the"
+                + " same jobs under " + Workload.OPPONENT + " and prints what the policy changed."
+                + " Takes a few minutes.\n\n",
             known(),
             2,
             4,
@@ -103,12 +103,12 @@ final class DemoOptions {
     return line.hasOption("keep");
   }
 
-  /** What the demo is about. */
+  /** Returns the chosen contender. */
   Contender candidate() {
     return Contender.heddle(policy(), json);
   }
 
-  /** What it is compared with, if with anything. */
+  /** Returns the contender to compare with, if any. */
   Optional<Contender> opponent() {
     if (line.hasOption("stock")) {
       return Optional.of(Contender.capacity());
@@ -117,19 +117,19 @@ final class DemoOptions {
     return alone ? Optional.empty() : Optional.of(Contender.simplest());
   }
 
-  /** What both run. */
+  /** Returns the workload that both run. */
   Workload workload() {
     return json.isObject()
         ? Workload.forStages(stage("share"), stage("order"), stage("place"))
         : Workload.forPreset(policy());
   }
 
-  /** What is not named is as in the default. */
+  /** Returns the policy for a stage; the default's if none is named. */
   private String stage(String name) {
     return json.path(name).asText(Policies.stage(Policies.presets().get(0), name));
   }
 
-  /** The last implementation of every stage. */
+  /** Returns the last policy of every stage. */
   private static String example() {
     StringJoiner stages = new StringJoiner(",");
     for (String stage : Policies.STAGES) {
@@ -143,7 +143,7 @@ final class DemoOptions {
     return line.getOptionValue("policy", Policies.presets().get(0));
   }
 
-  /** The policy as heddle.json has it. */
+  /** Returns the policy in the form of heddle.json. */
   private static JsonNode json(String policy) throws ParseException {
     if (!policy.contains("=")) {
       return TextNode.valueOf(policy);

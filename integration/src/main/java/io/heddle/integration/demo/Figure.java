@@ -1,6 +1,6 @@
 /*
- * The figures that show what a policy does: how each is read off the jobs of a run, and how two
- * runs are compared in one line. Arithmetic and words; prints nothing.
+ * The figures that show the effect of a policy: computes each from the jobs of a run, and compares
+ * two runs in one line. Prints nothing.
  */
 package io.heddle.integration.demo;
 
@@ -9,15 +9,17 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** Knows nothing of policies but their names. */
+/** One figure. Knows policies by name only. */
 abstract class Figure {
   private Figure() {}
 
   /**
-   * The comparison, as a sentence.
+   * Compares two runs in a sentence.
    *
-   * @param policy what ran first, and its jobs
-   * @param other what it is compared with, and the same jobs under it
+   * @param policy the first contender
+   * @param jobs its jobs
+   * @param other the second contender
+   * @param others the same jobs under it
    */
   abstract String compare(String policy, List<JobResult> jobs, String other,
       List<JobResult> others);
@@ -27,7 +29,7 @@ abstract class Figure {
     private final String who;
     private final List<String> names;
 
-    /** Of the jobs with these names; {@code who} are they, in words, of several. */
+    /** Covers the jobs with these names; {@code who} describes them in the plural. */
     Waiting(String who, String... names) {
       this.who = who;
       this.names = Arrays.asList(names);
@@ -44,7 +46,7 @@ abstract class Figure {
 
     private static String changed(double here, double there) {
       if (Math.min(here, there) <= 0) {
-        // No number of times nothing is the greater one.
+        // There is no ratio to a wait of 0.
         return here == there ? "no wait under either" : here < there ? "no wait at all" : "longer";
       }
       return String.format(Locale.ROOT, "%.1f times %s", ratio(here, there),
@@ -60,7 +62,7 @@ abstract class Figure {
     }
   }
 
-  /** How many of the jobs with a completion goal ended in time. */
+  /** The number of jobs with a completion goal that ended in time. */
   static final class GoalsMet extends Figure {
     @Override
     String compare(String policy, List<JobResult> jobs, String other, List<JobResult> others) {
@@ -75,7 +77,7 @@ abstract class Figure {
     }
   }
 
-  /** Which part of the shuffle went from one rack to another. */
+  /** The part of the shuffle that crossed racks. */
   static final class CrossRack extends Figure {
     @Override
     String compare(String policy, List<JobResult> jobs, String other, List<JobResult> others) {
@@ -99,7 +101,7 @@ abstract class Figure {
     }
   }
 
-  /** Which part of the containers that were asked for on a host came to run there. */
+  /** The part of the containers asked for on a host that ran there. */
   static final class NodeLocal extends Figure {
     @Override
     String compare(String policy, List<JobResult> jobs, String other, List<JobResult> others) {
@@ -114,7 +116,7 @@ abstract class Figure {
     }
   }
 
-  /** How many times the lesser the greater is; neither is nothing. */
+  /** Returns the ratio of the larger number to the smaller; both are above 0. */
   private static double ratio(double one, double other) {
     return Math.max(one, other) / Math.min(one, other);
   }

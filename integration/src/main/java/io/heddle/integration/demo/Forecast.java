@@ -1,6 +1,6 @@
 /*
- * When a job of the demo will end, as Heddle's engine expects it, with the band that four of five
- * keep to. Reads an answer; predicts nothing itself.
+ * The engine's prediction of a job's end, with the band that four of five jobs end in. Reads an
+ * answer; predicts nothing itself.
  */
 package io.heddle.integration.demo;
 
@@ -28,7 +28,7 @@ final class Forecast {
     this.latestMs = latestMs;
   }
 
-  /** What is expected of the application now; nothing unless Heddle schedules and knows it. */
+  /** Asks for the current prediction; empty unless Heddle schedules and knows the application. */
   static Optional<Forecast> ask(MiniCluster cluster, ApplicationId id, long nowMs)
       throws IOException {
     if (!(cluster.scheduler() instanceof HeddleScheduler)) {
@@ -38,7 +38,7 @@ final class Forecast {
     return answer == null ? Optional.empty() : read(answer, nowMs);
   }
 
-  /** Brings the engine's times to the demo's clock, which reads {@code nowMs}. */
+  /** Reads an answer and converts its times to the demo's clock, which shows {@code nowMs}. */
   static Optional<Forecast> read(String answer, long nowMs) throws IOException {
     JsonNode root = JSON.readTree(answer);
     JsonNode end = root.path("jobs").path(0).path("end");

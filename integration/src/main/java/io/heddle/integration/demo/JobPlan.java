@@ -1,7 +1,6 @@
 /*
- * One job of a workload before there is a cluster for it: whose it is, when it comes, what it is
- * made of. The jobs are real; only the seconds that a map waits stand for the bytes of a bigger
- * input.
+ * The plan of one job of a workload: its user, start, tasks and goal. The jobs are real; only the
+ * seconds that a map waits simulate a larger input.
  */
 package io.heddle.integration.demo;
 
@@ -16,11 +15,11 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 
-/** Set up once, in a workload; the same plan makes the same job on every cluster. */
+/** A plan in a workload; it makes the same job on every cluster. */
 final class JobPlan {
   private static final int LINES_PER_FILE = 400;
   private static final int MAP_PAUSE_MS = 3000;
-  /** With {@link Run#NODE_MEMORY_MB}: a task to a node, and beside it ApplicationMasters. */
+  /** With {@link Run#NODE_MEMORY_MB} a node has room for one task and ApplicationMasters. */
   static final int TASK_MEMORY_MB = 1024;
   static final int MASTER_MEMORY_MB = 256;
 
@@ -38,18 +37,18 @@ final class JobPlan {
     this.name = name;
   }
 
-  /** A job with one map, submitted at once. Users have queues of their own, `root.USER`. */
+  /** Makes a job with one map, submitted at once. Each user has a queue, `root.USER`. */
   static JobPlan of(String user, String name) {
     return new JobPlan(user, name);
   }
 
-  /** Submitted so many seconds after the first. */
+  /** Sets how many seconds after the first job it is submitted. */
   JobPlan after(int seconds) {
     startSeconds = seconds;
     return this;
   }
 
-  /** Its number of tasks. */
+  /** Sets the numbers of tasks. */
   JobPlan tasks(int mapTasks, int reduceTasks) {
     maps = mapTasks;
     reduces = reduceTasks;
@@ -57,15 +56,15 @@ final class JobPlan {
   }
 
   /**
-   * Should end in so many times what a job of one map takes on this machine, and says so: a number
-   * of seconds would be out of reach on one machine and nothing on another.
+   * Sets a completion goal as a multiple of the time for a job of one map, and submits it as a
+   * hint. A goal in seconds would be impossible on one machine and trivial on another.
    */
   JobPlan goal(double times) {
     goal = times;
     return this;
   }
 
-  /** Sends every word through the shuffle, more bytes than the maps read, and says so. */
+  /** Shuffles every word, more bytes than the maps read, and submits the ratio as a hint. */
   JobPlan shufflesAll() {
     combines = false;
     // "word123 " is 8 bytes read; 7 and their length, a count of 4, and 2 of the file's format.
@@ -100,13 +99,13 @@ final class JobPlan {
   /**
    * Writes its input into HDFS.
    *
-   * @param unitSeconds how long a job of one map takes, if it has a goal
+   * @param unitSeconds how long a job of one map takes; needed with a goal
    */
   DemoJob prepare(MiniCluster cluster, double unitSeconds) throws IOException {
     long goalSeconds = Math.round(goal * unitSeconds);
     String title = hasGoal() ? name + " in " + goalSeconds + " s" : name;
     String folder = user + "/" + name.replace(' ', '-');
-    // The same text in every run: what differs between two runs is the scheduler.
+    // The same text in every run, so that two runs differ in the scheduler only.
     Corpus input =
         Corpus.write(
             cluster.fileSystem(), new Path("/demo/in/" + folder), maps, LINES_PER_FILE,
@@ -133,7 +132,7 @@ final class JobPlan {
     conf.setInt(MRJobConfig.MR_AM_VMEM_MB, MASTER_MEMORY_MB);
     conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MEMORY_MB);
     conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MEMORY_MB);
-    // Where the reduces go shall be decided by where the maps ran.
+    // Reduces are placed late, when it is known where the maps ran.
     conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 0.9f);
     if (reduces == 0) {
       return TextJobs.upperCase(conf, title, input, output);

@@ -1,29 +1,29 @@
 /*
- * What became of one job of a run: plain numbers that outlive the cluster. Compares nothing.
+ * The result of one job of a run: plain numbers that outlive the cluster. Compares nothing.
  */
 package io.heddle.integration.demo;
 
 /** One row of the closing table. */
 final class JobResult {
   final String user;
-  /** What the workload calls it. */
+  /** Its name in the workload. */
   final String plan;
-  /** What users read: with its goal, if it has one. */
+  /** Its name for users, with its goal if it has one. */
   final String name;
   DemoJob.State state = DemoJob.State.PLANNED;
-  /** Time in which it wanted a container that it had not got. */
+  /** Time in which it waited for a container. */
   long waitedMs;
-  /** From its submission to its end. */
+  /** Time from its submission to its end. */
   long tookMs;
-  /** In what time it should have ended; 0 if it has no goal. */
+  /** Its completion goal; 0 for none. */
   long goalMs;
   /** When it ended, in milliseconds since the first job's submission. */
   long endedMs;
-  /** What was expected of that; null if nobody was asked. */
+  /** The prediction of its end; null without one. */
   Forecast forecast;
-  /** Containers on the host that was asked for, on its rack, elsewhere. */
+  /** Containers on the host asked for, on its rack, elsewhere. */
   int[] localities = new int[3];
-  /** What its reduces fetched, and how much of that from the other rack. */
+  /** The bytes that its reduces fetched, and those from the other rack. */
   double shuffledBytes;
   double crossRackBytes;
 

@@ -1,6 +1,6 @@
 /*
- * Turns the state of the demo into lines of text: the live picture, and the line for a
- * log. Prints nothing and asks nobody.
+ * Turns the state of the demo into lines of text: the live picture, and the line for a log. Prints
+ * nothing.
  */
 package io.heddle.integration.demo;
 
@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import org.apache.commons.lang3.StringUtils;
 
-/** Fits 80 columns. */
+/** Makes lines that fit 80 columns. */
 final class Picture {
   private static final int CLUSTER_BAR = 34;
   private static final int QUEUE_BAR = 16;
@@ -18,7 +18,7 @@ final class Picture {
 
   private Picture() {}
 
-  /** The live picture. */
+  /** Returns the live picture. */
   static List<String> live(String title, long nowMs, Snapshot now, List<DemoJob> jobs) {
     List<String> lines = new ArrayList<>();
     lines.add(String.format("%-70s %8s", title, clock(nowMs)));
@@ -55,14 +55,14 @@ final class Picture {
     return lines;
   }
 
-  /** Where a job is, and when it is expected to end if somebody knows. */
+  /** Returns the state of a job, and its expected end if that is known. */
   private static String state(DemoJob job) {
     String state = job.state().name().toLowerCase(Locale.ROOT);
     long endMs = job.expectedEndMs();
     return endMs == 0 ? state : state + ", end ~" + clock(endMs);
   }
 
-  /** The same in one line, for where nothing can be redrawn. */
+  /** Returns the state in one line, for output that cannot be redrawn. */
   static String line(long nowMs, Snapshot now) {
     StringBuilder line = new StringBuilder();
     line.append(
@@ -79,7 +79,7 @@ final class Picture {
     return line.toString();
   }
 
-  /** Containers by locality; a dash while there is none. */
+  /** Returns the containers by locality; a dash while there is none. */
   private static String localities(int[] counts) {
     int sum = Arrays.stream(counts).sum();
     return sum == 0 ? "-" : counts[0] + "/" + counts[1] + "/" + counts[2];

@@ -1,6 +1,6 @@
 /*
- * One run of a workload: a cluster with one scheduler, the jobs on it with live progress, and what
- * became of them. Compares nothing.
+ * One run of a workload: a cluster with one scheduler, the jobs on it with live progress, and their
+ * results. Compares nothing.
  */
 package io.heddle.integration.demo;
 
@@ -18,11 +18,11 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /** Runs once. */
 final class Run {
-  /** One task's room, and that of two ApplicationMasters. */
+  /** Room for one task and two ApplicationMasters. */
   static final int NODE_MEMORY_MB = JobPlan.TASK_MEMORY_MB + 2 * JobPlan.MASTER_MEMORY_MB;
 
   private static final long POLL_MS = 250;
-  /** Far more than it takes: a bound on hanging. */
+  /** A bound on hanging, far more than a run takes. */
   private static final long LIMIT_MS = TimeUnit.MINUTES.toMillis(10);
 
   private final Contender contender;
@@ -33,10 +33,10 @@ final class Run {
   private double unitSeconds;
 
   /**
-   * Of this workload.
+   * Makes a run of this workload.
    *
-   * @param round stands before the title
-   * @param unitSeconds how long a job of one map takes; 0 to measure it, if there are goals
+   * @param round text before the title
+   * @param unitSeconds how long a job of one map takes; 0 to measure it if there are goals
    */
   Run(Contender contender, Workload workload, String round, double unitSeconds, boolean plain) {
     this.unitSeconds = unitSeconds;
@@ -56,7 +56,8 @@ final class Run {
             .start()) {
       if (workload.hasGoals() && unitSeconds == 0) {
         unitSeconds = measure(cluster);
-        System.out.printf("A job of one map takes %.0f s here; goals are by that.%n", unitSeconds);
+        System.out.printf(
+            "A job of one map takes %.0f s here; goals are multiples of that.%n", unitSeconds);
       }
       List<DemoJob> jobs = new ArrayList<>();
       for (JobPlan plan : workload.jobs()) {
@@ -78,19 +79,19 @@ final class Run {
       Thread.sleep(POLL_MS);
     }
     if (job.state() != DemoJob.State.SUCCEEDED) {
-      // Goals by how long it took to fail would all be missed.
+      // The time until a failure is no base for goals.
       throw new IllegalStateException("The job that goals are measured by failed: "
           + job.problem());
     }
     return job.tookMs(0) / 1000.0;
   }
 
-  /** How long a job of one map takes; 0 if nobody needed to know. */
+  /** Returns how long a job of one map takes; 0 if it was not measured. */
   double unitSeconds() {
     return unitSeconds;
   }
 
-  /** What is to be said afterwards: why jobs failed. */
+  /** Returns the remarks to print after the run: why jobs failed. */
   List<String> remarks() {
     return Collections.unmodifiableList(remarks);
   }

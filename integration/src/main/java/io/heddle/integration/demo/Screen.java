@@ -1,6 +1,6 @@
 /*
- * Where the demo shows its progress: a picture that is redrawn in a terminal, or lines now and then
- * where there is none. Does not know what is in them.
+ * Shows the progress of the demo: redraws a picture in a terminal, or prints a line every few
+ * seconds without one. Callers supply the content.
  */
 package io.heddle.integration.demo;
 
@@ -15,9 +15,9 @@ import org.jline.utils.AttributedString;
 import org.jline.utils.AttributedStyle;
 import org.jline.utils.Display;
 
-/** Open one, show often, close before printing anything else. */
+/** Opened once, shown often, and closed before anything else is printed. */
 abstract class Screen implements AutoCloseable {
-  /** A live one if this process has a terminal and the user does not mind, else a plain one. */
+  /** Opens a live screen in a terminal, unless the user asked for a plain one. */
   static Screen open(boolean plain) throws IOException {
     if (!plain && System.console() != null) {
       Terminal terminal = TerminalBuilder.builder().system(true).dumb(true).build();
@@ -56,7 +56,7 @@ abstract class Screen implements AutoCloseable {
       int rows = Math.max(1, terminal.getHeight());
       List<AttributedString> lines = new ArrayList<>();
       for (String text : picture.get()) {
-        // What does not fit is cut: a line that wraps would make the picture jump.
+        // Cuts long lines: a line that wraps would make the picture jump.
         String cut = text.length() < columns ? text : text.substring(0, columns - 1);
         lines.add(lines.isEmpty()
             ? new AttributedString(cut, AttributedStyle.BOLD)
@@ -76,7 +76,7 @@ abstract class Screen implements AutoCloseable {
         terminal.flush();
         terminal.close();
       } catch (IOException e) {
-        // The terminal went away; there is nobody to tell.
+        // The terminal is gone, so there is no way to report it.
       }
       System.out.println();
     }

@@ -1,6 +1,6 @@
 /*
- * What the cluster is doing at one moment, read from the ResourceManager: per queue its share, what
- * runs and waits in it, and how local its containers are. Reads only what any scheduler answers.
+ * The state of the cluster at one moment, read from the ResourceManager: for each queue its share,
+ * its running and pending containers, and their locality. Uses only answers of every scheduler.
  */
 package io.heddle.integration.demo;
 
@@ -16,18 +16,18 @@ import org.apache.hadoop.yarn.api.records.QueueStatistics;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
 
-/** A picture's data. */
+/** The data of a picture. */
 final class Snapshot {
   /** One leaf queue. */
   static final class Queue {
     final String path;
-    /** What it uses of the cluster's memory, 0 to 1. */
+    /** The part of the cluster's memory that it uses, 0 to 1. */
     double used;
-    /** What it is entitled to of the cluster's memory, 0 to 1. */
+    /** The part of the cluster's memory that it is entitled to, 0 to 1. */
     double entitled;
     long running;
     long pending;
-    /** Containers on the host that was asked for, on its rack, elsewhere. */
+    /** Containers on the host asked for, on its rack, elsewhere. */
     final int[] localities = new int[3];
 
     Queue(String path) {
@@ -51,7 +51,7 @@ final class Snapshot {
     return queues;
   }
 
-  /** The used part of the cluster's memory, 0 to 1. */
+  /** Returns the used part of the cluster's memory, 0 to 1. */
   double used() {
     return used;
   }
@@ -83,7 +83,7 @@ final class Snapshot {
     return new Snapshot(new ArrayList<>(queues.values()), used);
   }
 
-  /** Some schedulers name a queue by its path, others by its last part. */
+  /** Finds a queue: some schedulers name it by its path, others by its last part. */
   private static Queue find(Map<String, Queue> queues, String name) {
     Queue exact = queues.get(name);
     return exact != null ? exact : queues.get("root." + name);

@@ -1,6 +1,6 @@
 /*
- * What the users of the demo submit, and when: a workload for each policy, of the kind that the
- * policy was made for, and the figures that show what it does. Runs nothing.
+ * The workloads of the demo: for each policy jobs of the kind that it was made for, and the figures
+ * that show its effect. Runs nothing.
  */
 package io.heddle.integration.demo;
 
@@ -16,8 +16,8 @@ import java.util.Set;
 import java.util.function.Supplier;
 
 /**
- * Jobs, the settings of {@code heddle.json} that they need, and figures. Each fits a minute or so
- * on two processors: every container is a JVM that takes seconds of them to start.
+ * Jobs, the settings of {@code heddle.json} that they need, and figures. Each takes about a minute
+ * on two processors: every container is a JVM that needs seconds of processor time to start.
  */
 final class Workload {
   private static final ObjectNode FILE = Policies.resource(Workload.class, "demo.json");
@@ -33,10 +33,10 @@ final class Workload {
   private final String story;
   private final List<JobPlan> jobs = new ArrayList<>();
   private final List<Figure> figures = new ArrayList<>();
-  // Defaults are for clusters where tasks take minutes. Here they take seconds: a task that
-  // insists on its node for 3 s misses a whole round of slots, and an interval of 20 s between
-  // auctions would be a third of the demo. Strict fairness takes every slot at once, and leaves no
-  // choice of racks: as in the paper's runs with relaxed fairness, queues may be passed over.
+  // The defaults are for clusters where tasks take minutes. Here they take seconds: a task that
+  // waits 3 s for its node misses a whole round of slots, and an interval of 20 s between auctions
+  // would be a third of the demo. Strict fairness uses every slot at once and leaves no choice of
+  // racks. So queues may be passed over, as in the paper's runs with relaxed fairness.
   private final ObjectNode settings = ((ObjectNode) FILE.get("settings")).deepCopy();
 
   private Workload(String story) {
@@ -53,22 +53,22 @@ final class Workload {
     return all;
   }
 
-  /** The names by which the engine says which of them shows a policy. */
+  /** Returns the names of all workloads; the engine names the one that shows a policy. */
   static Set<String> names() {
     return Collections.unmodifiableSet(ALL.keySet());
   }
 
-  /** For a preset. One that is not known is the engine's to refuse; it gets the first. */
+  /** Returns the workload for a preset; the first for an unknown one, which the engine refuses. */
   static Workload forPreset(String name) {
     return ALL.getOrDefault(Policies.workload(name), Workload::users).get();
   }
 
-  /** For a composition: one workload with something for each stage, and a figure for each. */
+  /** Returns the workload for a composition, with jobs and a figure for each stage. */
   static Workload forStages(String share, String order, String place) {
     return mixed(share, order, place);
   }
 
-  /** In a sentence or two, of no more than 80 columns each. */
+  /** Returns a description of a few lines of at most 80 columns. */
   String story() {
     return story;
   }
@@ -81,12 +81,12 @@ final class Workload {
     return Collections.unmodifiableList(figures);
   }
 
-  /** Whether goals are to be set by how fast the machine is. */
+  /** Returns whether jobs have goals, which depend on the speed of the machine. */
   boolean hasGoals() {
     return jobs.stream().anyMatch(JobPlan::hasGoal);
   }
 
-  /** The sections of {@code heddle.json} beside the policy. */
+  /** Returns the sections of {@code heddle.json} besides the policy. */
   ObjectNode settings() {
     return settings.deepCopy();
   }
@@ -113,11 +113,11 @@ final class Workload {
         .show(new Figure.Waiting("bob's and carol's jobs", "small count", "small upper"));
   }
 
-  /** Small jobs behind a large one, in one line. */
+  /** Small jobs that come after a large one. */
   private static Workload sizes() {
     return new Workload(
-            "A large job comes first, then smaller ones. Nobody says how long they are: up\n"
-                + "to five tasks of each are run first to learn it.")
+            "A large job comes first, then smaller ones. Their lengths are unknown: up to\n"
+                + "five tasks of each run first to learn them.")
         .add(
             JobPlan.of("alice", LARGE).tasks(20, 1),
             JobPlan.of("bob", "medium upper").tasks(6, 0).after(7),
@@ -159,11 +159,11 @@ final class Workload {
             .show(new Figure.CrossRack());
   }
 
-  /** The later a job comes, the nearer its goal. */
+  /** Jobs with goals; later jobs have tighter ones. */
   private static Workload goals() {
     return new Workload(
-                "All jobs say when they should have ended. The large one, which comes first,\n"
-                    + "has time; the others have not.")
+                "All jobs have completion goals. The large one comes first and has time; the\n"
+                    + "others are urgent.")
             .add(
                 JobPlan.of("alice", "count").tasks(20, 1).goal(20),
                 JobPlan.of("bob", "upper 1").tasks(2, 0).goal(2.5).after(7),
@@ -201,7 +201,7 @@ final class Workload {
     return workload;
   }
 
-  /** Whether a stage is another than that of the policy to compare with. */
+  /** Returns whether a stage differs from that of the opponent. */
   private static boolean differs(String stage, String name) {
     return !Policies.stage(OPPONENT, stage).equals(name);
   }

@@ -1,7 +1,7 @@
 /*
  * An application that asks for any number of containers in one request, as `-num_containers` of
- * the distributed shell does, and gives back each that it is granted. An unmanaged
- * ApplicationMaster in its caller's thread; Hadoop's client would keep an object per container.
+ * the distributed shell does, and releases each one that it gets. Its unmanaged ApplicationMaster
+ * runs in the caller's thread; Hadoop's client would keep an object per container.
  */
 package io.heddle.integration.jobs;
 
@@ -29,7 +29,7 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.client.ClientRMProxy;
 import org.apache.hadoop.yarn.client.api.YarnClient;
 
-/** From submission to {@link #close}. */
+/** One application, from submission to {@link #close}. */
 public final class BulkAsk implements Closeable {
   private static final Priority PRIORITY = Priority.newInstance(1);
 
@@ -63,14 +63,14 @@ public final class BulkAsk implements Closeable {
     return ugi.doAs(action);
   }
 
-  /** Asks for this many containers, instead of what it asked for before. */
+  /** Asks for this many containers, in place of its earlier ask. */
   public void ask(Resource size, int count) throws Exception {
     allocate(
         Collections.singletonList(
             ResourceRequest.newInstance(PRIORITY, ResourceRequest.ANY, size, count)));
   }
 
-  /** Gives back what it got last and takes more; returns how many containers it ever got. */
+  /** Releases the containers it got last and fetches more; returns how many it ever got. */
   public int turnOver() throws Exception {
     allocate(Collections.emptyList());
     return granted;
@@ -87,7 +87,7 @@ public final class BulkAsk implements Closeable {
     granted += taken.size();
   }
 
-  /** Asks for nothing more and ends well. */
+  /** Finishes the application and waits until YARN reports its success. */
   @Override
   public void close() throws IOException {
     FinishApplicationMasterRequest request =
@@ -98,7 +98,7 @@ public final class BulkAsk implements Closeable {
       }
       ShellApplication.awaitFinished(yarn, id);
     } catch (Exception e) {
-      throw new IOException(id + " did not end well", e);
+      throw new IOException(id + " did not succeed", e);
     } finally {
       RPC.stopProxy(master);
       yarn.stop();

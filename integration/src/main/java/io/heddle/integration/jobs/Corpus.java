@@ -1,6 +1,6 @@
 /*
- * Text for the example jobs: made of few words by a seeded generator, written into HDFS, and
- * counted while it is made, so that a job's result can be checked against something it did not do.
+ * Text for the example jobs: random words from a small vocabulary, written into HDFS. Words are
+ * counted while the text is made, so that a job's result can be checked independently.
  */
 package io.heddle.integration.jobs;
 
@@ -33,8 +33,8 @@ public final class Corpus {
   /**
    * Writes a corpus.
    *
-   * @param folder where to; must not exist
-   * @param files how many files: a job over them has at least as many maps
+   * @param folder the new folder; must not exist
+   * @param files number of files: a job over them has at least as many maps
    * @param linesPerFile lines of eight words
    * @param seed the same seed gives the same text
    */
@@ -69,17 +69,17 @@ public final class Corpus {
     return line.toString();
   }
 
-  /** Where it is. */
+  /** Returns the folder of the files. */
   public Path folder() {
     return folder;
   }
 
-  /** How often each word occurs. */
+  /** Returns how often each word occurs. */
   public Map<String, Long> counts() {
     return Collections.unmodifiableMap(counts);
   }
 
-  /** All lines of all files. */
+  /** Returns all lines of all files. */
   public List<String> lines() {
     return Collections.unmodifiableList(lines);
   }

@@ -8,10 +8,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.TaskInputOutputContext;
 
 /**
- * A gate before the maps of a job, so that "in the middle of a job" is no matter of luck or of the
- * machine's speed. Each attempt draws the next number when it starts, and waits until the test lets
- * that number pass. Numbers go by start and not by task: else the maps that wait could fill the
- * cluster while those that may pass get no container.
+ * Holds the maps of a job, so that a test can act in the middle of the job on a machine of any
+ * speed. Each attempt draws the next number when it starts, and waits until the test lets that
+ * number pass. Numbers follow the order of starts, not of tasks: otherwise waiting maps could fill
+ * the cluster while those that may pass get no container.
  *
  * <p>Numbers and permits are empty files in HDFS.
  */
@@ -24,7 +24,7 @@ public final class Gate {
   private final FileSystem fs;
   private final Path folder;
 
-  /** A closed gate, with its files in this folder. */
+  /** Makes a closed gate with its files in this folder. */
   public Gate(FileSystem fs, Path folder) {
     this.fs = fs;
     this.folder = folder;
@@ -35,14 +35,14 @@ public final class Gate {
     conf.set(FOLDER, folder.toString());
   }
 
-  /** Lets so many attempts pass in all, those counted that were let before. */
+  /** Lets this many attempts pass in all, including those of earlier calls. */
   public void let(int attempts) throws IOException {
     for (int number = 0; number < attempts; number++) {
       fs.create(permit(folder, String.valueOf(number)), true).close();
     }
   }
 
-  /** Lets everyone pass from now on. */
+  /** Lets all attempts pass. */
   public void letAll() throws IOException {
     fs.create(permit(folder, ALL), true).close();
   }
@@ -51,7 +51,7 @@ public final class Gate {
     return new Path(folder, "let/" + name);
   }
 
-  /** Called by a map: returns when it may pass, at once if there is no gate. */
+  /** Waits until this map may pass; returns at once if the job has no gate. */
   static void pass(TaskInputOutputContext<?, ?, ?, ?> context)
       throws IOException, InterruptedException {
     Configuration conf = context.getConfiguration();
@@ -65,14 +65,14 @@ public final class Gate {
     long startNanos = System.nanoTime();
     while (!fs.exists(mine) && !fs.exists(all)) {
       if (System.nanoTime() - startNanos > WAIT_MAX_NANOS) {
-        throw new IOException("nobody made " + mine);
+        throw new IOException(mine + " was not made within 5 minutes");
       }
       context.progress();
       Thread.sleep(POLL_MS);
     }
   }
 
-  /** HDFS lets one of several creators of a file succeed; the others find it there. */
+  /** Draws the next number: HDFS lets only one of several creators of a file succeed. */
   private static int draw(FileSystem fs, Path folder) throws IOException {
     for (int number = 0; ; number++) {
       Path drawn = new Path(folder, "drawn/" + number);
@@ -80,7 +80,7 @@ public final class Gate {
         fs.create(drawn, false).close();
         return number;
       } catch (IOException e) {
-        // Several exceptions say that somebody was first, one while he still holds it open.
+        // HDFS throws one of several exceptions if another attempt made the file first.
         if (!fs.exists(drawn)) {
           throw e;
         }

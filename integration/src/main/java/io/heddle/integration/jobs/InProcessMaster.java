@@ -1,6 +1,6 @@
 /*
  * The ApplicationMaster of an unmanaged application, in the calling thread: registered with the
- * ResourceManager, and able to start containers. What it asks for and runs is its caller's.
+ * ResourceManager, and able to start containers. Its caller asks for containers and starts them.
  */
 package io.heddle.integration.jobs;
 
@@ -14,7 +14,7 @@ import org.apache.hadoop.yarn.client.api.NMClient;
 import org.apache.hadoop.yarn.client.api.NMTokenCache;
 import org.apache.hadoop.yarn.client.api.YarnClient;
 
-/** From registration to {@link #close}. */
+/** One ApplicationMaster, from registration to {@link #close}. */
 final class InProcessMaster implements AutoCloseable {
   final AMRMClient<ContainerRequest> master = AMRMClient.createAMRMClient();
   final NMClient nodes = NMClient.createNMClient();
@@ -25,14 +25,14 @@ final class InProcessMaster implements AutoCloseable {
    * Registers with the ResourceManager, as the current user.
    *
    * @param yarn the client that submitted it; its owner closes it
-   * @param id of an application that has a token
+   * @param id an application that has a token
    */
   InProcessMaster(Configuration conf, YarnClient yarn, ApplicationId id) throws Exception {
     this.yarn = yarn;
     this.id = id;
-    // The token is what makes this thread the ApplicationMaster in the ResourceManager's eyes.
+    // By this token the ResourceManager accepts this thread as the ApplicationMaster.
     UserGroupInformation.getCurrentUser().addToken(yarn.getAMRMToken(id));
-    // By default all masters of a JVM share one cache of tokens, and with it each other's.
+    // By default all masters of a JVM share one cache and so each other's tokens.
     NMTokenCache tokens = new NMTokenCache();
     master.setNMTokenCache(tokens);
     nodes.setNMTokenCache(tokens);
@@ -48,7 +48,7 @@ final class InProcessMaster implements AutoCloseable {
     }
   }
 
-  /** Says that all went well, and waits until YARN agrees. */
+  /** Reports success and waits until YARN has recorded it. */
   void finish() throws Exception {
     master.unregisterApplicationMaster(FinalApplicationStatus.SUCCEEDED, "", "");
     ShellApplication.awaitFinished(yarn, id);

@@ -1,6 +1,6 @@
 /*
- * Submits jobs as any user and waits for them, saying why when one fails. Talks to the cluster as a
- * client on another machine would, by RPC.
+ * Submits jobs as any user and waits for them; explains a failure. Uses RPC, as a client on another
+ * machine would.
  */
 package io.heddle.integration.jobs;
 
@@ -14,21 +14,21 @@ import org.apache.hadoop.mapreduce.TypeConverter;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
-/** Jobs on their way. */
+/** Submits and awaits jobs. */
 public final class JobClient {
   private static final int POLL_MS = 100;
 
   private JobClient() {}
 
-  /** Makes a job; called as the user who shall own it. */
+  /** Makes a job; called as its owner. */
   public interface Maker {
-    /** The job, not yet submitted. */
+    /** Returns the job, not yet submitted. */
     Job make() throws IOException;
   }
 
   /**
-   * Makes and submits a job as this user, who needs no account anywhere. A job remembers who made
-   * it, so one that was made outside would be submitted by this JVM's user.
+   * Makes and submits a job as this user, who needs no account anywhere. A job belongs to the user
+   * who made it, so one made elsewhere would be submitted as this JVM's user.
    */
   public static Job submit(String user, Maker maker) throws IOException, InterruptedException {
     return UserGroupInformation.createRemoteUser(user)
@@ -41,16 +41,16 @@ public final class JobClient {
                 });
   }
 
-  /** The YARN application of a submitted job. */
+  /** Returns the YARN application of a submitted job. */
   public static ApplicationId applicationId(JobID job) {
     return TypeConverter.toYarn(job).getAppId();
   }
 
   /**
-   * Waits until the job is over, however it ends.
+   * Waits until the job has ended in any way.
    *
    * @param seconds a bound on hanging, not a measure of speed
-   * @throws AssertionError if it is not over by then
+   * @throws AssertionError if it has not ended by then
    */
   public static JobStatus.State await(Job job, int seconds)
       throws IOException, InterruptedException {
@@ -64,7 +64,7 @@ public final class JobClient {
     return job.getJobState();
   }
 
-  /** The job's name, id and progress, and why it failed if it did. */
+  /** Returns the job's name, id and progress, and the reason of a failure. */
   public static String describe(Job job) throws IOException, InterruptedException {
     JobStatus status = job.getStatus();
     return String.format(

@@ -1,5 +1,5 @@
 /*
- * Reads what a job wrote into HDFS. Checks only that a job's output folder is complete.
+ * Reads a job's output from HDFS. Checks only that the folder is complete.
  */
 package io.heddle.integration.jobs;
 
@@ -19,7 +19,7 @@ import org.apache.hadoop.fs.Path;
 public final class JobOutput {
   private JobOutput() {}
 
-  /** All lines of all parts, in the order of the parts' names. */
+  /** Returns all lines of all parts, in the order of the parts' names. */
   public static List<String> lines(FileSystem fs, Path folder) throws IOException {
     if (!fs.exists(new Path(folder, "_SUCCESS"))) {
       throw new IOException(folder + " has no _SUCCESS file: its job was not committed");
@@ -37,7 +37,7 @@ public final class JobOutput {
     return lines;
   }
 
-  /** The counts that a word count wrote; a word that stands twice is an error. */
+  /** Returns the counts of a word count; fails on a word that occurs twice. */
   public static Map<String, Long> counts(FileSystem fs, Path folder) throws IOException {
     Map<String, Long> counts = new TreeMap<>();
     for (String line : lines(fs, folder)) {

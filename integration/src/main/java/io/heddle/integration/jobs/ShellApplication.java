@@ -1,6 +1,6 @@
 /*
- * An application that is not MapReduce: an unmanaged ApplicationMaster in this JVM which asks for
- * containers and runs a shell command in each. To the scheduler it is one opaque phase.
+ * An application other than MapReduce: an unmanaged ApplicationMaster in this JVM asks for
+ * containers and runs a shell command in each. The scheduler sees one opaque phase.
  */
 package io.heddle.integration.jobs;
 
@@ -38,20 +38,20 @@ public final class ShellApplication {
   private final String queue;
   private Set<String> tags = Collections.emptySet();
 
-  /** For a user and a queue; nothing is submitted yet. */
+  /** Makes an application for a user and a queue; submits nothing yet. */
   public ShellApplication(Configuration conf, String user, String queue) {
     this.conf = conf;
     this.user = user;
     this.queue = queue;
   }
 
-  /** Submits it with these application tags. */
+  /** Sets the application tags. */
   ShellApplication tagged(Set<String> tags) {
     this.tags = tags;
     return this;
   }
 
-  /** What became of a run. */
+  /** The result of a run. */
   public static final class Result {
     private final ApplicationId id;
     private final List<Container> containers = new ArrayList<>();
@@ -61,17 +61,17 @@ public final class ShellApplication {
       this.id = id;
     }
 
-    /** The application's id. */
+    /** Returns the application's id. */
     public ApplicationId id() {
       return id;
     }
 
-    /** Every container that was granted and used. */
+    /** Returns every container that was granted and used. */
     public List<Container> containers() {
       return Collections.unmodifiableList(containers);
     }
 
-    /** How each of them ended. */
+    /** Returns how each of them ended. */
     public List<ContainerStatus> statuses() {
       return Collections.unmodifiableList(statuses);
     }
@@ -80,7 +80,7 @@ public final class ShellApplication {
   /**
    * Runs the command once for each request and waits for all of them.
    *
-   * @param requests the asks: resource, hosts, whether other hosts will do
+   * @param requests the asks: resource, hosts, whether other hosts are allowed
    * @param command a line for {@code sh}
    */
   public Result run(List<ContainerRequest> requests, String command) throws Exception {
@@ -160,7 +160,7 @@ public final class ShellApplication {
     }
   }
 
-  /** Takes the request that this container answers off the list; false if none is left. */
+  /** Removes the request that this container serves; returns false if there is none. */
   private static boolean take(
       AMRMClient<ContainerRequest> master, List<ContainerRequest> open, Container container) {
     for (ContainerRequest request : open) {
@@ -173,7 +173,7 @@ public final class ShellApplication {
     return false;
   }
 
-  /** Waits until it has ended, and fails if it did so otherwise than by itself. */
+  /** Waits until it has finished; throws if it failed or was killed. */
   static void awaitFinished(YarnClient yarn, ApplicationId id) throws Exception {
     awaitState(yarn, id, YarnApplicationState.FINISHED);
   }

@@ -1,8 +1,7 @@
 /*
- * An application that is not MapReduce and does not end by itself: an unmanaged ApplicationMaster
- * in a thread of this JVM that keeps some containers running a shell command, and asks anew for
- * each that ends. To the scheduler it is one opaque phase. For work with an end see
- * ShellApplication.
+ * An application other than MapReduce that does not end by itself: an unmanaged ApplicationMaster
+ * in a thread of this JVM keeps a number of containers running a shell command, and replaces each
+ * one that ends. The scheduler sees one opaque phase. For work with an end see ShellApplication.
  */
 package io.heddle.integration.jobs;
 
@@ -78,7 +77,7 @@ public final class ShellService {
   /**
    * Submits it; returns once it is accepted.
    *
-   * @param wanted how many containers it would always have
+   * @param wanted number of containers to keep running
    * @param command a line for {@code sh}
    * @param tags application tags, such as hints
    */
@@ -99,25 +98,25 @@ public final class ShellService {
     return service;
   }
 
-  /** The application's id. */
+  /** Returns the application's id. */
   public ApplicationId id() throws Exception {
     return id.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** How the containers ended that it did not give back itself. */
+  /** Returns how the containers ended that it did not release itself. */
   public synchronized List<ContainerStatus> ended() {
     return Collections.unmodifiableList(new ArrayList<>(ended));
   }
 
   /**
-   * When the ResourceManager granted each container that the master has heard of, in order. Its
-   * token says so: however late the master hears, on a busy machine, the time is that of the grant.
+   * Returns when the ResourceManager granted each container that the master knows, in order. The
+   * times come from the tokens, so they are right even if a busy machine delays the master.
    */
   public synchronized List<Long> grantTimesMs() {
     return new ArrayList<>(grantTimesMs);
   }
 
-  /** How many of them YARN says were taken back. */
+  /** Returns how many of the ended containers were preempted. */
   public int preempted() {
     return (int)
         ended().stream()
@@ -125,7 +124,7 @@ public final class ShellService {
             .count();
   }
 
-  /** Gives everything back and waits until YARN says that the application has succeeded. */
+  /** Ends the application and waits until YARN reports its success. */
   public void stop() throws Exception {
     stopping = true;
     end.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
@@ -182,7 +181,7 @@ public final class ShellService {
         grantTimesMs.add(grantedMs);
       }
       if (open.isEmpty()) {
-        // An ask that was sent twice, around a change of the ResourceManager.
+        // The ask was sent twice, around a failover of the ResourceManager.
         master.releaseAssignedContainer(container.getId());
         continue;
       }
@@ -194,7 +193,7 @@ public final class ShellService {
             ContainerLaunchContext.newInstance(
                 null, null, Collections.singletonList(command), null, null, null));
       } catch (YarnException e) {
-        // It was taken back before it began, or its token is too old for a node that was busy.
+        // It was preempted before it began, or its token expired while the node was busy.
         master.releaseAssignedContainer(container.getId());
         running.remove(container.getId());
         ask(master);

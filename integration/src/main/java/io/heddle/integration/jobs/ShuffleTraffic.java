@@ -1,6 +1,6 @@
 /*
- * How much of a job's shuffle crossed racks: from the counters of its tasks and where they ran, as
- * the job's own records say. Measures no network.
+ * Computes how much of a job's shuffle crossed racks, from the counters and places of its tasks in
+ * the job's own records. Measures no network.
  */
 package io.heddle.integration.jobs;
 
@@ -16,9 +16,9 @@ import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
 
 /**
- * The shuffle of one job that has ended. What a reduce fetched is known, and so is what each rack's
- * maps put out; that each reduce fetched from all maps in proportion is what a hash partitioner
- * with many keys comes to.
+ * The shuffle of one ended job. Records show the bytes that each reduce fetched and the output of
+ * each rack's maps. Each reduce is assumed to fetch from all maps in proportion to their output, as
+ * a hash partitioner with many keys makes it.
  */
 public final class ShuffleTraffic {
   private static final int EVENTS_AT_ONCE = 1000;
@@ -42,7 +42,7 @@ public final class ShuffleTraffic {
   /**
    * Reads a job that succeeded.
    *
-   * @param rackOf the rack of a host
+   * @param rackOf returns the rack of a host
    */
   public static ShuffleTraffic of(Job job, UnaryOperator<String> rackOf)
       throws IOException, InterruptedException {
@@ -65,7 +65,7 @@ public final class ShuffleTraffic {
         sums(job, TaskType.REDUCE, TaskCounter.REDUCE_SHUFFLE_BYTES, rackByTask));
   }
 
-  /** Of {@code http://HOST:PORT} as ApplicationMasters say, or {@code HOST:PORT}, the history. */
+  /** Returns the host in an ApplicationMaster's {@code http://HOST:PORT} or the history's form. */
   static String host(String address) {
     String authority = address.substring(address.indexOf("//") < 0 ? 0 : address.indexOf("//") + 2);
     return authority.replaceFirst(":\\d+/?$", "");
@@ -78,7 +78,7 @@ public final class ShuffleTraffic {
     for (TaskReport report : job.getTaskReports(type)) {
       String rack = rackByTask.get(report.getTaskId());
       if (rack == null) {
-        throw new IOException("nothing says where " + report.getTaskId() + " ran");
+        throw new IOException("no event tells where " + report.getTaskId() + " ran");
       }
       double value = report.getTaskCounters().findCounter(counter).getValue();
       sums.merge(rack, value, Double::sum);
@@ -86,12 +86,12 @@ public final class ShuffleTraffic {
     return sums;
   }
 
-  /** What the reduces fetched. */
+  /** Returns the bytes that the reduces fetched. */
   public double bytes() {
     return bytes;
   }
 
-  /** How much of it came from maps on other racks. */
+  /** Returns how many of them came from maps on other racks. */
   public double crossRackBytes() {
     return crossRackBytes;
   }

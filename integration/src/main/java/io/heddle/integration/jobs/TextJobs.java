@@ -1,6 +1,6 @@
 /*
- * The example jobs over text: word count, a map-only job, and one whose maps fail at first. What
- * Hadoop's library has as a mapper or reducer is taken from there. Submits nothing.
+ * The example jobs over text: word count, a map-only job, and one whose maps fail at first. Uses
+ * mappers and reducers of Hadoop's library where it has them. Submits nothing.
  */
 package io.heddle.integration.jobs;
 
@@ -18,12 +18,12 @@ import org.apache.hadoop.mapreduce.lib.map.TokenCounterMapper;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 import org.apache.hadoop.mapreduce.lib.reduce.IntSumReducer;
 
-/** Makes jobs that are ready to be submitted. */
+/** Makes jobs that are ready to submit. */
 public final class TextJobs {
-  /** How long each map waits before it reads, in ms: stands for the work of a bigger input. */
+  /** Pause of each map before it reads, in ms: simulates the work of a larger input. */
   public static final String MAP_PAUSE_MS = "heddle.jobs.map.pause.ms";
 
-  /** How long each reduce waits before it reduces, in ms. */
+  /** Pause of each reduce before it reduces, in ms. */
   public static final String REDUCE_PAUSE_MS = "heddle.jobs.reduce.pause.ms";
 
   private TextJobs() {}
@@ -40,7 +40,7 @@ public final class TextJobs {
     return job;
   }
 
-  /** Writes every line in upper case: maps only, each writes its output itself. */
+  /** Writes every line in upper case with maps only, which write the output themselves. */
   public static Job upperCase(Configuration conf, String name, Path input, Path output)
       throws IOException {
     Job job = job(conf, name, input, output, 0);
@@ -50,7 +50,7 @@ public final class TextJobs {
     return job;
   }
 
-  /** Counts words with maps of which every second one fails in its first attempt. */
+  /** Counts words; the first attempt of every second map fails. */
   public static Job flakyWordCount(
       Configuration conf, String name, Path input, Path output, int reduces) throws IOException {
     Job job = wordCount(conf, name, input, output, reduces);
@@ -89,13 +89,13 @@ public final class TextJobs {
     }
   }
 
-  /** A word mapper that breaks in the first attempt of every task with an even number. */
+  /** A word mapper that fails in the first attempt of every task with an even number. */
   public static class FlakyTokenMapper extends PacedTokenMapper {
     @Override
     protected void cleanup(Context context) throws IOException {
       boolean firstAttempt = context.getTaskAttemptID().getId() == 0;
       if (firstAttempt && context.getTaskAttemptID().getTaskID().getId() % 2 == 0) {
-        throw new IOException("this attempt was told to fail");
+        throw new IOException("the first attempts of even tasks fail on purpose");
       }
     }
   }

@@ -1,6 +1,6 @@
 /*
- * Submits MapReduce jobs for ./x soak, whose driver (integration/soak) is no JVM: a client that is
- * started once costs a second of processor time, one for each job a second for each.
+ * Submits MapReduce jobs for ./x soak, whose driver (integration/soak) is not a JVM. Starting a
+ * client takes a second of processor time, so one client serves all jobs.
  */
 package io.heddle.integration.soak;
 
@@ -23,12 +23,12 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
  * REASON}, in any order. The cluster is that of the configuration on the class path.
  */
 public final class Submitter {
-  /** A submission waits as long as no ResourceManager is active; others must not wait behind it. */
+  /** Several: one that blocks while no ResourceManager is active must not block the others. */
   private static final int THREADS = 4;
 
   private Submitter() {}
 
-  /** Ends with its input. */
+  /** Runs until the end of its input. */
   public static void main(String[] args) throws IOException {
     Configuration conf = new YarnConfiguration();
     ExecutorService threads = Executors.newFixedThreadPool(THREADS);

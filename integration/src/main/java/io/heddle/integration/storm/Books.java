@@ -1,6 +1,6 @@
 /*
- * Whether all books agree while nothing happens: the engine's with Java's (the audit), and Java's
- * own with each other: nodes, attempts, metrics of queues.
+ * Compares all books while nothing happens: the engine's with Java's (the audit), and Java's own
+ * with each other: nodes, attempts, metrics of queues.
  */
 package io.heddle.integration.storm;
 
@@ -20,7 +20,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.util.resource.Resources;
 
-/** Compares books. Called while the storm stands still. */
+/** Compares books. Called while the storm is paused. */
 final class Books {
   private final StormCluster cluster;
   private final History history;
@@ -96,7 +96,7 @@ final class Books {
         }
       }
       equal("allocated on " + known, used, node.getAllocatedResource());
-      // A released container keeps its room until its node says that it has ended.
+      // A released container keeps its room until its node reports its end.
       if (!Resources.fitsIn(live, used)) {
         differ(known + " holds " + used + ", and " + live + " live there");
       }
@@ -131,7 +131,7 @@ final class Books {
     }
   }
 
-  /** After the last application everything is zero. */
+  /** Checks that everything is zero after the last application. */
   void compareWithNothing() {
     compare();
     if (!cluster.scheduler.getSchedulerApplications().isEmpty()) {

@@ -1,6 +1,6 @@
 /*
- * What clients, administrators and web pages ask: descriptions, moves, priorities, other
- * configurations, good and bad, and queues by the thousand.
+ * Requests of clients, administrators and web pages: descriptions, moves, priorities, valid and
+ * invalid configurations, and thousands of queues.
  */
 package io.heddle.integration.storm;
 
@@ -31,7 +31,7 @@ final class ClientStorm extends StormThread {
   private final Lives lives;
   private final Path heddleJson;
   private final String preset;
-  /** Applications of the queues that were made, which are left soon. */
+  /** Applications in new queues, which end soon. */
   private final Deque<StormApp> visitors = new ArrayDeque<>();
   private int made;
 
@@ -109,7 +109,7 @@ final class ClientStorm extends StormThread {
     cluster.call(operation, () -> cluster.scheduler.getPlanQueues());
   }
 
-  /** Submits to a queue of its own; the application before it leaves. */
+  /** Submits to a new queue; ends the oldest of more than three such applications. */
   private void visit(String user, String queue) {
     StormApp app = lives.submit(user, queue, "YARN", 0, Resource.newInstance(256, 1), 1);
     if (app != null) {
@@ -147,7 +147,7 @@ final class ClientStorm extends StormThread {
 
   // ---- Other configurations.
 
-  /** One client at a time, as the file is one. */
+  /** Reloads a configuration; one client at a time, because they share the file. */
   private void refresh(Operation operation, boolean good) throws Exception {
     synchronized (cluster) {
       String text = good ? Configurations.good(preset, random) : Configurations.bad(preset, random);

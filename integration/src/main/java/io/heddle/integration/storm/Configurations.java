@@ -1,5 +1,5 @@
 /*
- * heddle.json as the storm begins with it, and as it is changed.
+ * The heddle.json at the start of the storm, and its changes.
  */
 package io.heddle.integration.storm;
 

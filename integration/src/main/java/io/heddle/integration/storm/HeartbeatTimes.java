@@ -1,6 +1,6 @@
 /*
- * How long the scheduler took for the heartbeats of nodes: CPU time of the thread, which a busy
- * machine does not change, and wall time, which includes the wait for the scheduler's lock.
+ * Times of the scheduler for the heartbeats of nodes: CPU time of the thread, which a busy machine
+ * does not change, and wall time, which includes the wait for the scheduler's lock.
  */
 package io.heddle.integration.storm;
 
@@ -9,9 +9,9 @@ import java.util.Locale;
 
 /** Samples of one phase; written by one thread. */
 final class HeartbeatTimes {
-  /** How much slower than in the calm the slowest percent of heartbeats may be. */
+  /** Largest ratio of the slowest percent of heartbeats in the storm to that in the calm. */
   private static final double RATIO_MOST = 5;
-  /** So that the slowest percent is a hundred heartbeats. */
+  /** Smallest number of samples to judge by: its slowest percent is a hundred heartbeats. */
   private static final int SAMPLES_LEAST = 10_000;
   static final double SLOW = 0.99;
 
@@ -28,7 +28,7 @@ final class HeartbeatTimes {
     wall[size++] = wallNanos;
   }
 
-  /** Adds the samples of another, which nothing writes any more. */
+  /** Adds the samples of another, which must be complete. */
   void addAll(HeartbeatTimes other) {
     for (int n = 0; n < other.size(); n++) {
       add(other.cpu[n], other.wall[n]);
@@ -54,8 +54,8 @@ final class HeartbeatTimes {
   }
 
   /**
-   * What is wrong with a storm whose slowest percent of heartbeats took much longer than in this
-   * calm; empty if nothing is, or if too few were measured for a percent to say anything.
+   * Describes a storm whose slowest percent of heartbeats took more than {@link #RATIO_MOST} times
+   * as long as in this calm. Empty if it did not, or with fewer than {@link #SAMPLES_LEAST}.
    */
   String slowerIn(HeartbeatTimes storm) {
     double before = cpuMicros(SLOW);

@@ -1,5 +1,5 @@
 /*
- * What was done and what went wrong. From any thread.
+ * Records operations and violations. Any thread may call it.
  */
 package io.heddle.integration.storm;
 
@@ -29,7 +29,7 @@ final class History {
     counts.merge(operation, 1L, Long::sum);
   }
 
-  /** Remembers what is about to happen. */
+  /** Records an operation that is about to happen. */
   synchronized void note(Operation operation, Object detail) {
     if (last.size() == REMEMBERED) {
       last.removeFirst();
@@ -39,7 +39,7 @@ final class History {
   }
 
   synchronized void violation(String what, Throwable cause) {
-    // One of a kind is enough: what follows it differs in numbers only.
+    // Keeps one of each kind: others differ only in numbers.
     String kind = (what + (cause == null || cause.getStackTrace().length == 0
         ? "" : cause.getStackTrace()[0])).replaceAll("[0-9]+", "#");
     if (violations.size() >= VIOLATIONS_MAX || !kinds.add(kind)) {

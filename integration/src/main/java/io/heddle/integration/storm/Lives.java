@@ -1,6 +1,6 @@
 /*
- * The ResourceManager's part in the life of applications: what ClientRMService, RMAppManager,
- * RMAppImpl and RMAppAttemptImpl tell the scheduler, in their order.
+ * Plays the ResourceManager's part in the life of applications: sends the scheduler the events of
+ * ClientRMService, RMAppManager, RMAppImpl and RMAppAttemptImpl in their order.
  */
 package io.heddle.integration.storm;
 
@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptA
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
 
-/** Begins, continues and ends applications. From any thread. */
+/** Begins, continues and ends applications. Any thread may call it. */
 final class Lives {
   private final StormCluster cluster;
 
@@ -32,7 +32,7 @@ final class Lives {
     this.cluster = cluster;
   }
 
-  /** Submits an application; null if the scheduler refuses it before it is one. */
+  /** Submits an application; returns null if the scheduler refuses it before acceptance. */
   StormApp submit(String user, String queue, String type, int priority, Resource amSize,
       int firstAttempt) {
     ApplicationId id = cluster.nextApplicationId();
@@ -82,7 +82,7 @@ final class Lives {
     cluster.later(() -> forget(app));
   }
 
-  /** The ResourceManager has no record of it any more. */
+  /** Removes an application from the ResourceManager's records. */
   void forget(StormApp app) {
     cluster.harness.nmTokens.unregisterApplicationAttempt(app.attempt());
     cluster.apps.remove(app.getApplicationId());

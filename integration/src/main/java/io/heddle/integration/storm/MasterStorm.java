@@ -1,6 +1,6 @@
 /*
- * Applications and their AMs: submitted, asked for, finished; in the storm with every ask, release,
- * blacklist, update and attempt that the protocol can carry, sensible or not.
+ * Applications and their AMs: submits, asks and finishes; in the storm also with every ask,
+ * release, blacklist, update and attempt that the protocol can carry, sensible or not.
  */
 package io.heddle.integration.storm;
 
@@ -26,7 +26,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 
-/** Plays some of the applications. */
+/** One thread that plays some of the applications. */
 final class MasterStorm extends StormThread {
   private static final int JOBS_MOST = 6;
   private static final Resource AM_SIZE = Resource.newInstance(512, 1);
@@ -35,7 +35,7 @@ final class MasterStorm extends StormThread {
   private final Lives lives;
   private final List<Master> masters = new ArrayList<>();
 
-  /** One application as its AM sees it. */
+  /** The AM's view of one application. */
   private static final class Master {
     final StormApp app;
     ApplicationAttemptId begun;
@@ -69,7 +69,7 @@ final class MasterStorm extends StormThread {
       return;
     }
     if (operation == Operation.NEVER_REGISTER) {
-      // Its container is granted and never fetched; it lives until it is finished.
+      // Its container is granted but never fetched, until the application is finished.
       master.registers = false;
       return;
     }
@@ -141,7 +141,7 @@ final class MasterStorm extends StormThread {
     StormApp app = lives.submit("user" + random.nextInt(5),
         one("default", "root.q0", "root.q1", "root.q2", "root.group.leaf"),
         one("MAPREDUCE", "SPARK", "YARN"), random.nextInt(12), AM_SIZE,
-        // Attempts beyond 255 without 255 before them.
+        // Reaches attempts beyond 255 without 255 earlier ones.
         random.nextInt(3) == 0 ? 250 + random.nextInt(10) : 1);
     if (app != null) {
       masters.add(new Master(app));
@@ -158,7 +158,7 @@ final class MasterStorm extends StormThread {
     lives.end(master.app);
   }
 
-  /** The ResourceManager's part: the next step of an application that does not run yet. */
+  /** Takes the ResourceManager's next step for an application that does not run yet. */
   private void advance(Master master, boolean again) {
     StormApp app = master.app;
     if (app.answer == StormApp.Answer.REJECTED) {
@@ -205,7 +205,7 @@ final class MasterStorm extends StormThread {
     }
   }
 
-  // ---- What AMs say.
+  // ---- Heartbeats of AMs.
 
   private void allocate(Operation operation, Master master, List<ResourceRequest> asks,
       List<ContainerId> release, List<String> blacklist, List<String> pardon,
@@ -270,7 +270,7 @@ final class MasterStorm extends StormThread {
     return rows;
   }
 
-  /** The three rows of an ask for a host; sometimes one is missing, or not relaxed. */
+  /** Returns the three rows of an ask for a host; sometimes one is missing, or not relaxed. */
   private List<ResourceRequest> onHost(String host, String rack) {
     int priority = 10 + random.nextInt(3);
     int count = one(0, 1, 5, 50);
@@ -309,7 +309,7 @@ final class MasterStorm extends StormThread {
         ? null : master.held.remove(random.nextInt(master.held.size())).getId();
   }
 
-  /** A container of another application, of an attempt before, or one that never was. */
+  /** Returns a container of another application, of an earlier attempt, or one that never existed. */
   private ContainerId foreign(Master master) {
     StormApp other = anyApp();
     SchedulerApplicationAttempt attempt =
@@ -323,7 +323,7 @@ final class MasterStorm extends StormThread {
             own.getApplicationId(), own.getAttemptId() + one(0, 1, -1)), random.nextInt(1000));
   }
 
-  /** A change of one running container, checked as the ApplicationMasterService checks it. */
+  /** Returns a change of one running container, checked as ApplicationMasterService does. */
   private ContainerUpdates updates(Master master) {
     ContainerUpdates updates = new ContainerUpdates();
     Container held = one(master.held);
@@ -366,7 +366,7 @@ final class MasterStorm extends StormThread {
     return UpdateContainerRequest.newInstance(of.getVersion(), of.getId(), type, size, kind);
   }
 
-  /** Applications of this thread that have not ended. */
+  /** Returns the applications of this thread that have not ended. */
   List<StormApp> left() {
     List<StormApp> left = new ArrayList<>();
     for (Master master : masters) {

@@ -1,6 +1,6 @@
 /*
- * Nodes that beat, and in the storm come and go, change their size and label, are ill, are unknown,
- * and report what nobody expects.
+ * Nodes that send heartbeats, and in the storm also join, leave, change their size and label,
+ * become unhealthy, are unknown, or report something unexpected.
  */
 package io.heddle.integration.storm;
 
@@ -25,9 +25,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemoved
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEventType;
 
-/** Plays some of the nodes. */
+/** One thread that plays some of the nodes. */
 final class NodeStorm extends StormThread {
-  /** Fewer than this never stay, so that there is always something to schedule on. */
+  /** At least this many nodes stay, so that there is always room to schedule. */
   private static final int MEMBERS_LEAST = 2;
 
   private final List<StormNode> mine;
@@ -56,7 +56,7 @@ final class NodeStorm extends StormThread {
         leave(node, RMNodeEventType.EXPIRE);
         break;
       case RESTART_NODE:
-        // The ResourceManager hears of the new one first: it never expired.
+        // The old one leaves as expired, then the new one registers.
         leave(node, RMNodeEventType.EXPIRE);
         node.register();
         break;
@@ -89,7 +89,7 @@ final class NodeStorm extends StormThread {
         twice(node);
         break;
       case EXPIRE_CONTAINER:
-        // Of a container that grew, the scheduler takes back by what: another kind of update.
+        // For a container that grew, the expiry of an increase rolls the growth back.
         cluster.handle(new ContainerExpiredSchedulerEvent(anyContainer(),
             Operation.UPDATE_CONTAINER.weight(true) > 0 && random.nextBoolean()));
         break;
@@ -115,7 +115,7 @@ final class NodeStorm extends StormThread {
     }
   }
 
-  /** What an administrator may say; also more than runs there, and nothing at all. */
+  /** Sets a size that an administrator may choose, also less than is used, and 0. */
   private void resize(StormNode node) {
     int memoryMb = one(0, 1, 256, 4096, StormNode.MEMORY_MB, StormNode.MEMORY_MB,
         2 * StormNode.MEMORY_MB);
@@ -139,12 +139,12 @@ final class NodeStorm extends StormThread {
     cluster.handle(new NodeRemovedSchedulerEvent(stranger));
   }
 
-  /** Joins a second time, as after a lost message. */
+  /** Lets a node join a second time, as after a lost message. */
   private void twice(StormNode node) {
     cluster.post(new NodeAddedSchedulerEvent(node.rmNode()));
   }
 
-  /** A container of anybody, or one that never was. */
+  /** Returns a live container of any application, or the id of one that never existed. */
   private ContainerId anyContainer() {
     RMContainer container = anyLive();
     if (container != null) {

@@ -1,6 +1,7 @@
 /*
- * What the storm does, who does it and how often. The calm weights make a cluster that works: nodes
- * beat, jobs come, ask as libraries ask, and go. The storm weights add what nobody should do.
+ * The operations of the storm, the threads that do them and how often. The calm weights make a
+ * normal cluster: nodes send heartbeats; jobs come, ask as libraries do, and go. The storm weights
+ * add faults and abuse.
  */
 package io.heddle.integration.storm;
 
@@ -52,10 +53,10 @@ enum Operation {
   REFRESH_BADLY(Role.CLIENT, 0, 3),
   UNKNOWN_APPLICATION(Role.CLIENT, 0, 5);
 
-  /** Which threads do it. */
+  /** The threads that do it. */
   enum Role { NODE, MASTER, CLIENT }
 
-  /** Left out, because the scheduler fails on them; empty unless a fault is known and open. */
+  /** Operations left out because the scheduler fails on them; empty without a known fault. */
   static final Set<Operation> FAULT_KNOWN =
       Collections.unmodifiableSet(EnumSet.noneOf(Operation.class));
 
@@ -69,7 +70,7 @@ enum Operation {
     this.storm = storm;
   }
 
-  /** How often it is drawn, against the others of its role. */
+  /** Returns its weight among the operations of its role. */
   int weight(boolean storming) {
     return FAULT_KNOWN.contains(this) ? 0 : storming ? storm : calm;
   }

@@ -1,12 +1,12 @@
 /*
- * Entry point of `./x storm`: one scheduler after another, a preset each, under everything that
- * users, nodes and operators can do to it, from many threads, with the audit on.
+ * Entry point of `./x storm`: runs one scheduler for each preset under everything that users, nodes
+ * and operators can do to it, from many threads, with the audit on.
  *
- * What may not happen: an exception out of the scheduler, an engine that is lost, books that
- * differ, metrics below zero, anything that stays after the last application, and heartbeats whose
- * slowest percent takes more than five times what it takes in the calm. Heartbeats are compared by
- * the CPU time of their thread: wall time says more of what else runs on the machine. Both are
- * printed. A short run has too few of them under one preset; they are also compared altogether.
+ * Violations are: an exception out of the scheduler, a lost engine, books that differ, metrics
+ * below zero, leftovers after the last application, and heartbeats whose slowest percent takes more
+ * than five times as long as in the calm. Heartbeats are compared by the CPU time of their thread,
+ * because wall time depends on the machine's other work. Both are printed. Heartbeats are also
+ * compared over all presets, because a short run has too few under one preset.
  */
 package io.heddle.integration.storm;
 
@@ -38,13 +38,13 @@ public final class Storm {
   private final PrintStream out;
   private final long seed;
 
-  /** Prepares a storm that this seed decides. */
+  /** Prepares a storm of operations that this seed determines. */
   public Storm(long seed, PrintStream out) {
     this.seed = seed;
     this.out = out;
   }
 
-  /** Runs it; see the usage. */
+  /** Runs the storm; see the usage. */
   public static void main(String[] args) throws Exception {
     double minutes = 10;
     long seed = System.nanoTime();
@@ -65,11 +65,11 @@ public final class Storm {
     System.out.printf("%s, ./x storm --minutes %s --seed %d%n",
         ZonedDateTime.now(ZoneOffset.UTC).truncatedTo(ChronoUnit.SECONDS), minutes, seed);
     boolean calm = new Storm(seed, System.out).run(presets, (long) (minutes * 60_000)).isEmpty();
-    // A thread that hangs must not keep the JVM.
+    // A thread that hangs must not keep the JVM alive.
     System.exit(calm ? 0 : 1);
   }
 
-  /** Runs it for so long altogether, and returns what was violated. */
+  /** Runs all presets for {@code ms} in total; returns the violations. */
   public String run(List<String> presets, long ms) throws Exception {
     Logger.getRootLogger().removeAllAppenders();
     Logger.getRootLogger().addAppender(
@@ -78,7 +78,7 @@ public final class Storm {
     Logger.getLogger("io.heddle").setLevel(Level.ERROR);
     out.println("Seed " + seed + ", " + ms / 1000 + " s for " + presets.size() + " presets");
     if (!Operation.FAULT_KNOWN.isEmpty()) {
-      out.println("Left out, as their faults are known: " + Operation.FAULT_KNOWN);
+      out.println("Left out because of known faults: " + Operation.FAULT_KNOWN);
     }
     out.println("| preset           | operation | hb. calm | hb. storm"
         + "| p99 us  | storm   | ratio |  wall | bad |");

@@ -1,6 +1,6 @@
 /*
  * The ResourceManager's record of one application with any number of attempts: the real RMAppImpl
- * and RMAppAttemptImpl, whose state machines stay at rest. MasterStorm plays their part.
+ * and RMAppAttemptImpl, whose state machines are not used. MasterStorm plays their part.
  */
 package io.heddle.integration.storm;
 
@@ -22,7 +22,7 @@ import org.apache.hadoop.yarn.util.Records;
 
 /** One application. */
 final class StormApp extends RMAppImpl {
-  /** What became of its submission. */
+  /** The scheduler's answer to its submission. */
   enum Answer { NONE, ACCEPTED, REJECTED }
 
   private final RMContext context;
@@ -30,7 +30,7 @@ final class StormApp extends RMAppImpl {
   private final ResourceRequest amAsk;
   private volatile Attempt current;
   volatile Answer answer = Answer.NONE;
-  /** The attempt that the scheduler has taken on. */
+  /** The attempt that the scheduler has accepted. */
   volatile ApplicationAttemptId known;
   /** Whether the container of the current attempt's AM has ended. */
   volatile boolean masterEnded;
@@ -95,7 +95,7 @@ final class StormApp extends RMAppImpl {
     return current.master != null;
   }
 
-  /** A container of this application ended. */
+  /** Notes that a container of this application ended. */
   void ended(ContainerId container) {
     Container master = current.master;
     if (master != null && master.getId().equals(container)) {

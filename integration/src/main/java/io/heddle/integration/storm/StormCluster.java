@@ -1,7 +1,7 @@
 /*
- * A ResourceManager reduced to what a scheduler touches (RmHarness), with labels, a store for
- * priorities, nodes that come and go, and the dispatcher's thread. Everything that the storm does
- * enters the scheduler through here.
+ * A ResourceManager reduced to the parts that a scheduler uses (RmHarness), with labels, a store
+ * for priorities, nodes that come and go, and the dispatcher's thread. All operations of the storm
+ * enter the scheduler through here.
  */
 package io.heddle.integration.storm;
 
@@ -39,7 +39,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 
-/** The cluster that one preset is tried on. */
+/** The cluster of one preset. */
 final class StormCluster implements AutoCloseable {
   static final String LABEL = "gpu";
   static final int NODES = 24;
@@ -54,7 +54,7 @@ final class StormCluster implements AutoCloseable {
   /** Applications that have not ended. */
   final Map<ApplicationId, StormApp> apps = new ConcurrentHashMap<>();
   private final Map<NodeId, StormNode> nodesById = new ConcurrentHashMap<>();
-  // Held for reading while anything happens, for writing while the books are compared.
+  // Locked for reading by operations, for writing while the books are compared.
   private final ReentrantReadWriteLock gate = new ReentrantReadWriteLock(true);
   private final ThreadMXBean clock = (ThreadMXBean) ManagementFactory.getThreadMXBean();
   private final Thread dispatching = new Thread(this::dispatch, "events");
@@ -77,7 +77,7 @@ final class StormCluster implements AutoCloseable {
     store.setRMDispatcher(harness.dispatcher);
     harness.context.setStateStore(store);
     for (int n = 0; n < NODES; n++) {
-      // Addresses: what makes tokens asks no DNS for them.
+      // Addresses, so that making tokens needs no DNS.
       StormNode node =
           new StormNode(harness.context, "10.0.0." + (n + 1), "/rack-" + n % RACKS);
       nodes.add(node);
@@ -99,18 +99,18 @@ final class StormCluster implements AutoCloseable {
     conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR,
         folder.resolve("labels").toUri().toString());
     conf.set("heddle.config.file", heddleJson);
-    // The storm's own thread ticks, so that the books can be compared while nothing happens.
+    // The storm's own thread ticks, so that it can pause everything to compare the books.
     conf.setInt(HeddleScheduler.TICK_PROPERTY, Integer.MAX_VALUE);
     conf.setLong(HeddleScheduler.AUDIT_PROPERTY, 250);
     return conf;
   }
 
-  /** From now on heartbeats are measured into these. */
+  /** Measures all further heartbeats into these times; null ends that. */
   void measure(HeartbeatTimes into) {
     times = into;
   }
 
-  /** Does something while the books may not be looked at. */
+  /** Runs an operation; the books are not compared meanwhile. */
   void inside(Runnable operation) {
     gate.readLock().lock();
     try {
@@ -120,7 +120,7 @@ final class StormCluster implements AutoCloseable {
     }
   }
 
-  /** Does something while nothing else happens and no event waits. */
+  /** Runs a check while nothing else happens and no event waits. */
   void alone(Runnable check) {
     gate.writeLock().lock();
     try {
@@ -131,7 +131,7 @@ final class StormCluster implements AutoCloseable {
     }
   }
 
-  /** Enters the scheduler: it may refuse, by what its interface declares; nothing else. */
+  /** Calls the scheduler; any exception that its interface does not declare is a violation. */
   <T> T call(Operation operation, Callable<T> entry) {
     try {
       return entry.call();
@@ -143,13 +143,13 @@ final class StormCluster implements AutoCloseable {
     }
   }
 
-  /** Posts an event, as the ResourceManager's parts do. */
+  /** Posts an event to the dispatcher, as the ResourceManager's parts do. */
   @SuppressWarnings("unchecked")
   void post(Event<?> event) {
     harness.dispatcher.getEventHandler().handle(event);
   }
 
-  /** Hands an event to the scheduler past the dispatcher. */
+  /** Sends an event to the scheduler directly, without the dispatcher. */
   void handle(SchedulerEvent event) {
     try {
       scheduler.handle(event);
@@ -158,7 +158,7 @@ final class StormCluster implements AutoCloseable {
     }
   }
 
-  /** Whether so much waits that who posts should wait, too. */
+  /** Returns whether so many events wait that threads should pause. */
   boolean isBehind() {
     return harness.dispatcher.size() > 100;
   }
@@ -167,7 +167,7 @@ final class StormCluster implements AutoCloseable {
     return ApplicationId.newInstance(CLUSTER_TIMESTAMP, ++submitted);
   }
 
-  /** Every node says what still runs there. */
+  /** Sends a heartbeat of every node, in which all its containers end. */
   void beatAll() {
     for (StormNode node : nodes) {
       if (node.isMember()) {
@@ -260,7 +260,7 @@ final class StormCluster implements AutoCloseable {
     }
   }
 
-  /** Something to be done when all that was posted before has been handled. */
+  /** Runs something after all events posted so far. */
   void later(Runnable what) {
     post(new Later(what));
   }

@@ -1,5 +1,5 @@
 /*
- * One NodeManager, as the ResourceManager sees it: a real RMNodeImpl, a new one whenever the node
+ * The ResourceManager's view of one NodeManager: a real RMNodeImpl, a new one whenever the node
  * comes back, and the containers that the machine would be running.
  */
 package io.heddle.integration.storm;
@@ -30,11 +30,11 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeStartedEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeStatusEvent;
 import org.apache.hadoop.yarn.server.utils.BuilderUtils;
 
-/** A node. One thread heartbeats it; AMs launch containers on it from others. */
+/** A node. One thread sends its heartbeats; others launch containers on it. */
 final class StormNode {
   static final int MEMORY_MB = 16 * 1024;
   private static final int VCORES = 32;
-  /** A container ends at one heartbeat out of so many. */
+  /** A container ends at a heartbeat with a chance of one in this number. */
   private static final int LIFETIME = 6;
 
   final String host;
@@ -55,7 +55,7 @@ final class StormNode {
     return rmNode;
   }
 
-  /** Whether the ResourceManager counts it among its nodes. */
+  /** Returns whether the ResourceManager has it among its nodes. */
   boolean isMember() {
     return context.getRMNodes().get(id) == rmNode;
   }
@@ -74,7 +74,7 @@ final class StormNode {
         Resource.newInstance(MEMORY_MB, VCORES), "storm");
   }
 
-  /** Tells the ResourceManager's record of this node. */
+  /** Sends an event to the ResourceManager's record of this node. */
   void tell(RMNodeEventType type) {
     rmNode.handle(new RMNodeEvent(id, type));
   }
@@ -83,14 +83,14 @@ final class StormNode {
     return rmNode.getState();
   }
 
-  /** The AM starts a container; on a machine that has gone it never runs. */
+  /** Starts a container; does nothing on a node that left. */
   void launch(Container container) {
     if (isMember()) {
       running.put(container.getId(), container);
     }
   }
 
-  /** One heartbeat; some containers have ended, more if {@code all}. */
+  /** Sends a heartbeat in which some containers ended, or all if {@code all}. */
   void beat(Random random, boolean all, String ill) {
     List<ContainerStatus> statuses = new ArrayList<>(running.size());
     for (Container container : running.values()) {
@@ -109,8 +109,8 @@ final class StormNode {
     try {
       rmNode.handle(new RMNodeStatusEvent(id, status(statuses, ill)));
     } catch (NullPointerException e) {
-      // Hadoop's record of a node that drains fails while the scheduler does not know the node;
-      // its dispatcher logs that and goes on.
+      // Hadoop's record of a decommissioning node fails while the scheduler does not know the node.
+      // In a ResourceManager the dispatcher logs that and continues.
       if (!e.getStackTrace()[0].getMethodName().equals("hasScheduledAMContainers")) {
         throw e;
       }

@@ -1,5 +1,5 @@
 /*
- * One preset: a calm while, a storm, and the way back to nothing.
+ * One preset: a calm phase, a storm, and the end of all applications.
  */
 package io.heddle.integration.storm;
 
@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** The storm over one preset, and what it found. */
+/** The storm under one preset, and its findings. */
 final class StormRun {
   private static final double SLOW = HeartbeatTimes.SLOW;
   private static final int CHECK_MS = 1000;
   private static final int TICK_MS = 100;
-  /** After this many the run ends: what follows them says little. */
+  /** Violations that end the run: later ones are mostly their consequences. */
   private static final int VIOLATIONS_ENOUGH = 5;
 
   final String preset;
@@ -33,7 +33,7 @@ final class StormRun {
     this.seed = seed;
   }
 
-  /** Runs for so long altogether; {@code history} then has what was violated. */
+  /** Runs for {@code ms} in total; {@code history} then has the violations. */
   void run(long ms, Path folder) throws Exception {
     Path heddleJson = folder.resolve("heddle.json");
     Files.write(heddleJson, Configurations.begin(preset).getBytes(StandardCharsets.UTF_8));
@@ -71,7 +71,7 @@ final class StormRun {
     threads.forEach(Thread::start);
   }
 
-  /** Lets the threads go on; ticks, and compares the books now and then. */
+  /** Lets the threads run; ticks, and compares the books every {@link #CHECK_MS}. */
   private void pass(long ms, HeartbeatTimes into) throws InterruptedException {
     cluster.measure(into);
     long end = System.nanoTime() + ms * 1_000_000;
@@ -94,7 +94,7 @@ final class StormRun {
     }
   }
 
-  /** All applications end; nothing of them may stay. */
+  /** Ends all applications and checks that nothing of them stays. */
   private void end() {
     Lives lives = new Lives(cluster);
     cluster.alone(books::compare);
@@ -112,7 +112,7 @@ final class StormRun {
       history.violation(failures + " errors in events; see the log", null);
     }
     if (cluster.scheduler.inspection().engineRebuilds() != 0) {
-      history.violation("the engine was made again "
+      history.violation("the engine was rebuilt "
           + cluster.scheduler.inspection().engineRebuilds() + " times", null);
     }
     String slower = calm.slowerIn(storm);
@@ -121,17 +121,17 @@ final class StormRun {
     }
   }
 
-  /** How many times longer the slowest percent of heartbeats took, in CPU time. */
+  /** Returns the ratio of storm to calm of the slowest percent of heartbeats, in CPU time. */
   double ratio() {
     return storm.cpuMicros(SLOW) / Math.max(1, calm.cpuMicros(SLOW));
   }
 
-  /** The same in wall time, which says as much of what else the machine does. */
+  /** Returns the same ratio in wall time, which also depends on the machine's other work. */
   double wallRatio() {
     return storm.wallMicros(SLOW) / Math.max(1, calm.wallMicros(SLOW));
   }
 
-  /** One line of the table. */
+  /** Returns a line of the table. */
   String line() {
     long operations = 0;
     for (Map.Entry<Operation, Long> entry : history.counts().entrySet()) {

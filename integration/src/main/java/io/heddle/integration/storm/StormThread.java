@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** One thread; what the operations do is its subclasses'. */
+/** One thread; subclasses perform the operations. */
 abstract class StormThread extends Thread {
   final StormCluster cluster;
   final History history;
@@ -25,7 +25,7 @@ abstract class StormThread extends Thread {
     this.random = new Random(seed ^ name.hashCode() * 0x9E3779B97F4A7C15L);
   }
 
-  /** Carries out one operation. */
+  /** Performs one operation. */
   abstract void perform(Operation operation) throws Exception;
 
   final void storm(boolean on) {
@@ -95,7 +95,7 @@ abstract class StormThread extends Thread {
     return of.isEmpty() ? null : of.get(random.nextInt(of.size()));
   }
 
-  /** Any application that has not ended, whoever submitted it, or null. */
+  /** Returns any application that has not ended, or null. */
   final StormApp anyApp() {
     return one(new ArrayList<>(cluster.apps.values()));
   }

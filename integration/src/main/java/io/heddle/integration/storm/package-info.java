@@ -1,2 +1,2 @@
-/** All that users, nodes and operators can do to one scheduler, from many threads at once. */
+/** Everything that users, nodes and operators can do to a scheduler, from many threads at once. */
 package io.heddle.integration.storm;

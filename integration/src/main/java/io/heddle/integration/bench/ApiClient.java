@@ -1,7 +1,6 @@
 /*
- * One client of the API: it asks, one request after the other over one connection, signed with
- * version 2 where a signature is asked for, and notes how long each answer took. The text that is
- * signed is described in rust/auth/src/canonical.rs.
+ * One client of the API: sends one request after the other over one connection, signed with version
+ * 2 where a signature is required. rust/auth/src/canonical.rs describes the signed text.
  */
 package io.heddle.integration.bench;
 
@@ -18,9 +17,9 @@ import java.util.UUID;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Asks and waits. */
+/** Sends a request and waits for the answer. */
 final class ApiClient {
-  /** What is asked in turn. */
+  /** The requests, which are sent in turn. */
   enum Question {
     QUEUES("/heddle/v1/queues", "", true),
     JOBS("/heddle/v1/jobs", "from=0&max=100", true),
@@ -57,7 +56,7 @@ final class ApiClient {
     mac.init(new SecretKeySpec(SECRET.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
   }
 
-  /** The ACL file by which the server knows these clients. */
+  /** Writes the ACL file with the user of these clients. */
   static Path writeAcl(Path folder) throws IOException {
     Path file = folder.resolve("heddle.acl");
     Files.createFile(file,
@@ -66,7 +65,7 @@ final class ApiClient {
     return Files.write(file, line.getBytes(StandardCharsets.UTF_8));
   }
 
-  /** Asks and reads the whole answer; the status. */
+  /** Sends a request and reads the whole answer; returns the status. */
   int ask(Question question) throws IOException {
     String query = question.query.isEmpty() ? "" : "?" + question.query;
     URL url = new URL(address + question.path + query);
@@ -77,7 +76,7 @@ final class ApiClient {
       connection.setRequestProperty("Authorization", header(question));
     }
     int status = connection.getResponseCode();
-    // Read to its end, or the connection is of no further use.
+    // Read to the end, because only then the connection is reused.
     try (InputStream in = status < 400 ? connection.getInputStream()
         : connection.getErrorStream()) {
       while (in != null && in.read(rest) >= 0) {

@@ -1,7 +1,7 @@
 /*
- * Several clients that ask the API at the same time, each as fast as it is answered or at a rate,
- * and what came of it. Threads of this JVM: what they take of the machine the scheduler does not
- * have, which is a part of what is measured (on few cores the larger one, unless a rate bounds it).
+ * Several concurrent clients of the API, each as fast as it is answered or at a rate, and the times
+ * of their requests. They are threads of this JVM and take processor time from the scheduler. That
+ * is a part of what is measured; on few cores it is the larger part, unless a rate bounds it.
  */
 package io.heddle.integration.bench;
 
@@ -11,12 +11,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Clients and what they saw. */
+/** Clients and their measurements. */
 final class ApiClients {
   private static final int READY_SECONDS = 20;
 
   private final String address;
-  /** From one request of a client to its next, at least. */
+  /** Least time from one request of a client to its next. */
   private final long periodNanos;
   private final List<Asking> threads = new ArrayList<>();
   private volatile boolean stopped;
@@ -24,9 +24,9 @@ final class ApiClients {
   private double seconds;
 
   /**
-   * Waits until everything is answered: the books are opened by a thread of their own.
+   * Waits until all requests are answered, because a separate thread opens the books.
    *
-   * @param rate requests per second of all clients together; 0 = as many as are answered
+   * @param rate requests per second of all clients together; 0 for no limit
    */
   ApiClients(String address, int clients, int rate) throws Exception {
     this.address = address;
@@ -53,7 +53,7 @@ final class ApiClients {
     threads.forEach(Thread::start);
   }
 
-  /** Ends all of them, after the answers that they wait for. */
+  /** Ends all clients after their current answers. */
   void stop() {
     stopped = true;
     seconds = (System.nanoTime() - beganNanos) / 1e9;
@@ -74,7 +74,7 @@ final class ApiClients {
     return seconds;
   }
 
-  /** Times of all answers to a question in ns, sorted; of all questions for null. */
+  /** Returns the sorted times of all answers to a question in ns; of all questions for null. */
   long[] latencies(Question question) {
     int size = 0;
     for (Asking thread : threads) {
@@ -116,7 +116,7 @@ final class ApiClients {
     public void run() {
       Question[] questions = Question.values();
       try {
-        // Not all ask the same at the same time.
+        // Each client begins with another question.
         for (int n = first; !stopped; n++) {
           Question question = questions[n % questions.length];
           awaitTurn(n - first);
@@ -135,7 +135,7 @@ final class ApiClients {
       }
     }
 
-    /** Clients take turns; one that was answered late asks at once until it has caught up. */
+    /** Waits for this client's turn. A client behind its rate sends at once until it catches up. */
     private void awaitTurn(int turn) throws InterruptedException {
       long offset = periodNanos * first / threads.size();
       long left = beganNanos + offset + turn * periodNanos - System.nanoTime();

@@ -1,11 +1,11 @@
 /*
- * `./x bench --api-load N`: Heddle in a workload, in turn without and with N clients that ask its
- * API over HTTP. Reports requests per second, their latency, and the time of a heartbeat in both
- * cases. No other scheduler is measured: none has such an API.
+ * `./x bench --api-load N`: measures Heddle in a workload, alternately without and with N clients
+ * of its API over HTTP. Reports requests per second, their latency, and the time of a heartbeat in
+ * both cases. No other scheduler is measured, because none has such an API.
  *
- * The scheduler is driven as fast as it goes, by one thread, as in the rest of the bench; that is
- * far more heartbeats than the nodes of the workload send in life. Both kinds of rounds have web
- * server, accounts and store; only the clients make the difference.
+ * One thread drives the scheduler as fast as possible, as in the rest of the bench. That is far
+ * more heartbeats than the nodes of the workload would send on a real cluster. Both kinds of rounds
+ * have web server, accounts and store; they differ in the clients only.
  */
 package io.heddle.integration.bench;
 
@@ -25,7 +25,7 @@ import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 import org.apache.hadoop.fs.FileUtil;
 
-/** Runs it. */
+/** Runs and prints the measurement. */
 final class ApiLoad {
   private final BenchOptions options;
   private final PrintStream out;
@@ -35,7 +35,7 @@ final class ApiLoad {
     this.out = out;
   }
 
-  /** One round: what the scheduler took, and what the clients saw, if there were any. */
+  /** One round: the scheduler's times, and the clients if there were any. */
   static final class Round {
     final Measurement measurement;
     final ApiClients clients;
@@ -49,7 +49,7 @@ final class ApiLoad {
       return clients.latencies(null).length / clients.seconds();
     }
 
-    /** The q-quantile of the answers to a question, or to all for null, in microseconds. */
+    /** Returns the q-quantile of the answers to a question, or to all for null, in microseconds. */
     double requestMicros(Question question, double q) {
       long[] nanos = clients.latencies(question);
       return nanos.length == 0 ? Double.NaN
@@ -69,7 +69,7 @@ final class ApiLoad {
       List<Round> loaded = new ArrayList<>();
       int rounds = Math.min(options.rounds, workload.mostRounds());
       for (int round = 1; round <= rounds; round++) {
-        // Whoever comes first in a pair may have the machine warmer or cooler.
+        // Alternates the order in a pair, because the machine may be warmer for the second.
         boolean quietFirst = round % 2 == 1;
         for (boolean isQuiet : new boolean[] {quietFirst, !quietFirst}) {
           Round done = measure(workload, false, isQuiet ? 0 : options.apiClients);
@@ -89,7 +89,7 @@ final class ApiLoad {
     return 0;
   }
 
-  /** One run on a fresh scheduler; {@code clients} may be 0. */
+  /** Runs a workload on a fresh scheduler; {@code clients} may be 0. */
   Round measure(Workload workload, boolean warmUp, int clients) throws Exception {
     Path folder = Files.createTempDirectory("heddle-bench");
     Shape shape = workload.shape();
@@ -97,12 +97,12 @@ final class ApiLoad {
     RmHarness harness = new RmHarness(kind, shape, options.policy, folder);
     try (Driver driver = new Driver(kind, harness, shape, options.seed, options.cpuClock);
         ApiServer server = new ApiServer((HeddleScheduler) harness.scheduler)) {
-      // Made in quiet rounds as well, so that both wait for the books to be open.
+      // Made in quiet rounds too, so that both kinds wait until the books are open.
       ApiClients load = new ApiClients(server.address, clients, options.apiRate);
       driver.besides(load::start, load::stop);
       return new Round(workload.run(driver, warmUp), clients == 0 ? null : load);
     } finally {
-      // The store's own thread may be closing its files: what is gone meanwhile is no fault.
+      // Ignores files that vanish: the store's own thread may be closing its files.
       FileUtil.fullyDelete(folder.toFile());
       System.gc();
     }

@@ -1,7 +1,7 @@
 /*
- * The API over HTTP on a port of the loopback address, for one scheduler of the bench. The web
- * server is the ResourceManager's own (Jetty), and so is what answers (the scheduler's handler);
- * left out are the filters between the two, which cost a few string comparisons.
+ * The API over HTTP on a port of the loopback address, for one scheduler of the bench. It uses the
+ * ResourceManager's web server (Jetty) and the scheduler's own handler. The filters between the
+ * two, which cost a few string comparisons, are left out.
  */
 package io.heddle.integration.bench;
 
@@ -20,7 +20,7 @@ import org.eclipse.jetty.servlet.ServletHolder;
 /** A running web server. */
 final class ApiServer implements AutoCloseable {
   private final Server server = new Server();
-  /** Where clients find it. */
+  /** The server's base address. */
   final String address;
 
   ApiServer(HeddleScheduler scheduler) throws Exception {
@@ -34,7 +34,7 @@ final class ApiServer implements AutoCloseable {
     address = "http://" + connector.getHost() + ":" + connector.getLocalPort();
   }
 
-  /** Hands every request to the scheduler. */
+  /** Passes every request to the scheduler. */
   private static final class Answers extends HttpServlet {
     private static final long serialVersionUID = 1;
     private final transient WebHandler handler;

@@ -1,6 +1,6 @@
 /*
- * An application's AM in the bench: what it asks for, and what it does with what it gets. Knows no
- * scheduler. Each kind of job is a subclass; the driver carries its asks to the scheduler.
+ * An application's AM in the bench: its asks, and its use of the containers it gets. Works with any
+ * scheduler. Each kind of job is a subclass; the driver sends its asks to the scheduler.
  */
 package io.heddle.integration.bench;
 
@@ -17,7 +17,7 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 
 /** One application's behaviour. */
 abstract class ApplicationMaster {
-  /** Where the application is in its life. */
+  /** The stages of an application. */
   enum Stage { WAITING_FOR_AM, RUNNING, ENDING, GONE }
 
   /** The size of every AM container. */
@@ -25,7 +25,7 @@ abstract class ApplicationMaster {
   /** The priority that the ResourceManager gives to the ask for an AM container. */
   static final int AM_PRIORITY = 0;
 
-  /** Position in the order of submission, from 0; decides queue and lifetimes. */
+  /** Position in the order of submission, from 0; determines queue and lifetimes. */
   final int index;
   final long seed;
   Stage stage = Stage.WAITING_FOR_AM;
@@ -33,9 +33,9 @@ abstract class ApplicationMaster {
   BenchApp app;
   ContainerId amContainer;
   BenchNode amNode;
-  /** Containers that ended since the AM's last heartbeat, the driver fills it. */
+  /** Containers that ended since the AM's last heartbeat; the driver adds them. */
   final List<ContainerId> ended = new ArrayList<>();
-  /** Beyond what was asked for; to be released. Only asynchronous schedulers make any. */
+  /** Containers beyond the asks, to release. Only asynchronous schedulers grant any. */
   final List<ContainerId> surplus = new ArrayList<>();
   private final Set<ContainerId> live = new HashSet<>();
   private int received;
@@ -45,30 +45,30 @@ abstract class ApplicationMaster {
     this.seed = seed;
   }
 
-  /** The application type that the ResourceManager is told. */
+  /** Returns the application type. */
   String type() {
     return "YARN";
   }
 
-  /** Ask rows that changed since the last call, with absolute counts; empty if none. */
+  /** Returns the ask rows that changed since the last call, with absolute counts. */
   abstract List<ResourceRequest> asks();
 
-  /** Takes a container into use; false if nothing was asked that it could serve. */
+  /** Takes a container into use; returns false if it serves no ask. */
   abstract boolean accept(Container container, BenchNode node);
 
-  /** One of this application's task containers ended well. */
+  /** Notes that one of this application's task containers succeeded. */
   abstract void taskEnded(ContainerId container);
 
-  /** Containers asked for and not received. */
+  /** Returns how many containers are asked for and not received. */
   abstract int outstanding();
 
-  /** Whether there is nothing more to ask and nothing running. */
+  /** Returns whether nothing is left to ask and nothing runs. */
   abstract boolean finished();
 
-  /** Node heartbeats that the {@code ordinal}th container of this application runs. */
+  /** Returns for how many node heartbeats the {@code ordinal}th container runs. */
   abstract int lifetime(int ordinal);
 
-  /** Books a container that was handed out; the lifetime it will have, or -1 = surplus. */
+  /** Books a container that was handed out; returns its lifetime, or -1 for a surplus one. */
   final int receive(Container container, BenchNode node) {
     if (!live.add(container.getId())) {
       throw new Violation("container " + container.getId() + " was handed out twice");
@@ -95,7 +95,7 @@ abstract class ApplicationMaster {
     return live.size();
   }
 
-  /** A number that depends on seed, application and ordinal only: the same for every scheduler. */
+  /** Returns a number that depends on seed, application and ordinal only, not on the scheduler. */
   final int spread(int ordinal, int lowest, int highest) {
     long x = seed * 0x9E3779B97F4A7C15L + index * 0xBF58476D1CE4E5B9L
         + ordinal * 0x94D049BB133111EBL;

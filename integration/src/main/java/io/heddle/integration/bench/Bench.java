@@ -1,24 +1,24 @@
 /*
  * Entry point of `./x bench`: schedulers side by side in one JVM, on the same events.
  *
- * What is measured: the time inside the scheduler's two doors, handle(event) and allocate(...), of
- * a scheduler in a real RMContext (token secret managers, label, tag and constraint managers,
+ * Measured: the time inside the scheduler's two entry points, handle(event) and allocate(...), of a
+ * scheduler in a real RMContext (token secret managers, label, tag and constraint managers,
  * metrics). "In heartbeats" is handle(NODE_UPDATE) alone: books of ended and launched containers
  * and all placing. "Over all calls" adds the AMs' allocate() calls, which make the tokens, and the
  * events of applications and attempts.
  *
- * What is not measured: RPC, network, the dispatcher threads, the state store, liveliness
- * monitors, RMNodeImpl's and RMAppImpl's own state machines: they cost the same whatever the
- * scheduler is. Logging is at WARN for all.
+ * Not measured: RPC, network, the dispatcher threads, the state store, liveliness monitors, and
+ * the state machines of RMNodeImpl and RMAppImpl. They cost the same under every scheduler. Logging
+ * is at WARN for all.
  *
  * Fairness: every scheduler gets a fresh instance, the same nodes, applications, asks, lifetimes
  * and order of heartbeats; settings are in SchedulerKind, each with its reason. Schedulers are
- * interleaved, round by round, after a round that only warms up, for the first workload of a family
- * (one name, several sizes: the same code runs). A fixed amount of work is
- * measured, not a stretch of time, save where nothing can be placed.
+ * interleaved round by round. The first workload of a family (one name, several sizes, the same
+ * code) begins with a warm-up round. A fixed amount of work is measured, or a fixed time where
+ * nothing can be placed.
  *
  * The bench checks the schedulers while it drives them (Driver, BenchNode, ApplicationMaster): no
- * node over-committed, no container twice, none that nobody asked for, every ask satisfied, books
+ * node over-committed, no container granted twice or without an ask, every ask satisfied, books
  * empty at the end. The first violation ends the run with exit code 1.
  */
 package io.heddle.integration.bench;
@@ -50,7 +50,7 @@ public final class Bench {
     this.options = options;
   }
 
-  /** Runs it; see {@code --help}. */
+  /** Runs the bench; see {@code --help}. */
   public static void main(String[] args) {
     BenchOptions options;
     try {
@@ -74,7 +74,7 @@ public final class Bench {
     } catch (Exception e) {
       e.printStackTrace();
     }
-    // Schedulers leave threads behind when they fail: leaving main() would not end the process.
+    // A failed scheduler leaves threads, which would keep the process alive after main().
     System.exit(code);
   }
 
@@ -128,7 +128,7 @@ public final class Bench {
       return workload.run(driver, warmUp);
     } finally {
       delete(folder);
-      // What this run leaves behind shall not be collected in the next one's time.
+      // Collects this run's garbage outside the next run's time.
       System.gc();
     }
   }

@@ -1,7 +1,7 @@
 /*
- * The ResourceManager's record of one application, as far as schedulers look at it: the real
- * RMAppImpl and RMAppAttemptImpl, whose state machines stay at rest. The driver plays their part
- * towards the scheduler (submit, start the attempt, pull the AM container, finish).
+ * The parts of the ResourceManager's record of an application that schedulers use: the real
+ * RMAppImpl and RMAppAttemptImpl, whose state machines are not used. The driver plays their part
+ * (submit, start the attempt, pull the AM container, finish).
  */
 package io.heddle.integration.bench;
 
@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.util.Records;
 final class BenchApp extends RMAppImpl {
   private final Attempt attempt;
 
-  /** The attempt, of which schedulers ask whether its AM container is known yet. */
+  /** The attempt. Schedulers ask it for its AM container. */
   private static final class Attempt extends RMAppAttemptImpl {
     private volatile Container master;
 
@@ -71,7 +71,7 @@ final class BenchApp extends RMAppImpl {
     return id.equals(attempt.getAppAttemptId()) ? attempt : null;
   }
 
-  /** The AM container was pulled: from now on the application itself calls allocate(). */
+  /** Sets the AM container once it is pulled; then the application itself calls allocate(). */
   void setMasterContainer(Container container) {
     attempt.master = container;
   }

@@ -1,7 +1,7 @@
 /*
- * One NodeManager as the ResourceManager sees it: a real RMNodeImpl plus the containers that the
- * machine would be running. Time is counted in this node's own heartbeats, so that what runs on it
- * depends on what was placed on it and on nothing else.
+ * The ResourceManager's view of one NodeManager: a real RMNodeImpl plus the containers that the
+ * machine would be running. Time is counted in this node's own heartbeats, so that its running
+ * containers depend only on what was placed on it.
  */
 package io.heddle.integration.bench;
 
@@ -28,7 +28,7 @@ import org.apache.hadoop.yarn.server.utils.BuilderUtils;
 
 /** A node, its RMNode and its running containers. */
 final class BenchNode {
-  /** A lifetime that never ends by itself. */
+  /** The lifetime of a container that does not end by itself. */
   static final int FOREVER = Integer.MAX_VALUE;
 
   final String host;
@@ -62,7 +62,7 @@ final class BenchNode {
         Resource.newInstance(capacity), "bench");
   }
 
-  /** Registers with the ResourceManager; the dispatcher then holds the NODE_ADDED event. */
+  /** Registers with the ResourceManager, which posts NODE_ADDED to the dispatcher. */
   void register() {
     NodeStatus status = NodeStatus.newInstance(id, 0, Collections.emptyList(),
         Collections.emptyList(), healthy(), idle(), idle(), Collections.emptyList());
@@ -71,8 +71,8 @@ final class BenchNode {
   }
 
   /**
-   * The AM starts a container that it was given. Fails if the machine would then hold more than
-   * it has: the independent check that no node is over-committed.
+   * Starts a container for its AM. Fails if the containers exceed the machine's capacity: this is
+   * the independent check that no node is over-committed.
    */
   void launch(Container container, int heartbeats) {
     if (running.put(container.getId(), new Running(container, heartbeats)) != null) {
@@ -86,7 +86,7 @@ final class BenchNode {
     }
   }
 
-  /** The container's process ends at the next heartbeat. */
+  /** Ends a container's process at the next heartbeat. */
   void end(ContainerId container) {
     running.get(container).heartbeatsLeft = 0;
   }
@@ -95,7 +95,7 @@ final class BenchNode {
     return running.size();
   }
 
-  /** One NodeManager heartbeat: the dispatcher then holds the NODE_UPDATE event. */
+  /** Sends a heartbeat to the ResourceManager, which posts NODE_UPDATE to the dispatcher. */
   void heartbeat() {
     List<ContainerStatus> statuses = new ArrayList<>(running.size());
     List<ContainerId> ended = new ArrayList<>();

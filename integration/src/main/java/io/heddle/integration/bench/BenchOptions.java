@@ -1,6 +1,6 @@
 /*
- * The command line of the bench. Parses and checks; runs nothing. Written for commons-cli 1.2,
- * which is what the oldest supported Hadoop has.
+ * The command line of the bench. Parses and checks; runs nothing. Written for commons-cli 1.2, the
+ * version in the oldest supported Hadoop.
  */
 package io.heddle.integration.bench;
 
@@ -18,27 +18,27 @@ import org.apache.commons.cli.Option;
 import org.apache.commons.cli.Options;
 import org.apache.commons.cli.ParseException;
 
-/** What the user asked for. */
+/** The options of one bench. */
 final class BenchOptions {
   private static final String ALL = "stub,fair,capacity,heddle";
-  /** The API is about accounts: the policy that has them is shown by this workload. */
+  /** The workload that shows the policy with accounts, which the API is about. */
   private static final String API_WORKLOAD = "bids";
 
   final boolean help;
   final boolean quick;
   final List<SchedulerKind> schedulers = new ArrayList<>();
-  /** What Heddle decides by. */
+  /** Heddle's policy. */
   final HeddlePolicy policy;
   final List<Workload> workloads;
   final int rounds;
   final long seed;
   /** Count CPU time of the calling thread instead of real time. */
   final boolean cpuClock;
-  /** How many clients ask the API in every other round; 0 = the usual bench. */
+  /** Number of clients of the API in every other round; 0 for the usual bench. */
   final int apiClients;
-  /** How many requests they make per second, all together; 0 = as many as are answered. */
+  /** Requests per second of all of them together; 0 for no limit. */
   final int apiRate;
-  /** Where raw results go, or null. */
+  /** The folder for raw results, or null. */
   final Path out;
   final String commandLine;
 
@@ -49,7 +49,7 @@ final class BenchOptions {
     apiRate = line.hasOption("api-rate") ? number(line, "api-rate", 0, 1) : 0;
     boolean api = apiClients > 0;
     if (apiRate > 0 && !api) {
-      throw new ParseException("--api-rate says how often clients ask; --api-load N how many");
+      throw new ParseException("--api-rate needs --api-load N, the number of clients");
     }
     if (api && line.hasOption("schedulers")) {
       throw new ParseException("--api-load measures Heddle alone; leave --schedulers out");
@@ -72,7 +72,7 @@ final class BenchOptions {
     commandLine = "./x bench" + (args.length == 0 ? "" : " " + String.join(" ", args));
   }
 
-  /** Those asked for; of all, those that the policy can be measured in. */
+  /** Returns the workloads asked for, or else all that the policy can run. */
   private List<Workload> workloads(CommandLine line) throws ParseException {
     String names = line.getOptionValue("workloads");
     List<Workload> chosen = apiClients > 0 && names == null
@@ -86,8 +86,8 @@ final class BenchOptions {
       }
     }
     if (names != null && !limited.isEmpty()) {
-      throw new ParseException("--workloads: " + limited.get(0).name() + " is about limits of "
-          + "queues, and policy " + policy.label + " has one line for all jobs; leave it out");
+      throw new ParseException("--workloads: " + limited.get(0).name() + " needs limits of queues, "
+          + "and policy " + policy.label + " has one line for all jobs; leave it out");
     }
     chosen.removeAll(limited);
     return chosen;
@@ -105,7 +105,7 @@ final class BenchOptions {
         return value;
       }
     } catch (NumberFormatException e) {
-      // Falls through to the one message that fits both.
+      // The message below covers this case too.
     }
     throw new ParseException("--" + name + " must be a whole number of at least " + least
         + ", not '" + text + "'");
@@ -126,12 +126,12 @@ final class BenchOptions {
     options.addOption(valued("seed", "N", "seed of every random choice; default 1"));
     options.addOption(valued("clock", "CLOCK", "wall (default), or cpu: the calling thread's CPU "
         + "time, for machines that others use too"));
-    options.addOption(valued("api-load", "N", "Heddle alone, in turn without and with N clients "
-        + "that ask its API over HTTP as fast as they are answered: requests per second, their "
-        + "latency, and what becomes of the heartbeats'. Policy "
-        + Policies.shownBy(API_WORKLOAD) + ", workload steady-300 unless told"));
+    options.addOption(valued("api-load", "N", "Heddle alone, alternately without and with N "
+        + "clients of its API over HTTP, each as fast as it is answered: requests per second, "
+        + "their latency, and that of heartbeats. Defaults: policy "
+        + Policies.shownBy(API_WORKLOAD) + ", workload steady-300"));
     options.addOption(valued("api-rate", "N", "with --api-load: requests per second of all clients "
-        + "together, instead of as many as are answered"));
+        + "together; default no limit"));
     options.addOption(valued("out", "DIR", "write raw results as JSON and CSV into DIR"));
     options.addOption("h", "help", false, "print this");
     return options;
@@ -143,7 +143,7 @@ final class BenchOptions {
     return option;
   }
 
-  /** Parses the command line; the exception's text is for the user. */
+  /** Parses the command line; the exception has a message for the user. */
   static BenchOptions parse(String[] args) throws ParseException {
     CommandLine line = new GnuParser().parse(options(), args);
     if (!line.getArgList().isEmpty()) {

@@ -1,6 +1,6 @@
 /*
- * An application attempt of the stub: turns asks into containers in key order and keeps the books
- * of each, step by step as SchedulerApplicationAttempt wants them. It decides nothing else.
+ * An application attempt of the stub: turns asks into containers in key order, and keeps their
+ * books step by step as SchedulerApplicationAttempt requires. Decides nothing else.
  */
 package io.heddle.integration.bench;
 
@@ -29,7 +29,7 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 
 /** The stub's attempt. */
 final class BookkeepingAttempt extends SchedulerApplicationAttempt {
-  /** What came of offering a node. */
+  /** The result of offering a node. */
   enum Outcome { PLACED, NO_ROOM, NO_ASK }
 
   private static final String NO_LABEL = RMNodeLabelsManager.NO_LABEL;
@@ -70,7 +70,7 @@ final class BookkeepingAttempt extends SchedulerApplicationAttempt {
   }
 
   private NodeType locality(FiCaSchedulerNode node, SchedulerRequestKey key) {
-    // A host's row may outlive its rack's until the AM corrects it; the books want both.
+    // A host's row may outlive its rack's until the AM corrects it; the books need both.
     if (getOutstandingAsksCount(key, node.getRackName()) <= 0) {
       return NodeType.OFF_SWITCH;
     }
@@ -97,7 +97,7 @@ final class BookkeepingAttempt extends SchedulerApplicationAttempt {
         getApplicationId(), id, size, queueOfOurs.getQueueName(), NO_LABEL);
   }
 
-  /** Takes a container out of the books; false if it was not in them any more. */
+  /** Removes a container from the books; returns false if it is not in them. */
   boolean completed(RMContainer rmContainer, ContainerStatus status, RMContainerEventType event) {
     writeLock.lock();
     try {
@@ -106,7 +106,7 @@ final class BookkeepingAttempt extends SchedulerApplicationAttempt {
         return false;
       }
       if (rmContainer.getState() == RMContainerState.ALLOCATED) {
-        // Only then the AM did not pull it yet; the list is searched from its start.
+        // Only then the AM has not pulled it; other states save the search of the list.
         newlyAllocatedContainers.remove(rmContainer);
       }
       rmContainer.handle(new RMContainerFinishedEvent(id, status, event));

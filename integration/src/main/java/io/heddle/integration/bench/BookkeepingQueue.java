@@ -1,5 +1,5 @@
 /*
- * A queue of the stub: a name and its metrics, which YARN's books update. No shares, no limits.
+ * A queue of the stub: a name and its metrics, which YARN's books update. Has no shares or limits.
  */
 package io.heddle.integration.bench;
 

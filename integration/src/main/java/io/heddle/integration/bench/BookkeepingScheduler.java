@@ -1,8 +1,8 @@
 /*
  * The stub: keeps YARN's books for every container exactly as any scheduler on
  * AbstractYarnScheduler must (RMContainerImpl, AppSchedulingInfo, SchedulerNode, events, queue
- * metrics, tokens), and decides nothing: it serves the application at the head of a ready list.
- * It is the floor of the bench, not a scheduler to use: no fairness, no limits, no recovery, no
+ * metrics, tokens). Decides nothing: it serves the application at the head of a ready list. It is
+ * the lower bound of the bench, not a scheduler to use: it has no fairness, limits, recovery or
  * reservations.
  */
 package io.heddle.integration.bench;
@@ -57,7 +57,7 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 public final class BookkeepingScheduler
     extends AbstractYarnScheduler<BookkeepingAttempt, FiCaSchedulerNode> {
   static final String QUEUES = "heddle.bench.stub.queues";
-  /** From this much on it places nothing; none if not set. */
+  /** It places nothing while this much is allocated; unset for no limit. */
   static final String LIMIT_MB = "heddle.bench.stub.limit-mb";
 
   private final ResourceCalculator calculator = new DefaultResourceCalculator();
@@ -67,7 +67,7 @@ public final class BookkeepingScheduler
   private long limitMb;
   private RMContext rmContextOfOurs;
 
-  /** Made by name, as the ResourceManager makes a scheduler. */
+  /** Makes a stub; called by reflection, as the ResourceManager makes a scheduler. */
   public BookkeepingScheduler() {
     super(BookkeepingScheduler.class.getName());
   }
@@ -268,7 +268,7 @@ public final class BookkeepingScheduler
 
   @Override
   public void recover(RMState state) {
-    // The ResourceManager never calls this either.
+    // The bench recovers nothing.
   }
 
   @Override

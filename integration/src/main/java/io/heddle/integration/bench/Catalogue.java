@@ -36,7 +36,7 @@ final class Catalogue {
     return list;
   }
 
-  /** What is measured with and without load on the API: long enough for thousands of requests. */
+  /** Returns the workloads of {@code --api-load}, long enough for thousands of requests. */
   static List<Workload> underApiLoad(boolean quick) {
     List<Workload> list = new ArrayList<>();
     list.add(new SteadyWorkload(300, quick ? 30_000 : 500_000));
@@ -51,10 +51,10 @@ final class Catalogue {
   }
 
   /**
-   * The workloads named, or of the families named, in {@code names} (separated by commas); all if
+   * Returns the workloads that {@code names} lists by name or family, separated by commas; all if
    * null.
    *
-   * @throws IllegalArgumentException if a name fits none
+   * @throws IllegalArgumentException if a name fits no workload
    */
   static List<Workload> select(boolean quick, String names) {
     List<Workload> all = quick ? quick() : full();

@@ -1,6 +1,6 @@
 /*
- * Churn of whole jobs: small jobs come, get an AM, run a few containers and go, as fast as the
- * cluster serves them. Measured: from the first submission to the last removal.
+ * Churn of whole jobs: small jobs come, get an AM, run a few containers and end, as fast as the
+ * cluster serves them. Measures from the first submission to the last removal.
  */
 package io.heddle.integration.bench;
 

@@ -1,7 +1,6 @@
 /*
- * The ResourceManager's event dispatcher, without its thread: events queue up as they do in
- * AsyncDispatcher and the driver takes them out between two calls into the scheduler.
- * It does not route events; the driver does.
+ * The ResourceManager's event dispatcher without its thread: events queue up as in AsyncDispatcher,
+ * and the driver takes them out between two calls into the scheduler and routes them.
  */
 package io.heddle.integration.bench;
 
@@ -11,7 +10,7 @@ import org.apache.hadoop.yarn.event.Dispatcher;
 import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.event.EventHandler;
 
-/** Collects events from any thread. Posting costs what it costs in a ResourceManager. */
+/** Collects events from any thread. Posting costs as much as in a ResourceManager. */
 public final class DrainedDispatcher implements Dispatcher {
   private final LinkedBlockingQueue<Event<?>> events = new LinkedBlockingQueue<>();
   private final EventHandler<Event<?>> handler = events::add;
@@ -30,17 +29,17 @@ public final class DrainedDispatcher implements Dispatcher {
     throw new UnsupportedOperationException("the driver routes every event itself");
   }
 
-  /** The oldest event that nobody took yet, or null. */
+  /** Takes the oldest event; returns null if there is none. */
   public Event<?> poll() {
     return events.poll();
   }
 
-  /** The same, after waiting up to so many ms for one. */
+  /** Takes the oldest event, waiting up to {@code ms} for one. */
   public Event<?> poll(long ms) throws InterruptedException {
     return events.poll(ms, TimeUnit.MILLISECONDS);
   }
 
-  /** How many events wait. */
+  /** Returns how many events wait. */
   public int size() {
     return events.size();
   }

@@ -1,15 +1,14 @@
 /*
- * Plays the rest of the cluster towards one scheduler: NodeManagers, AMs and the ResourceManager's
- * own part, all on one thread, in an order that the seed decides and no scheduler can change.
+ * Plays the rest of the cluster for one scheduler: NodeManagers, AMs and the ResourceManager's own
+ * part, all on one thread. The seed determines the order, and no scheduler can change it.
  *
  * A round is one heartbeat of every node, in a new random order each round, with one heartbeat of
- * every AM spread evenly between them: YARN's defaults, where both beat once a second. An AM
- * first pulls, then asks at once with what it now knows: no ask is stale, so that no scheduler is
- * made to place more than is wanted.
+ * every AM spread evenly between them. This matches YARN's defaults, one a second for both. An AM
+ * pulls first and asks right after, so no ask is stale and no scheduler places too much.
  *
  * The schedulers' update threads are off; the driver calls update() twice a round instead.
  *
- * Timed: handle(event) and allocate(...), and apart from these update(). Token creation is inside
+ * Timed: handle(event) and allocate(...), and separately update(). Token creation is inside
  * allocate().
  */
 package io.heddle.integration.bench;
@@ -58,7 +57,7 @@ final class Driver implements AutoCloseable {
   final long seed;
   final List<BenchNode> nodes = new ArrayList<>();
   final Map<String, List<BenchNode>> nodesByRack = new LinkedHashMap<>();
-  /** Applications that are not gone, in the order of submission. */
+  /** Applications that have not ended, in the order of submission. */
   final List<ApplicationMaster> masters = new ArrayList<>();
   private final SchedulerKind kind;
   private final RmHarness harness;
@@ -87,10 +86,10 @@ final class Driver implements AutoCloseable {
 
   private void addNodes() {
     for (int n = 0; n < shape.nodes; n++) {
-      // Addresses instead of names: tokens hold the node's address and nothing here needs a DNS.
+      // Addresses, not names: tokens hold the node's address, and so no DNS is needed.
       String host = "10." + (n >> 16) + "." + (n >> 8 & 0xFF) + "." + (n & 0xFF);
       String rack = "/rack-" + n % shape.racks;
-      // A core per GB: memory is what runs out, on every scheduler, whatever it compares.
+      // A core per GB, so that memory runs out first under every scheduler.
       BenchNode node = new BenchNode(harness.context, host, rack,
           Resource.newInstance(shape.nodeMemoryMb, shape.nodeMemoryMb / 1024));
       nodes.add(node);
@@ -102,19 +101,19 @@ final class Driver implements AutoCloseable {
     }
   }
 
-  /** What else shall go on during the measured part and no longer. */
+  /** Sets work that begins and ends with the measured part. */
   void besides(Runnable begin, Runnable end) {
     whenMeasuring = begin;
     whenMeasured = end;
   }
 
-  /** From now on calls are measured. */
+  /** Begins the measured part. */
   void startMeasuring() {
     whenMeasuring.run();
     stopwatch.start(started);
   }
 
-  /** Ends the measured part and hands out its figures. */
+  /** Ends the measured part and returns its figures. */
   Measurement stopMeasuring() {
     Measurement measurement = stopwatch.stop(started);
     whenMeasured.run();
@@ -133,7 +132,7 @@ final class Driver implements AutoCloseable {
     return stopwatch.callNanos();
   }
 
-  /** Submits an application; the scheduler sees APP_ADDED, the attempt and the AM's ask. */
+  /** Submits an application: sends APP_ADDED, the attempt and the AM's ask. */
   void submit(ApplicationMaster master) {
     ApplicationId id = ApplicationId.newInstance(CLUSTER_TIMESTAMP, ++submitted);
     int queueIndex = master.index % shape.queues;
@@ -146,7 +145,7 @@ final class Driver implements AutoCloseable {
     harness.context.getRMApps().put(id, master.app);
     masters.add(master);
     masterById.put(master.attempt, master);
-    // As if the placement rules had said so; stock Fair refuses an application without.
+    // Stands for the placement rules; stock Fair refuses an application without a placement.
     handle(new AppAddedSchedulerEvent(id, queue, user, new ApplicationPlacementContext(queue)));
     drain();
     harness.nmTokens.registerApplicationAttempt(master.attempt);
@@ -156,8 +155,8 @@ final class Driver implements AutoCloseable {
   }
 
   /**
-   * Runs rounds until {@code done} says so; at most {@code most}, else a violation. An asynchronous
-   * scheduler places in its own time and gets twenty times as many.
+   * Runs rounds until {@code done} holds; more than {@code most} are a violation. An asynchronous
+   * scheduler places at its own pace and gets twenty times as many.
    */
   void roundsUntil(String goal, int most, BooleanSupplier done) {
     int bound = kind.asynchronous() ? 20 * most : most;
@@ -170,7 +169,7 @@ final class Driver implements AutoCloseable {
         + goal + ": " + state());
   }
 
-  /** One heartbeat of every node and AM, or fewer: it stops when {@code done}. False if it did. */
+  /** Sends one heartbeat of every node and AM. Stops and returns false once {@code done} holds. */
   private boolean round(BooleanSupplier done) {
     long began = System.nanoTime();
     List<BenchNode> order = new ArrayList<>(nodes);
@@ -197,7 +196,7 @@ final class Driver implements AutoCloseable {
     return !done.getAsBoolean();
   }
 
-  /** One heartbeat of every AM and none of any node. */
+  /** Sends one heartbeat of every AM and none of a node. */
   void beatMasters() {
     for (ApplicationMaster master : new ArrayList<>(masters)) {
       beat(master);
@@ -205,7 +204,7 @@ final class Driver implements AutoCloseable {
   }
 
   private void pace(long began) {
-    // An asynchronous scheduler places in its own time; without a pause it would only fall behind.
+    // An asynchronous scheduler places at its own pace and would fall behind without a pause.
     int leastMs = kind.asynchronous() ? Math.max(shape.roundMs, 20) : shape.roundMs;
     long left = leastMs * 1_000_000L - (System.nanoTime() - began);
     if (left > 0) {
@@ -218,7 +217,7 @@ final class Driver implements AutoCloseable {
     }
   }
 
-  /** One heartbeat of an AM, or the ResourceManager's part of bringing it up or down. */
+  /** Sends a heartbeat of an AM, or plays the ResourceManager's part of starting it. */
   private void beat(ApplicationMaster master) {
     switch (master.stage) {
       case WAITING_FOR_AM:
@@ -313,8 +312,8 @@ final class Driver implements AutoCloseable {
   }
 
   /**
-   * What a scheduler's update thread does every 500 ms: stock Fair gives nothing to an application
-   * before it. Called here twice a round, since in the bench a round stands for a second.
+   * Does the work of a scheduler's update thread, which runs every 500 ms; stock Fair gives nothing
+   * to an application before it. Called twice a round, because a round stands for a second.
    */
   private void update() {
     long began = stopwatch.now();
@@ -323,7 +322,7 @@ final class Driver implements AutoCloseable {
     drain();
   }
 
-  /** Delivers what was posted, in order, until nothing is left. */
+  /** Delivers posted events in order until none is left. */
   private void drain() {
     Event<?> event;
     while ((event = harness.dispatcher.poll()) != null) {
@@ -360,7 +359,7 @@ final class Driver implements AutoCloseable {
     }
   }
 
-  /** The AM's process is gone: the ResourceManager closes the attempt and the application. */
+  /** Closes the attempt and the application of an AM that ended, as the ResourceManager does. */
   private void remove(ApplicationMaster master) {
     if (master.stage != ApplicationMaster.Stage.ENDING) {
       throw new Violation("the AM container of " + master.attempt + " was killed");
@@ -374,7 +373,7 @@ final class Driver implements AutoCloseable {
     harness.context.getRMApps().remove(master.attempt.getApplicationId());
   }
 
-  /** No node may ever be promised more than it has, as YARN's own books have it. */
+  /** Checks in YARN's own books that a node is not over-committed. */
   private void checkBooks(BenchNode node) {
     SchedulerNode books = scheduler.getSchedulerNode(node.id);
     Resource free = books.getUnallocatedResource();
@@ -392,7 +391,7 @@ final class Driver implements AutoCloseable {
     return sum;
   }
 
-  /** Whether every application has its AM. */
+  /** Returns whether every application has its AM. */
   boolean allRunning() {
     for (int m = masters.size() - 1; m >= 0; m--) {
       if (masters.get(m).stage == ApplicationMaster.Stage.WAITING_FOR_AM) {
@@ -402,7 +401,7 @@ final class Driver implements AutoCloseable {
     return true;
   }
 
-  /** How many containers of this size fit into what is free now, at most so many on a node. */
+  /** Returns how many containers of this size fit now, with a limit per node. */
   int roomFor(int sizeMb, int mostPerNode) {
     long sum = 0;
     for (BenchNode node : nodes) {
@@ -412,7 +411,7 @@ final class Driver implements AutoCloseable {
     return (int) sum;
   }
 
-  /** After the last application: every node empty, in YARN's books and in reality. */
+  /** Checks after the last application that every node is empty, in the books and in reality. */
   void checkEmpty() {
     for (BenchNode node : nodes) {
       Resource used = scheduler.getSchedulerNode(node.id).getAllocatedResource();

@@ -1,6 +1,6 @@
 /*
- * The few members of YARN that the stub needs and that differ between the supported Hadoop
- * versions: they gained a flag for unmanaged AMs after 3.3.6. Nothing else of the bench differs.
+ * The few members of YARN used by the stub that differ between the supported Hadoop versions: they
+ * gained a flag for unmanaged AMs after 3.3.6. The rest of the bench is the same for all.
  */
 package io.heddle.integration.bench;
 
@@ -11,7 +11,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
 
-/** Calls that fit every supported version. */
+/** Calls that work with every supported version. */
 final class HadoopVersions {
   private static final MethodHandle NEW_APPLICATION;
   private static final MethodHandle SUBMIT_APP;

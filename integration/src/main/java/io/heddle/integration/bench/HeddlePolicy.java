@@ -1,10 +1,10 @@
 /*
- * What Heddle may decide by in the bench: the composition that its goals were set for, or one of
- * its presets. `bench.json` has that composition, and what runs of seconds need in heddle.json:
- * short intervals, and the same bid and endless credits for every queue.
+ * Heddle's policies in the bench: the composition for which its goals were set, or a preset.
+ * `bench.json` has that composition, and settings of heddle.json for runs of seconds: short
+ * intervals, and the same bid and ample credits for every queue.
  *
- * Not here: what only jobs can tell. Asks carry no sizes, traffic or completion goals, in the bench
- * as on a real cluster; policies work with what they see.
+ * Hints of jobs are left out. Asks carry no sizes, traffic or completion goals, in the bench as on
+ * a real cluster; policies work with what they see.
  */
 package io.heddle.integration.bench;
 
@@ -20,13 +20,13 @@ final class HeddlePolicy {
   private static final ObjectNode FILE = Policies.resource(HeddlePolicy.class, "bench.json");
 
   /**
-   * Fair between queues, first come first served inside, as close as Heddle comes to how the stock
-   * schedulers are set up. No preset: with it the figures stay comparable.
+   * Fair between queues, first come first served inside: Heddle's closest match to the setup of the
+   * stock schedulers. It is no preset; figures stay comparable because it stays the same.
    */
   static final HeddlePolicy DEFAULT = new HeddlePolicy(FILE.path("name").asText(), true);
 
   final String label;
-  /** Whether queues have shares of their own, and with them limits. */
+  /** Whether queues have shares of their own, and so limits. */
   final boolean keepsQueues;
 
   private HeddlePolicy(String label, boolean keepsQueues) {
@@ -34,7 +34,7 @@ final class HeddlePolicy {
     this.keepsQueues = keepsQueues;
   }
 
-  /** The default and every preset. */
+  /** Returns the default and every preset. */
   static List<HeddlePolicy> all() {
     List<HeddlePolicy> all = new ArrayList<>();
     all.add(DEFAULT);
@@ -45,7 +45,7 @@ final class HeddlePolicy {
     return all;
   }
 
-  /** Writes what chooses and tunes the policy into heddle.json. */
+  /** Writes the policy and its settings into heddle.json. */
   void choose(ObjectNode root, Shape shape) {
     if (this == DEFAULT) {
       root.set("policy", FILE.get(shape.localityDelay ? "policy_with_delay" : "policy"));
@@ -63,12 +63,12 @@ final class HeddlePolicy {
     }
   }
 
-  /** Adds to a queue what policies need. */
+  /** Adds the settings that policies need to a queue. */
   void equip(ObjectNode queue) {
     queue.setAll((ObjectNode) FILE.get("queue"));
   }
 
-  /** The names, separated by commas. */
+  /** Returns the names, separated by commas. */
   static String labels() {
     StringJoiner known = new StringJoiner(", ");
     all().forEach(policy -> known.add(policy.label));

@@ -2,9 +2,9 @@
  * A MapReduce-like job: maps whose input has three replicas, asked by host, rack and anywhere at
  * priority 20 as MapReduce's AM asks, then reduces at priority 10 that may run anywhere.
  *
- * Like MapReduce's AM it gives a container to a map whose data are on that host, else on that
- * rack, else to any map, and takes that map's rows out of what it asks. What it counts as
- * node-local is this assignment, not what the scheduler believes: the truth for the job.
+ * Like MapReduce's AM it gives a container to a map with data on that host, else on that rack, else
+ * to any map, and removes that map's rows from its asks. It counts node-local maps by this
+ * assignment, not by the scheduler's view.
  */
 package io.heddle.integration.bench;
 
@@ -31,7 +31,7 @@ final class MapReduceMaster extends ApplicationMaster {
   private static final Resource MAP_SIZE = Resource.newInstance(2048, 1);
   private static final Resource REDUCE_SIZE = Resource.newInstance(3072, 1);
 
-  /** One map and where its input is. */
+  /** One map and the places of its input. */
   private static final class MapTask {
     final String[] hosts;
     final Set<String> racks = new LinkedHashSet<>();
@@ -53,7 +53,7 @@ final class MapReduceMaster extends ApplicationMaster {
   private final long[] placed;
 
   /**
-   * @param placed counts maps that ran on a replica's host, in its rack, anywhere else
+   * @param placed counts maps that ran on a replica's host, in its rack, elsewhere
    */
   MapReduceMaster(int index, long seed, int maps, int reduces, List<BenchNode> nodes,
       Map<String, List<BenchNode>> nodesByRack, long[] placed) {
@@ -68,7 +68,7 @@ final class MapReduceMaster extends ApplicationMaster {
     changed.addAll(rows.keySet());
   }
 
-  /** HDFS's default: one replica anywhere, two on different hosts of one other rack. */
+  /** Places replicas by HDFS's default: one anywhere, two on different hosts of another rack. */
   private static BenchNode[] replicas(Random random, List<BenchNode> nodes,
       Map<String, List<BenchNode>> nodesByRack) {
     BenchNode first = nodes.get(random.nextInt(nodes.size()));

@@ -1,11 +1,11 @@
 /*
- * MapReduce-like jobs with locality on a busy cluster: jobs arrive as others leave, maps ask for
- * the hosts and racks of three replicas, reduces follow when all maps have run. All schedulers
- * wait for locality: one round of all nodes for the node, one more for the rack. Tasks run for
- * several heartbeats, as they do in clusters, so that a job gets its containers over many rounds.
+ * MapReduce-like jobs with locality on a busy cluster: jobs arrive as others end, maps ask for the
+ * hosts and racks of three replicas, reduces follow when all maps have run. All schedulers wait for
+ * locality: one round of all nodes for the node, one more for the rack. Tasks run for several
+ * heartbeats, as on real clusters, so that a job gets its containers over many rounds.
  *
- * Measured: from the AMs of the first jobs to the last container. Node-local is what the jobs see:
- * a map that runs where a replica of its input is.
+ * Measures from the AMs of the first jobs to the last container. Counts as node-local a map that
+ * the job runs on the host of a replica.
  */
 package io.heddle.integration.bench;
 

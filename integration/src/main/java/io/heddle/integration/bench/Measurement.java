@@ -1,6 +1,6 @@
 /*
- * What one run of one workload on one scheduler cost. Only times inside scheduler calls count;
- * what the driver itself does between them is not in any figure except {@code wallNanos}.
+ * The cost of one run of one workload on one scheduler. Only times inside scheduler calls count;
+ * of all figures only {@code wallNanos} includes the driver's own work.
  */
 package io.heddle.integration.bench;
 
@@ -18,17 +18,17 @@ final class Measurement {
   /** Scheduler events other than node heartbeats (applications, attempts, nodes). */
   long otherEvents;
   long otherEventNanos;
-  /** Time in update(), which is a thread of its own in a ResourceManager: in no rate. */
+  /** Time in update(), which has its own thread in a ResourceManager; it is in no rate. */
   long updates;
   long updateNanos;
   /** CPU time of the scheduler's own placing threads; 0 unless it is asynchronous. */
   long placingThreadNanos;
-  /** CPU time of all threads but the driver's: collector, compiler, update threads. */
+  /** CPU time of all threads except the driver's: collector, compiler, update threads. */
   long backgroundCpuNanos;
   long wallNanos;
   long collectorMillis;
   long containers;
-  /** Maps as the jobs saw them: node-local, rack-local, off-switch. */
+  /** Maps by locality, counted by the jobs: node-local, rack-local, off-switch. */
   final long[] maps = new long[3];
   private long[] samples = new long[4096];
   private int sampled;
@@ -44,13 +44,13 @@ final class Measurement {
     }
   }
 
-  /** Sorts the samples; to be called once, at the end. */
+  /** Sorts the samples; call it once, at the end. */
   void close() {
     samples = Arrays.copyOf(samples, sampled);
     Arrays.sort(samples);
   }
 
-  /** The q-quantile of the time of one heartbeat, in microseconds. */
+  /** Returns the q-quantile of the time of one heartbeat, in microseconds. */
   double quantileMicros(double q) {
     if (sampled == 0) {
       return Double.NaN;
@@ -90,7 +90,7 @@ final class Measurement {
     return heartbeatNanos / 1e3 / heartbeats;
   }
 
-  /** Node-local maps in percent of all maps, NaN if the workload has none. */
+  /** Returns the node-local maps in percent of all maps; NaN if the workload has none. */
   double nodeLocalPercent() {
     long sum = maps[0] + maps[1] + maps[2];
     return sum == 0 ? Double.NaN : 100.0 * maps[0] / sum;

@@ -1,6 +1,6 @@
 /*
- * Every measurement of an invocation as JSON (with where and how it was made) and as CSV (one line
- * per run), named by date and time so that runs are kept beside each other.
+ * Writes every measurement of an invocation as JSON (with machine and options) and as CSV (one line
+ * per run). File names have date and time, so that runs are kept side by side.
  */
 package io.heddle.integration.bench;
 
@@ -42,7 +42,7 @@ final class RawResults {
     }
   }
 
-  /** Where and how it was made. */
+  /** Writes the machine and the options. */
   static void heading(ObjectNode root, BenchOptions options, ZonedDateTime began, double seconds) {
     root.put("date", began.withZoneSameInstant(ZoneOffset.UTC)
         .format(DateTimeFormatter.ISO_OFFSET_DATE_TIME));
@@ -76,12 +76,12 @@ final class RawResults {
     run.put("collector_ms", m.collectorMillis);
   }
 
-  /** Writes both files into {@code folder}; the JSON's path. */
+  /** Writes both files into {@code folder}; returns the path of the JSON. */
   Path write(Path folder, ZonedDateTime began) throws IOException {
     return write(root, folder, "bench", began);
   }
 
-  /** Likewise, of what has a list {@code runs} whose entries have the same fields. */
+  /** Writes both files of an object with a list {@code runs} whose entries have equal fields. */
   static Path write(ObjectNode root, Path folder, String name, ZonedDateTime began)
       throws IOException {
     Files.createDirectories(folder);

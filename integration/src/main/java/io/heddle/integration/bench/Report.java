@@ -1,6 +1,6 @@
 /*
- * The table for people: schedulers side by side, Heddle's ratio to the better stock scheduler, and
- * which of the project's goals were missed. Raw figures are RawResults' business.
+ * The printed table: schedulers side by side, Heddle's ratio to the better stock scheduler, and the
+ * project's goals that were missed. RawResults writes the raw figures.
  */
 package io.heddle.integration.bench;
 
@@ -30,7 +30,7 @@ final class Report {
     this.to = to;
   }
 
-  /** Prints everything; the goals that were missed, one line each. */
+  /** Prints the table; returns the missed goals, one line each. */
   List<String> print() {
     heading();
     for (Workload workload : results.workloads()) {
@@ -112,7 +112,7 @@ final class Report {
     return line;
   }
 
-  /** One heartbeat where nothing fits must cost the same however many wait. */
+  /** Checks that a heartbeat where nothing fits costs the same for any number of applications. */
   private void printFlatness() {
     for (String state : new String[] {"full", "large", "limited"}) {
       List<Workload> series = new ArrayList<>();

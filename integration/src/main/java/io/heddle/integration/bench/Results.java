@@ -1,6 +1,6 @@
 /*
- * What was measured, by workload, scheduler and round, and the medians and ratios over rounds.
- * It prints nothing.
+ * Measurements by workload, scheduler and round, with medians and ratios over rounds. Prints
+ * nothing.
  */
 package io.heddle.integration.bench;
 
@@ -25,19 +25,19 @@ final class Results {
     return all.keySet();
   }
 
-  /** The rounds of one scheduler in one workload; empty if it was not measured. */
+  /** Returns the rounds of one scheduler in one workload; empty if it was not measured. */
   List<Measurement> rounds(Workload workload, SchedulerKind kind) {
     return all.get(workload).getOrDefault(kind, new ArrayList<>());
   }
 
-  /** The median over the rounds, NaN if there are none. */
+  /** Returns the median over the rounds; NaN if there are none. */
   double median(Workload workload, SchedulerKind kind, ToDoubleFunction<Measurement> figure) {
     return median(rounds(workload, kind).stream().mapToDouble(figure).toArray());
   }
 
   /**
-   * How many times the better stock scheduler's rate {@code kind} reached: the median of the
-   * ratios of each round, since the schedulers of one round ran closest together in time.
+   * Returns the ratio of {@code kind}'s rate to that of the better stock scheduler: the median of
+   * the ratios by round, because the schedulers of a round run closest together in time.
    */
   double ratioToBetterStock(Workload workload, SchedulerKind kind,
       ToDoubleFunction<Measurement> rate) {

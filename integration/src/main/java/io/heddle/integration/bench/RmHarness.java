@@ -1,7 +1,7 @@
 /*
- * A ResourceManager reduced to what a scheduler touches: the real RMContextImpl with real token
- * secret managers, label, tag and constraint managers, and one scheduler in it, started as the
- * ResourceManager starts it. No RPC, no web, no state store, no liveliness monitors.
+ * A ResourceManager reduced to the parts that a scheduler uses: the real RMContextImpl with real
+ * token secret managers, label, tag and constraint managers, and one scheduler, started as the
+ * ResourceManager starts it. It has no RPC, web, state store or liveliness monitors.
  */
 package io.heddle.integration.bench;
 
@@ -39,7 +39,7 @@ public final class RmHarness implements AutoCloseable {
     this(kind.className, configured(kind, shape, policy, folder));
   }
 
-  /** Nodes that leave ask it for the list of nodes, which only the ResourceManager can set. */
+  /** A context whose list of nodes can be set, for nodes that leave. */
   public static final class Context extends RMContextImpl {
     private volatile NodesListManager nodes;
 
@@ -49,7 +49,7 @@ public final class RmHarness implements AutoCloseable {
           containerTokens, nmTokens, new ClientToAMTokenSecretManagerInRM());
     }
 
-    /** For drivers whose nodes leave. */
+    /** Sets the list of nodes. */
     public void setNodes(NodesListManager list) {
       nodes = list;
     }
@@ -60,11 +60,11 @@ public final class RmHarness implements AutoCloseable {
     }
   }
 
-  /** Starts a scheduler, by the name of its class, with this configuration. */
+  /** Starts the scheduler with this class name and configuration. */
   public RmHarness(String scheduler, Configuration configuration) throws Exception {
     resetStatics();
     conf = configuration;
-    // The largest and smallest container are statics of the JVM too, read from the first conf.
+    // The largest and smallest container are static too and would stay from the first conf.
     ResourceUtils.resetResourceTypes(conf);
     containerTokens = new RMContainerTokenSecretManager(conf);
     containerTokens.start();
@@ -102,7 +102,7 @@ public final class RmHarness implements AutoCloseable {
     return conf;
   }
 
-  /** Metrics live in statics of the JVM: each scheduler starts with none. */
+  /** Clears the metrics, which are static, so that each scheduler starts with none. */
   private static void resetStatics() {
     QueueMetrics.clearQueueMetrics();
     DefaultMetricsSystem.setMiniClusterMode(true);

@@ -1,10 +1,10 @@
 /*
- * The schedulers of the bench and how each is set up. Every choice that could favour one of them
- * is made here, in one place, with its reason.
+ * The schedulers of the bench and their settings. Every choice that could favour one of them is
+ * made here, with its reason.
  *
- * Common to all: ten leaf queues of equal weight, one user each, no limit that would hold an
- * application or an AM back, memory fits decide (vcores are never short), no preemption. Update
- * threads are put to sleep: the driver calls update() in their place.
+ * Common to all: ten leaf queues of equal weight, one user each, no limit on applications or AMs,
+ * no preemption, and memory as the only scarce resource. Update threads sleep: the driver calls
+ * update() in their place.
  */
 package io.heddle.integration.bench;
 
@@ -22,13 +22,13 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /** One scheduler under measurement: its name in the tables, its class and its settings. */
 enum SchedulerKind {
-  /** YARN's books and nothing else: the floor that no scheduler in Java's place can go below. */
+  /** YARN's bookkeeping alone: the lower bound of the cost of any scheduler. */
   STUB("stub", BookkeepingScheduler.class.getName()) {
     @Override
     void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder) {
       conf.setInt(BookkeepingScheduler.QUEUES, shape.queues);
       if (shape.isLimited()) {
-        // It knows no queues: what they may use together is the limit.
+        // It has one limit: what all queues together may use.
         conf.setLong(BookkeepingScheduler.LIMIT_MB, shape.queueLimitMb() * shape.queues);
       }
     }
@@ -65,7 +65,7 @@ enum SchedulerKind {
       conf.setBoolean("yarn.scheduler.fair.preemption", false);
       conf.setInt("yarn.scheduler.fair.update-interval-ms", Integer.MAX_VALUE);
       conf.setBoolean("yarn.scheduler.fair.user-as-default-queue", false);
-      // In missed heartbeats as a part of the cluster: 1.0 is one round of all nodes.
+      // In missed heartbeats as a fraction of the cluster: 1.0 is one round of all nodes.
       float round = shape.localityDelay ? 1.0f : -1.0f;
       conf.setFloat("yarn.scheduler.fair.locality.threshold.node", round);
       conf.setFloat("yarn.scheduler.fair.locality.threshold.rack", round);
@@ -74,7 +74,7 @@ enum SchedulerKind {
 
   /**
    * Stock CapacityScheduler, driven by heartbeats, with multiple assignments and without its limit
-   * of one off-switch container per heartbeat (which asks without a place would hit at once).
+   * of one off-switch container per heartbeat, which asks without a place would reach at once.
    */
   CAPACITY("capacity", SchedulerKind.CAPACITY_CLASS) {
     @Override
@@ -85,8 +85,8 @@ enum SchedulerKind {
   },
 
   /**
-   * The same with the asynchronous scheduling that 3.5.0 has on by default: heartbeats only keep
-   * the books, its own threads place. Their CPU time is added to the heartbeats' time.
+   * CapacityScheduler with asynchronous scheduling, the default in 3.5.0: heartbeats only keep the
+   * books, and its own threads place. Their CPU time is added to the heartbeats' time.
    */
   CAPACITY_ASYNC("capacity-async", SchedulerKind.CAPACITY_CLASS) {
     @Override
@@ -102,8 +102,8 @@ enum SchedulerKind {
   },
 
   /**
-   * Heddle with a policy of its own; a heartbeat may fill the node. Its tick's thread sleeps as the
-   * others' update threads do: the driver's update() is the tick, so policies that need it have it.
+   * Heddle with the chosen policy; a heartbeat may fill the node. The thread of its tick sleeps
+   * like the others' update threads: the driver's update() is the tick.
    */
   HEDDLE("heddle", "io.heddle.yarn.HeddleScheduler") {
     @Override
@@ -113,7 +113,7 @@ enum SchedulerKind {
     }
   },
 
-  /** The same without what explains decisions: what that costs. */
+  /** Heddle without explanations of decisions, to measure their cost. */
   HEDDLE_UNTRACED("heddle-untraced", "io.heddle.yarn.HeddleScheduler") {
     @Override
     void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
@@ -123,7 +123,7 @@ enum SchedulerKind {
     }
   },
 
-  /** The same with accounts in a store and users who may ask: what {@code --api-load} asks. */
+  /** Heddle with accounts in a store and a user of the API, for {@code --api-load}. */
   HEDDLE_API("heddle-api", "io.heddle.yarn.HeddleScheduler") {
     @Override
     void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
@@ -151,22 +151,22 @@ enum SchedulerKind {
   /**
    * Writes this scheduler's own settings into {@code conf}, its files into {@code folder}.
    *
-   * @param policy what Heddle decides by
+   * @param policy Heddle's policy
    */
   abstract void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
       throws IOException;
 
-  /** Whether containers are placed outside {@code handle(NODE_UPDATE)}. */
+  /** Returns whether containers are placed outside {@code handle(NODE_UPDATE)}. */
   boolean asynchronous() {
     return false;
   }
 
-  /** Whether this is Heddle, so that its policy says what it can run. */
+  /** Returns whether this is Heddle, whose policy limits what it can run. */
   boolean heddle() {
     return this == HEDDLE || this == HEDDLE_UNTRACED || this == HEDDLE_API;
   }
 
-  /** Whether this is a scheduler of Hadoop's own. */
+  /** Returns whether this is one of Hadoop's own schedulers. */
   boolean stock() {
     return this == FAIR || this == CAPACITY;
   }
@@ -183,7 +183,7 @@ enum SchedulerKind {
         "unknown scheduler '" + label + "'; known are " + known);
   }
 
-  /** The settings that are the ResourceManager's, not a scheduler's. */
+  /** Returns the settings of the ResourceManager, which all schedulers share. */
   static Configuration common() {
     Configuration conf = new YarnConfiguration();
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MINIMUM_ALLOCATION_MB, 1024);
@@ -223,7 +223,7 @@ enum SchedulerKind {
     for (int q = 0; q < shape.queues; q++) {
       names.add(Shape.queueName(q));
     }
-    // The parts of its queues must add up to the whole: what nobody may use is a queue as well.
+    // Capacities must add up to 100: an unused queue gets the rest.
     if (shape.isLimited()) {
       names.add("rest");
       conf.setFloat(CAPACITY_PREFIX + "root.rest.capacity", 100f - shape.limitPercent);

@@ -1,6 +1,6 @@
 /*
  * The cluster and the settings of one workload, in units that mean the same to every scheduler.
- * It does not know any scheduler's property names: SchedulerKind translates.
+ * SchedulerKind translates them to each scheduler's properties.
  */
 package io.heddle.integration.bench;
 
@@ -11,14 +11,13 @@ final class Shape {
   final int nodeMemoryMb;
   final int queues;
   /**
-   * The real time that one round of all node heartbeats takes at least, in ms; 0 = as fast as it
-   * goes. Only workloads with a time-based locality delay are paced: elsewhere no decision depends
-   * on real time.
+   * Least real time for one round of all node heartbeats, in ms; 0 for no limit. Only workloads
+   * with a time-based locality delay are paced: elsewhere no decision depends on real time.
    */
   final int roundMs;
   /** Whether schedulers wait for locality: one round for the node, one more for the rack. */
   final boolean localityDelay;
-  /** What all queues together may use, in percent of the cluster, each the same; 100 = no limit. */
+  /** Limit of all queues together, equal for each, in percent of the cluster; 100 for none. */
   final int limitPercent;
 
   Shape(int nodes, int racks, int nodeMemoryMb, int queues, int roundMs, boolean localityDelay,
@@ -32,28 +31,28 @@ final class Shape {
     this.limitPercent = limitPercent;
   }
 
-  /** A cluster whose asks name no place. */
+  /** Makes a cluster whose asks name no place. */
   static Shape anywhere(int nodes, int nodeMemoryMb) {
     return limited(nodes, nodeMemoryMb, 100);
   }
 
-  /** The same with queues that may not use all of it. */
+  /** Makes a cluster whose asks name no place and whose queues have limits. */
   static Shape limited(int nodes, int nodeMemoryMb, int limitPercent) {
     return new Shape(
         nodes, Math.max(2, nodes / 25), nodeMemoryMb, QUEUES, 0, false, limitPercent);
   }
 
-  /** Whether queues have a limit of their own. */
+  /** Returns whether queues have limits. */
   boolean isLimited() {
     return limitPercent < 100;
   }
 
-  /** What one queue may use at the most. */
+  /** Returns the limit of one queue. */
   long queueLimitMb() {
     return (long) nodes * nodeMemoryMb / 100 * limitPercent / queues;
   }
 
-  /** Queues of every workload; the applications are dealt to them in turn. */
+  /** Number of queues of every workload; applications are assigned in turn. */
   static final int QUEUES = 10;
 
   static String queueName(int index) {

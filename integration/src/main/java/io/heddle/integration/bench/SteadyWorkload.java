@@ -1,6 +1,6 @@
 /*
  * Steady packing: a full cluster in which containers of three sizes end and are asked for again.
- * Measured: a fixed number of containers placed into the space that others left.
+ * Measures a fixed number of containers placed into freed room.
  */
 package io.heddle.integration.bench;
 
@@ -42,7 +42,7 @@ final class SteadyWorkload implements Workload {
 
   @Override
   public Measurement run(Driver driver, boolean warmUp) {
-    // A quarter more than fits, so that there is always somebody waiting.
+    // A quarter more than fits, so that some asks always wait.
     int tasks = Math.max(1, nodes * PER_NODE * 5 / 4 / APPLICATIONS / SIZES_MB.length);
     for (int a = 0; a < APPLICATIONS; a++) {
       driver.submit(new TaskMaster(a, driver.seed, SIZES_MB, new int[] {tasks, tasks, tasks}, 2, 8,

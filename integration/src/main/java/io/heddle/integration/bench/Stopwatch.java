@@ -1,6 +1,6 @@
 /*
- * Adds up call times while a measurement is on, and ignores them otherwise. Also reads what the
- * JVM did meanwhile (collector, other threads), which is reported beside the figures, not in them.
+ * Adds up call times during a measurement, and ignores them otherwise. Also reads the times of the
+ * JVM's collector and other threads, which are reported separately.
  */
 package io.heddle.integration.bench;
 
@@ -24,8 +24,8 @@ final class Stopwatch {
   private final long ownNanos;
 
   /**
-   * @param cpuClock count the calling thread's CPU time instead of real time: blind to waiting for
-   *     locks, but also to what else runs on a shared machine
+   * @param cpuClock counts the calling thread's CPU time instead of real time. That excludes waits
+   *     for locks, but also other work on a shared machine
    */
   Stopwatch(SchedulerKind kind, boolean cpuClock) {
     this.kind = kind;
@@ -33,7 +33,7 @@ final class Stopwatch {
     this.ownNanos = cost();
   }
 
-  /** What reading the clock twice costs at least: it is taken off every call. */
+  /** Returns the least time of reading the clock twice, which is subtracted from every call. */
   private long cost() {
     long least = Long.MAX_VALUE;
     for (int i = 0; i < 10_000; i++) {
@@ -43,12 +43,12 @@ final class Stopwatch {
     return least;
   }
 
-  /** The time since {@code began}, an earlier {@link #now()}, without the clock's own cost. */
+  /** Returns the time since an earlier {@link #now()}, without the clock's own cost. */
   long since(long began) {
     return Math.max(0, now() - began - ownNanos);
   }
 
-  /** The time by which calls are measured, in ns from an arbitrary origin. */
+  /** Returns the time of the clock in use, in ns from an arbitrary origin. */
   long now() {
     return cpuClock ? threads.getCurrentThreadCpuTime() : System.nanoTime();
   }

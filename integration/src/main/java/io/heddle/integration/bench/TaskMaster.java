@@ -1,6 +1,6 @@
 /*
- * A job of tasks that may run anywhere, in several sizes, one priority each. With replacement, a
- * task that ended is asked for again (steady load) until it is told to stop.
+ * A job of tasks that may run anywhere, in several sizes, one priority each. With replacement, it
+ * asks again for each task that ends (steady load), until `stopReplacing` is called.
  */
 package io.heddle.integration.bench;
 
@@ -14,7 +14,7 @@ import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 
-/** Asks without a place. */
+/** An AM whose asks name no place. */
 final class TaskMaster extends ApplicationMaster {
   private static final int FIRST_PRIORITY = 10;
 
@@ -30,7 +30,8 @@ final class TaskMaster extends ApplicationMaster {
   /**
    * @param sizesMb memory of each kind of task
    * @param tasks tasks of each kind
-   * @param shortest longest lifetimes in node heartbeats; {@link BenchNode#FOREVER} = no end
+   * @param shortest shortest lifetime in node heartbeats; {@link BenchNode#FOREVER} for no end
+   * @param longest longest lifetime in node heartbeats
    */
   TaskMaster(int index, long seed, int[] sizesMb, int[] tasks, int shortest, int longest,
       boolean replace) {
@@ -53,12 +54,12 @@ final class TaskMaster extends ApplicationMaster {
     return this;
   }
 
-  /** From now on asks. */
+  /** Lets it ask. */
   void release() {
     held = false;
   }
 
-  /** From now on tasks that end are not replaced. */
+  /** Stops replacing tasks that end. */
   void stopReplacing() {
     replace = false;
   }

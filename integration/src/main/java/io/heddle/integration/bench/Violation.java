@@ -1,10 +1,10 @@
 /*
- * A fault that the bench found in a scheduler while it was driving it.
- * Not for bad options or a broken set-up: those are ordinary exceptions.
+ * A fault of a scheduler that the bench found while driving it. Bad options or a broken set-up are
+ * ordinary exceptions.
  */
 package io.heddle.integration.bench;
 
-/** A scheduler did what no scheduler may do; the text says what, and where. */
+/** Thrown when a scheduler breaks a rule; the message says which, and where. */
 final class Violation extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

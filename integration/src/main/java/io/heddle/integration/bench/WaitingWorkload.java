@@ -1,19 +1,18 @@
 /*
- * Many applications with pending asks, and only their number varies. Four states of the cluster:
+ * Many applications with pending asks; only their number varies. Four states of the cluster:
  *
- *   fit      there is room, or soon will be: a fixed number of containers, dealt to all
- *   full     no node has anything free
- *   large    every node has something free, but less than anybody asks for
- *   limited  nodes have room for what is asked for, but every queue is at its limit, so that no
- *            scheduler can reserve a node and leave it at that
+ *   fit      there is room, or soon will be: a fixed number of containers, shared by all
+ *   full     no node has free room
+ *   large    every node has free room, but less than any ask
+ *   limited  nodes have room for the asks, but every queue is at its limit, so that no scheduler
+ *            can reserve a node and stop searching
  *
- * In all but the first nothing can be placed and a heartbeat is all that happens; their
- * measurement runs
- * for a stretch of time, since every heartbeat is like the one before. It begins after a round
- * in which schedulers that reserve nodes have made their reservations.
+ * In all states except the first nothing can be placed, and heartbeats are the only work. These are
+ * measured for a fixed time, because every heartbeat is like the one before. The measurement begins
+ * after a round in which schedulers that reserve nodes have made their reservations.
  *
- * Applications are submitted in groups, each when the one before has its AMs: some schedulers need
- * milliseconds per heartbeat while thousands wait, which would be most of the time of the bench.
+ * Applications are submitted in groups, each when the one before has its AMs. Some schedulers need
+ * milliseconds per heartbeat while thousands wait, which would take most of the bench's time.
  */
 package io.heddle.integration.bench;
 
@@ -21,19 +20,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** N applications wait. */
+/** A number of waiting applications. */
 final class WaitingWorkload implements Workload {
-  /** What the cluster can give. */
+  /** The state of the cluster. */
   enum Room { FIT, FULL, LARGE, LIMITED }
 
   private static final int NODES = 250;
   private static final int LEAST_HEARTBEATS = 100;
   private static final int MOST_HEARTBEATS = 20_000;
   private static final long STRETCH_NANOS = 400_000_000L;
-  /** More than half a node: at most one of these fits where there is no AM. */
+  /** More than half a node: at most one fits on a node. */
   private static final int HALF_NODE_MB = 17 * 1024;
   private static final int TASK_MB = 4096;
-  /** As much as 5,000 AMs and some more: four nodes of five have all their room. */
+  /** Enough for 5,000 AMs and a little more; four of five nodes stay free. */
   private static final int LIMIT_PERCENT = 20;
   private static final int GROUP = 250;
 
@@ -103,7 +102,7 @@ final class WaitingWorkload implements Workload {
 
   private TaskMaster waiting(long seed, int index, int containers) {
     int tasks = room == Room.FIT ? Math.max(1, containers / applications) : 10;
-    // Three sizes in turn, all above what LARGE leaves free.
+    // Three sizes in turn, all larger than the room that LARGE leaves.
     int sizeMb = room == Room.LARGE ? (20 + index % 3 * 4) * 1024 : TASK_MB;
     return new TaskMaster(index, seed, new int[] {sizeMb}, new int[] {tasks}, 1, 3, false).held();
   }
@@ -126,7 +125,7 @@ final class WaitingWorkload implements Workload {
     waiting.forEach(TaskMaster::release);
     driver.beatMasters();
     if (room != Room.LIMITED) {
-      // Nodes are reserved in these rounds; at its limit no queue reserves any.
+      // Schedulers reserve nodes in these rounds; a queue at its limit reserves none.
       int[] settle = {NODES};
       driver.roundsUntil("settled", 3, () -> settle[0]-- == 0);
     }
@@ -145,7 +144,7 @@ final class WaitingWorkload implements Workload {
     return measurement;
   }
 
-  /** One more application takes the room: all of it, or the better half of every node. */
+  /** Fills the nodes with one more application: completely, or more than half of each. */
   private void fillNodes(Driver driver) {
     int sizeMb = room == Room.FULL ? 1024 : HALF_NODE_MB;
     int count = driver.roomFor(sizeMb, room == Room.FULL ? Integer.MAX_VALUE : 1);
@@ -153,7 +152,7 @@ final class WaitingWorkload implements Workload {
     driver.roundsUntil("filled", 200, () -> driver.roomFor(sizeMb, 1) == 0);
   }
 
-  /** One more application in every queue takes what the queue may have, and would take more. */
+  /** Fills every queue with one more application, which asks for more than the limit. */
   private void fillQueues(Driver driver) {
     int tasks = (int) (driver.shape.queueLimitMb() / TASK_MB);
     for (int q = 0; q < driver.shape.queues; q++) {

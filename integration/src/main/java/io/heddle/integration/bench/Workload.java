@@ -1,12 +1,12 @@
 /*
- * One workload: a cluster, applications, and which part of their life is measured. A workload
- * knows no scheduler.
+ * One workload: a cluster, applications, and the part of their run that is measured. A workload
+ * works with any scheduler.
  */
 package io.heddle.integration.bench;
 
 /** A scripted load. */
 interface Workload {
-  /** What a rate of this workload counts. */
+  /** The unit of a workload's rates. */
   enum Unit {
     /** Containers placed per second. */
     CONTAINERS,
@@ -14,20 +14,20 @@ interface Workload {
     HEARTBEATS
   }
 
-  /** Its name on the command line and in the tables. */
+  /** Returns its name on the command line and in the tables. */
   String name();
 
-  /** One line for people. */
+  /** Returns a description of one line. */
   String description();
 
   Unit unit();
 
-  /** Applications with pending asks, for the workloads that vary only this; else 0. */
+  /** Returns the number of applications with pending asks if workloads vary only it, else 0. */
   default int waitingApplications() {
     return 0;
   }
 
-  /** As many rounds are measured at the most, however many were asked for. */
+  /** Returns the largest number of rounds to measure, whatever the options say. */
   default int mostRounds() {
     return Integer.MAX_VALUE;
   }
@@ -35,9 +35,9 @@ interface Workload {
   Shape shape();
 
   /**
-   * Runs it on a fresh cluster and checks what came out.
+   * Runs it on a fresh cluster and checks the result.
    *
-   * @param warmUp a shorter run whose figures are thrown away
+   * @param warmUp whether this is a shorter run whose figures are dropped
    */
   Measurement run(Driver driver, boolean warmUp);
 }

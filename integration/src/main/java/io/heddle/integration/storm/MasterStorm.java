@@ -309,7 +309,7 @@ final class MasterStorm extends StormThread {
         ? null : master.held.remove(random.nextInt(master.held.size())).getId();
   }
 
-  /** Returns a container of another application, of an earlier attempt, or one that never existed. */
+  /** Returns a container of another application or attempt, or one that never existed. */
   private ContainerId foreign(Master master) {
     StormApp other = anyApp();
     SchedulerApplicationAttempt attempt =

@@ -29,7 +29,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
 import org.junit.Test;
 
-/** What AMs may ask for, and that they get that and nothing else. */
+/** Tests that AMs get exactly the containers that they ask for. */
 public class AskTest {
   private static final String WAITING =
       "{\"heartbeat_fill\": 1.0,"
@@ -52,7 +52,7 @@ public class AskTest {
       List<Container> containers = fetch(am);
       assertEquals(2, containers.size());
       assertEquals(second.getNodeId(), containers.get(0).getNodeId());
-      // YARN's own rows are gone with them.
+      // YARN's own rows are used up too.
       assertEquals(0, cluster.attempt(am).getOutstandingAsksCount(
           cluster.scheduler.getRMContainer(containers.get(0).getId())
               .getAllocatedSchedulerKey(), "b1"));
@@ -177,7 +177,7 @@ public class AskTest {
     try (TestCluster cluster = new TestCluster()) {
       MockNM node = cluster.node("a1", 100 * GB, 100);
       MockAM am = cluster.run("alice", node);
-      // More than an attempt keeps numbers for, so that they are given again.
+      // More asks than an attempt keeps numbers for, so that numbers are reused.
       Set<Long> expected = new HashSet<>();
       Set<Long> got = new HashSet<>();
       for (long wave = 0; wave < 4; wave++) {
@@ -236,8 +236,8 @@ public class AskTest {
       MockAM am = cluster.run("alice", node);
       ask(am, onHost(1, "a1", GB, 3, true));
       cluster.heartbeat();
-      // Three wait to be fetched. The AM, which has not heard of them, says that it still wants
-      // three, and one of another kind.
+      // Three wait to be fetched. The AM does not know them yet, so it still asks for three, and
+      // for one of another kind.
       List<ResourceRequest> stale = onHost(1, "a1", GB, 3, true);
       stale.add(any(2, GB, 1));
       assertEquals(3, ask(am, stale).getAllocatedContainers().size());
@@ -245,7 +245,7 @@ public class AskTest {
       List<Container> more = fetch(am);
       assertEquals("three were granted before", 1, more.size());
       assertEquals(2, more.get(0).getPriority().getPriority());
-      // Now it knows, and what it asks for is what it wants.
+      // Now it knows them, so its ask is new.
       ask(am, onHost(1, "a1", GB, 2, true));
       cluster.heartbeat();
       assertEquals(2, fetch(am).size());
@@ -253,9 +253,9 @@ public class AskTest {
   }
 
   /**
-   * MapReduce's own way of asking ({@code RMContainerRequestor}): each heartbeat sends the counts
-   * that are right for what the AM had heard when it wrote them, and what it is given it takes off
-   * only with the next. Nodes report between any two heartbeats, so something is always on its way.
+   * Asks like MapReduce ({@code RMContainerRequestor}): each heartbeat sends absolute counts as of
+   * the AM's last answer, and subtracts new containers only with the next heartbeat. Nodes report
+   * between any two heartbeats, so there are always containers that the AM does not know.
    */
   @Test
   public void anAmThatSendsAbsoluteCountsIsNeverGivenTooMuch() throws Exception {
@@ -268,7 +268,7 @@ public class AskTest {
       List<ContainerId> surplus = new ArrayList<>();
       int released = 0;
       for (int beat = 0; beat < 60 && (left > 0 || !running.isEmpty()); beat++) {
-        // Half of the wave ends, and nodes report before the AM says again what it wants.
+        // Half of the wave ends, and nodes report before the AM asks again.
         for (Container done : new ArrayList<>(running.subList(0, (running.size() + 1) / 2))) {
           cluster.completed(done.getNodeId().getHost().equals("a1") ? here : there, done);
           running.remove(done);
@@ -355,7 +355,7 @@ public class AskTest {
       MockAM am = cluster.run("alice", node);
       ResourceRequest largest = any(1, GB, 1);
       largest.setCapability(Resource.newInstance(Long.MAX_VALUE, Integer.MAX_VALUE));
-      // Past the ResourceManager's checks, as its own parts may.
+      // Bypasses the ResourceManager's checks, as its own parts may.
       cluster.scheduler.allocate(am.getApplicationAttemptId(),
           new ArrayList<>(Arrays.asList(largest, any(2, GB, -5))), null,
           new ArrayList<>(), null, null, new ContainerUpdates());
@@ -366,7 +366,7 @@ public class AskTest {
     }
   }
 
-  /** YARN adds the lost one to its int, which has no room above 2^31 - 1. */
+  /** YARN adds the lost container to an int, which ends at 2^31 - 1. */
   @Test
   public void anEndlessAskStaysPendingWhenAContainerIsLost() throws Exception {
     try (TestCluster cluster = new TestCluster()) {
@@ -374,7 +374,7 @@ public class AskTest {
       MockAM am = cluster.run("alice", node);
       ask(am, any(1, GB, 1));
       cluster.heartbeat();
-      // Granted and not fetched; the scheduler hears the rest before the AM does.
+      // Granted and not fetched; the scheduler learns of the loss before the AM.
       HeddleAppAttempt attempt = cluster.attempt(am);
       RMContainer unseen = attempt.getLiveContainers().stream()
           .filter(container -> container.getState() == RMContainerState.ALLOCATED)

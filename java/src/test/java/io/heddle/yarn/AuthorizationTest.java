@@ -30,16 +30,16 @@ import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
 
-/** Rights in queues are the cluster's authorization provider's to give, as Ranger is one. */
+/** Tests that the cluster's authorization provider, such as Ranger, decides about queues. */
 public class AuthorizationTest {
-  /** Gives the rights that a test lists, whatever it is told; notes what that is. */
+  /** Grants the permissions that a test lists, and records those that it is told. */
   public static final class Listed extends YarnAuthorizationProvider {
     static final Set<String> ALLOWED = ConcurrentHashMap.newKeySet();
     static final Map<String, Map<AccessType, AccessControlList>> TOLD = new ConcurrentHashMap<>();
 
     @Override
     public void init(Configuration conf) {
-      // Knows no configuration.
+      // Has no settings.
     }
 
     @Override
@@ -58,7 +58,7 @@ public class AuthorizationTest {
 
     @Override
     public void setAdmins(AccessControlList acls, UserGroupInformation user) {
-      // Nobody is one.
+      // Has no administrators.
     }
 
     @Override

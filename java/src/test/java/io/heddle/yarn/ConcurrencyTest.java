@@ -40,13 +40,13 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateS
 import org.junit.Test;
 
 /**
- * Threads that meet: who may have to wait for the scheduler and who never, and what happens when
- * something changes between a decision and its commit.
+ * Tests concurrent threads: which calls may wait for the scheduler, and changes between a decision
+ * and its commit.
  */
 public class ConcurrencyTest {
   private static final long PATIENCE_S = 60;
 
-  /** Passes decisions on, after the first grant has waited for whatever the test does. */
+  /** Passes decisions on, the first grant only after the test's {@link #meanwhile}. */
   private abstract static class Interrupted implements Engine.Decisions {
     private final Engine.Decisions rest;
     private boolean done;
@@ -56,7 +56,7 @@ public class ConcurrencyTest {
       cluster.scheduler.engine.setDecisions(this);
     }
 
-    /** Between a decision and its commit, with the scheduler's lock held. */
+    /** Runs between a decision and its commit, with the scheduler's lock held. */
     abstract void meanwhile() throws Exception;
 
     @Override
@@ -88,7 +88,7 @@ public class ConcurrencyTest {
     }
   }
 
-  /** Runs a call in a thread of its own; a call that waits for the scheduler fails the test. */
+  /** Runs a call in its own thread; a call that waits for the scheduler fails the test. */
   private static <T> T soon(String what, Callable<T> call) throws Exception {
     FutureTask<T> task = new FutureTask<>(call);
     Thread thread = new Thread(task, what);
@@ -136,7 +136,7 @@ public class ConcurrencyTest {
             () -> scheduler.getAppResourceUsageReport(am.getApplicationAttemptId())));
         assertNotNull(soon("getNodeReport", () -> scheduler.getNodeReport(node.getNodeId())));
         assertNotNull(soon("getRootQueueMetrics", () -> scheduler.getRootQueueMetrics()));
-        // A submission to a queue that is there.
+        // A submission to a queue that exists.
         assertEquals("root.alice", soon("place", () -> scheduler.place("alice", null, false)));
         assertEquals("root.bob", soon("place", () -> scheduler.place("alice", "bob", false)));
       } finally {
@@ -189,7 +189,7 @@ public class ConcurrencyTest {
           cluster.scheduler.inspection().refusedGrants());
       assertEquals(0, fetch(am).size());
       cluster.assertBooksEqual();
-      // For a second the node is left out for the job.
+      // The job skips the node for a second.
       Thread.sleep(1_100);
       cluster.heartbeat();
       List<Container> containers = fetch(am);
@@ -223,7 +223,7 @@ public class ConcurrencyTest {
       MockNM node = cluster.node("a1", 8 * GB);
       MockAM alice = cluster.run("alice", node);
       MockAM bob = cluster.run("bob", node);
-      // Names that cannot be put into order; no AM can send them, but errors need no reason.
+      // Names that cannot be sorted. No AM can send them; they stand for any error.
       List<String> broken = Arrays.asList("x", null);
       cluster.attempt(alice).updateBlacklist(broken, null);
       ask(bob, any(1, GB, 2));
@@ -247,7 +247,7 @@ public class ConcurrencyTest {
       RMApp app = cluster.submit("alice", null);
       RMContextImpl context = (RMContextImpl) cluster.rm.getRMContext();
       RMStateStore store = context.getStateStore();
-      // What the store of a ResourceManager does that is no longer the active one: nothing.
+      // The store of a ResourceManager that is no longer active does nothing.
       context.setStateStore(new MemoryRMStateStore() {
         @Override
         public void updateApplicationStateSynchronously(

@@ -25,7 +25,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerEx
 import org.apache.hadoop.yarn.server.scheduler.OpportunisticContainerContext;
 import org.junit.Test;
 
-/** Containers that grow, shrink and change between guaranteed and opportunistic. */
+/** Tests containers that grow, shrink, or switch between guaranteed and opportunistic. */
 public class ContainerUpdateTest {
   private static Container one(TestCluster cluster, MockAM am, MockNM node, int memoryMb)
       throws Exception {
@@ -175,7 +175,7 @@ public class ContainerUpdateTest {
     }
   }
 
-  /** The AM never fetches the rollback: its attempt ends with it under way. */
+  /** The AM never fetches the rollback, because its attempt ends before. */
   @Test
   public void anAttemptThatEndsWhileAContainerShrinksLeavesNothing() throws Exception {
     try (TestCluster cluster = new TestCluster()) {
@@ -223,7 +223,7 @@ public class ContainerUpdateTest {
       update(am, container, ContainerUpdateType.INCREASE_RESOURCE,
           Resource.newInstance(4 * GB, 1), null);
       cluster.heartbeat();
-      // Room is taken, but the container ends before its AM hears of it.
+      // The room is taken, but the container ends before its AM knows.
       cluster.completed(node, container);
       am.doHeartbeat();
       cluster.rm.drainEvents();

@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.junit.Test;
 
-/** Queues that submissions make, and queues that are on their way out. */
+/** Tests queues that submissions make, and queues that are being removed. */
 public class DynamicQueueTest {
   private static final String SOON =
       "{\"dynamic_queues\": {\"expire_ms\": 1000, \"max_per_user\": 3}}";
@@ -42,20 +42,20 @@ public class DynamicQueueTest {
     }
   }
 
-  /** A queue costs as much to make when there are many as when there are few. */
+  /** Tests that the time to make a queue does not depend on the number of queues. */
   @Test
   public void thousandsOfQueuesCostNoMoreThanTheFirst() throws Exception {
     int part = 1_000;
     try (TestCluster cluster = new TestCluster()) {
       cluster.node("a1", 8 * GB);
-      // Classes are loaded first.
+      // Warms up: loads classes.
       make(cluster, "w", part / 2);
       long first = make(cluster, "f", part);
       make(cluster, "m", 15 * part / 2);
       long last = make(cluster, "l", part);
       assertNotNull(view(cluster, "root.l" + (part - 1)));
       assertEquals(10 * part, view(cluster, "root").children().size());
-      // If each creation cost as much as there are queues, it would be nine times as much.
+      // If the time grew with the number of queues, it would be nine times as long.
       assertTrue("a hundred took " + first / 1_000 + " us at first, " + last / 1_000
           + " us at last", last < 4 * first);
       cluster.refreshQueues();
@@ -63,7 +63,7 @@ public class DynamicQueueTest {
     }
   }
 
-  /** Returns the time of the fastest hundred: other work on the machine only makes some slower. */
+  /** Returns the time of the fastest hundred, because other work only slows some of them. */
   private static long make(TestCluster cluster, String name, int count) throws Exception {
     long least = Long.MAX_VALUE;
     long begun = System.nanoTime();

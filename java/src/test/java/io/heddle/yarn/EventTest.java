@@ -46,9 +46,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEv
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEventType;
 import org.junit.Test;
 
-/** Every event that YARN sends a scheduler, those that no other test sends included. */
+/** Tests every event that YARN sends to a scheduler, also those that no other test sends. */
 public class EventTest {
-  /** Sends events and remembers of which types. */
+  /** Sends events and records their types. */
   private static final class Sender {
     final HeddleScheduler scheduler;
     final EnumSet<SchedulerEventType> sent = EnumSet.noneOf(SchedulerEventType.class);
@@ -79,7 +79,7 @@ public class EventTest {
       sendOfApplications(sender, cluster);
       sendOfContainers(sender, cluster, am, containers);
       for (SchedulerEventType type : EnumSet.complementOf(sender.sent)) {
-        // What remains is between the Capacity Scheduler and itself, more of it in later versions.
+        // The other types concern the Capacity Scheduler only; later versions have more of them.
         assertTrue(type + " has a test of its own", type.name().contains("QUEUE"));
         sender.send(new SchedulerEvent(type));
       }
@@ -152,13 +152,13 @@ public class EventTest {
       MockNM node = cluster.node("a1", 8 * GB);
       MockAM am = cluster.run("alice", node);
       ask(am, any(1, GB, 2));
-      // An event of which the handler can make nothing, and one that is not what its type says.
+      // An event without content, and one whose class does not match its type.
       cluster.scheduler.handle(new NodeUpdateSchedulerEvent(null));
       cluster.scheduler.handle(new SchedulerEvent(SchedulerEventType.NODE_ADDED));
       assertEquals(2, cluster.scheduler.inspection().failures());
       cluster.heartbeat();
       assertEquals("the next event is handled as ever", 2, fetch(am).size());
-      // The audit that errors ask for finds nothing.
+      // The audit after these errors finds nothing.
       cluster.tick();
       cluster.tick();
       assertEquals(0, cluster.scheduler.inspection().engineRebuilds());
@@ -171,7 +171,7 @@ public class EventTest {
     cluster.rm.drainEvents();
   }
 
-  /** An AM of 1 GB and three containers of 2 GB on one node of 8 GB. */
+  /** Runs an AM of 1 GB and three containers of 2 GB on one node of 8 GB. */
   private static MockAM threeRunning(TestCluster cluster, MockNM node) throws Exception {
     MockAM am = cluster.run("alice", node);
     ask(am, any(1, 2 * GB, 3));

@@ -30,8 +30,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.junit.Test;
 
 /**
- * Containers that the engine takes back for a starved queue, through Java: the warning, the kill
- * and its status. Which containers the engine chooses is tested in rust/core.
+ * Tests preemption for a starved queue on the Java side: the warning, the kill and its status.
+ * Tests of the engine's choice are in rust/core.
  */
 public class EvictionTest {
   private static final String PREEMPTING = "{\"heartbeat_fill\": 1.0,"
@@ -142,7 +142,7 @@ public class EvictionTest {
     }
   }
 
-  /** What it was granted but not handed yet is no container that it could give back. */
+  /** An AM cannot give a container back that it has not fetched. */
   @Test
   public void theAmIsWarnedOnlyOfContainersThatItWasHanded() throws Exception {
     String patient = PREEMPTING.replace("\"grace_ms\": 0", "\"grace_ms\": 3600000");

@@ -22,7 +22,7 @@ import org.apache.log4j.Logger;
 import org.apache.log4j.spi.LoggingEvent;
 import org.junit.Test;
 
-/** That an application's report says why it waits while it does, in names that people know. */
+/** Tests that a waiting application's report says why it waits, with names for numbers. */
 public class ExplainTest {
   private static String diagnostics(RMApp app) {
     return app.createAndGetApplicationReport(app.getUser(), true).getDiagnostics();
@@ -32,7 +32,7 @@ public class ExplainTest {
     assertFalse(diagnostics(app), diagnostics(app).contains("waits"));
   }
 
-  /** Ticks until the diagnostics are as they should be: asking takes but a part of the time. */
+  /** Ticks until the diagnostics match: the engine is asked for sentences at intervals. */
   private static void await(TestCluster cluster, RMApp app, Predicate<String> said)
       throws Exception {
     for (int i = 0; i < 600 && !said.test(diagnostics(app)); i++) {
@@ -46,7 +46,7 @@ public class ExplainTest {
     await(cluster, app, said -> !said.contains("waits"));
   }
 
-  /** Collects what is logged at debug level. */
+  /** Collects log lines at debug level. */
   private static final class Lines extends AppenderSkeleton implements AutoCloseable {
     private final List<String> lines = new ArrayList<>();
     private final Logger logger = Logger.getLogger(Explanations.class);
@@ -114,7 +114,7 @@ public class ExplainTest {
       await(cluster, other, said -> said.contains(behind));
       assertTrue(diagnostics(other), diagnostics(other).contains("application priority of 1"));
 
-      // What they have is done, and they get the rest.
+      // Their containers end, and they get the rest.
       List<Container> got = TestCluster.fetch(am);
       assertEquals(2, got.size());
       cluster.running(node, got);
@@ -122,7 +122,7 @@ public class ExplainTest {
       cluster.heartbeat();
       awaitSilence(cluster, app);
       await(cluster, other, room::equals);
-      // It ends while it waits: what is left to read is how it ended.
+      // It ends while it waits; its diagnostics then say only how it ended.
       MockRM.finishAMAndVerifyAppState(other, cluster.rm, node, later);
       cluster.rm.drainEvents();
       assertSilent(other);

@@ -53,7 +53,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptA
 import org.junit.Test;
 import org.mockito.ArgumentCaptor;
 
-/** An error in the middle of an event or a heartbeat costs no more than itself. */
+/** Tests that an error in an event or a heartbeat affects nothing else. */
 public class FailureTest {
   private static final IllegalStateException PLANTED = new IllegalStateException("planted");
 
@@ -108,7 +108,7 @@ public class FailureTest {
     try (TestCluster cluster = new TestCluster(conf).expectFailures(1)) {
       MockNM node = cluster.node("a1", 8 * GB);
       MockAM am = cluster.run("alice", node);
-      // Its application was accepted and has no attempt yet.
+      // The application is accepted and has no attempt yet.
       RMContext context = cluster.rm.getRMContext();
       ApplicationId early = ApplicationId.newInstance(1, 77);
       RMApp app = mock(RMApp.class);
@@ -170,7 +170,7 @@ public class FailureTest {
       ConcurrentMap<ApplicationId, RMApp> apps = cluster.rm.getRMContext().getRMApps();
       apps.put(id, app);
       cluster.scheduler.handle(new AppAddedSchedulerEvent(id, "root.alice", "alice"));
-      // A mock is not prepared while the dispatcher calls it.
+      // Drained first: a mock must not change while the dispatcher calls it.
       cluster.rm.drainEvents();
       when(app.getApplicationSubmissionContext()).thenThrow(PLANTED);
       cluster.scheduler.handle(new AppAttemptAddedSchedulerEvent(attemptId, false));
@@ -206,7 +206,7 @@ public class FailureTest {
       cluster.rm.drainEvents();
       ConcurrentMap<ApplicationId, RMApp> apps = cluster.rm.getRMContext().getRMApps();
       RMApp broken = spy(app);
-      // Asked late in a commit, when the counts have been lowered.
+      // Fails late in a commit, when the counts are already lowered.
       org.mockito.Mockito.doAnswer(call -> {
         for (StackTraceElement caller : new Throwable().getStackTrace()) {
           if (caller.getClassName().equals(ContainerCommit.class.getName())) {
@@ -221,7 +221,7 @@ public class FailureTest {
       assertEquals("the commit failed", 1, cluster.scheduler.inspection().refusedGrants());
       assertEquals(8 * GB, cluster.freeMb(node));
       cluster.assertBooksEqual();
-      // For a second the node is left out for the job.
+      // The job skips the node for a second.
       Thread.sleep(1_100);
       MockAM am = cluster.launch(app, node);
       assertEquals(1, cluster.attempt(am).getLiveContainers().size());
@@ -240,7 +240,7 @@ public class FailureTest {
       cluster.heartbeat();
       ContainerId bobs = fetch(bob).get(0).getId();
       ContainerId alices = fetch(alice).get(0).getId();
-      // As the ResourceManager calls for an application that keeps containers: unchecked.
+      // The ResourceManager's call for an application that keeps containers is unchecked.
       cluster.scheduler.allocate(alice.getApplicationAttemptId(),
           new ArrayList<ResourceRequest>(), null, Arrays.asList(bobs, alices), null, null, null);
       assertNotNull("another's", cluster.scheduler.getRMContainer(bobs));
@@ -262,7 +262,7 @@ public class FailureTest {
         cluster.node("b" + i, GB);
         FrameWriter out = new FrameWriter(new ResourceCodec(), 4096);
         cluster.attempt(am).writeChanges(out);
-        // The first node is the first of its rack, too, which all asks name.
+        // The first node is also the first of its rack, which all asks name.
         int most = i == 1 ? 1 + 2 * 50 : 2;
         assertTrue("node " + i + ": " + out.records() + " records",
             out.records() >= 1 && out.records() <= most);

@@ -25,9 +25,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.junit.Test;
 
-/** Answers about jobs, from the request to the real library and back: names, and no numbers. */
+/** Tests answers about jobs from the real library: they have names instead of numbers. */
 public class JobAnswersTest {
-  /** Answers a GET of a user whom the web server knows. */
+  /** Answers a GET of a user whom the web server authenticated. */
   private static JsonNode get(TestCluster cluster, String user, String path) throws Exception {
     HttpServletRequest request = mock(HttpServletRequest.class);
     when(request.getMethod()).thenReturn("GET");
@@ -93,7 +93,7 @@ public class JobAnswersTest {
       RMApp app = cluster.submit("alice", null);
       MockAM am = cluster.launch(app, node);
       cluster.forget(gone);
-      // A container on the second node, which then leaves; its number becomes another's.
+      // A container on the second node, which then leaves; another node gets its number.
       TestCluster.ask(am, TestCluster.any(1, 4 * TestCluster.GB, 1));
       cluster.heartbeat(gone);
       assertEquals(0, cluster.freeMb(gone));

@@ -10,7 +10,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.junit.Test;
 
-/** That requests about jobs, and no others, carry the names of those they may be about. */
+/** Tests that requests about jobs, and no others, carry the names of possible jobs. */
 public class JobNamesTest {
   private final JobNames names = new JobNames(new RMContextImpl());
 
@@ -37,7 +37,7 @@ public class JobNamesTest {
         names.of("/heddle/v1/jobs", null).toString());
     names.removed(job);
     assertEquals("[]", names.of("/heddle/v1/jobs", null).toString());
-    // The number is another's now, and the first one ends once more.
+    // Another job has the number now, and the first one ends a second time.
     job(6, "bob");
     names.removed(job);
     assertEquals("bob", names.of("/heddle/v1/jobs", "").get(0).get(2).asText());

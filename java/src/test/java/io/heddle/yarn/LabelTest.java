@@ -20,7 +20,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsMana
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.junit.Test;
 
-/** Node labels: partitions of the cluster that only asks for them may use. */
+/** Tests node labels: partitions of the cluster that only asks with the label may use. */
 public class LabelTest {
   private static TestCluster cluster() throws Exception {
     return new TestCluster(
@@ -136,7 +136,7 @@ public class LabelTest {
     }
   }
 
-  /** The last node without a label leaves the tracker's list of those; it must come back to it. */
+  /** The last unlabelled node leaves the tracker's list and must return to it. */
   @Test
   public void aNodeWhoseLabelWasClearedLeavesWithoutATrace() throws Exception {
     try (TestCluster cluster = cluster()) {
@@ -155,7 +155,7 @@ public class LabelTest {
     }
   }
 
-  /** An AM that is told of room which it cannot have waits for it, for ever. */
+  /** An AM whose headroom has room that it cannot get would wait for it forever. */
   @Test
   public void headroomAndMetricsAreOfTheNodesThatAsksWithoutALabelMayUse() throws Exception {
     try (TestCluster cluster = cluster()) {

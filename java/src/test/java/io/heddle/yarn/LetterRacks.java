@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.net.DNSToSwitchMapping;
 
-/** Puts a host into the rack of its first letter: {@code a1} into {@code /a}. For tests. */
+/** Maps a host to the rack of its first letter: {@code a1} to {@code /a}. For tests. */
 public final class LetterRacks implements DNSToSwitchMapping {
-  /** Made by Hadoop, by name. */
+  /** Makes a mapping; Hadoop calls it by reflection. */
   public LetterRacks() {}
 
   @Override

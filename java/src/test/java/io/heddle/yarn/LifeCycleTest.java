@@ -27,7 +27,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerExpiredSchedulerEvent;
 import org.junit.Test;
 
-/** Applications and containers from their first to their last event, through a ResourceManager. */
+/** Tests applications and containers from first to last event, through a ResourceManager. */
 public class LifeCycleTest {
   @Test
   public void anApplicationRunsFromSubmissionToEnd() throws Exception {
@@ -57,7 +57,7 @@ public class LifeCycleTest {
       MockRM.finishAMAndVerifyAppState(app, cluster.rm, node, am);
       cluster.rm.drainEvents();
       assertNull(cluster.scheduler.getApplicationAttempt(am.getApplicationAttemptId()));
-      // The two that are left end when the node says so.
+      // The other two end when the node reports it.
       cluster.completed(node, containers.get(1));
       cluster.completed(node, containers.get(2));
       assertEquals(8 * GB, cluster.freeMb(node));
@@ -174,7 +174,7 @@ public class LifeCycleTest {
       cluster.running(second, fetched);
       ask(am, any(1, GB, 1));
       cluster.heartbeat(second);
-      // The third is allocated but not fetched: its ask comes back by itself.
+      // The third is allocated but not fetched: YARN restores its ask.
       cluster.forget(second);
       cluster.rm.sendNodeLost(second);
       cluster.rm.drainEvents();
@@ -220,7 +220,7 @@ public class LifeCycleTest {
       assertEquals(0, metrics.getPendingContainers());
       assertEquals(0, metrics.getAllocatedContainers());
       assertEquals(1, metrics.getAppsKilled());
-      // Its numbers are given again.
+      // Its numbers are reused.
       MockAM next = cluster.run("bob", node);
       ask(next, any(1, GB, 2));
       cluster.heartbeat();
@@ -258,7 +258,7 @@ public class LifeCycleTest {
       assertEquals(RMContainerState.RUNNING,
           cluster.scheduler.getRMContainer(container.getId()).getState());
       cluster.completed(node, container);
-      // Twice, and of an application that never was.
+      // Twice, and for an application that never existed.
       cluster.completed(node, container);
       cluster.scheduler.handle(new ContainerExpiredSchedulerEvent(container.getId()));
       cluster.scheduler.completedContainer(null,

@@ -18,15 +18,15 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateS
 import org.junit.Test;
 
 /**
- * Heartbeats wait for the scheduler's lock: what a tick does beside scheduling holds it for a part
- * of its work at a time. Compared within one run, by the processor's time of this thread, which
- * others on the machine make no longer.
+ * Tests that a tick holds the scheduler's lock only briefly at a time, because heartbeats wait for
+ * it. Compares times within one run, by this thread's CPU time, which other processes on the
+ * machine do not lengthen.
  */
 public class LockTimeTest {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final int ROUNDS = 7;
 
-  /** The longest time between lock and unlock. */
+  /** A lock that measures the longest time between lock and unlock. */
   private static final class Meter extends ReentrantLock {
     private static final long serialVersionUID = 1;
     private long begunNs;
@@ -79,7 +79,7 @@ public class LockTimeTest {
     return median(1_000, () -> cluster.scheduler.handle(beat));
   }
 
-  /** Without a NodeManager's registration, of which each would wait for all of YARN's events. */
+  /** Adds nodes without registrations, each of which would wait for all of YARN's events. */
   private static RMNode addNodes(TestCluster cluster, int rack) {
     RMNode node = null;
     for (int i = 0; i < 250; i++) {
@@ -91,7 +91,7 @@ public class LockTimeTest {
     return node;
   }
 
-  /** With each registration YARN repeats the labels of the node. */
+  /** Repeats the labels of a node, as YARN does with each registration. */
   private static long repeatedLabels(TestCluster cluster, RMNode node) throws Exception {
     NodeLabelsUpdateSchedulerEvent event = new NodeLabelsUpdateSchedulerEvent(
         Collections.singletonMap(node.getNodeID(), Collections.<String>emptySet()));
@@ -118,7 +118,7 @@ public class LockTimeTest {
         Meter meter = new Meter();
         while (meter.holds == 0) {
           cluster.scheduler.queues.refreshIfDue(meter);
-          // It pauses for a multiple of what it took.
+          // The refresh pauses for a multiple of its own time.
           Thread.sleep(10);
         }
         longest.add(meter.longestNs);
@@ -134,7 +134,7 @@ public class LockTimeTest {
       MockNM node = cluster.node("a1", TestCluster.GB);
       Inspection inspection = cluster.scheduler.inspection();
       long whole = 0;
-      // One tick audits for some milliseconds, however many that compares.
+      // A tick audits for a few milliseconds in a cluster of any size.
       for (int i = 0; whole < 60_000_000; i++) {
         addNodes(cluster, i);
         whole = median(3, inspection::differences);
@@ -145,7 +145,7 @@ public class LockTimeTest {
       for (int i = 0; i < ROUNDS; i++) {
         inspection.auditSoon();
         long most = 0;
-        // A pass over all nodes takes some ticks; more than these do nothing.
+        // More ticks than a pass over all nodes takes; the last ones audit nothing.
         for (int tick = 0; tick < 64; tick++) {
           most = Math.max(most, took(cluster.scheduler::update) - calmTick);
         }

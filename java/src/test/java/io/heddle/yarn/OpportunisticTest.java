@@ -22,7 +22,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.OpportunisticContainerAllocatorAMService;
 import org.junit.Test;
 
-/** Opportunistic containers, which YARN's own allocator places and the engine never hears of. */
+/** Tests opportunistic containers, which YARN's own allocator places without the engine. */
 public class OpportunisticTest {
   private static final int PATIENCE_MS = 60_000;
 
@@ -40,7 +40,7 @@ public class OpportunisticTest {
     return row;
   }
 
-  /** The node says that it would queue such containers; the allocator notices in its time. */
+  /** Lets a node offer to queue such containers; the allocator notices later. */
   private static void offer(TestCluster cluster, MockNM node) throws Exception {
     OpportunisticContainersStatus status = OpportunisticContainersStatus.newInstance();
     status.setEstimatedQueueWaitTime(-1);
@@ -51,9 +51,9 @@ public class OpportunisticTest {
   }
 
   /**
-   * Waits until the allocator knows the node. It believes the first heartbeat that it sees for
-   * ever, as to how many the node would queue, and it looks, on a thread of its own, at what the
-   * node said last: a heartbeat without an offer must not come before it has looked.
+   * Waits until the allocator knows the node. It takes the node's queue capacity from the first
+   * heartbeat that it sees and never updates it. It reads the last heartbeat on its own thread, so
+   * one without an offer must not come before.
    */
   private static void awaitNoticed(TestCluster cluster) throws Exception {
     Method nodes =

@@ -24,8 +24,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.junit.Test;
 
 /**
- * Faults that come back after a rebuild of the engine: what they are laid to is put aside, and the
- * rest is scheduled. Each test plants one that no rebuild mends.
+ * Tests faults that come back after a rebuild of the engine: the job or node at fault is put aside
+ * and the others are scheduled. Each test plants a fault that no rebuild repairs.
  */
 public class PutAsideTest {
   private static final String FAULTS =
@@ -54,7 +54,7 @@ public class PutAsideTest {
       return cluster.attempt(am).job();
     }
 
-    /** Time passes for the engine until it works again. */
+    /** Lets nodes report and the engine tick until it works again. */
     void pass() throws Exception {
       for (int i = 0; i < 6; i++) {
         cluster.heartbeat();
@@ -111,7 +111,7 @@ public class PutAsideTest {
       MockAM am = cluster.run("alice", node);
       for (int count : new int[] {
           2_000_000, FrameLayout.COUNT_MAX + 2, FrameLayout.COUNT_MAX, Integer.MAX_VALUE}) {
-        // The answer has what took the room of the containers before.
+        // The answer has the containers that took the room of the earlier ones.
         List<Container> containers = ask(am, any(1, GB, count)).getAllocatedContainers();
         cluster.heartbeat();
         containers.addAll(fetch(am));
@@ -141,7 +141,7 @@ public class PutAsideTest {
       two.assertOnlyAliceIsAside();
       assertTrue(two.count(Failures.Kind.DIFFERENCE) >= 2);
 
-      // Without its cause, and asked for by an administrator, it is scheduled again.
+      // Without the fault and after an administrator's refresh, the job is scheduled again.
       ask(two.alice, any(FrameLayout.PLANTED_COUNT, 4 * GB, 0));
       cluster.scheduler.reinitialize(two.conf, cluster.rm.getRMContext());
       two.pass();
@@ -182,7 +182,7 @@ public class PutAsideTest {
         FrameLayout.PLANTED_ASK, FrameLayout.PLANTED_GRANT, FrameLayout.PLANTED_TICK}) {
       Two two = new Two();
       try (TestCluster cluster = two.cluster) {
-        // One that waits for the tick must find no room before.
+        // A fault at the tick needs an ask that finds no room before.
         int size = planted == FrameLayout.PLANTED_TICK ? 4 * GB : GB;
         ask(two.alice, any(planted, size, 1));
         two.pass();

@@ -35,7 +35,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.junit.Test;
 
-/** Queues as users, administrators and their configuration see them. */
+/** Tests queues for users, administrators and the configuration. */
 public class QueueTest {
   private static final String TWO_QUEUES =
       "{\"heartbeat_fill\": 1.0, \"queues\": ["
@@ -227,11 +227,11 @@ public class QueueTest {
       assertEquals(GB, info.getQueueStatistics().getAllocatedMemoryMB());
       assertEquals(1, cluster.scheduler.getRootQueueMetrics().getAppsSubmitted());
       assertEquals(7 * GB, cluster.scheduler.getRootQueueMetrics().getAvailableMB());
-      // Of all that it could have, not of what it uses.
+      // The percentage is of its possible share, not of its use.
       assertEquals(12.5f, app.getCurrentAppAttempt().getApplicationResourceUsageReport()
           .getQueueUsagePercentage(), 0.01f);
       assertEquals(0.125f, info.getCurrentCapacity(), 0.001f);
-      // Each caller may write into what it gets.
+      // A new object each time, because callers may write into it.
       assertFalse(info == cluster.scheduler.getQueueInfo("ads", false, false));
     }
   }
@@ -315,12 +315,12 @@ public class QueueTest {
       QueueSnapshot after = cluster.scheduler.reports.table().snapshot();
       assertNull(after.get("root.typo"));
       assertNull(after.get("root.mallory"));
-      // What was right is right as before.
+      // Valid submissions still work.
       assertEquals("root.typo", cluster.submit("alice", "typo").getQueue());
     }
   }
 
-  /** The thread of a submission foresees what the engine's rules say, or leaves it to them. */
+  /** The queue foreseen by a submission's thread is the engine's, or none is foreseen. */
   @Test
   public void whatIsForeseenIsWhatTheEngineDecides() throws Exception {
     String[] rules = {

@@ -32,11 +32,11 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.junit.Test;
 
 /**
- * Heartbeats that do not reach the engine, as no pending container fits their node: that they are
- * spared, and that whatever makes a container fit is noticed by the next one.
+ * Tests heartbeats of nodes that no pending container fits: they do not reach the engine, but the
+ * first one after a change that makes a container fit does.
  */
 public class QuietHeartbeatTest {
-  /** Two nodes of 8 GB; an AM on the first that wants what fits neither beside it nor at all. */
+  /** Two nodes of 8 GB, and an AM on the first whose pending ask fits neither. */
   private static final class Waiting implements AutoCloseable {
     final TestCluster cluster;
     final MockNM first;
@@ -50,7 +50,7 @@ public class QuietHeartbeatTest {
       am = cluster.run("alice", first);
       ask(am, any(1, 5 * GB, 2));
       cluster.heartbeat();
-      // What is left: 2 GB and 3 GB, and nothing pending that fits.
+      // 2 GB and 3 GB are free, and nothing pending fits.
       assertEquals(2, fetch(am).size());
       ask(am, any(1, 5 * GB, 1));
       cluster.heartbeat();
@@ -82,7 +82,7 @@ public class QuietHeartbeatTest {
       assertEquals(2, fetch(waiting.am).size());
       waiting.cluster.heartbeat();
       assertEquals(0, waiting.framesOfARound());
-      // The same size again, after the engine had none of it pending.
+      // The same size again, after none of it was pending.
       ask(waiting.am, any(3, GB, 1));
       waiting.cluster.heartbeat();
       assertEquals(1, fetch(waiting.am).size());
@@ -169,7 +169,7 @@ public class QuietHeartbeatTest {
       waiting.cluster.rm.getRMContext().getNodeLabelManager().replaceLabelsOnNode(
           Collections.singletonMap(waiting.second.getNodeId(), Collections.singleton("gpu")));
       waiting.cluster.rm.drainEvents();
-      // The first node's heartbeat carries the news; the second's must not be spared.
+      // The first node's heartbeat tells the engine; the second's must not be skipped.
       waiting.cluster.heartbeat(waiting.first);
       waiting.cluster.heartbeat(waiting.second);
       assertEquals(1, fetch(waiting.am).size());
@@ -196,7 +196,7 @@ public class QuietHeartbeatTest {
     }
   }
 
-  /** Tasks that a limit holds back wait outside of the engine's backlog, which may be empty. */
+  /** Tasks held back by a limit wait outside the engine's backlog, which may be empty. */
   @Test
   public void aTaskThatWaitsForAnotherToEndIsServedAtOnce() throws Exception {
     String limited = "{\"heartbeat_fill\": 1.0, \"queues\": ["
@@ -252,13 +252,13 @@ public class QuietHeartbeatTest {
     }
   }
 
-  /** The clocks of delay scheduling start when a node is passed over: those heartbeats count. */
+  /** The clocks of delay scheduling start when a node is passed over, so these must count. */
   @Test
   public void heartbeatsThatPassAnAskOverAreNeverSpared() throws Exception {
     String delay = "{\"heartbeat_fill\": 1.0,"
         + " \"delay\": {\"node_wait_ms\": 200, \"rack_wait_ms\": 0}}";
     try (Waiting waiting = new Waiting(new TestCluster(TestCluster.conf(delay)))) {
-      // Insists on the first node, which is left too little; the second could have it.
+      // It waits for the first node, which has too little room; the second has enough.
       ask(waiting.am, onHost(2, "a1", 3 * GB, 1, true));
       waiting.cluster.heartbeat();
       assertEquals("only the first is left alone", 1, waiting.framesOfARound());
@@ -275,7 +275,7 @@ public class QuietHeartbeatTest {
         + " \"reservation\": {\"after_ms\": 0, \"hold_ms\": 3600000}}";
     try (Waiting waiting = new Waiting(new TestCluster(TestCluster.conf(holding)))) {
       waiting.cluster.tick();
-      // The node with the most room, 3 GB, is held for 5 GB: the small one goes to the other.
+      // The node with the most room, 3 GB, is held for 5 GB; small containers use the other.
       ask(waiting.am, any(2, GB, 5));
       waiting.cluster.heartbeat();
       waiting.cluster.heartbeat();
@@ -284,9 +284,7 @@ public class QuietHeartbeatTest {
     }
   }
 
-  /**
-   * Whatever happens: after two heartbeats of all nodes no ask is left that fits any of them.
-   */
+  /** Tests with random events that after two heartbeats of all nodes no fitting ask is left. */
   @Test
   public void nothingThatFitsIsEverLeftWaiting() throws Exception {
     long seed = System.nanoTime();

@@ -37,7 +37,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
 import org.junit.Test;
 
-/** An engine that is lost in the middle of everything is made anew, and no job notices. */
+/** Tests that a lost engine is rebuilt and that no job notices. */
 public class RebuildTest {
   private static final String FAULTS =
       "{\"heartbeat_fill\": 1.0, \"testing\": {\"faults\": true},"
@@ -56,7 +56,7 @@ public class RebuildTest {
       List<Container> running = fetch(ads);
       assertEquals(2, running.size());
       cluster.running(second, running);
-      // An ask that nobody serves now, a blacklist, and one more to come after the panic.
+      // An ask without room now, a blacklist, and another ask after the panic.
       ask(bob, onHost(1, "b1", 7 * GB, 1, false));
       bob.allocate(AllocateRequest.newInstance(0, 0f, new ArrayList<ResourceRequest>(),
           new ArrayList<ContainerId>(), ResourceBlacklistRequest.newInstance(
@@ -69,7 +69,7 @@ public class RebuildTest {
       assertNull("the new engine knows everything", cluster.scheduler.inspection().differences());
       assertNotNull(cluster.scheduler.getQueueInfo("root.bob", false, false));
 
-      // The old ask is served as soon as there is room, on the only host that it names.
+      // The old ask is served once there is room, on the only host that it names.
       cluster.completed(second, running.get(0));
       cluster.completed(second, running.get(1));
       cluster.heartbeat(first);
@@ -111,7 +111,7 @@ public class RebuildTest {
       }
       long rebuilds = cluster.scheduler.inspection().engineRebuilds();
       assertEquals(RebuildLimiter.FREE_REBUILDS, rebuilds);
-      // No engine: nothing is granted, and nothing breaks.
+      // Without an engine nothing is granted, and nothing fails.
       ask(am, any(1, GB, 1));
       cluster.heartbeat();
       assertEquals(0, fetch(am).size());
@@ -135,7 +135,7 @@ public class RebuildTest {
       assertEquals(2, containers.size());
       cluster.tick();
       assertEquals(0, cluster.scheduler.inspection().engineRebuilds());
-      // Behind Java's back the engine hears that one ended.
+      // Tells the engine that one ended, which is false.
       HeddleAppAttempt attempt = cluster.attempt(am);
       cluster.scheduler.inspection().books()
           .containerCompleted(attempt, containers.get(0).getId(), 0);
@@ -155,7 +155,7 @@ public class RebuildTest {
         + "{\"path\": \"root.one\", \"max_running_jobs\": 1, \"max_am_share\": 1.0}]}";
     try (TestCluster cluster = new TestCluster(TestCluster.conf(limited)).expectFaults()) {
       MockNM node = cluster.node("a1", 8 * GB);
-      // It has the smallest number, which the job that waits gets after it.
+      // It has the smallest number, which the waiting job then reuses.
       RMApp ended = cluster.submit("zoe", null);
       MockAM running = cluster.launch(cluster.submit("alice", "root.one"), node);
       cluster.rm.killApp(ended.getApplicationId());
@@ -216,7 +216,7 @@ public class RebuildTest {
       for (int i = 0; i <= RebuildLimiter.FREE_REBUILDS; i++) {
         cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       }
-      // Nobody is there to check the first, and the second would keep every engine from opening.
+      // Without an engine nothing can check them; the second would fail every new engine.
       for (String next : new String[] {FAULTS.replace("root.ads", "root.web"), "{\"polcy\": 1}"}) {
         Files.write(file.toPath(), next.getBytes(StandardCharsets.UTF_8));
         try {
@@ -242,7 +242,7 @@ public class RebuildTest {
     try (TestCluster cluster = new TestCluster(TestCluster.conf(strict)).expectFaults()) {
       cluster.node("a1", 8 * GB);
       assertEquals("root.alice", cluster.scheduler.place("alice", null, false));
-      // The queue had no job yet, so the new engine does not know it.
+      // The queue has no job yet, so the new engine does not know it.
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ApplicationId application = ApplicationId.newInstance(1, 77);
       cluster.scheduler.handle(new AppAddedSchedulerEvent(application, "root.alice", "alice"));

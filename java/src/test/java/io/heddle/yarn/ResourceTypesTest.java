@@ -19,11 +19,11 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 import org.junit.After;
 import org.junit.Test;
 
-/** A cluster that counts more than memory and vcores. */
+/** Tests a cluster with a resource type besides memory and vcores. */
 public class ResourceTypesTest {
   private static final String DEVICE = "example.com/device";
 
-  /** The types are a static of the JVM: other tests have the two that are always there. */
+  /** Resets the types, which are static: other tests have memory and vcores only. */
   @After
   public void forgetTypes() {
     ResourceUtils.resetResourceTypes(new Configuration(false));

@@ -33,7 +33,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.junit.Test;
 
-/** ResourceManagers and ApplicationMasters that end and begin again while containers run on. */
+/** Tests restarts of ResourceManagers and ApplicationMasters while containers run on. */
 public class RestartTest {
   private static NMContainerStatus report(Container container, ContainerState state) {
     return NMContainerStatus.newInstance(container.getId(), 0, state,
@@ -74,7 +74,7 @@ public class RestartTest {
         next.assertBooksEqual();
         assertEquals(3, next.scheduler.getRootQueueMetrics().getAllocatedContainers());
 
-        // The AM comes back and says again what it wants.
+        // The AM registers again and repeats its asks.
         am.setAMRMProtocol(next.rm.getApplicationMasterService(), next.rm.getRMContext());
         next.rm.waitForState(am.getApplicationAttemptId(), RMAppAttemptState.LAUNCHED);
         am.registerAppAttempt(true);
@@ -88,7 +88,7 @@ public class RestartTest {
     }
   }
 
-  /** Not the one that waited, though it was submitted first. */
+  /** The application that waited does not take its place, though it was submitted first. */
   @Test
   public void anApplicationThatRanKeepsItsPlaceAmongTheRunning() throws Exception {
     Configuration conf = TestCluster.recovering("{\"queues\": ["
@@ -231,7 +231,7 @@ public class RestartTest {
     MockNM node = cluster.node("a1", 8 * GB);
     MockAM am = cluster.run("alice", node);
     cluster.rm.stop();
-    // Web pages and late calls still come.
+    // Web pages and late calls may still arrive.
     assertNotNull(cluster.scheduler.getQueueInfo("root", true, true));
     assertNotNull(cluster.scheduler.getRootQueueMetrics());
     cluster.scheduler.update();

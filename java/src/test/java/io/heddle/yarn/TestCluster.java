@@ -46,8 +46,8 @@ import org.apache.log4j.Logger;
 
 /**
  * A ResourceManager (Hadoop's own, with mocked transport) that schedules with Heddle and the real
- * native library, and the few things that every test does with it. At its end it demands that
- * nothing went wrong unseen and that the engine's books equal Java's.
+ * native library, with helpers for tests. On close it asserts that there were no unexpected
+ * failures and that the engine's books equal Java's.
  */
 public final class TestCluster implements AutoCloseable {
   public static final int GB = 1024;
@@ -59,7 +59,7 @@ public final class TestCluster implements AutoCloseable {
   private long failuresExpected;
   private boolean audited = true;
 
-  /** Starts with the defaults of a test: everything that fits a node is placed at once. */
+  /** Starts with the defaults of tests: one heartbeat may fill its node. */
   public TestCluster() throws Exception {
     this(conf("{\"heartbeat_fill\": 1.0}"));
   }
@@ -70,21 +70,21 @@ public final class TestCluster implements AutoCloseable {
 
   public TestCluster(Configuration conf, RMStateStore store) throws Exception {
     rm = store == null ? new MockRM(conf) : new MockRM(conf, store);
-    // MockRM turns on everything, which nobody reads.
+    // MockRM turns all log levels on.
     Logger.getRootLogger().setLevel(Level.WARN);
     rm.start();
     scheduler = (HeddleScheduler) rm.getResourceScheduler();
   }
 
-  /** A configuration whose heddle.json is this text. Ticks come only when a test asks for one. */
+  /** Returns a configuration with this heddle.json, in which only tests make ticks. */
   public static Configuration conf(String heddleJson) throws IOException {
-    // Metrics are static in Hadoop; each test counts from 0.
+    // Metrics are static in Hadoop; each test starts from 0.
     QueueMetrics.clearQueueMetrics();
-    // So is the provider of rights.
+    // The authorization provider is static too.
     YarnAuthorizationProvider.destroy();
     DefaultMetricsSystem.setMiniClusterMode(true);
     YarnConfiguration conf = new YarnConfiguration();
-    // The hosts of the tests are in no DNS.
+    // No DNS knows the hosts of the tests.
     conf.setBoolean(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, false);
     SecurityUtil.setConfiguration(conf);
     UserGroupInformation.setConfiguration(conf);
@@ -92,7 +92,7 @@ public final class TestCluster implements AutoCloseable {
         LetterRacks.class, org.apache.hadoop.net.DNSToSwitchMapping.class);
     RackResolver.init(conf);
     conf.set(YarnConfiguration.RM_SCHEDULER, HeddleScheduler.class.getName());
-    // By default one folder of /tmp for all: two test runs at once would step on each other.
+    // By default all share one folder in /tmp, so two test runs at once would conflict.
     conf.set("yarn.node-attribute.fs-store.root-dir",
         new File(System.getProperty("java.io.tmpdir"), "node-attribute").toURI().toString());
     conf.setLong(HeddleScheduler.TICK_PROPERTY, 3_600_000);
@@ -101,7 +101,7 @@ public final class TestCluster implements AutoCloseable {
     return conf;
   }
 
-  /** The same for a ResourceManager whose applications outlive it in a store. */
+  /** Returns a configuration whose applications survive the ResourceManager in a store. */
   public static Configuration recovering(String heddleJson) throws IOException {
     Configuration conf = conf(heddleJson);
     conf.setBoolean(YarnConfiguration.RECOVERY_ENABLED, true);
@@ -110,14 +110,14 @@ public final class TestCluster implements AutoCloseable {
     return conf;
   }
 
-  /** What a node says of a running AM to a ResourceManager that has just begun. */
+  /** Returns a node's report of a running AM to a restarted ResourceManager. */
   public static NMContainerStatus amReport(MockAM am, int memoryMb) {
     return NMContainerStatus.newInstance(
         ContainerId.newContainerId(am.getApplicationAttemptId(), 1), 0, ContainerState.RUNNING,
         Resource.newInstance(memoryMb, 1), "recovered", 0, Priority.newInstance(0), 0);
   }
 
-  /** The same for a cluster with node labels. */
+  /** Adds node labels to a configuration. */
   public static Configuration labelled(Configuration conf) throws IOException {
     conf.setBoolean(YarnConfiguration.NODE_LABELS_ENABLED, true);
     conf.set(YarnConfiguration.FS_NODE_LABELS_STORE_ROOT_DIR,
@@ -137,13 +137,13 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
-  /** For tests that make handlers fail so many times. */
+  /** Expects this many failures of handlers. */
   public TestCluster expectFailures(long count) {
     failuresExpected = count;
     return this;
   }
 
-  /** For tests that leave a cluster in the middle of something. */
+  /** Skips the comparison of books on close, for tests that end with events under way. */
   public TestCluster withoutAudit() {
     audited = false;
     return this;
@@ -164,7 +164,7 @@ public final class TestCluster implements AutoCloseable {
     return node(host, memoryMb, 32);
   }
 
-  /** Every node reports once. */
+  /** Sends a heartbeat of every node. */
   public void heartbeat() throws Exception {
     for (MockNM node : nodes) {
       heartbeat(node);
@@ -217,7 +217,7 @@ public final class TestCluster implements AutoCloseable {
     return row(priority, ResourceRequest.ANY, memoryMb, count, true);
   }
 
-  /** Asks for containers on one host; the rows that an AM's library makes of that. */
+  /** Returns the rows that an AM's library makes for containers on one host. */
   public static List<ResourceRequest> onHost(
       int priority, String host, int memoryMb, int count, boolean relaxLocality) {
     return new ArrayList<>(Arrays.asList(
@@ -238,12 +238,12 @@ public final class TestCluster implements AutoCloseable {
     return am.allocate(new ArrayList<ResourceRequest>(), Arrays.asList(ids));
   }
 
-  /** What waits for an AM now. */
+  /** Fetches the containers that wait for an AM. */
   public static List<Container> fetch(MockAM am) throws Exception {
     return ask(am, Collections.<ResourceRequest>emptyList()).getAllocatedContainers();
   }
 
-  /** The node says that these containers run. */
+  /** Lets a node report that these containers run. */
   public void running(MockNM node, List<Container> containers) throws Exception {
     for (Container container : containers) {
       node.nodeHeartbeat(container.getId().getApplicationAttemptId(),
@@ -267,13 +267,13 @@ public final class TestCluster implements AutoCloseable {
     return scheduler.getSchedulerNode(node.getNodeId()).getUnallocatedResource().getMemorySize();
   }
 
-  /** Asks the engine something, when nothing else happens. */
+  /** Sends a request to the engine once all events are handled. */
   public JsonNode request(String json) {
     rm.drainEvents();
     return SetupJson.read(scheduler.engine.request(json));
   }
 
-  /** Lets readers of queues see what the engine says of them now. */
+  /** Publishes the engine's current description of queues to readers. */
   public void refreshQueues() {
     request(SetupJson.request("queues"));
     scheduler.queues.replay();

@@ -11,7 +11,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicat
 import org.apache.hadoop.yarn.util.Records;
 import org.junit.Test;
 
-/** Members of Hadoop that differ between versions. */
+/** Tests the members of Hadoop that differ between versions. */
 public class CompatTest {
   @Test
   public void whatDiffersBetweenHadoopVersionsIsFound() throws Exception {

@@ -38,12 +38,12 @@ import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 
 /**
- * The allocations file as Java sees it: when it is read, what a change does to a running cluster,
- * and what is said of a file that cannot be used. What may stand in it is tested in rust/core.
- * The clock is a number, and files are dated by it.
+ * Tests the allocations file on the Java side: when it is read, the effect of a change on a running
+ * cluster, and messages about a file that cannot be used. Tests of its content are in rust/core.
+ * The clock is a number, which also gives files their dates.
  */
 public class AllocationsTest {
-  /** In 2001, when no file of a test was written. */
+  /** A time in 2001, before any file of a test was written. */
   private static final long T0 = 1_000_000_000_000L;
 
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
@@ -70,7 +70,7 @@ public class AllocationsTest {
       return false;
     }
 
-    /** What was said since the last time. */
+    /** Returns the lines since the last call. */
     List<String> take() {
       List<String> taken = new ArrayList<>(lines);
       lines.clear();
@@ -115,7 +115,7 @@ public class AllocationsTest {
     assertEquals("a 2 0", file.readIfChanged(T0 + 75_001));
     assertNull(file.readIfChanged(T0 + 85_000));
 
-    // Changed twice within the wait: the wait begins anew.
+    // Changed twice within the wait, which then starts again.
     write("a 3", T0 + 90_000);
     assertNull(file.readIfChanged(T0 + 94_000));
     write("a 3 0", T0 + 94_500);
@@ -128,7 +128,7 @@ public class AllocationsTest {
     AllocationsFile file = new AllocationsFile(path);
     write("a 1 0", T0);
     file.read();
-    // As long and as old, moved over it: only its key tells.
+    // Another file of the same size and date is moved over it: only its key differs.
     Path other = folder.newFile().toPath();
     Files.write(other, "a 2 0".getBytes(StandardCharsets.UTF_8));
     Files.setLastModifiedTime(other, FileTime.fromMillis(T0));
@@ -137,11 +137,11 @@ public class AllocationsTest {
     // Older than the one before.
     write("a 3 0", T0 - 3_600_000);
     assertEquals("a 3 0", file.readIfChanged(T0 + 20_000));
-    // From the future, by another machine's clock.
+    // Dated in the future by another machine's clock.
     write("a 4 0", T0 + 3_600_000);
     assertNull(file.readIfChanged(T0 + 30_000));
     assertEquals("a 4 0", file.readIfChanged(T0 + 40_000));
-    // What was read and not used is read again.
+    // A text that was read and not used is read again.
     file.again();
     assertEquals("a 4 0", file.readIfChanged(T0 + 50_000));
   }
@@ -186,7 +186,7 @@ public class AllocationsTest {
     return "{\"heartbeat_fill\": 1.0, \"allocations_file\": \"" + path + "\"" + rest + "}";
   }
 
-  /** A cluster in which the file is looked at only when a test asks for it. */
+  /** Makes a cluster that checks the file only when a test asks for it. */
   private static TestCluster cluster(Configuration conf) throws Exception {
     TestCluster cluster = new TestCluster(conf);
     cluster.scheduler.inspection().config().stop();
@@ -211,7 +211,7 @@ public class AllocationsTest {
     String queues = ", \"queues\": [{\"path\": \"root.ads\", \"min_maps\": 7}]";
     write("ads 1 0\nweb 2 0", T0);
     try (TestCluster cluster = cluster(TestCluster.conf(heddleJson(queues)))) {
-      // Settled or not, what is there at the start holds from the start.
+      // The file at the start is used at once, even if it is new.
       assertEquals(1, minMaps(cluster, "root.ads"));
       MockNM node = cluster.node("a1", 8 * GB);
       MockAM am = cluster.launch(cluster.submit("alice", "web"), node);
@@ -236,7 +236,7 @@ public class AllocationsTest {
       ask(am, any(20, GB, 2));
       cluster.heartbeat();
       assertEquals("and it goes on", 2, fetch(am).size());
-      // A pool that is no longer named takes jobs as any other.
+      // A pool that the file no longer names takes jobs like any other.
       assertEquals("root.web", cluster.submit("bob", "web").getQueue());
       assertEquals(Collections.emptyList(), lines.take());
     }
@@ -256,7 +256,7 @@ public class AllocationsTest {
       assertTrue(said, said.contains("what is in force stays"));
       for (int i = 0; i < 3; i++) {
         config.look(now += 10_000);
-        // Touched, and still the same.
+        // Touched without a change.
         Files.setLastModifiedTime(path, FileTime.fromMillis(now));
         config.look(now += 10_000);
       }
@@ -334,12 +334,12 @@ public class AllocationsTest {
       }
       assertEquals(1, minMaps(cluster, "root.ads"));
       assertNull(cluster.scheduler.queueReports().snapshot().get("root.web"));
-      // An administrator does not wait for it to settle.
+      // An administrator's refresh reads it without the wait.
       write("ads 5 0", System.currentTimeMillis());
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
       assertEquals(5, minMaps(cluster, "root.ads"));
       assertEquals(4, minMaps(cluster, "root.web"));
-      // One that is gone still holds; one that is not named any more does not.
+      // A deleted file stays in force; one that heddle.json no longer names does not.
       Files.delete(path);
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
       assertEquals(5, minMaps(cluster, "root.ads"));
@@ -409,7 +409,7 @@ public class AllocationsTest {
     String faults = ", \"testing\": {\"faults\": true}";
     Configuration conf = TestCluster.conf(heddleJson(faults));
     try (TestCluster cluster = cluster(conf).expectFaults()) {
-      // Lost so often that the next one is not made at once.
+      // Lost so often that the next engine is made only after a pause.
       while (cluster.scheduler.inspection().engineUp()) {
         cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       }

@@ -12,7 +12,7 @@ import org.apache.log4j.PatternLayout;
 import org.apache.log4j.WriterAppender;
 import org.junit.Test;
 
-/** Monitors of the Capacity Scheduler in a configuration. */
+/** Tests the Capacity Scheduler's monitors in a configuration. */
 public class MonitorConfTest {
   @Test
   public void monitorsOfTheCapacitySchedulerAreLeftOut() {
@@ -31,7 +31,7 @@ public class MonitorConfTest {
         conf.get(YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES));
   }
 
-  /** Operators who counted on it must see it in the log, with what to do. */
+  /** Operators who relied on it must find it in the log, with a remedy. */
   @Test
   public void aPreemptionMonitorThatIsLeftOutIsAWarningWithARemedy() {
     Configuration conf = new Configuration(false);

@@ -14,7 +14,7 @@ import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.junit.Test;
 
-/** Frames byte by byte, written out by hand from the layout, not copied from the code's output. */
+/** Tests frames byte by byte. Expected bytes are derived by hand from the layout. */
 public class FrameTest {
   private final ResourceCodec resources = new ResourceCodec();
 

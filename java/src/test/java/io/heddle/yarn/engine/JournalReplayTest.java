@@ -12,9 +12,9 @@ import java.nio.file.Files;
 import org.junit.Test;
 
 /**
- * Replays the recorded journals through the natives and compares the digest of the answers with the
- * one kept beside each, which Rust and C replay to as well: the crossing adds nothing. The format
- * is told in rust/bridge/src/journal.rs; this reads it on its own. Tests no decision itself.
+ * Replays the recorded journals through the native methods and compares the digest of the answers
+ * with the recorded one. Replays in Rust and C give the same digest, so the Java side changes
+ * nothing. rust/bridge/src/journal.rs describes the format, which is parsed here independently.
  */
 public class JournalReplayTest {
   private static final long FNV_START = 0xcbf29ce484222325L;

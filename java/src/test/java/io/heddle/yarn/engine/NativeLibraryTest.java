@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.junit.Test;
 
-/** How the native library is found, and what a wrong one is answered with. */
+/** Tests how the native library is found, and the errors for a wrong one. */
 public class NativeLibraryTest {
   @Test
   public void everyPlatformHasOnePath() {
@@ -47,11 +47,11 @@ public class NativeLibraryTest {
     }
   }
 
-  /** Loads in a JVM of its own: this one may have the right library loaded already. */
+  /** Loads in a separate JVM, because this one may already have the right library. */
   public static final class Loader {
     private Loader() {}
 
-    /** Prints what loading says. */
+    /** Loads the library and prints the result. */
     public static void main(String[] arguments) {
       try {
         NativeLibrary.load(arguments.length > 0 ? arguments[0] : null);
@@ -101,7 +101,7 @@ public class NativeLibraryTest {
 
   @Test
   public void aLibraryWithoutOurNativesIsRefused() throws Exception {
-    // Any other library will do; a copy, since the JVM has this one loaded.
+    // Any other library; a copy, because the JVM has the original loaded.
     File copy = File.createTempFile("libother", ".so");
     try {
       Files.copy(new File(System.getProperty("java.home"), "lib/libzip.so").toPath(),

@@ -13,7 +13,7 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.junit.Test;
 
-/** Numbers for names and things, keys of containers, and pauses between rebuilds. */
+/** Tests numbers for names and items, keys of containers, and pauses between rebuilds. */
 public class NumbersTest {
   @Test
   public void namesKeepTheirNumbers() throws Exception {
@@ -113,7 +113,7 @@ public class NumbersTest {
       now += last;
       long next = limiter.lost(now);
       if (next == 0) {
-        // The pauses have grown so long that the losses are rare again.
+        // The pauses are now so long that losses no longer count as frequent.
         assertTrue(last >= RebuildLimiter.WINDOW_MS / RebuildLimiter.FREE_REBUILDS);
         return;
       }

@@ -8,7 +8,7 @@ import static org.junit.Assert.assertTrue;
 import io.heddle.yarn.engine.SetupJson;
 import org.junit.Test;
 
-/** Addresses of ApplicationMasters, and what follows from their answers. */
+/** Tests addresses and answers of ApplicationMasters. */
 public class AmRepliesTest {
   @Test
   public void anAttemptWithoutAContainerIsNone() {
@@ -37,8 +37,8 @@ public class AmRepliesTest {
   }
 
   /**
-   * A job of 4 reduces of which 1 is done and 2 run: at P = 0.5 + 0.45 * 0.6 the reduces' mean is
-   * 0.6, their sum 2.4; less the one that is done 1.4, over two 0.7.
+   * A job of 4 reduces, of which 1 is done and 2 run: at P = 0.5 + 0.45 * 0.6 the reduces' mean is
+   * 0.6 and their sum 2.4. Without the finished one that is 1.4, or 0.7 for each running one.
    */
   @Test
   public void theProgressOfRunningReducesFollowsFromTheJobs() {
@@ -56,7 +56,7 @@ public class AmRepliesTest {
     assertEquals(1000, ReduceProgress.executedPerMille(1));
   }
 
-  /** Seen at 0.6 at 10 s and at 0.7 at 13 s: two thirds were passed at 12 s. */
+  /** From 0.6 at 10 s to 0.7 at 13 s: two thirds were passed at 12 s. */
   @Test
   public void theBeginOfTheReduceFunctionsIsBetweenTwoLooks() {
     ReduceProgress progress = new ReduceProgress();

@@ -44,8 +44,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.junit.Test;
 
 /**
- * What is found out about running jobs, from an ApplicationMaster's web server or heartbeat to what
- * the engine knows, and that nothing fails where a source is missing or turned off.
+ * Tests facts about running jobs, from an ApplicationMaster's web server or heartbeat to the
+ * engine, and that nothing fails when a source is missing or turned off.
  */
 public class FactFeedTest {
   private static final int MAP = 20;
@@ -76,26 +76,26 @@ public class FactFeedTest {
       cluster.rm.drainEvents();
     }
 
-    /** Where the web service of MapReduce's ApplicationMaster has this job. */
+    /** Returns the path of this job in the web service of MapReduce's ApplicationMaster. */
     String path() {
       return "/ws/v1/mapreduce/jobs/" + AmPoller.jobId(app.getApplicationId());
     }
 
-    /** A heartbeat that says how far the job is. */
+    /** Sends a heartbeat with the job's progress. */
     void progress(double part) throws Exception {
       am.allocate(AllocateRequest.newInstance(0, (float) part, new ArrayList<ResourceRequest>(),
           new ArrayList<ContainerId>(), null));
       cluster.rm.drainEvents();
     }
 
-    /** What the engine knows, after another look and a tick. */
+    /** Returns the engine's facts after another look and a tick. */
     JsonNode look() {
       cluster.scheduler.inspection().facts().look();
       cluster.tick();
       return cluster.request(SetupJson.about("job", 0));
     }
 
-    /** Looks until something is known, as answers take their time. */
+    /** Looks until something is known, because answers take time. */
     void await(String what, BooleanSupplier known) throws Exception {
       long untilMs = Time.monotonicNow() + 30_000;
       while (!known.getAsBoolean()) {
@@ -142,7 +142,7 @@ public class FactFeedTest {
       job.await("totals", () -> job.look().get("hints").get("maps").asInt() == 40);
       assertEquals(3, job.look().get("hints").get("reduces").asInt());
       assertEquals("ended before", 12, job.look().get("done").get(0).asInt());
-      // Whoever makes the engine anew asks nobody again.
+      // A rebuilt engine has the facts without another poll.
       cluster.scheduler.inspection().facts().stop();
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       cluster.tick();
@@ -165,7 +165,7 @@ public class FactFeedTest {
     assertEquals(7, record.getInt(FrameLayout.JOB_HINTS_MAPS));
   }
 
-  /** The address is what a user's code has registered. */
+  /** The address comes from a user's code, so polls are off unless a policy needs them. */
   @Test
   public void byDefaultOnlyAPolicyThatLooksAtTheAnswersHasMastersAsked() throws Exception {
     for (String policy : new String[] {"fair", "fifo", "dynamic-priority", "hfsp",
@@ -297,7 +297,7 @@ public class FactFeedTest {
 
   private static final String TASK = "task_1_0001_r_000000";
 
-  /** The list of reduces, and one that runs and is so far, in percent. */
+  /** Answers with a list of reduces and the progress of the running one, in percent. */
   private static void answerReduces(LoopbackServer server, Job job, Container reduce,
       double percent) {
     server.answer(job.path() + "/tasks?type=r", json("{'tasks': {'task': [{'id': '" + TASK
@@ -332,7 +332,7 @@ public class FactFeedTest {
     }
   }
 
-  /** The list is missing, or would be too long to read: the totals are asked for as ever. */
+  /** The list is missing, or would be too long to read: totals are still polled. */
   @Test
   public void withoutAListOfReducesTotalsAreTold() throws Exception {
     for (int reduces : new int[] {2, 3_001}) {
@@ -349,7 +349,7 @@ public class FactFeedTest {
     }
   }
 
-  /** Both answers come in time, but not in the time that all of them may take. */
+  /** Each answer is in time, but together they take longer than a poll should. */
   @Test
   public void whoIsSlowIsAskedLess() throws Exception {
     try (LoopbackServer server = new LoopbackServer();
@@ -358,7 +358,7 @@ public class FactFeedTest {
       server.delayMs = 1_100;
       server.answer(job.path(), totals(4, 0, 1, 0));
       server.answer(job.path() + "/counters", "{}");
-      // The last time at which the counters had not been asked for.
+      // The last time before the counters were asked for.
       long[] beforeMs = {Time.monotonicNow()};
       job.await("the question about counters", () -> {
         long nowMs = Time.monotonicNow();
@@ -379,7 +379,7 @@ public class FactFeedTest {
     }
   }
 
-  /** The job's progress is a mean; what is said of one reduce alone is not guessed from it. */
+  /** The job's progress is a mean; an answer about a reduce takes precedence over it. */
   @Test
   public void theWordOnAReduceThatStillCopiesGoesBeforeAGuess() throws Exception {
     Configuration conf = fast(HFSP);
@@ -404,7 +404,7 @@ public class FactFeedTest {
     return HintTest.submit(cluster, "alice", "a job", environment);
   }
 
-  /** Of 2 reduces both run and the job is at 0.5 + 0.45 * 5/6: half of the function is done. */
+  /** Both of 2 reduces run and the job is at 0.5 + 0.45 * 5/6: half of the function is done. */
   @Test
   public void theProgressOfAHeartbeatTellsOfReduces() throws Exception {
     for (boolean enabled : new boolean[] {true, false}) {
@@ -445,7 +445,7 @@ public class FactFeedTest {
     return cluster.request(SetupJson.about("job", 0)).get("executing").get(0);
   }
 
-  /** While maps run the one number is of both kinds and says nothing of either. */
+  /** While maps run, the progress mixes both kinds and is no estimate for reduces. */
   @Test
   public void progressBesideMapsSaysNothing() throws Exception {
     Configuration conf = TestCluster.conf("{\"heartbeat_fill\": 1.0}");
@@ -477,7 +477,7 @@ public class FactFeedTest {
     }
   }
 
-  /** NodeManagers' metrics as their web service gives them. */
+  /** Reads NodeManagers' metrics in the format of their web service. */
   @Test
   public void nodesTellWhatTheySent() throws Exception {
     ScheduledExecutorService watchdog = Executors.newScheduledThreadPool(1);
@@ -517,13 +517,13 @@ public class FactFeedTest {
     }
   }
 
-  /** Room for one at a time: each of three gets its turn; one that fails is left alone longer. */
+  /** With room for one at a time, each of three nodes gets a turn; a failing one pauses longer. */
   @Test
   public void nodesTakeTurnsAndThoseThatFailWait() {
     Configuration conf = new Configuration(false);
     conf.setBoolean(NodePoller.ENABLE_PROPERTY, true);
     conf.setLong(NodePoller.INTERVAL_PROPERTY, 1);
-    // Without a fetcher each poll fails.
+    // Every poll fails without a fetcher.
     NodePoller nodes = new NodePoller(null, fact -> { }, conf);
     Map<NodeId, RMNode> known = new HashMap<>();
     for (int i = 1; i <= 3; i++) {

@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.junit.Test;
 
-/** What else runs on nodes: the arithmetic, and the way from a node's heartbeat to the engine. */
+/** Tests foreign load: the arithmetic, and the way from a node's heartbeat to the engine. */
 public class ForeignLoadTest {
   private static final Resource MACHINE = Resource.newInstance(64 * GB, 16);
 
@@ -39,7 +39,7 @@ public class ForeignLoadTest {
 
   @Test
   public void whatIsNotOfContainersIsForeign() {
-    // 6 of 16 processors, 2 of which containers use: a quarter.
+    // 6 of 16 processors are used, 2 of them by containers: a quarter is foreign.
     assertEquals(250, load(use(GB, 6), use(GB, 2), MACHINE, MACHINE));
     // The scarcer resource decides: 32 of 64 GB.
     assertEquals(500, load(use(40 * GB, 6), use(8 * GB, 2), MACHINE, MACHINE));
@@ -51,9 +51,9 @@ public class ForeignLoadTest {
     // YARN has 12 of 16 processors and 48 of 64 GB; 4 processors and 16 GB are free for others.
     Resource capacity = Resource.newInstance(48 * GB, 12);
     assertEquals(0, load(use(16 * GB, 4), use(0, 0), MACHINE, capacity));
-    // 10 processors: 6 beyond the reserve, of 12.
+    // 10 processors: 6 of YARN's 12 beyond the reserve.
     assertEquals(500, load(use(16 * GB, 10), use(0, 0), MACHINE, capacity));
-    // 28 GB: 12 beyond, of 48.
+    // 28 GB: 12 of YARN's 48 beyond the reserve.
     assertEquals(250, load(use(28 * GB, 1), use(0, 0), MACHINE, capacity));
   }
 
@@ -92,7 +92,7 @@ public class ForeignLoadTest {
     assertTrue(ForeignLoad.isNews(960, 1000));
   }
 
-  /** A node whose heartbeats carry utilization, as a real NodeManager's do. */
+  /** A node whose heartbeats carry utilization, like a real NodeManager's. */
   private static final class Measuring {
     private final TestCluster cluster;
     private final MockNM node;
@@ -155,7 +155,7 @@ public class ForeignLoadTest {
     }
   }
 
-  /** What it is for: Reverse-Adaptive leaves the slots alone that others use. */
+  /** Its purpose: Reverse-Adaptive leaves slots unused that foreign load takes. */
   @Test
   public void reverseAdaptiveStartsFewerTasksWhereOthersWork() throws Exception {
     try (TestCluster cluster = new TestCluster(TestCluster.conf(

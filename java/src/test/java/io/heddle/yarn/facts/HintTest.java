@@ -42,12 +42,12 @@ import org.apache.log4j.Logger;
 import org.apache.log4j.spi.LoggingEvent;
 import org.junit.Test;
 
-/** What submissions say of their jobs, from the client's call to what the engine knows. */
+/** Tests hints in submissions, from the client's call to the engine. */
 public class HintTest {
-  /** How far two readings of two clocks may be apart. */
+  /** Largest difference between readings of two clocks. */
   private static final long CLOCKS_MS = 60_000;
 
-  /** Submits as a client does, with an environment of the AM and with tags. */
+  /** Submits like a client, with the AM's environment and with tags. */
   static RMApp submit(TestCluster cluster, String user, String name,
       Map<String, String> environment, String... tags) throws Exception {
     ApplicationId id = cluster.rm.getClientRMService()
@@ -74,7 +74,7 @@ public class HintTest {
     return environment;
   }
 
-  /** What the engine knows of the cluster's first job. */
+  /** Returns the engine's hints of the cluster's first job. */
   private static JsonNode known(TestCluster cluster) {
     return known(cluster, 0);
   }
@@ -88,7 +88,7 @@ public class HintTest {
         hint.getValue().isNull() || Arrays.asList(exceptFor).contains(hint.getKey())));
   }
 
-  /** Collects the lines of the library when jobs are submitted. */
+  /** Collects the library's log lines when jobs are submitted. */
   private static final class Lines extends AppenderSkeleton implements AutoCloseable {
     private final List<String> lines = new ArrayList<>();
 
@@ -134,7 +134,7 @@ public class HintTest {
     }
   }
 
-  /** The shipped template, filled in as MapReduce's client does it. */
+  /** Fills in the shipped template as MapReduce's client does. */
   @Test
   public void theTemplateSaysWhatAJobSets() throws Exception {
     File folder = new File("").getAbsoluteFile();
@@ -171,7 +171,7 @@ public class HintTest {
     }
   }
 
-  /** As YARN keeps them: in lower case. */
+  /** YARN keeps tags in lower case. */
   @Test
   public void tagsDoToo() throws Exception {
     try (TestCluster cluster = new TestCluster()) {
@@ -205,7 +205,7 @@ public class HintTest {
       assertEquals(Collections.emptyList(), log.lines);
       MockNM node = cluster.node("a1", 8 * TestCluster.GB);
       cluster.launch(app, node);
-      // Neither an environment nor an AM container's specification at all.
+      // Has neither an environment nor a specification of the AM's container.
       RMApp bare = cluster.submit("bob", null);
       assertNull(cluster.scheduler.describe(ApplicationId.newInstance(1, 1)));
       assertNotNull(cluster.scheduler.describe(bare.getApplicationId()));
@@ -238,7 +238,7 @@ public class HintTest {
     }
   }
 
-  /** Whoever writes a novel must not hold the scheduler up. */
+  /** A very long text must not delay the scheduler. */
   @Test(timeout = 60_000)
   public void longTextCostsNothing() throws Exception {
     char[] colons = new char[1 << 20];
@@ -254,7 +254,7 @@ public class HintTest {
     }
   }
 
-  /** Milliseconds taken for seconds, and every other form of a time. */
+  /** Reads every form of a time, also milliseconds mistaken for seconds. */
   @Test
   public void timesAreReadInThreeForms() throws Exception {
     try (TestCluster cluster = new TestCluster(); Lines log = new Lines()) {

@@ -21,9 +21,9 @@ import org.junit.After;
 import org.junit.BeforeClass;
 import org.junit.Test;
 
-/** Servers that mean harm: every call ends, in bounded time and memory, and none is believed. */
+/** Tests hostile servers: every call ends in bounded time and memory, and no answer is accepted. */
 public class JsonFetcherTest {
-  /** Only that a call ends at all is demanded; its bound is a few seconds. */
+  /** Time limit of a test. Calls end after a few seconds; a busy machine may be slower. */
   private static final int HANGS_MS = 60_000;
   private static final String OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 
@@ -41,7 +41,7 @@ public class JsonFetcherTest {
     watchdog.shutdownNow();
   }
 
-  /** What a server does once it was asked. */
+  /** The behaviour of a server after a request. */
   private interface Script {
     void play(Socket client, OutputStream out) throws Exception;
   }
@@ -55,7 +55,7 @@ public class JsonFetcherTest {
     out.flush();
   }
 
-  /** All of it: what is left unread when a connection is closed resets it. */
+  /** Reads the whole request: closing a connection with unread input would reset it. */
   private static void readRequest(InputStream in) throws IOException {
     StringBuilder request = new StringBuilder();
     while (request.indexOf("\r\n\r\n") < 0) {
@@ -67,7 +67,7 @@ public class JsonFetcherTest {
     }
   }
 
-  /** Asks a server that follows a script; returns why the answer was refused. */
+  /** Sends a request to a server that follows a script; returns why the answer was refused. */
   private String refusal(Script script) throws Exception {
     try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getByName("localhost"))) {
       Thread thread = new Thread(() -> {
@@ -75,7 +75,7 @@ public class JsonFetcherTest {
           readRequest(client.getInputStream());
           script.play(client, client.getOutputStream());
         } catch (Exception e) {
-          // The client has had enough, which is what is wanted of it.
+          // The client closed the connection, as it should.
         }
       });
       thread.setDaemon(true);
@@ -148,7 +148,7 @@ public class JsonFetcherTest {
         out.write(spaces);
       }
     }));
-    // One that announces more than it sends.
+    // The server announces more than it sends.
     refusal((client, out) -> write(out, OK + "Content-Length: 9000000000\r\n\r\n{\"a\": 1}"));
   }
 
@@ -171,7 +171,7 @@ public class JsonFetcherTest {
   @Test(timeout = HANGS_MS)
   public void silentAndSlowServersAreLeft() throws Exception {
     refusal((client, out) -> pause(HANGS_MS));
-    // Each piece in time, but never the end: of the body, and of the headers.
+    // Each piece comes in time, but the end never: first of the body, then of the headers.
     refusal((client, out) -> {
       write(out, OK + "\r\n");
       while (true) {

@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
 
-/** A web server on a free loopback port that answers as tests say, and notes what it was asked. */
+/** A web server on a free loopback port with the answers of a test, which records requests. */
 final class LoopbackServer implements Closeable {
   private final HttpServer server;
   private final Map<String, String> answers = new ConcurrentHashMap<>();

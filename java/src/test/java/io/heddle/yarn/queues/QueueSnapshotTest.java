@@ -7,7 +7,7 @@ import static org.junit.Assert.assertNull;
 import io.heddle.yarn.engine.SetupJson;
 import org.junit.Test;
 
-/** Names of queues and what they mean. */
+/** Tests how names of queues are resolved. */
 public class QueueSnapshotTest {
   @Test
   public void queuesAreFoundByWhatPeopleCallThem() {

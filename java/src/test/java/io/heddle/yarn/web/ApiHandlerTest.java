@@ -23,7 +23,7 @@ import javax.servlet.http.HttpServletResponse;
 import org.junit.Before;
 import org.junit.Test;
 
-/** What is done with a request and an answer, without a web server and without the library. */
+/** Tests the handling of requests and answers, without a web server and without the library. */
 public class ApiHandlerTest {
   private final List<String> done = new ArrayList<>();
   private final HttpServletRequest request = mock(HttpServletRequest.class);
@@ -31,7 +31,7 @@ public class ApiHandlerTest {
   private final ServletInputStream body = mock(ServletInputStream.class);
   private final ApiHandler handler = new ApiHandler(new Library(), mock(ApiHandler.Names.class));
 
-  /** Answers, and notes what it is asked for. */
+  /** Answers requests and records the calls. */
   private final class Library implements ApiHandler.Library {
     @Override
     public byte[] serve(String head, byte[] sent) {
@@ -60,7 +60,7 @@ public class ApiHandlerTest {
     });
   }
 
-  /** A process that is killed after the answer must have left the line. */
+  /** If the process is killed after the answer, the line must exist. */
   @Test
   public void theAuditIsWrittenBeforeTheAnswer() throws IOException {
     when(body.read(any(byte[].class), anyInt(), anyInt())).thenReturn(-1);
@@ -68,7 +68,7 @@ public class ApiHandlerTest {
     assertEquals(Arrays.asList("serve", "log heddle.audit {}", "answer"), done);
   }
 
-  /** Chunks that are none: Jetty's parser throws one or the other, by version. */
+  /** For malformed chunks Jetty's parser throws one or the other, depending on its version. */
   @Test
   public void aBodyThatCannotBeReadIsTheSendersFault() throws IOException {
     for (Throwable broken : new Throwable[] {new IOException("bad chunk"),

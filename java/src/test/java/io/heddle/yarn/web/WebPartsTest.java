@@ -31,7 +31,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppUtil;
 import org.junit.Test;
 
-/** The parts of the web that need no web server; what a browser or a tool sees is in WebTest. */
+/** Tests the parts of the web that need no web server; WebTest tests the view of clients. */
 public class WebPartsTest {
   private static final String STATIC_USER = "org.apache.hadoop.http.lib.StaticUserWebFilter";
   private static final String SPNEGO =
@@ -61,7 +61,7 @@ public class WebPartsTest {
 
   @Test
   public void ourFilterIsLastAndWhatWasThereStays() {
-    // As the ResourceManager itself would have completed them.
+    // The list as the ResourceManager itself would complete it.
     assertEquals(MANAGERS + "," + OURS, chain(null, false));
     assertEquals(MANAGERS + "," + OURS, chain("", false));
     assertEquals(MANAGERS + "," + STATIC_USER + "," + OURS, chain(" " + STATIC_USER, false));
@@ -86,7 +86,7 @@ public class WebPartsTest {
     assertEquals("simple", conf.get(FilterSetup.AUTHENTICATION_TYPE));
   }
 
-  /** What an operator has put before authentication sees every request, also a signed one. */
+  /** An operator's filters before authentication see every request, also a signed one. */
   @Test
   public void signedRequestsAreAnsweredRightBeforeAuthenticationThatDemandsSomething() {
     String proxies =
@@ -98,7 +98,7 @@ public class WebPartsTest {
           + "," + OURS,
           demanding(type, operators + "," + proxies + "," + SPNEGO + "," + CROSS_ORIGIN, true));
       assertEquals(SIGNED + "," + MANAGERS + "," + OURS, demanding(type, MANAGERS, true));
-      // Nothing that is known to authenticate is there, or the operator does not want it.
+      // No known authentication filter is present, or the operator turned the setting off.
       assertEquals(operators + "," + OURS, demanding(type, operators, true));
       assertEquals(SPNEGO + "," + OURS, demanding(type, SPNEGO, false));
     }
@@ -126,7 +126,7 @@ public class WebPartsTest {
     }
   }
 
-  /** With Kerberos the ResourceManager rewrites the list once more; its own filter stays first. */
+  /** With Kerberos the ResourceManager rewrites the list again; its own filter stays first. */
   @Test
   public void theResourceManagersOwnRewriteKeepsUsLast() {
     System.setProperty("java.security.krb5.realm", "EXAMPLE.COM");
@@ -161,7 +161,7 @@ public class WebPartsTest {
     assertNotEquals(first, second);
     assertSame(one, FilterSetup.find(first));
     assertSame(other, FilterSetup.find(second));
-    // Its second scheduler, after it lost the lead.
+    // Its second scheduler, after it became standby.
     FilterSetup.install(shared, one);
     assertEquals(first, shared.get(FilterSetup.NUMBER_PROPERTY));
     assertNull(FilterSetup.find("0"));
@@ -204,7 +204,7 @@ public class WebPartsTest {
     }
   }
 
-  /** Whatever a queue is called, both documents stay readable, and say the same where they can. */
+  /** With any queue name both documents are readable, and equal as far as possible. */
   @Test
   public void anyTextMakesAReadableDocument() throws Exception {
     StringBuilder everything = new StringBuilder("]]><!--&amp;<a b=\"'\">\\u0041 \ud83d\ude00");
@@ -215,7 +215,7 @@ public class WebPartsTest {
     String inXml = text(hostile, true);
     assertEquals(XmlDocument.allowed(hostile).replace("\r", "\n"), inXml.replace("\r", "\n"));
     assertEquals(hostile, text(hostile, false));
-    // Half a pair is no text in either.
+    // Half a surrogate pair is invalid in both.
     assertEquals("a\ufffdb", text("a\ud83db", true));
     assertEquals("a?b", text("a\ud83db", false));
   }
@@ -245,7 +245,7 @@ public class WebPartsTest {
     FilterChain chain = (request, ignored) -> passed.add(request);
     HttpServletRequest ours = mock(HttpServletRequest.class);
     when(ours.getServletPath()).thenReturn("/ws/v1/cluster/scheduler");
-    // No context either, so that asking for it fails.
+    // It has no context, so that asking for it fails.
     filter.doFilter(ours, response, chain);
     HttpServletRequest broken = mock(HttpServletRequest.class);
     when(broken.getServletPath()).thenThrow(new LinkageError("provoked by a test"));

@@ -194,7 +194,7 @@ final class ApplicationEvents {
     }
   }
 
-  /** Stops an attempt whose end was lost to an error, lest it write under a reused number. */
+  /** Stops an attempt whose end was lost to an error: it must not write to a reused number. */
   private static void stopForgotten(HeddleJob job) {
     if (job.attempt() != null && !job.attempt().isStopped()) {
       job.attempt().stop(RMAppAttemptState.FAILED);

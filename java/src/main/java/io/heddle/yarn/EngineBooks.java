@@ -132,7 +132,7 @@ final class EngineBooks {
    * Gives an accepted application its number and tells the engine of it.
    *
    * @param waited whether a restart found it without an attempt. The engine lets jobs run in the
-   *     order in which it hears of them, so jobs that already ran are told first.
+   *     order in which it learns of them, so jobs that already ran come first.
    */
   void jobAdded(HeddleJob job, boolean waited) {
     job.setId(jobs.add(job));
@@ -259,7 +259,7 @@ final class EngineBooks {
 
   // ---- Quarantine.
 
-  /** Removes a job from the engine, which hears nothing of it from now on. */
+  /** Removes a job from the engine and mutes its later events. */
   void withdraw(HeddleJob job) {
     engine.out().jobRemoved(job.id());
     engine.out().muteJob(job.id(), true);
@@ -268,7 +268,7 @@ final class EngineBooks {
     }
   }
 
-  /** Removes a node and its containers from the engine, which hears nothing of it from now on. */
+  /** Removes a node and its containers from the engine and mutes its later events. */
   void withdraw(HeddleNode node) {
     for (RMContainer container : known(node)) {
       HeddleJob job = job(container.getApplicationAttemptId().getApplicationId());
@@ -279,14 +279,14 @@ final class EngineBooks {
     engine.out().muteNode(node.id(), true);
   }
 
-  /** Tells the engine of a withdrawn job again. */
+  /** Unmutes a withdrawn job and adds it to the engine again. */
   void readmit(HeddleJob job) {
     engine.out().muteJob(job.id(), false);
     tell(engine.out(), job);
     authorize(job);
   }
 
-  /** Tells the engine of a withdrawn node and its containers again. */
+  /** Unmutes a withdrawn node and adds it and its containers to the engine again. */
   void readmit(HeddleNode node) {
     engine.out().muteNode(node.id(), false);
     tell(engine.out(), node);
@@ -362,8 +362,8 @@ final class EngineBooks {
 
   /**
    * Returns the jobs that hold containers, then the others, each part in order of submission. The
-   * engine lets jobs run in the order in which it hears of them, so a job that waited must not come
-   * before one that runs. Numbers are reused, so they give no order.
+   * engine lets jobs run in the order in which it learns of them, so a job that waited must not
+   * come before one that runs. Numbers are reused, so they give no order.
    */
   private List<HeddleJob> inOrderOfReplay() {
     List<HeddleJob> running = new ArrayList<>();

@@ -98,7 +98,7 @@ final class Explanations {
     if (attempt == null) {
       return;
     }
-    // The scheduler does not hear of the end of an unmanaged AM, so the sentence would stay.
+    // The scheduler gets no event at the end of an unmanaged AM, so the sentence would stay.
     boolean waits = sentence.isTextual() && !attempt.getUnmanagedAM();
     if (waits || shown.containsKey(attempt.getApplicationAttemptId())) {
       changes.put(attempt, waits ? named(sentence.asText()) : null);

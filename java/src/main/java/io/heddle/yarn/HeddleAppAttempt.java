@@ -246,7 +246,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
     touch();
   }
 
-  /** Corrects counts as {@link StaleAsks} says; called with the write lock held. */
+  /** Corrects counts with {@link StaleAsks}; called with the write lock held. */
   void correctStaleAsks(List<ResourceRequest> requests) {
     if (!newlyAllocatedContainers.isEmpty()) {
       StaleAsks.correct(requests, newlyAllocatedContainers);

@@ -9,7 +9,7 @@ import org.apache.hadoop.yarn.util.resource.Resources;
 /**
  * The container sizes of pending asks. With them a heartbeat that cannot lead to a grant is skipped
  * without a native call. When no pending size fits a node's room, the engine only notes the room:
- * it starts no clock of delay scheduling and checks no hold. So it need not hear of the same room
+ * it starts no clock of delay scheduling and checks no hold. So it does not need the same room
  * again until a new size is pending.
  *
  * <p>Holds every pending size and perhaps more, such as those of a job that may not run yet. A

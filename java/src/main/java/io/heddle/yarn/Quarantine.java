@@ -14,8 +14,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Puts a job or node aside that makes the engine fail repeatedly, so that the others are still
  * scheduled. The first failure at a job or node rebuilds the engine. The second within
- * {@link FaultRecord#SUSPICION_MS} puts it aside: the engine hears nothing of it from then on. Its
- * containers stay in YARN's books.
+ * {@link FaultRecord#SUSPICION_MS} puts it aside: it is removed from the engine, and its later
+ * events are muted. Its containers stay in YARN's books.
  *
  * <p>The bridge names the job or node at which the engine panicked. After {@link #UNKNOWN_MAX}
  * panics without a name, the next rebuild searches: it tells the jobs in groups, each followed by
@@ -83,7 +83,7 @@ final class Quarantine {
     }
   }
 
-  /** Puts a job aside: the engine hears nothing of it from now on. */
+  /** Puts a job aside: removes it from the engine and mutes its later events. */
   void putAside(HeddleJob job, String cause) {
     if (job.faults().aside() != null) {
       return;
@@ -101,7 +101,7 @@ final class Quarantine {
     engine.wake();
   }
 
-  /** Puts a node aside: the engine hears nothing of it from now on. */
+  /** Puts a node aside: removes it from the engine and mutes its later events. */
   void putAside(HeddleNode node, String cause) {
     if (node.faults().aside() != null) {
       return;
@@ -142,7 +142,7 @@ final class Quarantine {
     }
   }
 
-  // ---- The search for the job at fault, while a new engine is told everything.
+  // ---- The search for the job at fault, during a replay.
 
   /** Begins the replay of {@code count} jobs and decides whether it searches. */
   void beginReplay(int count) {

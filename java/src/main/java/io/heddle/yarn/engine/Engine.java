@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
  * <p>Guarded by the scheduler's write lock: its native calls need it.
  */
 public final class Engine {
-  /** Largest number of decisions in one frame; {@link #more} says that another step is needed. */
+  /** Largest number of decisions in one frame; if {@link #more}, another step is needed. */
   static final int DECISIONS_MAX = 1024;
   private static final int INPUT_BYTES = 1 << 18;
   /** A longer frame is sent at the next chance, without waiting for a node's heartbeat. */

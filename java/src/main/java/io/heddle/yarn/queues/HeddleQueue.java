@@ -34,7 +34,7 @@ public final class HeddleQueue implements Queue {
   /** Whether queues also keep metrics per user, which doubles the cost of metrics. */
   static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
 
-  /** An attempt that is told its containers that began before the ResourceManager's restart. */
+  /** Receives the containers of an attempt that began before the ResourceManager's restart. */
   public interface Member {
     void containerRecovered(RMContainer container);
   }
@@ -132,7 +132,7 @@ public final class HeddleQueue implements Queue {
       Resource cluster, SchedulerApplicationAttempt attempt, RMContainer container) {
     if (container.getState() == RMContainerState.COMPLETED
         || container.getExecutionType() != ExecutionType.GUARANTEED) {
-      // The engine never hears of opportunistic containers.
+      // The engine does not manage opportunistic containers.
       return;
     }
     ((Member) attempt).containerRecovered(container);

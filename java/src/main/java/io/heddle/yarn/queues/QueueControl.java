@@ -168,7 +168,7 @@ public final class QueueControl {
   }
 
   /**
-   * Finds the queue of a submission, and makes it if the rules say so.
+   * Finds the queue of a submission, and makes it if the rules allow it.
    *
    * @param queue the name in the submission, or null
    * @param recovering whether the application ran before and must get a queue

@@ -79,8 +79,8 @@ import org.slf4j.LoggerFactory;
  *   <td>themselves</td><td>any thread, for a few instructions</td></tr>
  * </table>
  *
- * <p>AM heartbeats take only an attempt's lock, unless they release containers. Reads for RPC and
- * web take none.
+ * <p>AM heartbeats take only an attempt's lock, unless they release containers. YARN's reads for
+ * RPC and web take none.
  */
 public class HeddleScheduler extends ClientOperations implements Configurable {
   /** The interval of the tick, in ms. */

@@ -32,7 +32,7 @@ final class Quarantine {
       + "(job|node)#(\\d+)");
   private static final Pattern PANIC =
       Pattern.compile("[\\w.]*HeddleException: the engine panicked: ");
-  /** Panics without a known culprit before the rebuild looks for one. */
+  /** Panics without a known job or node after which the next rebuild searches. */
   private static final int UNKNOWN_MAX = 2;
 
   private final Engine engine;

@@ -67,7 +67,8 @@ final class JobPlan {
   /** Shuffles every word, more bytes than the maps read, and submits the ratio as a hint. */
   JobPlan shufflesAll() {
     combines = false;
-    // "word123 " is 8 bytes read; 7 and their length, a count of 4, and 2 of the file's format.
+    // "word123 " is 8 bytes of input. It shuffles 14: the word and its length, a count of 4 bytes,
+    // and 2 bytes of the file format.
     hints.add("heddle:shuffle-ratio=1.7");
     return this;
   }

@@ -33,7 +33,7 @@ abstract class Screen implements AutoCloseable {
    * Shows the state.
    *
    * @param picture lines for a terminal
-   * @param line one line for elsewhere
+   * @param line one line for other output
    */
   abstract void show(Supplier<List<String>> picture, Supplier<String> line);
 

@@ -77,8 +77,8 @@ public final class Native {
    * Checks a submission and returns what the job may spend. For the scheduling thread: it waits for
    * no disk.
    *
-   * @param submitted JSON: user, queue, name, environment, recovering
-   * @return JSON: {@code refused} with the reason, or {@code bounds}, which may be null
+   * @param submitted JSON: user, queue, name, environment, recovering, and hints if wanted
+   * @return JSON: {@code refused} with the reason, or {@code bounds}, which may be null, and hints
    */
   public static native String submit(long service, long engineMs, long nowMs, String submitted);
 

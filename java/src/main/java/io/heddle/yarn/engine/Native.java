@@ -66,9 +66,9 @@ public final class Native {
    * Answers an HTTP request. Not for the scheduling thread: it may wait.
    *
    * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-   *     host, jobs
+   *     host; for requests about jobs also jobs and nodes
    * @param body null for none
-   * @return a line of JSON with status, content_type and headers, then the body
+   * @return a line of JSON with status, content_type, headers and log, then the body
    */
   public static native byte[] serve(
       long service, long engine, long engineMs, long nowMs, String head, byte[] body);

@@ -264,7 +264,7 @@ final class ContainerCommit {
           RMContainerEventType.RELEASED, node.getPartition());
       node.releaseContainer(id, true);
     } catch (RuntimeException e) {
-      LOG.error("Cannot take back {}", container.getContainerId(), e);
+      LOG.error("Cannot undo the commit of {}", container.getContainerId(), e);
     }
   }
 

@@ -66,13 +66,13 @@ final class DecisionApplier implements Engine.Decisions {
       if (id == null || attempt.getRMContainer(id).isAMContainer()) {
         return;
       }
-      LOG.info("Taking back {} in {} ms: {}", id, graceMs,
+      LOG.info("Preempting {} in {} ms: {}", id, graceMs,
           reason == FrameLayout.EVICT_MIN_SHARE ? "a queue is below its minimum share"
               : "a queue is far below its fair share");
       evictions.add(attempt, id, Time.monotonicNow(), graceMs);
     } catch (RuntimeException e) {
       failures.count(Failures.Kind.EXCEPTION);
-      LOG.error("Cannot take back container {} of job {}", key, jobId, e);
+      LOG.error("Cannot preempt container {} of job {}", key, jobId, e);
     }
   }
 

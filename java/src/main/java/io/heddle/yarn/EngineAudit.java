@@ -236,7 +236,7 @@ final class EngineAudit {
   }
 
   private void putAside(Difference difference) {
-    String cause = "its books differ from the engine's, and a rebuild did not mend it: "
+    String cause = "its books differ from the engine's, and a rebuild did not repair them: "
         + difference.text;
     HeddleNode node = difference.ofNode ? books.node(difference.id) : null;
     HeddleJob job = difference.ofNode ? null : books.job(difference.id);
@@ -246,9 +246,9 @@ final class EngineAudit {
       quarantine.putAside(job, cause);
     } else {
       faults(difference).putAside(cause);
-      LOG.error("The books differ from the engine's, and a rebuild did not mend it: {}. Scheduling"
-          + " goes on; differences of this kind are not reported again. Please report this line;"
-          + " `yarn rmadmin -refreshQueues` lets the next one cause a rebuild again",
+      LOG.error("The books differ from the engine's, and a rebuild did not repair them: {}."
+          + " Scheduling continues; differences of this kind are not logged again. Please report"
+          + " this line; after `yarn rmadmin -refreshQueues` the next one causes a rebuild again",
           difference.text);
     }
   }

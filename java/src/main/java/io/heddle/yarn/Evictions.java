@@ -98,7 +98,7 @@ final class Evictions {
         killer.kill(id);
       } catch (RuntimeException e) {
         // The engine expects the others to be killed too.
-        LOG.error("Cannot take back {}", id, e);
+        LOG.error("Cannot kill {} at the end of its grace period", id, e);
       }
     }
   }

@@ -157,7 +157,7 @@ public class EventTest {
       cluster.scheduler.handle(new SchedulerEvent(SchedulerEventType.NODE_ADDED));
       assertEquals(2, cluster.scheduler.inspection().failures());
       cluster.heartbeat();
-      assertEquals("the next event is handled as ever", 2, fetch(am).size());
+      assertEquals("the next event is handled", 2, fetch(am).size());
       // The audit after these errors finds nothing.
       cluster.tick();
       cluster.tick();

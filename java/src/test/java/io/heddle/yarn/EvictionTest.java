@@ -154,7 +154,7 @@ public class EvictionTest {
       starve(cluster);
       AllocateResponse handing = ask(am, any(20, GB, 0));
       assertEquals(2, handing.getAllocatedContainers().size());
-      assertNull("a warning of what the same answer hands over", handing.getPreemptionMessage());
+      assertNull("warned of a container in the same answer", handing.getPreemptionMessage());
       AllocateResponse next = ask(am, any(20, GB, 0));
       assertNotNull("no warning", next.getPreemptionMessage());
       ContainerId warned = next.getPreemptionMessage().getStrictContract().getContainers()

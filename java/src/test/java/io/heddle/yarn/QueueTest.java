@@ -199,7 +199,7 @@ public class QueueTest {
       SettableFuture<Object> future = SettableFuture.create();
       Priority priority = cluster.scheduler.updateApplicationPriority(
           Priority.newInstance(20), late.getApplicationId(), future, user("bob"));
-      assertTrue("or the caller waits for ever", future.isDone());
+      assertTrue("otherwise the caller waits forever", future.isDone());
       assertEquals("no higher than the cluster allows", 10, priority.getPriority());
       assertEquals(priority, late.getApplicationSubmissionContext().getPriority());
       cluster.heartbeat();

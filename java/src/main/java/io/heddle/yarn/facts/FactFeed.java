@@ -165,7 +165,7 @@ public final class FactFeed {
       } catch (Throwable e) {
         // An error with one job must not stop the look at those after it.
         if (!jobFailed) {
-          LOG.warn("The progress of {} cannot be read; it is scheduled without."
+          LOG.warn("The progress of {} cannot be read; it is scheduled without it."
               + " Further failures are not logged", watch.id(), e);
         }
         jobFailed = true;

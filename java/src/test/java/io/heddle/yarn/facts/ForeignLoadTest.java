@@ -76,7 +76,7 @@ public class ForeignLoadTest {
     int unknown = ForeignLoad.UNKNOWN;
     assertEquals(unknown, load(null, use(0, 0), MACHINE, MACHINE));
     assertEquals(unknown, load(use(GB, 4), null, MACHINE, MACHINE));
-    assertEquals("nobody measures", unknown, load(use(0, 0), use(0, 0), MACHINE, MACHINE));
+    assertEquals("nothing measured", unknown, load(use(0, 0), use(0, 0), MACHINE, MACHINE));
     assertEquals(unknown, load(use(GB, 4), use(0, 0), MACHINE, Resource.newInstance(0, 0)));
   }
 
@@ -84,7 +84,7 @@ public class ForeignLoadTest {
   public void onlyNoticeableChangesAreNews() {
     assertTrue("the first", ForeignLoad.isNews(ForeignLoad.UNKNOWN, 0));
     assertFalse(ForeignLoad.isNews(ForeignLoad.UNKNOWN, ForeignLoad.UNKNOWN));
-    assertFalse("kept while nobody measures", ForeignLoad.isNews(300, ForeignLoad.UNKNOWN));
+    assertFalse("kept without a measurement", ForeignLoad.isNews(300, ForeignLoad.UNKNOWN));
     assertFalse(ForeignLoad.isNews(300, 349));
     assertTrue(ForeignLoad.isNews(300, 350));
     assertTrue(ForeignLoad.isNews(300, 250));
@@ -135,7 +135,7 @@ public class ForeignLoadTest {
       node.beat(use(5 * GB + 200, 0), use(GB, 0));
       assertEquals("too little to tell", 500, node.told());
       node.beat(null, null);
-      assertEquals("nobody measures now", 500, node.told());
+      assertEquals("kept without a measurement", 500, node.told());
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       assertEquals("a new engine is told", 500, node.told());
       assertEquals(1, cluster.scheduler.inspection().engineRebuilds());

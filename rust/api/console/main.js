@@ -1,5 +1,5 @@
 // The console: polls the server every two seconds while the page is visible, and shows the answers.
-// When a request fails, the last data stays on the screen.
+// A missing value shows as a dash. When a request fails, the last data stays on the screen.
 
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';

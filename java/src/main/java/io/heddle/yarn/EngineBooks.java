@@ -199,7 +199,7 @@ final class EngineBooks {
       FrameWriter out, HeddleAppAttempt attempt, RMContainer container, boolean master) {
     HeddleNode node = nodesByName.get(container.getContainer().getNodeId());
     if (node == null || node.faults().aside() != null) {
-      // Without a node that the engine knows, it has no place in the engine's books.
+      // Its node is gone, so it is about to be completed as lost; or its node is put aside.
       return;
     }
     out.containerAdded(attempt.job().id(), node.id(),

@@ -1,6 +1,5 @@
-"""What a run must show, each told from what the cluster left behind: lost jobs, wrong results,
-tasks that ran twice without need, credits made or lost, a lost engine or another error of
-Heddle, no recovery.
+"""Verdicts on a run, from what the cluster left behind: lost jobs, wrong results, tasks repeated
+without need, credits made or lost, a lost engine or another error of Heddle, no recovery.
 """
 
 import re
@@ -8,8 +7,8 @@ from dataclasses import dataclass, field
 
 from cluster import Unreachable
 
-# Lines of a ResourceManager's log that no kill may cause: a lost engine, and every other error of
-# Heddle but those about the database, which is killed here.
+# Log lines of a ResourceManager that no kill may cause: a lost engine, and every other error of
+# Heddle, except those about the database, which is killed here.
 ENGINE_FAULT = re.compile(r"The engine was lost|Cannot rebuild the engine|"
                           r" ERROR (?:(?:yarn|heddle)\.(?!economy|store|books)|economy\.(?!Economy)|"
                           r"(?:compat|config|engine|facts|queues)\.|web\.Heddle)\w+:")
@@ -17,7 +16,7 @@ ENGINE_FAULT = re.compile(r"The engine was lost|Cannot rebuild the engine|"
 
 @dataclass
 class Verdict:
-    """One thing that must be so; what is against it, and what is only worth a line."""
+    """One thing that must hold: its violations, and facts that are only worth a line."""
 
     title: str
     violations: list = field(default_factory=list)
@@ -28,7 +27,7 @@ class Verdict:
 
 
 def jobs_lost(jobs):
-    """Every job that was accepted must have succeeded, with the right result."""
+    """Every accepted job must have succeeded, with the right result."""
     lost = [f"{job.name} {job.application} ({job.preset}): {job.state} {job.final} {job.wrong}"
             for job in jobs if job.lost()]
     finished = sum(job.final == "SUCCEEDED" for job in jobs)
@@ -36,10 +35,10 @@ def jobs_lost(jobs):
 
 
 def tasks_repeated(jobs, history):
-    """A job with one ApplicationMaster must have run each task once: no container ends because
-    a ResourceManager, a NodeManager or ZooKeeper was killed. (A MapReduce ApplicationMaster that
-    is killed takes its running tasks along; those are repeated with need.) `history` gives the
-    lines of a job's history."""
+    """A job with one ApplicationMaster must have run each task once: killing a ResourceManager, a
+    NodeManager or ZooKeeper ends no container. (A killed ApplicationMaster of MapReduce takes
+    its running tasks along; those must be repeated.) `history` returns the lines of a job's
+    history."""
     repeated, needed, seen, tasks_seen, restarted = [], 0, 0, 0, 0
     for job in jobs:
         if job.kind != "mapreduce" or job.final != "SUCCEEDED":
@@ -65,7 +64,7 @@ def tasks_repeated(jobs, history):
 
 
 def engine_faults(logs):
-    """No ResourceManager's log may tell of a lost engine or of an error in Heddle."""
+    """No ResourceManager's log may report a lost engine or an error in Heddle."""
     found = []
     for log in sorted(logs.glob("rm*.log")):
         with open(log, encoding="utf-8", errors="replace") as lines:
@@ -75,9 +74,8 @@ def engine_faults(logs):
 
 
 def credits_kept(cluster, grants):
-    """By the database alone, while no ResourceManager runs: every account holds what was granted
-    and came in, less what was charged; a grant that was confirmed is there once, and one that was
-    not at most once."""
+    """Checks the database alone, while no ResourceManager runs. Every account holds its grants and
+    income, less its charges. A confirmed grant is there once, another one at most once."""
     wrong = []
     try:
         head = cluster.sql("SELECT granted, debited, forfeited FROM heddle.head")
@@ -112,7 +110,7 @@ def credits_kept(cluster, grants):
 
 
 def grants_once(grants, booked):
-    """Grants are told apart by their amounts, all different."""
+    """Grants are distinguished by their amounts, which all differ."""
     wrong = []
     for grant in grants:
         times = booked.count(grant.micro)

@@ -14,10 +14,10 @@ mod holds;
 mod places;
 mod shapes;
 
-pub use classes::ClassIndex;
+pub(crate) use classes::ClassIndex;
 pub(crate) use holds::Reservation;
-pub use places::PlaceIndex;
-pub use shapes::{FitList, Shape, ShapeMask, ShapeSize, Shapes};
+pub(crate) use places::PlaceIndex;
+pub(crate) use shapes::{FitList, ShapeMask, ShapeSize, Shapes};
 
 use crate::model::job::{Ask, Job};
 use crate::model::share_tree::ShareTree;
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// of the place stage, by key of the order stage, by job, then the more urgent request priority
 /// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The job's window; 0 unless the place stage has windows.
     pub window: u32,
     /// The job's place in the leaf's order.
@@ -69,7 +69,7 @@ type Sets = BTreeMap<ShapeId, BTreeSet<Entry>>;
 
 /// The asks of one leaf of the tree of shares, by shape, each set in order of service.
 #[derive(Debug, Default)]
-pub struct Leaf {
+pub(crate) struct Leaf {
     /// Asks that any node with room may serve.
     pub open: Sets,
     /// Asks that insist on their hosts or racks for a bounded time.
@@ -78,7 +78,7 @@ pub struct Leaf {
 
 /// All pending asks.
 #[derive(Debug, Default)]
-pub struct Backlog {
+pub(crate) struct Backlog {
     /// Sizes and labels in use.
     pub shapes: Shapes,
     /// Asks by host and rack.
@@ -92,7 +92,7 @@ pub struct Backlog {
 
 impl Backlog {
     /// Makes room for `share_nodes` nodes of the tree of shares.
-    pub fn grow(&mut self, share_nodes: usize) {
+    pub(crate) fn grow(&mut self, share_nodes: usize) {
         self.leaves
             .resize_with(share_nodes.max(self.leaves.len()), Leaf::default);
         self.open_masks
@@ -102,22 +102,22 @@ impl Backlog {
     }
 
     /// The asks of a leaf.
-    pub fn leaf(&self, leaf: ShareNodeId) -> &Leaf {
+    pub(crate) fn leaf(&self, leaf: ShareNodeId) -> &Leaf {
         &self.leaves[leaf.index()]
     }
 
     /// Shapes of the open asks at or below a node of the tree.
-    pub fn open_mask(&self, at: ShareNodeId) -> u128 {
+    pub(crate) fn open_mask(&self, at: ShareNodeId) -> u128 {
         self.open_masks[at.index()].mask()
     }
 
     /// Shapes of the locked asks at or below a node of the tree.
-    pub fn locked_mask(&self, at: ShareNodeId) -> u128 {
+    pub(crate) fn locked_mask(&self, at: ShareNodeId) -> u128 {
         self.locked_masks[at.index()].mask()
     }
 
     /// Adds an open (or, if not `open`, locked) ask.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         tree: &ShareTree,
         leaf: ShareNodeId,
@@ -137,7 +137,7 @@ impl Backlog {
     }
 
     /// Removes what `insert` added.
-    pub fn remove(
+    pub(crate) fn remove(
         &mut self,
         tree: &ShareTree,
         leaf: ShareNodeId,

@@ -14,8 +14,8 @@ mod trace;
 mod view;
 mod why;
 
-pub use ring::{Ring, Rings};
-pub use sentence::{Names, sentence};
+pub(crate) use ring::{Ring, Rings};
+pub(crate) use sentence::{Names, sentence};
 pub(crate) use survey::Surveys;
 pub(crate) use trace::Trace;
 pub(crate) use view::{Answers, View};

@@ -7,15 +7,15 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod backlog;
+mod backlog;
 pub mod catalogue;
 pub mod config;
 pub mod engine;
-pub mod explain;
+mod explain;
 pub mod model;
 pub mod order;
 pub mod place;
-pub mod predict;
+mod predict;
 pub mod setup;
 pub mod share;
 pub mod stage;

@@ -5,12 +5,12 @@
 //! decisions are the same with and without. They promise nothing about later jobs, except that
 //! errors of the past include the later jobs of that time.
 
-pub mod calibration;
+pub(crate) mod calibration;
 pub(crate) mod expected;
-pub mod line;
-pub mod slots;
+pub(crate) mod line;
+pub(crate) mod slots;
 
-pub use expected::Basis;
+pub(crate) use expected::Basis;
 
 use crate::model::change::{Change, World};
 use crate::model::cluster::Cluster;
@@ -29,7 +29,7 @@ const PROGRESS_MIN: i128 = 50;
 
 /// The expected start and end of a job.
 #[derive(Clone, Copy, Debug)]
-pub struct Prediction {
+pub(crate) struct Prediction {
     /// The job.
     pub job: JobId,
     /// Time of the prediction.
@@ -52,7 +52,7 @@ struct Recorded {
 
 /// Learns from events, and predicts.
 #[derive(Debug, Default)]
-pub struct Predictor {
+pub(crate) struct Predictor {
     lengths: ExpectedLengths,
     starts: Calibration,
     ends: Calibration,
@@ -245,7 +245,7 @@ impl Predictor {
 
 impl Prediction {
     /// Converts a band from durations after `made_ms` to times.
-    pub fn times(&self, promise: &Promise) -> Band {
+    pub(crate) fn times(&self, promise: &Promise) -> Band {
         let band = promise.band();
         Band {
             low_ms: self.made_ms.saturating_add(band.low_ms),

@@ -3,9 +3,9 @@
 
 pub(crate) mod behind;
 pub(crate) mod by_usage;
-pub mod common;
+pub(crate) mod common;
 pub mod entry;
-pub mod market;
-pub mod order;
+pub(crate) mod market;
+pub(crate) mod order;
 pub mod place;
-pub mod share;
+pub(crate) mod share;

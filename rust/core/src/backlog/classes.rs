@@ -10,7 +10,7 @@ type Window = (ShareNodeId, u32);
 
 /// Asks by leaf, window and class.
 #[derive(Debug, Default)]
-pub struct ClassIndex {
+pub(crate) struct ClassIndex {
     asks: BTreeSet<(Window, Tag, ShapeId, Entry)>,
     /// How many of them each window of a leaf has.
     windows: BTreeMap<Window, u32>,
@@ -18,14 +18,14 @@ pub struct ClassIndex {
 
 impl ClassIndex {
     /// Adds an ask to a class.
-    pub fn insert(&mut self, window: Window, tag: Tag, shape: ShapeId, entry: Entry) {
+    pub(crate) fn insert(&mut self, window: Window, tag: Tag, shape: ShapeId, entry: Entry) {
         if self.asks.insert((window, tag, shape, entry)) {
             *self.windows.entry(window).or_insert(0) += 1;
         }
     }
 
     /// Takes an ask from a class.
-    pub fn remove(&mut self, window: Window, tag: Tag, shape: ShapeId, entry: Entry) {
+    pub(crate) fn remove(&mut self, window: Window, tag: Tag, shape: ShapeId, entry: Entry) {
         if !self.asks.remove(&(window, tag, shape, entry)) {
             return;
         }
@@ -38,14 +38,14 @@ impl ClassIndex {
     }
 
     /// The windows of a leaf that have something pending, the earliest first.
-    pub fn windows(&self, leaf: ShareNodeId) -> impl Iterator<Item = u32> {
+    pub(crate) fn windows(&self, leaf: ShareNodeId) -> impl Iterator<Item = u32> {
         self.windows
             .range((leaf, 0)..=(leaf, u32::MAX))
             .map(|((_, window), _)| *window)
     }
 
     /// The asks of one class and shape in a window of a leaf, in order of service.
-    pub fn asks(&self, window: Window, tag: Tag, shape: ShapeId) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn asks(&self, window: Window, tag: Tag, shape: ShapeId) -> impl Iterator<Item = &Entry> {
         self.asks
             .range((window, tag, shape, Entry::FIRST)..)
             .take_while(move |(at, of, size, _)| (*at, *of, *size) == (window, tag, shape))
@@ -53,7 +53,7 @@ impl ClassIndex {
     }
 
     /// Everything in it; for the invariants.
-    pub fn all(&self) -> impl Iterator<Item = (Window, Tag, ShapeId, Entry)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Window, Tag, ShapeId, Entry)> {
         self.asks.iter().copied()
     }
 }

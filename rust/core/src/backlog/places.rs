@@ -18,13 +18,13 @@ struct Place {
 
 /// Asks by place.
 #[derive(Debug, Default)]
-pub struct PlaceIndex {
+pub(crate) struct PlaceIndex {
     places: Vec<Place>,
 }
 
 impl PlaceIndex {
     /// Adds an ask to a place.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         tree: &ShareTree,
         place: PlaceId,
@@ -44,7 +44,7 @@ impl PlaceIndex {
     }
 
     /// Takes an ask from a place.
-    pub fn remove(
+    pub(crate) fn remove(
         &mut self,
         tree: &ShareTree,
         place: PlaceId,
@@ -74,7 +74,7 @@ impl PlaceIndex {
     }
 
     /// Moves an ask of a place in the order of service, if it is there.
-    pub fn rekey(
+    pub(crate) fn rekey(
         &mut self,
         place: PlaceId,
         (leaf, shape): (ShareNodeId, ShapeId),
@@ -91,14 +91,14 @@ impl PlaceIndex {
     }
 
     /// Whether asks at or below `at` name the place.
-    pub fn any_below(&self, place: PlaceId, at: ShareNodeId) -> bool {
+    pub(crate) fn any_below(&self, place: PlaceId, at: ShareNodeId) -> bool {
         self.places
             .get(place.index())
             .is_some_and(|place| place.below.contains_key(&at))
     }
 
     /// The asks of one leaf and shape that name the place, in order of service.
-    pub fn asks(
+    pub(crate) fn asks(
         &self,
         place: PlaceId,
         leaf: ShareNodeId,
@@ -110,7 +110,7 @@ impl PlaceIndex {
     }
 
     /// Every indexed (place, leaf, shape, entry); for the invariants.
-    pub fn all(&self) -> impl Iterator<Item = (PlaceId, ShareNodeId, ShapeId, Entry)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (PlaceId, ShareNodeId, ShapeId, Entry)> {
         self.places.iter().enumerate().flat_map(|(i, place)| {
             place.asks.iter().flat_map(move |((leaf, shape), asks)| {
                 let place = PlaceId(i as u32);

@@ -24,7 +24,7 @@ const SKIPS_MAX: usize = 64;
 
 /// The properties that tell shapes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShapeSize {
+pub(crate) struct ShapeSize {
     /// The resources of one container.
     pub resource: Resource,
     /// The node label it needs.
@@ -48,7 +48,7 @@ impl ShapeSize {
 
 /// One size and label of pending asks.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Its size and label.
     pub size: ShapeSize,
     /// How many asks have it, pending or not.
@@ -65,7 +65,7 @@ pub struct Shape {
 
 /// The shapes that fit a node, for the length of one heartbeat.
 #[derive(Clone, Debug, Default)]
-pub struct FitList {
+pub(crate) struct FitList {
     /// The shapes that fit.
     pub shapes: Vec<ShapeId>,
     /// Their bits.
@@ -75,7 +75,7 @@ pub struct FitList {
 
 /// The table of shapes.
 #[derive(Debug, Default)]
-pub struct Shapes {
+pub(crate) struct Shapes {
     table: Vec<Shape>,
     ids: BTreeMap<ShapeSize, ShapeId>,
     unused: Vec<ShapeId>,
@@ -85,7 +85,7 @@ pub struct Shapes {
 
 impl Shapes {
     /// The shape of that size and label; the caller owes one `release`.
-    pub fn acquire(&mut self, size: ShapeSize) -> ShapeId {
+    pub(crate) fn acquire(&mut self, size: ShapeSize) -> ShapeId {
         if let Some(id) = self.ids.get(&size) {
             self.table[id.0 as usize].users += 1;
             return *id;
@@ -113,7 +113,7 @@ impl Shapes {
     }
 
     /// Gives a shape back; the last user frees its id.
-    pub fn release(&mut self, id: ShapeId) {
+    pub(crate) fn release(&mut self, id: ShapeId) {
         let shape = &mut self.table[id.0 as usize];
         shape.users -= 1;
         if shape.users == 0 {
@@ -127,17 +127,17 @@ impl Shapes {
     }
 
     /// The shape.
-    pub fn get(&self, id: ShapeId) -> &Shape {
+    pub(crate) fn get(&self, id: ShapeId) -> &Shape {
         &self.table[id.0 as usize]
     }
 
     /// The shapes that are pending now.
-    pub fn standing(&self) -> &[ShapeId] {
+    pub(crate) fn standing(&self) -> &[ShapeId] {
         &self.standing
     }
 
     /// Counts an ask of this shape into the backlog.
-    pub fn enter(&mut self, id: ShapeId, now: Millis) {
+    pub(crate) fn enter(&mut self, id: ShapeId, now: Millis) {
         let shape = &mut self.table[id.0 as usize];
         shape.standing += 1;
         if shape.standing == 1 {
@@ -147,7 +147,7 @@ impl Shapes {
     }
 
     /// Counts an ask of this shape out of the backlog.
-    pub fn leave(&mut self, id: ShapeId) {
+    pub(crate) fn leave(&mut self, id: ShapeId) {
         let shape = &mut self.table[id.0 as usize];
         shape.standing -= 1;
         if shape.standing == 0
@@ -159,7 +159,7 @@ impl Shapes {
 
     /// Fills `fits` with the pending shapes that fit `free` in `partition` and take no slot of a
     /// pool that is `full` on the node.
-    pub fn fit(
+    pub(crate) fn fit(
         &mut self,
         free: &Resource,
         partition: PartitionId,
@@ -187,7 +187,7 @@ impl Shapes {
     }
 
     /// Fills `fits` with one pending shape, whether or not there is room for it.
-    pub fn pretend_fit(&mut self, id: ShapeId, fits: &mut FitList) {
+    pub(crate) fn pretend_fit(&mut self, id: ShapeId, fits: &mut FitList) {
         self.stamp += 1;
         fits.stamp = self.stamp;
         fits.shapes.clear();
@@ -198,7 +198,7 @@ impl Shapes {
 
     /// Adds the other pending shapes of the same size and partition to `fits`, which `pretend_fit`
     /// filled for `id`. Leaves out shapes of a pool that is `full` on the node.
-    pub fn add_alike(&mut self, id: ShapeId, full: [bool; POOLS], fits: &mut FitList) {
+    pub(crate) fn add_alike(&mut self, id: ShapeId, full: [bool; POOLS], fits: &mut FitList) {
         let size = self.table[id.0 as usize].size;
         for other in self.standing.iter().filter(|other| **other != id) {
             let shape = &mut self.table[other.0 as usize];
@@ -214,7 +214,7 @@ impl Shapes {
     }
 
     /// Drops from `fits` what no longer fits: room only shrinks during a heartbeat.
-    pub fn refit(&mut self, free: &Resource, full: [bool; POOLS], fits: &mut FitList) {
+    pub(crate) fn refit(&mut self, free: &Resource, full: [bool; POOLS], fits: &mut FitList) {
         let table = &mut self.table;
         let mut mask = 0;
         fits.shapes.retain(|id| {
@@ -233,13 +233,13 @@ impl Shapes {
     }
 
     /// Whether `id` is in `fits`, in one comparison.
-    pub fn is_fit(&self, id: ShapeId, fits: &FitList) -> bool {
+    pub(crate) fn is_fit(&self, id: ShapeId, fits: &FitList) -> bool {
         self.table[id.0 as usize].stamp == fits.stamp
     }
 
     /// Notes that asks of `id` were passed over: a node kept room for them. Moments nearer than
     /// `grain_ms` count as one, which bounds the memory and delays no ask by more than that.
-    pub fn skipped(&mut self, id: ShapeId, now: Millis, grain_ms: Millis) {
+    pub(crate) fn skipped(&mut self, id: ShapeId, now: Millis, grain_ms: Millis) {
         let skips = &mut self.table[id.0 as usize].skips;
         if skips.last().is_some_and(|last| now - last < grain_ms) {
             return;
@@ -251,7 +251,7 @@ impl Shapes {
     }
 
     /// The first time at or after `since` that asks of `id` were passed over.
-    pub fn first_skip(&self, id: ShapeId, since: Millis) -> Option<Millis> {
+    pub(crate) fn first_skip(&self, id: ShapeId, since: Millis) -> Option<Millis> {
         let skips = &self.table[id.0 as usize].skips;
         skips
             .get(skips.partition_point(|skip| *skip < since))
@@ -261,7 +261,7 @@ impl Shapes {
 
 /// Which shapes are present below a node of the tree of shares.
 #[derive(Debug)]
-pub struct ShapeMask {
+pub(crate) struct ShapeMask {
     mask: u128,
     counts: Box<[u32; MASK_BITS as usize]>,
 }
@@ -277,18 +277,18 @@ impl Default for ShapeMask {
 
 impl ShapeMask {
     /// One bit per shape, or per several.
-    pub fn mask(&self) -> u128 {
+    pub(crate) fn mask(&self) -> u128 {
         self.mask
     }
 
     /// Counts a leaf that has the shape.
-    pub fn add(&mut self, shape: ShapeId) {
+    pub(crate) fn add(&mut self, shape: ShapeId) {
         self.counts[shape.bit() as usize] += 1;
         self.mask |= 1 << shape.bit();
     }
 
     /// Counts a leaf that had the shape.
-    pub fn remove(&mut self, shape: ShapeId) {
+    pub(crate) fn remove(&mut self, shape: ShapeId) {
         let count = &mut self.counts[shape.bit() as usize];
         *count -= 1;
         if *count == 0 {

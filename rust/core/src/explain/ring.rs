@@ -44,7 +44,7 @@ impl<'a> Ring<'a> {
 
 /// The rings of all jobs.
 #[derive(Debug, Default)]
-pub struct Rings {
+pub(crate) struct Rings {
     size: usize,
     slots: Table<JobId, Slot>,
     /// By slot.
@@ -61,7 +61,7 @@ const BLANK: Entry = Entry {
 
 impl Rings {
     /// Rings of `size` entries; with 0 nothing is kept.
-    pub fn new(size: usize) -> Rings {
+    pub(crate) fn new(size: usize) -> Rings {
         Rings {
             size,
             ..Rings::default()
@@ -69,17 +69,17 @@ impl Rings {
     }
 
     /// How many entries each keeps.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
     /// Whether anything is kept.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.size > 0
     }
 
     /// A job came.
-    pub fn open(&mut self, job: JobId) {
+    pub(crate) fn open(&mut self, job: JobId) {
         if !self.is_on() || self.slots.contains(job) {
             return;
         }
@@ -93,13 +93,13 @@ impl Rings {
     }
 
     /// A job went; its entries go with it.
-    pub fn close(&mut self, job: JobId) {
+    pub(crate) fn close(&mut self, job: JobId) {
         let slot = self.slots.remove(job);
         self.unused.extend(slot.map(|slot| slot.at));
     }
 
     /// The ring of a job.
-    pub fn get(&self, job: JobId) -> Option<Ring<'_>> {
+    pub(crate) fn get(&self, job: JobId) -> Option<Ring<'_>> {
         let slot = self.slots.get(job)?;
         Some(Ring {
             entries: &self.entries[slot.at as usize],
@@ -109,7 +109,7 @@ impl Rings {
     }
 
     /// Notes a decision.
-    pub fn note(&mut self, job: JobId, at_ms: Millis, what: What) {
+    pub(crate) fn note(&mut self, job: JobId, at_ms: Millis, what: What) {
         if let Some(slot) = self.slots.get_mut(job) {
             let at = slot.noted as usize % self.size;
             // After four thousand million it counts from the ring's size on, in the same place.
@@ -120,7 +120,7 @@ impl Rings {
     }
 
     /// Notes why a job waits, if that is another reason than before; whether it is.
-    pub fn waits(&mut self, job: JobId, at_ms: Millis, reason: Option<Reason>) -> bool {
+    pub(crate) fn waits(&mut self, job: JobId, at_ms: Millis, reason: Option<Reason>) -> bool {
         let Some(slot) = self.slots.get(job) else {
             return false;
         };

@@ -9,7 +9,7 @@ use crate::words::kind::Kind;
 
 /// What turns numbers into words.
 #[derive(Clone, Copy)]
-pub struct Names<'a> {
+pub(crate) struct Names<'a> {
     /// The queues.
     pub queues: &'a Queues,
     /// Names of the resource types.
@@ -56,7 +56,7 @@ fn tasks(kind: Kind, am: bool) -> &'static str {
 }
 
 /// Why something waits and what would change it: `waits: queue ... ; with ... it would ...`.
-pub fn sentence(wait: &Wait, names: &Names<'_>) -> String {
+pub(crate) fn sentence(wait: &Wait, names: &Names<'_>) -> String {
     let mut text = format!("waits: {}", reason(wait, names));
     let remedies: Vec<String> = wait.remedies.iter().map(|r| remedy(r, names)).collect();
     if !remedies.is_empty() {

@@ -47,7 +47,7 @@ impl World<'_> {
 }
 
 /// See `World::pool`.
-pub fn pool(config: &Config, kind: Kind, am: bool) -> Option<usize> {
+pub(crate) fn pool(config: &Config, kind: Kind, am: bool) -> Option<usize> {
     match kind {
         _ if am => None,
         Kind::Reduce if config.slots_per_node.is_some() => Some(1),

@@ -427,7 +427,7 @@ pub enum Remedy {
 
 /// Why an ask waits and what would change that.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wait {
+pub(crate) struct Wait {
     /// Its kind.
     pub kind: Kind,
     /// Whether it is the ApplicationMaster.

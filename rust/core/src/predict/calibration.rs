@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Part of the jobs that should end inside their bands.
-pub const COVERAGE: f64 = 0.8;
+pub(crate) const COVERAGE: f64 = 0.8;
 /// Part that may fall below the band, and above it.
 const TAIL: f64 = (1.0 - COVERAGE) / 2.0;
 /// Number of a class's last errors that count: more than jobs that wait at once in a rush. Jobs
@@ -31,7 +31,7 @@ const BLUR_MS: f64 = 1_000.0;
 
 /// Classes of predictions, from wide to narrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub(crate) enum Class {
     /// All predictions.
     All,
     /// Predictions of jobs in one situation; the caller numbers the situations.
@@ -58,7 +58,7 @@ impl Class {
 
 /// A duration from now with its band, in ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Band {
+pub(crate) struct Band {
     /// Lower bound: one case in ten is sooner.
     pub low_ms: Millis,
     /// Median: half of the cases are sooner.
@@ -69,7 +69,7 @@ pub struct Band {
 
 /// A prediction that will be compared with the event.
 #[derive(Clone, Copy, Debug)]
-pub struct Promise {
+pub(crate) struct Promise {
     made_ms: Millis,
     raw_ms: Millis,
     narrow: Class,
@@ -132,7 +132,7 @@ impl Default for Stretch {
 
 /// Predictions of one sort of event, and their errors.
 #[derive(Clone, Debug, Default)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     classes: BTreeMap<Class, Errors>,
     /// Stretches by situation.
     stretch: BTreeMap<u8, Stretch>,
@@ -142,7 +142,7 @@ pub struct Calibration {
 
 impl Calibration {
     /// Returns a prediction of `raw_ms` from `now` on, with its band.
-    pub fn promise(&self, now: Millis, situation: u8, raw_ms: Millis) -> Promise {
+    pub(crate) fn promise(&self, now: Millis, situation: u8, raw_ms: Millis) -> Promise {
         let raw_ms = raw_ms.max(0);
         let narrow = Class::of(situation, raw_ms);
         let enough = |class: &Class| {
@@ -175,7 +175,7 @@ impl Calibration {
     }
 
     /// Records that the band of a promise has passed before the event.
-    pub fn pass(&mut self, promise: &mut Promise) {
+    pub(crate) fn pass(&mut self, promise: &mut Promise) {
         if !std::mem::replace(&mut promise.late, true) {
             self.stretch
                 .entry(promise.situation)
@@ -185,7 +185,7 @@ impl Calibration {
     }
 
     /// Judges a promise whose event happened at `now`.
-    pub fn judge(&mut self, promise: &Promise, now: Millis) {
+    pub(crate) fn judge(&mut self, promise: &Promise, now: Millis) {
         let taken_ms = now - promise.made_ms;
         let sooner = taken_ms < promise.band.low_ms;
         let later = taken_ms > promise.band.high_ms;
@@ -203,24 +203,24 @@ impl Calibration {
     }
 
     /// Returns how many promises were kept so far, and how many were not.
-    pub fn report(&self) -> Value {
+    pub(crate) fn report(&self) -> Value {
         json!({"sooner": self.judged[0], "inside": self.judged[1], "later": self.judged[2]})
     }
 }
 
 impl Promise {
     /// Returns the promised durations, from when the promise was made.
-    pub fn band(&self) -> Band {
+    pub(crate) fn band(&self) -> Band {
         self.band
     }
 
     /// Returns when its band ends, on the engine's clock.
-    pub fn latest_ms(&self) -> Millis {
+    pub(crate) fn latest_ms(&self) -> Millis {
         self.made_ms.saturating_add(self.band.high_ms)
     }
 
     /// Tells whether the band comes from observed errors, not from a first guess.
-    pub fn is_calibrated(&self) -> bool {
+    pub(crate) fn is_calibrated(&self) -> bool {
         self.used.is_some()
     }
 }

@@ -23,7 +23,7 @@ enum Like {
 
 /// Source of a length, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Basis {
+pub(crate) enum Basis {
     /// Tasks of the job itself.
     OwnTasks,
     /// The job's profile, or earlier runs of its program.
@@ -36,7 +36,7 @@ pub enum Basis {
 
 impl Basis {
     /// Returns its name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Basis::OwnTasks => "tasks of this job",
             Basis::EarlierRuns => "earlier runs",

@@ -9,7 +9,7 @@ use crate::words::keys::{OrderKey, POOLS};
 /// Remaining work of one phase of a job. Phase 0 is its maps and all tasks outside MapReduce, phase
 /// 1 its reduces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Phase {
+pub(crate) struct Phase {
     /// Tasks that have not started.
     pub pending: u32,
     /// Expected length of one task.
@@ -24,7 +24,7 @@ pub struct Phase {
 
 /// Remaining work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Work {
+pub(crate) struct Work {
     /// The job.
     pub job: JobId,
     /// Whether it may start tasks, or waits for other jobs to end (`max_running_jobs`).
@@ -37,7 +37,7 @@ pub struct Work {
 
 /// Expected start and end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expectation {
+pub(crate) struct Expectation {
     /// The job.
     pub job: JobId,
     /// Start of its first task; `now` if one has started.
@@ -48,7 +48,7 @@ pub struct Expectation {
 
 /// Serves jobs one after the other, by the keys of their phases. `slots` are by pool; the second is
 /// 0 if all kinds share the first.
-pub fn in_line(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectation> {
+pub(crate) fn in_line(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectation> {
     let shared = slots[1] == 0;
     let pool_of = |phase: usize| if shared { 0 } else { phase };
     let mut pools = [0, 1].map(|pool| {
@@ -125,7 +125,7 @@ fn note(expected: &mut Expectation, work: &Work, phase: usize, start: Millis, en
 /// Serves all jobs at once with equal parts of the slots (processor sharing). Jobs with the least
 /// work end first and leave their parts to the others. A job takes at least as long as one task
 /// after the other of its two phases.
-pub fn in_shares(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectation> {
+pub(crate) fn in_shares(now: Millis, slots: [u32; POOLS], works: &[Work]) -> Vec<Expectation> {
     let total = slots.iter().copied().map(f64::from).sum::<f64>().max(1.0);
     let work_of = |work: &Work| -> f64 { work.phases.iter().map(|p| slot_ms(now, p)).sum() };
     let mut by_work: Vec<(f64, usize)> = works.iter().map(work_of).zip(0..).collect();

@@ -10,7 +10,7 @@ const GRAINS_PER_TASK: Millis = 32;
 
 /// Slots that serve one line of jobs.
 #[derive(Clone, Debug)]
-pub struct Slots {
+pub(crate) struct Slots {
     free_at: BTreeMap<Millis, u32>,
     total: u32,
 }
@@ -18,7 +18,7 @@ pub struct Slots {
 impl Slots {
     /// Creates `total` slots, at least one, of which some are busy until the times of `busy`. If
     /// more are busy than exist, the first to end are ignored.
-    pub fn new(total: u32, now: Millis, mut busy: Vec<(Millis, u32)>) -> Slots {
+    pub(crate) fn new(total: u32, now: Millis, mut busy: Vec<(Millis, u32)>) -> Slots {
         let total = total.max(1);
         let mut free_at = BTreeMap::new();
         busy.sort_unstable();
@@ -35,7 +35,7 @@ impl Slots {
     /// Serves `tasks`, none of which starts before `ready_ms`. Returns the start of the first and
     /// the end of the last. Each takes `length_ms`, not counting time before `begin_ms`, when it
     /// only waits. None for no tasks.
-    pub fn serve(
+    pub(crate) fn serve(
         &mut self,
         tasks: u32,
         length_ms: Millis,

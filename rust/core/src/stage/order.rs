@@ -65,4 +65,4 @@ pub trait Order: Stage + Send {
 }
 
 /// One order of the catalogue.
-pub type OrderEntry = Entry<dyn Order>;
+pub(crate) type OrderEntry = Entry<dyn Order>;

@@ -44,4 +44,4 @@ pub trait Share: Keys + Stage + Send {
 }
 
 /// One share of the catalogue.
-pub type ShareEntry = Entry<dyn Share>;
+pub(crate) type ShareEntry = Entry<dyn Share>;

@@ -26,11 +26,9 @@ pub(crate) enum Access {
     Known,
     /// The user of the queue that is the path's first variable, or an administrator.
     Queue,
-    /// An administrator.
     Admin,
 }
 
-/// A route.
 pub(crate) struct Route {
     method: &'static str,
     /// The path below `BASE`, with variables in braces.

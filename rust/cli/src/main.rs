@@ -73,7 +73,6 @@ enum Command {
     },
     /// Completions of this command for a shell, on standard output.
     Completions {
-        /// Which shell.
         #[arg(value_enum)]
         shell: manual::For,
     },

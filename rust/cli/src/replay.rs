@@ -10,10 +10,8 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Which journal.
 #[derive(Args)]
 pub(crate) struct Journal {
-    /// The journal.
     file: PathBuf,
     /// Print JSON.
     #[arg(long)]

@@ -26,7 +26,6 @@ pub(crate) struct What {
     /// How many nodes; the workload says if this does not. A SWIM trace is scaled to them.
     #[arg(long)]
     nodes: Option<u32>,
-    /// How many racks.
     #[arg(long)]
     racks: Option<u32>,
     /// Every random number follows from it.

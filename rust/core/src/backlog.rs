@@ -34,11 +34,9 @@ pub(crate) struct Entry {
     pub window: u32,
     /// The job's place in the leaf's order.
     pub order: OrderKey,
-    /// The job.
     pub job: JobId,
     /// YARN's request priority; the lower number first.
     pub priority: i32,
-    /// The ask.
     pub ask: AskId,
 }
 

@@ -31,7 +31,6 @@ use crate::words::kind::Kind;
 pub struct Entry {
     /// When, on the engine's clock.
     pub at_ms: Millis,
-    /// What.
     pub what: What,
 }
 
@@ -44,7 +43,6 @@ pub enum What {
     Refused {
         /// Where it would have run.
         node: NodeId,
-        /// Why.
         refusal: Refusal,
     },
     /// It is to give a container back.
@@ -72,11 +70,8 @@ impl What {
 /// A grant and the keys by which its queue and its job were next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Granted {
-    /// Where.
     pub node: NodeId,
-    /// Which of its asks.
     pub ask: AskId,
-    /// Its kind.
     pub kind: Kind,
     /// Whether it is the ApplicationMaster.
     pub am: bool,
@@ -95,9 +90,7 @@ pub struct Granted {
 /// An eviction and the numbers that were compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evicted {
-    /// The container.
     pub key: ContainerKey,
-    /// Why.
     pub reason: EvictReason,
     /// The queue that it is taken from.
     pub queue: QueueId,

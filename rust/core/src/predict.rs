@@ -30,7 +30,6 @@ const PROGRESS_MIN: i128 = 50;
 /// The expected start and end of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prediction {
-    /// The job.
     pub job: JobId,
     /// Time of the prediction.
     pub made_ms: Millis,

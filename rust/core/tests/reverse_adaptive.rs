@@ -126,9 +126,9 @@ fn the_nearer_goal_gets_the_slots_it_needs_and_no_more() {
     assert_eq!(bench.running(&[1, 2]), [0, 0]);
 }
 
-/// The load takes 8 of 10 slots from 20 s on. Without it 12 tasks in 40 s need 3 slots. With it 200
-/// + 40 slot-s exist, half of which is needed: 5 of the 10 now. The rest is shared with the job
-/// without a goal, so that (a - need) / (12 - need) and b / 100 are alike: one more for each.
+/// The load takes 8 of 10 slots from 20 s on. Without it 12 tasks in 40 s need 3 slots. With it
+/// there are 200 and 40 slot-s, half of which is needed: 5 of the 10 now. The rest is shared with
+/// the job without a goal, so that (a - need) / (12 - need) equals b / 100: one more for each.
 #[test]
 fn a_foreign_load_that_rises_later_makes_a_job_start_earlier() {
     let run = |settings: Value| {

@@ -22,9 +22,7 @@ pub(crate) enum System {
     Dp,
     /// The original Fair Scheduler.
     Fair,
-    /// HFSP.
     Hfsp,
-    /// ShuffleWatcher.
     Shufflewatcher,
     /// The Reverse-Adaptive scheduler.
     Reverse,

@@ -146,7 +146,6 @@ pub(crate) trait Database: Send {
     /// Executes a statement; returns the number of affected rows.
     fn execute(&mut self, sql: &str, parameters: &[Cell]) -> Result<u64, StoreError>;
 
-    /// Executes a query.
     fn query(&mut self, sql: &str, parameters: &[Cell]) -> Result<Vec<Vec<Cell>>, StoreError>;
 }
 

@@ -113,7 +113,6 @@ impl Site {
         kind.is_some_and(|kind| !matches!(kind.value.trim(), "" | "simple"))
     }
 
-    /// Returns all properties by name.
     pub(super) fn properties(&self) -> impl Iterator<Item = (&str, &Property)> {
         let all = self.properties.iter();
         all.map(|(name, property)| (name.as_str(), property))

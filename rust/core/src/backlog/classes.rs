@@ -45,7 +45,12 @@ impl ClassIndex {
     }
 
     /// The asks of one class and shape in a window of a leaf, in order of service.
-    pub(crate) fn asks(&self, window: Window, tag: Tag, shape: ShapeId) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn asks(
+        &self,
+        window: Window,
+        tag: Tag,
+        shape: ShapeId,
+    ) -> impl Iterator<Item = &Entry> {
         self.asks
             .range((window, tag, shape, Entry::FIRST)..)
             .take_while(move |(at, of, size, _)| (*at, *of, *size) == (window, tag, shape))

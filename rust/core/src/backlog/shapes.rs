@@ -66,7 +66,6 @@ pub(crate) struct Shape {
 /// The shapes that fit a node, for the length of one heartbeat.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FitList {
-    /// The shapes that fit.
     pub shapes: Vec<ShapeId>,
     /// Their bits.
     pub mask: u128,
@@ -126,7 +125,6 @@ impl Shapes {
         }
     }
 
-    /// The shape.
     pub(crate) fn get(&self, id: ShapeId) -> &Shape {
         &self.table[id.0 as usize]
     }

@@ -79,7 +79,6 @@ pub struct Pool {
 /// The file's values for one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// The name.
     pub name: String,
     /// How many jobs may run at once; `None` for the default of all users.
     pub max_running_jobs: Option<u32>,

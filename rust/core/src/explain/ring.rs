@@ -98,7 +98,6 @@ impl Rings {
         self.unused.extend(slot.map(|slot| slot.at));
     }
 
-    /// The ring of a job.
     pub(crate) fn get(&self, job: JobId) -> Option<Ring<'_>> {
         let slot = self.slots.get(job)?;
         Some(Ring {

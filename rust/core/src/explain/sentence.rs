@@ -10,7 +10,6 @@ use crate::words::kind::Kind;
 /// What turns numbers into words.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
-    /// The queues.
     pub queues: &'a Queues,
     /// Names of the resource types.
     pub resource_types: &'a [String],

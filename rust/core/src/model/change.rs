@@ -67,19 +67,11 @@ pub enum Change<'a> {
     /// The host set what it may spend (`Job::authority`), for the first time or again.
     Authorized(&'a Job),
     /// Its demand for one kind changed, other than by a grant.
-    Asked {
-        /// The job.
-        job: &'a Job,
-        /// The kind.
-        kind: Kind,
-    },
+    Asked { job: &'a Job, kind: Kind },
     /// A container was granted, or recovered.
     Started {
-        /// The job.
         job: &'a Job,
-        /// Its kind.
         kind: Kind,
-        /// Where.
         node: NodeId,
         /// Whether it is the ApplicationMaster.
         am: bool,
@@ -90,9 +82,7 @@ pub enum Change<'a> {
     },
     /// A grant came to nothing, such as by a refusal: it counts as never made.
     Withdrawn {
-        /// The job.
         job: &'a Job,
-        /// Its kind.
         kind: Kind,
         /// Where it would have run.
         node: NodeId,
@@ -101,42 +91,32 @@ pub enum Change<'a> {
     },
     /// A container ended.
     Ended {
-        /// The job.
         job: &'a Job,
-        /// Its kind.
         kind: Kind,
-        /// Its key.
         key: ContainerKey,
-        /// The container as it was.
         container: &'a Container,
         /// Whether its task succeeded, so that its length is a sample.
         succeeded: bool,
     },
     /// A running task reported its progress.
     Progress {
-        /// The job.
         job: &'a Job,
-        /// Its kind.
         kind: Kind,
-        /// Its key.
         key: ContainerKey,
         /// The container, with that progress.
         container: &'a Container,
     },
     /// Blocks of a job's input became known.
     Blocks {
-        /// The job.
         job: &'a Job,
         /// Racks with a replica; `PlaceId::ANY` for none.
         racks: [PlaceId; 3],
-        /// How many blocks.
         blocks: u32,
         /// Their length together.
         bytes: u64,
     },
     /// Traffic of a rack's link over the last period.
     Traffic {
-        /// The rack.
         rack: PlaceId,
         /// Out of the rack.
         up_bytes_per_s: u64,
@@ -147,14 +127,12 @@ pub enum Change<'a> {
     },
     /// The counters of a job's tasks.
     Counters {
-        /// The job.
         job: &'a Job,
         /// All its tasks together.
         counters: JobCounters,
     },
     /// A NodeManager reported how much map output it has sent.
     Shuffled {
-        /// The node.
         node: &'a Node,
         /// Bytes since the NodeManager started.
         sent_bytes: u64,
@@ -164,15 +142,9 @@ pub enum Change<'a> {
     /// Nodes came, went or changed, and with them the slots.
     Nodes,
     /// The place stage's steps served nothing of this leaf though something is pending.
-    PassedOver {
-        /// The leaf.
-        leaf: ShareNodeId,
-    },
+    PassedOver { leaf: ShareNodeId },
     /// The queue of this leaf expired; its number may go to another queue.
-    QueueRemoved {
-        /// The leaf.
-        leaf: ShareNodeId,
-    },
+    QueueRemoved { leaf: ShareNodeId },
     /// The engine is about to ask for stale answers again. Work that needs asks with all their rows
     /// belongs here. Told only if something is stale.
     Settling,

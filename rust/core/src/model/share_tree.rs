@@ -147,7 +147,6 @@ impl ShareNode {
     }
 }
 
-/// The tree.
 #[derive(Debug, Default)]
 pub struct ShareTree {
     nodes: Vec<ShareNode>,
@@ -236,7 +235,6 @@ impl ShareTree {
         (0..self.nodes.len() as u32).map(ShareNodeId)
     }
 
-    /// The node.
     pub fn node(&self, id: ShareNodeId) -> &ShareNode {
         &self.nodes[id.index()]
     }

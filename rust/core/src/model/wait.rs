@@ -17,7 +17,6 @@ pub enum Stage {
     Share,
     /// Which job.
     Order,
-    /// Which place.
     Place,
     /// The host, which may refuse a grant.
     Host,
@@ -41,9 +40,7 @@ impl Stage {
 pub struct Asked<'a> {
     /// Whose.
     pub job: &'a Job,
-    /// The ask.
     pub ask: &'a Ask,
-    /// Its kind.
     pub kind: Kind,
     /// Whose slots it takes.
     pub pool: Option<usize>,
@@ -80,7 +77,6 @@ pub enum Measure {
 /// Who goes first in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ahead {
-    /// How many jobs.
     pub jobs: u32,
     /// How many containers they ask for.
     pub tasks: u32,
@@ -96,7 +92,6 @@ pub struct Ahead {
 pub enum Reason {
     /// `max_running_jobs` of a queue on its path is reached.
     JobLimit {
-        /// The queue.
         queue: QueueId,
         /// How many jobs run there.
         running: u32,
@@ -118,7 +113,6 @@ pub enum Reason {
     Held(Held),
     /// A queue on its path would exceed its `max_share`.
     QueueLimit {
-        /// The queue.
         queue: QueueId,
         /// Index of the resource type.
         resource: u8,
@@ -131,7 +125,6 @@ pub enum Reason {
     },
     /// ApplicationMasters of its queue hold what `max_am_share` lets them.
     MasterLimit {
-        /// The queue.
         queue: QueueId,
         /// Index of the resource type.
         resource: u8,
@@ -144,7 +137,6 @@ pub enum Reason {
     },
     /// Its queue uses what its bid buys, and no slot is idle.
     Quota {
-        /// The queue.
         queue: QueueId,
         /// The slots it uses.
         used: u32,
@@ -159,11 +151,9 @@ pub enum Reason {
     },
     /// What it may spend does not pay for one slot more, and no slot is idle that nobody bought.
     Authority {
-        /// Which of its bounds.
         bound: Bound,
         /// What it may spend in all.
         credits: Credits,
-        /// What it has spent.
         spent: Credits,
         /// The rate that it may pay.
         rate: Credits,
@@ -180,23 +170,15 @@ pub enum Reason {
         resource: u8,
         /// What it uses.
         used: i64,
-        /// What it is entitled to.
         entitled: i64,
         /// The queue that goes first.
         first: QueueId,
     },
     /// Another queue's job came first.
-    Arrival {
-        /// Its queue.
-        queue: QueueId,
-        /// The job.
-        first: JobId,
-    },
+    Arrival { queue: QueueId, first: JobId },
     /// Other jobs of its queue go first.
     Behind {
-        /// They.
         ahead: Ahead,
-        /// By what it is measured.
         mine: Option<Measure>,
         /// By what the first of them is.
         theirs: Option<Measure>,
@@ -221,20 +203,15 @@ pub enum Reason {
         places: u32,
     },
     /// It blacklisted the nodes that have room.
-    Blacklisted {
-        /// How many.
-        nodes: u32,
-    },
+    Blacklisted { nodes: u32 },
     /// The host refused it on the nodes that have room a moment ago.
     Refused {
-        /// How many.
         nodes: u32,
         /// When the first may be tried again.
         until_ms: Millis,
     },
     /// It is next, and every slot of its pool is taken on nodes that have room.
     Slots {
-        /// The pool.
         pool: u8,
         /// How many run.
         running: u32,
@@ -247,7 +224,6 @@ pub enum Reason {
     Room {
         /// What it lacks where most is free.
         shortage: Shortage,
-        /// Where that is.
         node: NodeId,
         /// A node that is held for this job.
         held: Option<NodeId>,
@@ -258,16 +234,12 @@ pub enum Reason {
     },
     /// It is next, and the nodes that have room are held for a larger ask.
     HeldNodes {
-        /// How many.
         nodes: u32,
         /// When the first is let go.
         until_ms: Millis,
     },
     /// It is next: nodes with room for it are about to report.
-    Soon {
-        /// How many.
-        nodes: u32,
-    },
+    Soon { nodes: u32 },
 }
 
 /// Why the order stage holds tasks back.
@@ -276,14 +248,12 @@ pub enum Reason {
 pub enum Held {
     /// Reduces wait until so many maps have ended.
     SlowStart {
-        /// How many have.
         done: u32,
         /// How many must.
         needed: u32,
     },
     /// It runs as many tasks of the kind as `max_tasks_per_job` lets it.
     MaxTasks {
-        /// How many.
         running: u32,
         /// The limit.
         max: u32,
@@ -334,7 +304,6 @@ impl Reason {
 pub enum Remedy {
     /// With `max_running_jobs` of that queue at so many it would run.
     RunningJobs {
-        /// The queue.
         queue: QueueId,
         /// The least limit.
         limit: u32,
@@ -342,7 +311,6 @@ pub enum Remedy {
     /// With `max_share` of that queue at so much one more container of this size would be
     /// within it.
     MaxShare {
-        /// The queue.
         queue: QueueId,
         /// Index of the resource type.
         resource: u8,
@@ -351,14 +319,12 @@ pub enum Remedy {
     },
     /// With `max_am_share` of that queue at so much its ApplicationMaster would be within it.
     MasterShare {
-        /// The queue.
         queue: QueueId,
         /// In thousandths, the least.
         per_mille: u32,
     },
     /// With that bid its queue would be given so many slots more.
     Bid {
-        /// The queue.
         queue: QueueId,
         /// The least bid that gives it `slots` more.
         bid: Credits,
@@ -371,14 +337,12 @@ pub enum Remedy {
     },
     /// Its queue has changed its bid: from that moment on it has so many slots more.
     Interval {
-        /// When.
         at_ms: Millis,
         /// How many more.
         slots: u32,
     },
     /// With that weight its queue would be entitled to one more container of this size.
     Weight {
-        /// The queue.
         queue: QueueId,
         /// The least weight, in steps of a thousandth.
         weight: f64,
@@ -403,13 +367,9 @@ pub enum Remedy {
         limit: u32,
     },
     /// When so many more of its maps have ended.
-    Maps {
-        /// How many.
-        more: u32,
-    },
+    Maps { more: u32 },
     /// From that moment on, without anything else.
     Time {
-        /// When.
         at_ms: Millis,
         /// Where it may run then, if that changes.
         level: Option<Locality>,
@@ -418,7 +378,6 @@ pub enum Remedy {
     Node {
         /// Index of the resource type.
         resource: u8,
-        /// How much.
         amount: i64,
         /// Whether it must be free; else it is the size of the node.
         free: bool,
@@ -428,13 +387,11 @@ pub enum Remedy {
 /// Why an ask waits and what would change that.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wait {
-    /// Its kind.
     pub kind: Kind,
     /// Whether it is the ApplicationMaster.
     pub am: bool,
     /// How many containers wait.
     pub pending: u32,
-    /// Why.
     pub reason: Reason,
     /// Who goes first in its queue, whatever the reason.
     pub ahead: Option<Ahead>,

@@ -25,7 +25,6 @@ pub(crate) struct Phase {
 /// Remaining work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// The job.
     pub job: JobId,
     /// Whether it may start tasks, or waits for other jobs to end (`max_running_jobs`).
     pub runnable: bool,
@@ -38,7 +37,6 @@ pub(crate) struct Work {
 /// Expected start and end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expectation {
-    /// The job.
     pub job: JobId,
     /// Start of its first task; `now` if one has started.
     pub start_ms: Millis,

@@ -73,7 +73,6 @@ struct DynamicPriority {
     accounts: Accounts,
     /// Queues whose account was opened once; a removed account is not opened again.
     opened: BTreeSet<String>,
-    /// Leaves by number.
     leaves: Vec<Leaf>,
     /// Jobs with bounded spending.
     authorities: Authorities,

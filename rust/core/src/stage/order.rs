@@ -13,7 +13,6 @@ use crate::words::kind::Kind;
 /// Containers that an order takes back.
 #[derive(Debug, Default)]
 pub struct Displaced {
-    /// Which.
     pub victims: Vec<Victim>,
     /// Whether workloads outside YARN take their slots. Else asks do, and a container whose room
     /// serves none of them stays.

@@ -12,7 +12,6 @@ const NONE: u32 = u32::MAX;
 
 /// A small number used as an id.
 pub(crate) trait DenseId: Copy {
-    /// The id as an index.
     fn index(self) -> usize;
 
     /// The id of that index.

@@ -67,7 +67,6 @@ pub fn mean_sojourn(jobs: &[WideJob], completions: &[f64]) -> f64 {
     mean_sojourn_of(jobs.iter().map(|job| job.arrival), completions)
 }
 
-/// A running job.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     job: WideJob,

@@ -56,7 +56,6 @@ struct Host {
 }
 
 impl Cycle<'_> {
-    /// Runs the cycle.
     pub(super) fn run(&self) -> Outcome {
         let mut outcome = Outcome::default();
         let (hosts, free) = self.hosts(&mut outcome);

@@ -21,7 +21,6 @@ pub(super) struct Preferred {
     pub(super) left: u64,
 }
 
-/// State of one job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct JobState {
     /// Time of submission, which identifies the job after a reload.

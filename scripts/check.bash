@@ -4,8 +4,7 @@
 
 # Tests that take minutes belong to ./x test: the simulator's swarms, a policy added to a copy, the
 # store's harness.
-CHECK_SLOW=(heddle-sim:swarm heddle-sim:hostile heddle-sim:mutations heddle-sim:add_a_policy
-    heddle-store:harness)
+CHECK_SLOW=(heddle-sim:swarm heddle-sim:add_a_policy heddle-store:harness)
 
 # Lists the files that differ from BASE. Without BASE: uncommitted files, else the last commit's.
 changed_files() {

@@ -9,23 +9,23 @@ mod hostile;
 mod life;
 mod nodes;
 
-use crate::agenda::{Agenda, Due, Serial};
 use crate::checks::Checks;
-use crate::failure::{Check, Checked, Failure};
 use crate::features::Features;
 use crate::host::Host;
-use crate::link::{Link, Passage, Tamper};
 use crate::master::Master;
 use crate::outcome::Outcome;
-use crate::policy::Policy;
 use crate::queues::Plan;
-use crate::random::Random;
 use crate::workload::{Jobs, Places, Size};
 use heddle_core::stage::place::Place;
 use heddle_core::words::event::{Event, NodeFacts};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, PlaceId};
 use heddle_core::words::keys::Layout;
 use heddle_core::words::resource::Resource;
+use heddle_sim::agenda::{Agenda, Due, Serial};
+use heddle_sim::failure::{Check, Checked, Failure};
+use heddle_sim::link::{Link, Tamper};
+use heddle_sim::policy::Policy;
+use heddle_sim::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The time between two reports of an ApplicationMaster.
@@ -200,7 +200,6 @@ impl World {
         self.outcome.digest = self.link.digest;
         self.outcome.events = self.link.events;
         self.outcome.ended_ms = self.now;
-        self.outcome.clock_ms = self.engine_now;
         self.outcome.record = self.link.record.take().unwrap_or_default();
         Ok(self.outcome)
     }
@@ -301,11 +300,6 @@ impl World {
     /// Returns the time on the engine's clock.
     pub(crate) fn clock(&self) -> Millis {
         self.frozen.unwrap_or(self.now + self.skew_ms)
-    }
-
-    /// Returns all recorded messages so far.
-    pub fn record(&self) -> &[Passage] {
-        self.link.record.as_deref().unwrap_or_default()
     }
 
     fn jobs(&mut self) -> Jobs<'_> {

@@ -4,8 +4,10 @@
 //! `HEDDLE_SEEDS=n` runs n seeds per composition instead of the usual number. A failure prints the
 //! command that runs its seed alone.
 
+use crate::outcome::Outcome;
+use crate::world::{Options, World};
 use heddle_core::catalogue::share_names;
-use heddle_sim::{Options, Outcome, Policy, World};
+use heddle_sim::Policy;
 use std::time::Instant;
 
 /// Seeds per composition in an ordinary test run.

@@ -14,12 +14,12 @@
 //! Starvation: once the load is over and nothing has happened for longer than all these bounds
 //! together, no pending ask could run.
 
-use crate::failure::{Check, Checked, Failure};
 use crate::host::Grant;
 use crate::host::HeldBack;
 use crate::world::{HeldNode, World};
 use heddle_core::words::ids::{AskId, JobId, Locality, NodeId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::failure::{Check, Checked, Failure};
 
 impl World {
     /// Checks the room that a node's heartbeat left; `room` is what it had before.

@@ -1,13 +1,13 @@
 //! The lives of jobs and their containers: submission, attempts, tasks, the end.
 
 use super::{MASTER_HEARTBEAT_MS, World};
-use crate::agenda::{Due, Serial};
-use crate::failure::Checked;
 use crate::host::HostJob;
 use crate::master::{Rows, Table};
 use heddle_core::words::event::{Event, JobFacts};
 use heddle_core::words::ids::{ContainerKey, JobId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::agenda::{Due, Serial};
+use heddle_sim::failure::Checked;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -228,7 +228,6 @@ impl World {
         let Some(container) = self.host.take(job, key) else {
             return Ok(());
         };
-        self.outcome.used(&container, self.clock());
         self.linger(container.node, &container.resource);
         let serial = self.host.jobs.get(&job).map_or(0, |job| job.serial);
         if let Some(master) = self.masters.get_mut(&job) {
@@ -286,7 +285,6 @@ impl World {
             if one_by_one {
                 self.complete(job, key, ABORTED)?;
             } else if let Some(container) = self.host.take(job, key) {
-                self.outcome.used(&container, self.clock());
                 self.linger(container.node, &container.resource);
             }
         }

@@ -3,8 +3,6 @@
 
 use super::World;
 use super::life::life;
-use crate::agenda::Due;
-use crate::failure::Checked;
 use crate::host::Grant;
 use crate::host::Host;
 use crate::master::{Table, TaskState};
@@ -12,6 +10,8 @@ use crate::queues::Plan;
 use heddle_core::words::event::{AskFacts, Event, Refusal};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, NodeId, PlaceId, QueueId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::agenda::Due;
+use heddle_sim::failure::Checked;
 use serde_json::json;
 
 type Fault = fn(&mut World) -> Checked;
@@ -294,7 +294,7 @@ impl World {
         let mut policy = self.plan.policy;
         if self.random.percent(30) {
             // The share stage cannot change while jobs run; the others can.
-            let all = crate::policy::Policy::all();
+            let all = heddle_sim::policy::Policy::all();
             let other = self.random.pick(&all);
             (policy.order, policy.place) = (other.order, other.place);
         }

@@ -1,10 +1,10 @@
 //! The outcome of a simulation: figures per job and in all, kept while it runs.
 
 use crate::host::Grant;
-use crate::host::{HostContainer, HostJob};
-use crate::link::Passage;
-use heddle_core::words::ids::{AskId, Locality, Millis, NodeId};
+use crate::host::HostJob;
+use heddle_core::words::ids::{AskId, Millis, NodeId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::link::Passage;
 use std::collections::BTreeMap;
 
 /// The life of one job, in virtual time.
@@ -31,8 +31,6 @@ pub struct Outcome {
     pub events: u64,
     /// When the simulation ended, in virtual time.
     pub ended_ms: Millis,
-    /// How long it took on the engine's clock, which may have jumped.
-    pub clock_ms: Millis,
     /// Jobs by serial number.
     pub jobs: BTreeMap<u64, JobOutcome>,
     /// Number of submissions, including the rejected ones.
@@ -53,8 +51,6 @@ pub struct Outcome {
     pub conserved: u64,
     /// Capacity of all nodes when they joined.
     pub capacity: Resource,
-    /// Memory times duration of all ended containers.
-    pub memory_mb_ms: i128,
     /// All messages on the line, if they were recorded.
     pub record: Vec<Passage>,
     pub(crate) refused_grants: BTreeMap<u64, (NodeId, AskId)>,
@@ -86,23 +82,6 @@ impl Outcome {
         if let Some(job) = self.jobs.get_mut(&serial) {
             job.finished_ms = Some(now);
         }
-    }
-
-    pub(crate) fn used(&mut self, container: &HostContainer, now: Millis) {
-        let held_ms = now - container.started_ms;
-        let memory_mb = container.resource.memory_mb();
-        self.memory_mb_ms += i128::from(memory_mb) * i128::from(held_ms);
-    }
-
-    /// Returns the average use of the nodes' memory, 0 to 1.
-    pub fn utilisation(&self) -> f64 {
-        let all = self.capacity.memory_mb() as f64 * self.clock_ms.max(1) as f64;
-        self.memory_mb_ms as f64 / all
-    }
-
-    /// Returns the number of grants to asks that name places, by locality.
-    pub fn named_grants(&self, locality: Locality) -> u32 {
-        self.locality[locality as usize]
     }
 
     /// Returns for each finished job how long it waited and how long it took in all.

@@ -6,7 +6,7 @@
 //! asks.
 
 use crate::host::HostRow;
-use heddle_core::words::ids::{AskId, ContainerKey, Millis, NodeId, PartitionId, PlaceId};
+use heddle_core::words::ids::{AskId, ContainerKey, Millis, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
 use std::collections::BTreeMap;
 
@@ -80,8 +80,6 @@ pub struct Allocated {
     pub key: ContainerKey,
     /// The ask that it was granted for.
     pub ask: AskId,
-    /// Its node.
-    pub node: NodeId,
     /// The node's host.
     pub host: PlaceId,
     /// The node's rack.
@@ -318,7 +316,6 @@ mod tests {
         let granted = |key| Allocated {
             key,
             ask: AskId(1),
-            node: NodeId(0),
             host: HOST,
             rack: RACK,
         };

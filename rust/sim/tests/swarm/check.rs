@@ -5,9 +5,9 @@ mod books;
 mod decisions;
 mod waiting;
 
-use crate::failure::{Check, Checked, Failure};
 use crate::world::World;
 use heddle_core::words::ids::Millis;
+use heddle_sim::failure::{Check, Checked, Failure};
 
 /// How long the engine skips a node for a job after a refusal.
 pub(crate) const REFUSED_MS: Millis = 1_000;

@@ -2,13 +2,13 @@
 //! share: the engine does.
 
 use crate::features::Features;
-use crate::policy::Policy;
-use crate::random::Random;
 use heddle_core::catalogue::{PLACES, SHARES};
 use heddle_core::setup::Setup;
 use heddle_core::stage::place::Place;
 use heddle_core::words::keys::Layout;
 use heddle_core::words::resource::Resource;
+use heddle_sim::policy::Policy;
+use heddle_sim::random::Random;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -63,18 +63,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Creates a plain configuration: no queues, no limits, whole heartbeats.
-    pub fn plain(policy: Policy) -> Plan {
-        Plan {
-            policy,
-            queues: BTreeMap::new(),
-            wait_ms: (3_000, 3_000),
-            heartbeat_fill: 1.0,
-            reservation_ms: (5_000, 60_000),
-            preemption: false,
-        }
-    }
-
     /// Creates a random configuration for a cluster of that capacity.
     pub fn random(
         policy: Policy,

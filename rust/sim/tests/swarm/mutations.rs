@@ -2,10 +2,13 @@
 //! host, like a bug in either. It expects the right check to find the fault. Where several checks
 //! would, all others are switched off.
 
+use crate::checks::Checks;
+use crate::features::Features;
+use crate::world::{Options, World};
 use heddle_core::Resource;
 use heddle_core::words::event::{Decision, Event, EvictReason};
 use heddle_core::words::ids::{Locality, Millis, NodeId, PartitionId};
-use heddle_sim::{Check, Checks, Features, Options, Policy, Tamper, World};
+use heddle_sim::{Check, Policy, Tamper};
 use serde_json::{Value, json};
 
 /// The number of seeds without a finding after which a check counts as blind.

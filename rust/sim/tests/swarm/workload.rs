@@ -2,10 +2,10 @@
 
 use crate::features::Features;
 use crate::master::{Kind, Master, Rows, Table, Task, TaskState};
-use crate::random::Random;
 use heddle_core::words::event::NodeFacts;
 use heddle_core::words::ids::{Millis, NodeId, PartitionId, PlaceId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::random::Random;
 
 /// The size of a cluster and of its load.
 #[derive(Clone, Debug, PartialEq)]

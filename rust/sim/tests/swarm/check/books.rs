@@ -1,12 +1,12 @@
 //! Compares the engine's books with the host's: every node, job, ask, row and container, and the
 //! answer to the control plane's `audit`.
 
-use crate::failure::{Check, Checked, Failure};
 use crate::host::{HostAsk, HostJob, HostRow};
 use crate::world::World;
 use heddle_core::model::job::{Ask, Job};
 use heddle_core::words::ids::{AskId, PlaceId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::failure::{Check, Checked, Failure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -4,8 +4,10 @@
 //!
 //! `HEDDLE_SEEDS=n` runs n seeds per preset, from `HEDDLE_FROM`. A failure prints its seed.
 
+use crate::outcome::Outcome;
+use crate::world::{Options, World};
 use heddle_core::catalogue::PRESETS;
-use heddle_sim::{Options, Outcome, Policy, World};
+use heddle_sim::Policy;
 
 /// Seeds per preset in an ordinary test run.
 const SEEDS: u64 = 250;
@@ -28,7 +30,7 @@ fn run(seed: u64, preset: &str, record: bool) -> Outcome {
         panic!(
             "\n{failure}\nseed {seed} under {preset}: {features}\nto run it again:\n    \
              HEDDLE_FROM={seed} HEDDLE_SEEDS=1 HEDDLE_PRESET={preset} cargo test -p heddle-sim \
-             --test hostile\n"
+             --test swarm hostile::\n"
         )
     })
 }

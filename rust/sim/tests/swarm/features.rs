@@ -1,7 +1,7 @@
 //! What happens in a simulation besides plain jobs. Each seed switches on a random subset (swarm
 //! testing: Groce et al., ISSTA 2012), because some faults hide others.
 
-use crate::random::Random;
+use heddle_sim::random::Random;
 
 macro_rules! features {
     (

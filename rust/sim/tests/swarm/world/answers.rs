@@ -2,12 +2,12 @@
 //! Then the host's state may change, as on a real host, and then grants are committed or refused.
 
 use super::{MASTER_HEARTBEAT_MS, World};
-use crate::agenda::Due;
-use crate::failure::{Check, Checked, Failure};
 use crate::host::Grant;
 use crate::master::Allocated;
 use heddle_core::words::event::{Decision, Event, Refusal};
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId};
+use heddle_sim::agenda::Due;
+use heddle_sim::failure::{Check, Checked, Failure};
 
 impl World {
     /// Checks the decisions of a frame and the invariants after it, then executes the decisions.
@@ -131,7 +131,6 @@ impl World {
             master.allocated.push(Allocated {
                 key,
                 ask: grant.ask,
-                node: grant.node,
                 host: node.host,
                 rack: node.rack,
             });

@@ -1,6 +1,5 @@
 //! Checks every decision against YARN's rules and the configured limits, by the host's books.
 
-use crate::failure::{Check, Checked, Failure};
 use crate::host::Grant;
 use crate::host::{HostAsk, HostJob, HostNode};
 use crate::queues::path_up;
@@ -8,6 +7,7 @@ use crate::world::World;
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, NodeId, PartitionId};
 use heddle_core::words::keys::{Layout, ShareNodeId};
 use heddle_core::words::resource::Resource;
+use heddle_sim::failure::{Check, Checked, Failure};
 use std::collections::BTreeMap;
 
 /// Why an ask may not run on a node now.

@@ -1,8 +1,10 @@
 //! The same events give the same decisions, however they are split into steps, run after run.
 
+use crate::features::Features;
+use crate::world::{Options, World};
 use heddle_core::words::event::Decision;
 use heddle_core::{Engine, Setup};
-use heddle_sim::{Features, Options, Passage, Policy, World, digest};
+use heddle_sim::{Passage, Policy, digest};
 
 /// Seeds per composition.
 const SEEDS: u64 = 12;

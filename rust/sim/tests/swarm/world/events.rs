@@ -1,11 +1,11 @@
 //! The host's side of the contract: creates events, sends frames, and acts on the decisions.
 
 use super::World;
-use crate::failure::{Check, Checked, Failure};
 use crate::host::{HostAsk, HostRow};
 use crate::master::{Kind, Table};
 use heddle_core::words::event::{AskFacts, Decision, Event};
 use heddle_core::words::ids::{AskId, JobId, Locality, NodeId, PlaceId};
+use heddle_sim::failure::{Check, Checked, Failure};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decisions accepted per step by default.

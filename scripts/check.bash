@@ -3,8 +3,8 @@
 # unit tests of what changed. Sourced by x, after test.bash.
 
 # Tests that take minutes belong to ./x test: the simulator's swarms, a policy added to a copy, the
-# store's harness.
-CHECK_SLOW=(heddle-sim:swarm heddle-sim:add_a_policy heddle-store:harness)
+# stores' harness.
+CHECK_SLOW=(heddle-sim:swarm heddle-sim:add_a_policy heddle-economy:harness)
 
 # Lists the files that differ from BASE. Without BASE: uncommitted files, else the last commit's.
 changed_files() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use heddle_core::engine::Engine;
 use heddle_core::setup::Setup;
 use heddle_core::words::event::{Decision, Event};
-use heddle_service::Outbox;
+use heddle_economy::Outbox;
 use log::LevelFilter;
 use serde_json::{Map, Value, json};
 

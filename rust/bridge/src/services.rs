@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use heddle_service::{Engine, Outbox, Service};
+use heddle_economy::{Engine, Outbox, Service};
 use log::LevelFilter;
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ mod manager;
 
 use heddle::constant::FAULT_PANIC;
 use heddle::host::{self, ENGINES};
-use heddle_auth::{Secret, v1};
 use heddle_core::words::event::Event;
+use heddle_economy::auth::{Secret, v1};
 use manager::*;
 use serde_json::json;
 use std::fs;
@@ -46,12 +46,12 @@ fn accounts_and_accepted_requests_outlive_a_resource_manager() {
     second.end();
 
     let place = format!("sqlite:{}", folder.path().join("economy").display());
-    let mut store = heddle_store::open(&place, None).expect("a good place");
+    let mut store = heddle_economy::store::open(&place, None).expect("a good place");
     let book = store.load().expect("it can be read");
     book.check().expect("grants - debits = budgets");
     assert_eq!(book.accounts["root.alice"].budget.micro(), 85_000_000);
     let debits: i64 = store
-        .ledger(&heddle_store::LedgerQuery::default())
+        .ledger(&heddle_economy::record::LedgerQuery::default())
         .expect("it can be read")
         .iter()
         .map(|row| row.row.debit.micro())
@@ -317,7 +317,7 @@ fn auditors_read_who_did_what_and_the_books_say_who_granted() {
     assert!(!later.contains("heddle.audit"), "told once: {later}");
     manager.end();
     let place = format!("sqlite:{}", folder.path().join("economy").display());
-    let mut store = heddle_store::open(&place, None).expect("a good place");
+    let mut store = heddle_economy::store::open(&place, None).expect("a good place");
     let grants = store.grants(0, 10).expect("it can be read");
     let by: Vec<&str> = grants.iter().map(|grant| grant.by.as_str()).collect();
     assert_eq!(by, ["configuration", "root"]);

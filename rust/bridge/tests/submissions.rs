@@ -2,10 +2,10 @@
 //! the ApplicationMaster's environment, and what outlives a restart.
 
 use heddle::services;
-use heddle_auth::Secret;
-use heddle_auth::canonical::Validity;
-use heddle_auth::job::{self, Bounds, Submission};
 use heddle_core::words::credits::Credits;
+use heddle_economy::auth::Secret;
+use heddle_economy::auth::canonical::Validity;
+use heddle_economy::auth::job::{self, Bounds, Submission};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;

@@ -165,5 +165,5 @@ fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), 
             queue.path
         );
     }
-    heddle_service::check(&config).map_err(|error| format!(": {error}"))
+    heddle_economy::check(&config).map_err(|error| format!(": {error}"))
 }

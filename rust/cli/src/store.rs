@@ -1,12 +1,14 @@
 //! `heddle store migrate` and `heddle import-budget`: work on the stored books without a
 //! ResourceManager. Both take the store over: a running ResourceManager is fenced off until it
-//! becomes active again. `heddle_store` decides what is moved and what a budget file means.
+//! becomes active again. `heddle_economy::store` decides what
+//! is moved and what a budget file means.
 
 use crate::failure::{Failure, Kind, exit};
 use crate::remote::{now_ms, secret};
 use crate::terminal::{clean, print, print_json};
 use clap::{Args, Subcommand};
-use heddle_store::{Batch, Store, StoreError};
+use heddle_economy::record::Batch;
+use heddle_economy::store::{Store, StoreError};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,10 +114,10 @@ fn migrate(
     as_json: bool,
 ) -> Result<(), Failure> {
     // Open FROM only if it exists, so that a typo creates no store there.
-    let mut source = opened(heddle_store::open_existing, from)?;
-    let mut target = opened(heddle_store::open, to)?;
+    let mut source = opened(heddle_economy::store::open_existing, from)?;
+    let mut target = opened(heddle_economy::store::open, to)?;
     let at = format!("{} to {}", source.describe(), target.describe());
-    let moved = heddle_store::migrate(source.as_mut(), target.as_mut(), OWNER)
+    let moved = heddle_economy::store::migrate(source.as_mut(), target.as_mut(), OWNER)
         .map_err(|error| failed(&error, &at, "FROM a store that was used, TO an empty one"))?;
     if as_json {
         return print_json(&json!({
@@ -148,11 +150,11 @@ impl Import {
             Failure::usage(error.to_string(), file.as_str(), "a budget file in UTF-8")
         })?;
         let place = (self.store.as_str(), self.password_file.as_deref());
-        let mut store = opened(heddle_store::open, place)?;
+        let mut store = opened(heddle_economy::store::open, place)?;
         let at = store.describe();
         let wrong = |error| failed(&error, &at, "a store that nobody else writes to");
         let book = store.load().map_err(wrong)?;
-        let import = heddle_store::import(&text, &book, &self.prefix, OWNER);
+        let import = heddle_economy::store::import(&text, &book, &self.prefix, OWNER);
         for fault in &import.faults {
             eprintln!("heddle: {}", clean(&format!("{file}, {fault}")));
         }

@@ -224,7 +224,7 @@ fn every_policy_has_a_file_of_its_name_and_every_preset_a_page() {
 /// Quoted words that are names of policies but mean something else there.
 const OTHER_WORDS: &[(&str, &str)] = &[
     // A key of the published answers.
-    ("rust/api/src/account.rs", "fifo"),
+    ("rust/economy/src/http/account.rs", "fifo"),
     // A value of a setting: jobs one after another.
     ("hfsp/settings.rs", "fifo"),
     // Hadoop's own scheduler, and the head of a column.

@@ -1,12 +1,12 @@
 //! Targets for what comes over the web port: signatures, XML commands and JSON requests.
 
 use crate::engine::live_market;
-use heddle_api::{Request, Service};
-use heddle_auth::acl::Acl;
-use heddle_auth::canonical::{Body, Signed, Validity, request as canonical};
-use heddle_auth::gate::{Gate, Interface, Settings};
-use heddle_auth::{Now, Secret, v1, v2};
 use heddle_core::Engine;
+use heddle_economy::auth::acl::Acl;
+use heddle_economy::auth::canonical::{Body, Signed, Validity, request as canonical};
+use heddle_economy::auth::gate::{Gate, Interface, Settings};
+use heddle_economy::auth::{Now, Secret, v1, v2};
+use heddle_economy::http::{Request, Service};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::Write;
@@ -75,7 +75,7 @@ pub(crate) fn signature(data: &[u8]) {
         steady_ms: 5,
     };
     for interface in [Interface::Json, Interface::Published] {
-        let request = heddle_auth::gate::Request {
+        let request = heddle_economy::auth::gate::Request {
             interface,
             signed: sent,
             authorization: Some(given),
@@ -115,7 +115,7 @@ pub(crate) fn signature_seeds() -> Vec<Vec<u8>> {
 
 struct Behind(RefCell<Engine>);
 
-impl heddle_api::Engine for Behind {
+impl heddle_economy::http::Engine for Behind {
     fn request(&self, request: &Value) -> Result<Value, String> {
         let mut engine = self.0.borrow_mut();
         engine.request(1_000, request).map_err(|error| error.0)
@@ -192,7 +192,7 @@ pub(crate) fn request(data: &[u8]) {
 
 pub(crate) fn request_seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
-    for route in heddle_api::routes() {
+    for route in heddle_economy::http::routes() {
         let path = route
             .path
             .replace("{queue}", "root.alice")

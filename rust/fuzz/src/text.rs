@@ -1,9 +1,9 @@
 //! Targets for files that people write: heddle.json, allocations, ACL lines.
 
 use crate::engine::{live, policies};
-use heddle_auth::acl::Acl;
 use heddle_core::Setup;
 use heddle_core::config::Allocations;
+use heddle_economy::auth::acl::Acl;
 use serde_json::{Value, json};
 
 /// Reads a configuration: refuses it with a sentence, or runs an engine under it.

@@ -3,8 +3,8 @@
 //! the variable takes `${heddle.deadline}` for a substitution that it cannot do, and gives up.
 
 use super::site::{Expanded, Property, Site};
-use heddle_auth::job;
 use heddle_core::config::unknown;
+use heddle_economy::auth::job;
 
 /// The properties that hold such variables: a list, or one each with the name after a dot.
 const PROPERTIES: &[&str] = &[
@@ -14,7 +14,7 @@ const PROPERTIES: &[&str] = &[
 
 /// Variables that the ResourceManager reads: hints, and a job's signature.
 fn variables() -> Vec<String> {
-    let hints = heddle_service::hints().map(heddle_service::hint_variable);
+    let hints = heddle_economy::hints().map(heddle_economy::hint_variable);
     hints.chain(job::parameters().map(job::variable)).collect()
 }
 
@@ -164,7 +164,7 @@ fn check_name(own: &str, property: &Property, report: &mut Report) {
         .iter()
         .map(|&name| name.to_owned())
         .collect();
-    known.extend(heddle_service::hints().map(|hint| format!("heddle.{hint}")));
+    known.extend(heddle_economy::hints().map(|hint| format!("heddle.{hint}")));
     known.extend(job::V2.map(str::to_owned));
     let name = format!("heddle.{own}");
     if !known.contains(&name) {

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Kind};
 use crate::remote::{Client, Holds, Server};
 use crate::terminal::{print, print_json, said, table};
 use clap::Args;
-use heddle_auth::amount::micro_text;
+use heddle_economy::auth::amount::micro_text;
 use serde_json::{Value, json};
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Kind};
 use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, print, print_json, said};
 use clap::{Args, ValueEnum};
-use heddle_auth::query::quoted;
+use heddle_economy::auth::query::quoted;
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;
 

@@ -1,5 +1,6 @@
 //! `heddle sign`: prints the parameters that prove to the ResourceManager who submits a job
-//! (DP-39). Version 2 also bounds what the job may spend. `heddle_auth::job` does the signing.
+//! (DP-39). Version 2 also bounds what the job may spend. `auth::job` of the
+//! economy does the signing.
 //! Submits nothing and asks no server.
 
 use super::credits;
@@ -8,9 +9,9 @@ use crate::failure::Failure;
 use crate::remote::{Who, now_ms, validity};
 use crate::terminal::{print, print_json};
 use clap::{Args, ValueEnum};
-use heddle_auth::amount;
-use heddle_auth::job::{self, Bounds, Submission};
-use heddle_auth::role::queue_path;
+use heddle_economy::auth::amount;
+use heddle_economy::auth::job::{self, Bounds, Submission};
+use heddle_economy::auth::role::queue_path;
 use serde_json::{Map, Value};
 use std::time::Duration;
 

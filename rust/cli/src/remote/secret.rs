@@ -2,7 +2,7 @@
 //! which every user of the machine can list. No message repeats any of it.
 
 use crate::failure::Failure;
-use heddle_auth::{Secret, secret_file};
+use heddle_economy::auth::{Secret, secret_file};
 use std::path::Path;
 
 const VARIABLE: &str = "HEDDLE_SECRET";

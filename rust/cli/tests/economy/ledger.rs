@@ -201,9 +201,9 @@ fn a_store_that_was_moved_has_the_ledger() {
         (&json!(2), &json!(4))
     );
     assert_eq!(moved["rows"], 6);
-    let mut store = heddle_store::open(&to, None).expect("a place");
+    let mut store = heddle_economy::store::open(&to, None).expect("a place");
     let rows = store
-        .ledger(&heddle_store::LedgerQuery::default())
+        .ledger(&heddle_economy::record::LedgerQuery::default())
         .expect("it can be read");
     let debits: i64 = rows.iter().map(|row| row.row.debit.micro()).sum();
     assert_eq!(debits, 60_000_000);

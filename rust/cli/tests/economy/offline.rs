@@ -1,11 +1,11 @@
 //! Tests what needs no server: signatures of jobs, completions, the manual, and wrong arguments.
 
 use crate::site::{failed, file, heddle, now_ms};
-use heddle_auth::Now;
-use heddle_auth::acl::Acl;
-use heddle_auth::gate::{Accepted, Gate, Refused, Settings};
-use heddle_auth::job::Submission;
-use heddle_auth::{Refusal, Secret, job};
+use heddle_economy::auth::Now;
+use heddle_economy::auth::acl::Acl;
+use heddle_economy::auth::gate::{Accepted, Gate, Refused, Settings};
+use heddle_economy::auth::job::Submission;
+use heddle_economy::auth::{Refusal, Secret, job};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;

@@ -5,7 +5,7 @@
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup};
-use heddle_service::{Outbox, Service};
+use heddle_economy::{Outbox, Service};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs;
@@ -131,7 +131,7 @@ enum Jobs {
 /// The engine behind its lock.
 struct Held(Mutex<Cluster>);
 
-impl heddle_service::Engine for Held {
+impl heddle_economy::Engine for Held {
     fn id(&self) -> u64 {
         1
     }

@@ -33,7 +33,7 @@ fn a_budget_file_becomes_accounts() {
         let place = place(kind, folder.path(), kind);
         let text = said(&run(&["import-budget", &budgets, "--store", &place]));
         assert!(text.starts_with("2 accounts imported"), "{text}");
-        let book = heddle_store::open(&place, None)
+        let book = heddle_economy::store::open(&place, None)
             .expect("a place")
             .load()
             .expect("it is there");
@@ -64,7 +64,9 @@ fn a_budget_file_becomes_accounts() {
             (&json["accounts"], &json["skipped_lines"]),
             (&0.into(), &2.into())
         );
-        let after = heddle_store::open(&place, None).expect("a place").load();
+        let after = heddle_economy::store::open(&place, None)
+            .expect("a place")
+            .load();
         assert_eq!(after.expect("it is there"), book);
     }
 }
@@ -82,7 +84,7 @@ fn lines_that_are_wrong_are_named_and_nothing_is_imported() {
         assert!(refused.contains(line), "{line}: {refused}");
     }
     assert!(!refused.contains('\u{1b}'), "{refused:?}");
-    let book = heddle_store::open(&place, None)
+    let book = heddle_economy::store::open(&place, None)
         .expect("a place")
         .load()
         .expect("it is there");

@@ -1,9 +1,9 @@
 //! Op `sign`: the signature of a request to the remote interface, as its clients compute it (DP-36,
-//! DP-37). Reads and writes JSON; `heddle_auth::v1` computes the signature.
+//! DP-37). Reads and writes JSON; `heddle_economy::auth::v1` computes the signature.
 
 use super::super::CaseError;
 use super::super::input::Input;
-use heddle_auth::{Secret, v1};
+use heddle_economy::auth::{Secret, v1};
 use serde_json::{Value, json};
 
 pub(super) fn answer(case: &Input<'_>) -> Result<Value, CaseError> {

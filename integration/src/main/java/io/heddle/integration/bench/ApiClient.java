@@ -1,6 +1,6 @@
 /*
  * One client of the API: sends one request after the other over one connection, signed with version
- * 2 where a signature is required. rust/auth/src/canonical.rs describes the signed text.
+ * 2 where a signature is required. rust/economy/src/auth/canonical.rs describes the signed text.
  */
 package io.heddle.integration.bench;
 

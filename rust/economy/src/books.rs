@@ -1,0 +1,598 @@
+//! The books of one ResourceManager. They hand what happens to the engine's accounts to the store's
+//! writer, in order, and give each new engine what was stored. The store may be slow, out of reach
+//! or taken over by another ResourceManager. The engine then goes on, the missing entries are
+//! written once the store is back, and the state says so.
+//!
+//! Lock order: books, engine, outbox. A change holds the books' lock over the engine and the
+//! writer, so that both see one order. It waits for the disk without that lock. The list `later`
+//! has a lock of its own, because the scheduling thread takes it; no other lock is taken under it.
+
+mod engine;
+mod lessons;
+pub(crate) mod marks;
+mod outbox;
+mod reader;
+
+pub use engine::Engine;
+pub use outbox::{Collected, Outbox, Posted};
+pub(crate) use reader::Reader;
+
+use crate::auth::replay::Watermarks;
+use crate::record::{Change, Interval};
+use crate::store::{Book, NotAccepted, Options, Past, Receipt, State, Status, Store, Writer};
+use heddle_core::words::ledger::Entry;
+use lessons::Lessons;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most marks kept of requests that changed nothing; the oldest are dropped. A request replayed
+/// after a failover for that reason repeats a read, which its sender was allowed.
+const LATER_MAX: usize = 4096;
+/// Most intervals kept for `pump`, if the host stops calling it.
+const INTERVALS_MAX: usize = 1024;
+
+/// What happens to changes while the store is out of reach: `store.while_down`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhileDown {
+    /// Refuses all changes.
+    Refuse,
+    /// Refuses changes of budgets: a kill of this process would lose credits.
+    #[default]
+    RefuseBudgets,
+    /// Accepts all changes at once, and writes them when the store is back.
+    Accept,
+}
+
+impl WhileDown {
+    fn refuses(self, request: &Value) -> bool {
+        match self {
+            WhileDown::Refuse => true,
+            WhileDown::RefuseBudgets => request["op"] != "setSpending",
+            WhileDown::Accept => false,
+        }
+    }
+}
+
+/// How long a request waits until its change is on disk.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A change that the engine made.
+#[derive(Debug)]
+pub struct Changed {
+    /// The engine's answer.
+    pub answer: Value,
+    /// Whether it is on disk. If not, it is in force, and is written as soon as possible.
+    pub stored: bool,
+}
+
+/// Joins the engine's accounts and the store.
+pub struct Books {
+    inner: Mutex<Inner>,
+    outbox: Arc<Outbox>,
+    /// Marks of requests that changed nothing.
+    later: Mutex<Vec<Change>>,
+}
+
+struct Inner {
+    store: Keeping,
+    /// The engine that follows these books.
+    attached: Option<u64>,
+    next_tick: u64,
+    /// Intervals that could not be handed over; they were free.
+    lost_intervals: u64,
+    /// Marks of accepted requests that the store had, until they are taken.
+    marks: Option<Watermarks>,
+    /// Lessons about jobs, including those not written yet.
+    lessons: Lessons,
+    /// Intervals since the last `pump`, with their ticks if there is a store.
+    intervals: Vec<(Option<u64>, Posted)>,
+    /// How many stored intervals the interface wants of the past.
+    past_intervals: usize,
+    while_down: WhileDown,
+    /// The store's trouble that was logged last.
+    told: Option<&'static str>,
+}
+
+enum Keeping {
+    /// No store is configured: budgets last as long as the engine.
+    Nowhere,
+    /// This ResourceManager is not the active one yet.
+    Ready(Box<dyn Store>),
+    /// The writer runs; the flag says whether the books were read.
+    Writing(Writer, bool),
+    /// Ended, with the last status.
+    Closed(Value),
+}
+
+impl Books {
+    /// Takes a store, which is not touched before `activate`, or none: budgets are then kept in
+    /// memory. `past` returns the last `past_intervals` of the store.
+    pub fn new(
+        store: Option<Box<dyn Store>>,
+        past_intervals: usize,
+        while_down: WhileDown,
+    ) -> Books {
+        let store = match store {
+            Some(store) => Keeping::Ready(store),
+            None => Keeping::Nowhere,
+        };
+        Books {
+            inner: Mutex::new(Inner {
+                store,
+                attached: None,
+                next_tick: 0,
+                lost_intervals: 0,
+                marks: None,
+                lessons: Lessons::default(),
+                intervals: Vec::new(),
+                past_intervals,
+                while_down,
+                told: None,
+            }),
+            outbox: Arc::default(),
+            later: Mutex::default(),
+        }
+    }
+
+    /// Makes this ResourceManager the active one: takes the store over in the name of `owner`. Does
+    /// not wait for the store.
+    pub fn activate(&self, owner: &str, now_ms: i64) {
+        let mut inner = self.inner.lock();
+        inner.store = match std::mem::replace(&mut inner.store, Keeping::Nowhere) {
+            Keeping::Ready(store) => {
+                // The later activation of a pair needs the larger fencing token. It has if their
+                // clocks differ by less than a failover takes; the operator has to keep them in
+                // step.
+                let token = u64::try_from(now_ms).unwrap_or(0).max(1);
+                let options = Options {
+                    past_intervals: inner.past_intervals,
+                    ..Options::default()
+                };
+                let writer = Writer::start(store, owner, token, options);
+                Keeping::Writing(writer, false)
+            }
+            other => other,
+        };
+    }
+
+    /// Gives a new engine its accounts, and hands over what was posted. The host calls this about
+    /// once a second, and as soon as there is a new engine. Returns the intervals that were handed
+    /// over, with their ticks if there is a store.
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<(Option<u64>, Posted)> {
+        let mut inner = self.inner.lock();
+        inner.open();
+        inner.tell_of_trouble();
+        let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
+        if self.attach(&mut inner, engine) {
+            // The engine posted accounts that the books did not have.
+            let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
+        }
+        inner.hand_over_later(&self.later, now_ms);
+        std::mem::take(&mut inner.intervals)
+    }
+
+    /// Gives a new engine what the books say. Returns whether it did.
+    fn attach(&self, inner: &mut Inner, engine: &dyn Engine) -> bool {
+        if inner.attached == Some(engine.id()) {
+            return false;
+        }
+        let saved = match &inner.store {
+            Keeping::Nowhere => None,
+            Keeping::Writing(writer, true) => match writer.with_book(Book::for_engine) {
+                Some(accounts) => {
+                    let lessons = inner.lessons.for_engine();
+                    Some(json!({"accounts": accounts, "lessons": lessons}))
+                }
+                None => return false,
+            },
+            _ => return false,
+        };
+        let done = engine.attach(saved.as_ref(), &self.outbox);
+        if let Err(why) = &done {
+            log::warn!("the engine does not take its accounts yet: {why}");
+        } else {
+            inner.attached = Some(engine.id());
+        }
+        done.is_ok()
+    }
+
+    /// Returns the marks of accepted requests that the store had, and whether it had intervals.
+    /// Returns them once, after the store was read.
+    pub fn restored_marks(&self) -> Option<(Watermarks, bool)> {
+        let mut inner = self.inner.lock();
+        inner.open();
+        let used = inner.next_tick > 1;
+        inner.marks.take().map(|marks| (marks, used))
+    }
+
+    /// Returns the last intervals that the store had; once, a moment after the store was read.
+    pub fn past(&self) -> Option<Past> {
+        match &self.inner.lock().store {
+            Keeping::Writing(writer, true) => writer.past(),
+            _ => None,
+        }
+    }
+
+    /// Checks that the store may be read: this ResourceManager holds it, or held it.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn readable(&self) -> Result<(), String> {
+        match &self.inner.lock().store {
+            Keeping::Writing(_, true) => Ok(()),
+            Keeping::Writing(writer, false) => {
+                let (state, detail) = worded(&writer.status().state);
+                let detail = detail.map_or(String::new(), |detail| format!(", {detail}"));
+                Err(format!("the books are not open yet ({state}{detail})"))
+            }
+            Keeping::Ready(_) => Err("this ResourceManager is not the active one".to_string()),
+            Keeping::Closed(_) => Err("this ResourceManager ends".to_string()),
+            Keeping::Nowhere => Err("there is no store".to_string()),
+        }
+    }
+
+    /// Keeps `marks` of a request that changed nothing for the next `pump`: polling pages must not
+    /// cause a disk write with each request.
+    pub fn note(&self, marks: Vec<Change>) {
+        let mut later = self.later.lock();
+        later.extend(marks);
+        let excess = later.len().saturating_sub(LATER_MAX);
+        later.drain(..excess);
+    }
+
+    /// Makes the engine carry out a request that changes accounts. Stores it together with `marks`,
+    /// which keep the request from being replayed. Waits up to `PATIENCE` for the disk.
+    ///
+    /// # Errors
+    /// The engine's own sentence, or why the change could not be stored. Either nothing has
+    /// changed, or the engine is reset to the books within a second.
+    pub fn change(
+        &self,
+        engine: &dyn Engine,
+        request: &Value,
+        marks: Vec<Change>,
+        now_ms: i64,
+    ) -> Result<Changed, String> {
+        let (answer, receipt, must_be_stored) = {
+            let mut inner = self.inner.lock();
+            // Earlier entries are not part of this request.
+            let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
+            let must_be_stored = inner.while_down.refuses(request);
+            inner
+                .check(engine, must_be_stored)
+                .map_err(|why| not_kept(&why))?;
+            let marks = inner.wanting(marks).map_err(|why| not_kept(&why))?;
+            let answer = engine.request(request)?;
+            let handed = inner.hand_over(&self.outbox, marks, now_ms);
+            let handed = handed.map_err(|why| not_kept(&why))?;
+            (answer, handed, must_be_stored)
+        };
+        let Some(receipt) = receipt else {
+            return Ok(Changed {
+                answer,
+                stored: true,
+            });
+        };
+        match receipt.wait(PATIENCE) {
+            Some(Ok(())) => Ok(Changed {
+                answer,
+                stored: true,
+            }),
+            Some(Err(why)) => Err(not_kept(&why)),
+            None if must_be_stored && self.take_back(&receipt) => {
+                let why = "the store has not answered, and the change was withdrawn";
+                Err(not_kept(&why))
+            }
+            // Refusing it would be wrong now: it may have been written.
+            None => Ok(Changed {
+                answer,
+                stored: false,
+            }),
+        }
+    }
+
+    /// Withdraws changes, unless they may be written by now. Returns whether it did; the engine is
+    /// then reset to the books.
+    fn take_back(&self, receipt: &Receipt) -> bool {
+        let mut inner = self.inner.lock();
+        let withdrawn = receipt.withdraw();
+        if withdrawn {
+            inner.attached = None;
+        }
+        withdrawn
+    }
+
+    /// Reports the state of the books and their store, for this engine.
+    pub fn status(&self, engine: &dyn Engine) -> Value {
+        let inner = self.inner.lock();
+        let mut status = match &inner.store {
+            Keeping::Nowhere => json!({"state": "in memory only"}),
+            Keeping::Ready(store) => json!({"state": "standby", "store": store.describe()}),
+            Keeping::Writing(writer, _) => described(&writer.status()),
+            Keeping::Closed(status) => status.clone(),
+        };
+        // The store is reached, but the engine lacks its accounts: changes are still refused.
+        if inner.attached != Some(engine.id()) && status["state"] == "connected" {
+            status["state"] = json!("opening");
+        }
+        status["lost_intervals"] = json!(inner.lost_intervals);
+        status["read"] = json!(matches!(inner.store, Keeping::Writing(_, true)));
+        status
+    }
+
+    /// Ends; waits up to `patience` for what is still to be written.
+    pub fn close(&self, patience: Duration, now_ms: i64) -> Value {
+        let mut inner = self.inner.lock();
+        let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
+        inner.hand_over_later(&self.later, now_ms);
+        let store = std::mem::replace(&mut inner.store, Keeping::Closed(Value::Null));
+        let status = match store {
+            Keeping::Writing(writer, _) => described(&writer.close(patience)),
+            _ => json!({"state": "closed"}),
+        };
+        inner.store = Keeping::Closed(status.clone());
+        status
+    }
+}
+
+impl Inner {
+    /// Reads the books once the store is reached.
+    fn open(&mut self) {
+        if let Keeping::Writing(writer, open @ false) = &mut self.store
+            && let Some((epoch, book)) = writer.opened()
+        {
+            log::info!(
+                "the books are open, as holder {}: {} accounts, {} intervals",
+                epoch.0,
+                book.accounts.len(),
+                book.head.tick
+            );
+            *open = true;
+            self.marks = Some(marks::of_book(&book));
+            self.next_tick = book.head.tick + 1;
+            self.lessons = Lessons::of_book(&book);
+        }
+    }
+
+    /// Logs why the store cannot be used and what to do, once for each kind of trouble.
+    fn tell_of_trouble(&mut self) {
+        let Keeping::Writing(writer, read) = &self.store else {
+            return;
+        };
+        let status = writer.status();
+        let (state, detail) = worded(&status.state);
+        let remedy = match &status.state {
+            State::Unreachable { .. } if !read => {
+                "accounts are neither shown nor changed until it can be read; reconnecting is \
+                 automatic"
+            }
+            State::Unreachable { .. } => {
+                "charges are written when it is back; reconnecting is automatic"
+            }
+            State::Fenced { .. } => {
+                "only one ResourceManager may be active; this one writes nothing"
+            }
+            State::Stopped { .. } => {
+                "put a copy of the store in its place, and restart the ResourceManager; nothing \
+                 is written until then"
+            }
+            State::Opening | State::Connected | State::Closed => {
+                self.told = None;
+                return;
+            }
+        };
+        if self.told.replace(state) != Some(state) {
+            let detail = detail.unwrap_or_default();
+            log::error!("store {}: {state}: {detail}; {remedy}", status.store);
+        }
+    }
+
+    /// Refuses changes that could not be stored. While the store is out of reach, refuses only
+    /// those that `must_be_stored`.
+    fn check(&self, engine: &dyn Engine, must_be_stored: bool) -> Result<(), String> {
+        let why = match &self.store {
+            Keeping::Writing(writer, true) => match writer.status().state {
+                State::Unreachable { why, .. } if must_be_stored => Some(format!(
+                    "the store is out of reach ({why}), and `store.while_down` refuses such \
+                     changes"
+                )),
+                State::Connected | State::Unreachable { .. } => None,
+                state => {
+                    let (state, detail) = worded(&state);
+                    Some(format!("{state}: {}", detail.unwrap_or_default()))
+                }
+            },
+            Keeping::Nowhere => None,
+            Keeping::Writing(..) => Some("the store was not read yet".to_string()),
+            Keeping::Ready(_) => Some("this ResourceManager is not the active one".to_string()),
+            Keeping::Closed(_) => Some("this ResourceManager ends".to_string()),
+        };
+        let attached = self.attached == Some(engine.id());
+        let anew = || "the engine is being replaced".to_string();
+        match why.or_else(|| (!attached).then(anew)) {
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands over what was posted, and `marks` with the first entry. Returns the receipt to wait
+    /// for, or none if there was nothing to write.
+    ///
+    /// # Errors
+    /// Why the last changes are not written.
+    fn hand_over(
+        &mut self,
+        outbox: &Outbox,
+        marks: Vec<Change>,
+        now_ms: i64,
+    ) -> Result<Option<Receipt>, NotAccepted> {
+        let collected = outbox.collect();
+        if collected.dropped {
+            log::error!("account entries were lost: the engine is reset to what was written");
+            self.attached = None;
+        }
+        // Marks go first: they may be stored with an earlier interval than needed, never a later
+        // one.
+        let mut changes = marks;
+        for posted in collected.posted {
+            // This engine does not follow the books; it is about to be reset to them.
+            if self.attached.is_none() {
+                break;
+            }
+            if let Entry::Learnt { key, value } = &posted.entry {
+                self.lessons.add(key, value);
+            }
+            match change_of(&posted.entry) {
+                Some(change) => changes.push(change),
+                None => {
+                    let tick = self.next_tick;
+                    if self.interval(&posted, std::mem::take(&mut changes)) {
+                        let tick = (self.next_tick > tick).then_some(tick);
+                        self.intervals.push((tick, posted));
+                    }
+                }
+            }
+        }
+        let excess = self.intervals.len().saturating_sub(INTERVALS_MAX);
+        self.intervals.drain(..excess);
+        let handed = self.changes(now_ms, changes);
+        if let Err(why) = &handed {
+            self.cannot_follow(why);
+        }
+        handed
+    }
+
+    /// Hands over the marks of requests that changed nothing. They wait here while the store is out
+    /// of reach: they must not take the room of payments.
+    fn hand_over_later(&mut self, later: &Mutex<Vec<Change>>, now_ms: i64) {
+        let Keeping::Writing(writer, true) = &self.store else {
+            return;
+        };
+        if writer.status().state == State::Connected {
+            let later = marks::merged(std::mem::take(&mut *later.lock()));
+            // One at a time: a mark that cannot be kept must not block the others.
+            let later = later
+                .into_iter()
+                .filter_map(|mark| self.wanting(vec![mark]).ok());
+            let later = later.flatten().collect();
+            if let Err(why) = self.changes(now_ms, later) {
+                log::warn!("accepted requests are kept by this ResourceManager only: {why}");
+            }
+        }
+    }
+
+    fn changes(&self, at_ms: i64, changes: Vec<Change>) -> Result<Option<Receipt>, NotAccepted> {
+        match &self.store {
+            Keeping::Writing(writer, true) if !changes.is_empty() => {
+                writer.changes(at_ms, changes).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Hands one interval over. Returns true if the writer took it, or if there is no store.
+    fn interval(&mut self, posted: &Posted, changes: Vec<Change>) -> bool {
+        let Entry::Interval { at_ms, price, rows } = &posted.entry else {
+            unreachable!("the caller has looked");
+        };
+        let Keeping::Writing(writer, true) = &self.store else {
+            return matches!(self.store, Keeping::Nowhere);
+        };
+        let interval = Interval {
+            tick: self.next_tick,
+            ticks: 1,
+            at_ms: posted.epoch_ms + at_ms,
+            price: (*price).into(),
+            changes,
+            rows: rows.clone(),
+        };
+        match writer.interval(interval) {
+            Ok(()) => {
+                self.next_tick += 1;
+                true
+            }
+            Err(why) => {
+                self.lost_intervals += 1;
+                self.cannot_follow(&why);
+                false
+            }
+        }
+    }
+
+    /// Returns those of `marks` that the books lack: a timestamp overtaken by a later one says
+    /// nothing new. Fails if one cannot be kept, so that the request is refused.
+    fn wanting(&self, marks: Vec<Change>) -> Result<Vec<Change>, &'static str> {
+        let Keeping::Writing(writer, true) = &self.store else {
+            return Ok(marks);
+        };
+        let wanting = |book: &Book| marks::wanting(book, marks);
+        writer.with_book(wanting).unwrap_or(Ok(Vec::new()))
+    }
+
+    /// Resets the engine to the books, which lack what it did. Does not if they are written no
+    /// more.
+    fn cannot_follow(&mut self, why: &NotAccepted) {
+        log::error!("changes of accounts are not written: {why}");
+        if !matches!(why, NotAccepted::NotOpen(_)) {
+            self.attached = None;
+        }
+    }
+}
+
+fn not_kept(why: &dyn fmt::Display) -> String {
+    format!("{}: {why}", crate::http::NOT_KEPT)
+}
+
+/// Writes a status for people and programs.
+fn described(status: &Status) -> Value {
+    let (state, detail) = worded(&status.state);
+    json!({
+        "state": state,
+        "detail": detail,
+        "store": status.store,
+        "intervals_behind": status.behind,
+        "interval": status.tick,
+        "intervals_merged": status.merged,
+        "intervals_lost": status.lost.ticks,
+    })
+}
+
+/// Returns a state's name and its detail.
+fn worded(state: &State) -> (&'static str, Option<String>) {
+    match state {
+        State::Opening => ("opening", None),
+        State::Connected => ("connected", None),
+        State::Unreachable { since_ms, why } => {
+            ("unreachable", Some(format!("since {since_ms} ms: {why}")))
+        }
+        State::Fenced { owner } => ("fenced", Some(format!("{owner} has taken over"))),
+        State::Stopped { why } => ("stopped", Some(why.clone())),
+        State::Closed => ("closed", None),
+    }
+}
+
+/// Converts an entry to the store's change; none for an interval.
+fn change_of(entry: &Entry) -> Option<Change> {
+    Some(match entry.clone() {
+        Entry::Opened { queue } => Change::Open { queue },
+        Entry::Closed { queue, by, why } => Change::Close { queue, by, why },
+        Entry::Granted {
+            queue,
+            amount,
+            by,
+            why,
+        } => Change::Grant {
+            queue,
+            amount,
+            by,
+            why,
+        },
+        Entry::Rate { queue, rate } => Change::Rate { queue, rate },
+        Entry::Income { queue, income } => Change::Income { queue, income },
+        Entry::Learnt { key, value } => Change::Learn { key, value },
+        Entry::Interval { .. } => return None,
+    })
+}

@@ -1,0 +1,29 @@
+//! What the books ask of the engine that they serve. Implemented by its host.
+
+use super::Outbox;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The engine behind its host's lock. Callers must not wait for a disk or a network under that
+/// lock.
+pub trait Engine: Send + Sync {
+    /// Identifies this engine among those made before and after it.
+    fn id(&self) -> u64;
+
+    /// Reads the engine's monotonic clock: milliseconds from an arbitrary start.
+    fn now_ms(&self) -> i64;
+
+    /// Serves one request of the control plane.
+    ///
+    /// # Errors
+    /// What is wrong with the request, or that there is no engine to serve it.
+    fn request(&self, request: &Value) -> Result<Value, String>;
+
+    /// Gives the engine what was saved, if anything was: `accounts` as its `restoreAccounts` takes
+    /// them, if it keeps any, and `lessons` for `restoreLessons`. From then on posts what happens
+    /// to accounts and what it learns. In one piece, so that nothing comes between.
+    ///
+    /// # Errors
+    /// As [`Engine::request`]; nothing is posted then.
+    fn attach(&self, saved: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String>;
+}

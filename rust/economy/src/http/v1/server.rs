@@ -1,0 +1,99 @@
+//! The server itself: its clock, its health, its configuration, and the description of the routes.
+//! The configuration has no secrets: those are in the ACL file, whose contents are never shown.
+
+use crate::http::answer::{Failure, JSON, Reply};
+use crate::http::exchange::Exchange;
+use serde_json::{Value, json};
+
+/// `GET time`: for clients with a wrong clock, and for timestamps of version 1 (DP-33).
+pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    Ok(Reply::json(&json!({
+        "start_ms": exchange.service.started_ms,
+        "now_ms": exchange.service.now_ms(exchange.request),
+    })))
+}
+
+/// `GET health`: 200 if requests are served, 503 if the engine is not running. Open to all, so it
+/// tells no more than that; the configuration gives an administrator the reasons.
+pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let engine = exchange.engine.request(&json!({"op": "policies"})).is_ok();
+    let acl = exchange.service.acl.lock();
+    let none = exchange.service.settings.acl_file.is_none();
+    let users = acl.unusable.is_none() && (none || !acl.users.is_empty());
+    drop(acl);
+    let books = exchange.engine.books()["state"].clone();
+    let kept = books == "connected" || books == "in memory only";
+    let status = match (engine, users && kept) {
+        (false, _) => "down",
+        (true, false) => "degraded",
+        (true, true) => "ok",
+    };
+    let mut reply = Reply::json(&json!({
+        "status": status,
+        "engine": engine,
+        "users": users,
+        "books": books,
+        "version": env!("CARGO_PKG_VERSION"),
+        "start_ms": exchange.service.started_ms,
+        "now_ms": exchange.request.now_ms,
+    }));
+    if !engine {
+        reply.status = 503;
+        reply = reply.with("Retry-After", "1");
+    }
+    Ok(reply)
+}
+
+/// `GET configuration`: the configuration in force.
+pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let report = exchange.ask(&json!({"op": "queues"}))?;
+    let keys = [
+        "path",
+        "weight",
+        "min_share",
+        "max_share",
+        "max_running_jobs",
+        "max_am_share",
+        "acl_submit",
+        "acl_admin",
+        "dynamic",
+    ];
+    let configured = |queue: &Value| {
+        let pairs = keys.iter().map(|key| (key.to_string(), queue[key].clone()));
+        Value::Object(pairs.collect())
+    };
+    let queues = report["queues"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(configured);
+    let settings = &exchange.service.settings;
+    let acl = exchange.service.acl.lock();
+    // Line numbers without the contents of the lines.
+    let faults: Vec<String> = acl.faults.iter().map(ToString::to_string).collect();
+    Ok(Reply::json(&json!({
+        "policy": report["policy"],
+        "dominant": report["dominant"],
+        "queues": queues.collect::<Vec<_>>(),
+        "api": {
+            "v1": settings.v1,
+            "skew_ms": settings.clock.skew_ms,
+            "valid_max_ms": settings.clock.valid_max_ms,
+            "history_intervals": settings.history_intervals,
+            "trust_web_user": settings.trust_web_user,
+            "acl_settle_ms": settings.acl_settle_ms,
+        },
+        "acl": {
+            "file": settings.acl_file.as_ref().map(|path| path.display().to_string()),
+            "users": acl.users.len(),
+            "faults": faults,
+            "unusable": acl.unusable,
+        },
+    })))
+}
+
+/// `GET openapi.json`: the description of all routes; it changes only with the version.
+pub(crate) fn openapi(_: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let reply = Reply::of(JSON, super::OPENAPI.as_bytes().to_vec());
+    Ok(reply.with("Cache-Control", "public, max-age=3600"))
+}

@@ -1,0 +1,102 @@
+//! Runs beside an engine in a ResourceManager and outlives it. The books follow the engine's
+//! accounts into a store (`books`), fed by the engine's host (`outbox`). Answers over HTTP
+//! (`service`, `http`) come from the same accounts, older ones from the store. `auth` checks
+//! signatures and rights, `store` has the places for the books, `record` the values that are
+//! written to them. `jobs` parses the claims of submissions and the answers of MapReduce's web
+//! services.
+//!
+//! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
+//! thread except in `Service::submit` and `Outbox::post`. It knows neither Java nor sockets. In a
+//! ResourceManager the host is the bridge (`services`), and the shim's `Economy` gives a thread and
+//! the time.
+//!
+//! ```text
+//! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store
+//! web threads -> ApiHandler -> Service -> http::Service -> engine, Books
+//! ```
+//!
+//! # Rules
+//!
+//! - *The engine reports what happened to accounts*, in order: openings, grants, rates, and the
+//!   rows of each interval. The host posts the entries under the engine's lock, so the books have
+//!   them in that order. The scheduling thread does no more than that.
+//! - *A new engine gets its accounts from the books* (`restoreAccounts`, at the next second) after
+//!   a panic, a restart or a failover. Accounts that it opened itself are then replaced, or noted
+//!   as new. The interval in between is free.
+//! - *An engine that the books cannot follow is reset to them*: after dropped entries, or after
+//!   entries that the writer refuses. If nothing is written any more (fenced, stopped), the engine
+//!   goes on by itself, and the state says so.
+//! - *A change holds the books' lock over engine and writer, and waits for the disk without it*,
+//!   for 2 s at most. After that it is withdrawn. If it may have been written, or
+//!   `store.while_down` accepts it, the answer has the header `Heddle-Stored: later` instead.
+//!   Before the books were read, and after they were fenced, changes are refused (503).
+//! - *Accounts are not shown before the books were read.* Until then the engine has opening
+//!   budgets, and lacks the queues that only the store has. A 503 says what is wrong and what to
+//!   do. It comes before the signature is checked, so the same request is valid afterwards. During
+//!   an outage, accounts that were read once are shown, with the header `Heddle-Books`
+//!   (`unreachable`, `fenced`, `stopped`). A new engine has none for a second. Clock, health,
+//!   description, configuration and jobs always answer, and so does all that a policy without
+//!   accounts shows.
+//! - *The audit line is written before the answer is sent*: it comes with the answer to Java. A
+//!   store in trouble is logged as an error once, with the remedy.
+//! - *The past is read once*, by the writing thread, when the books are open and before the first
+//!   interval is written. It has as many intervals as the interface remembers, and 200,000 rows at
+//!   most. Only requests for an older ledger wait for the store. If the past cannot be read, that
+//!   is logged, and answers are not `complete`.
+//! - *Older ledger pages are read on the thread of the request* (`books/reader`,
+//!   `store::extract`), with a connection of its own and without a lock that the writer or
+//!   the engine takes. A page has at most 5,000 intervals and 10,000 rows, plus those of one more
+//!   interval. Pages are numbered by interval because clocks may be set back. Memory answers from
+//!   the number after which none is missing (`History::whole_from`). The store is first asked how
+//!   far it reaches: intervals that memory has forgotten and the store has not yet written give a
+//!   503. A merged interval counts as a whole, on the store's side of the seam. No transaction is
+//!   needed because committed rows do not change.
+//! - *Reports are cached for half a second* and shared by all callers, up to 64 different ones.
+//!   Many open pages then cost the scheduler as much as one; a list of jobs asks for each job.
+//! - *Without `store` in heddle.json* budgets last as long as the engine. There is no default
+//!   place. The only folder that every installation has is a temporary one, where a second cluster
+//!   on the machine would find the first one's accounts.
+//! - *Lessons about jobs go the same way* (`Place::lessons`, `Entry::Learnt`) under every policy:
+//!   shuffle ratios by program, for example. A new engine gets them by `restoreLessons`.
+//! - *A job's signature is checked at submission*, on the scheduling thread: no lock taken there is
+//!   held over disk access. Its parameters are environment variables of the ApplicationMaster,
+//!   named by `auth::job::variable`. The engine is told what the job may spend (`authorize`), and
+//!   again after each failure and failover. A recovered job without an attempt arrives as a new
+//!   one, but before the scheduler starts.
+//! - *Locks* are taken in this order: books, engine, outbox. Of Java's locks, the scheduler's alone
+//!   may be held while the gate's or that of `Books::note` is taken.
+#![forbid(unsafe_code)]
+
+pub mod auth;
+#[expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "readers of a store wait"
+)]
+mod books;
+pub mod http;
+mod jobs;
+pub mod record;
+mod service;
+mod settings;
+#[expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "its writer is a thread"
+)]
+pub mod store;
+
+pub use books::{Books, Changed, Collected, Engine, Outbox, Posted, WhileDown};
+pub use jobs::{hint_variable, hints, reply};
+pub use service::Service;
+
+use serde_json::Value;
+
+/// Checks the sections `api` and `store` of `heddle.json` without a ResourceManager. Opens only the
+/// file with the store's password.
+///
+/// # Errors
+/// Which setting is wrong, what was expected and what to do.
+pub fn check(config: &Value) -> Result<(), String> {
+    http::check(&settings::Settings::read(config)?.api)
+}

@@ -1,0 +1,353 @@
+//! Joins the books and the interface over HTTP, which share accounts and accepted requests. Parses
+//! requests and writes answers for a host that speaks HTTP. `http` decides what to answer,
+//! `books` what to keep.
+
+use crate::auth::job::Submission;
+use crate::auth::replay::Watermarks;
+use crate::auth::time::Now;
+use crate::books::{Books, Engine, Reader, marks};
+use crate::http::{Answer, JobName, NodeName, Older, Request, Submitted, Wanted};
+use crate::jobs::hints::{self, Claims};
+use crate::settings::Settings;
+use heddle_core::Engine as Core;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How long a stopping ResourceManager waits for the store.
+const CLOSING: Duration = Duration::from_secs(3);
+/// How long a report is cached for all callers: pages that poll must not cost the scheduler more
+/// the more of them are open.
+const REPORT_MS: i64 = 500;
+/// Most reports cached at once.
+const REPORTS_MAX: usize = 64;
+
+/// The economy's service of one ResourceManager.
+pub struct Service {
+    api: crate::http::Service,
+    books: Books,
+    /// None without a store.
+    reader: Option<Reader>,
+    reports: Mutex<Reports>,
+}
+
+/// Recent reports of the engine, by request.
+#[derive(Default)]
+struct Reports {
+    engine: u64,
+    by_request: BTreeMap<String, (i64, Value)>,
+}
+
+/// A request as a host hands it over, without its body.
+#[derive(Deserialize)]
+struct Head {
+    method: String,
+    path: String,
+    #[serde(default)]
+    query: Option<String>,
+    authorization: Option<String>,
+    address: Option<String>,
+    user: Option<String>,
+    #[serde(default)]
+    signed_only: bool,
+    accept: Option<String>,
+    #[serde(default)]
+    host: String,
+    #[serde(default)]
+    jobs: Vec<JobName>,
+    #[serde(default)]
+    nodes: Vec<NodeName>,
+}
+
+/// A job as a host hands it over.
+#[derive(Deserialize)]
+struct Job {
+    user: String,
+    queue: String,
+    name: String,
+    environment: BTreeMap<String, String>,
+    recovering: bool,
+    /// None if the host does not want its hints read.
+    #[serde(default)]
+    hints: Option<Claims>,
+}
+
+impl Service {
+    /// Reads sections `api` and `store` of `heddle.json`, and `started_ms`. Opens nothing yet.
+    ///
+    /// # Errors
+    /// Which setting is wrong, what was expected and what to do.
+    pub fn new(settings: &Value) -> Result<Service, String> {
+        let settings = Settings::read(settings)?;
+        let api = crate::http::Service::new(&settings.api, settings.started_ms)?;
+        let while_down = settings.store.as_ref().map(|stores| stores.while_down);
+        let (write, read) = settings.store.map_or((None, None), |stores| {
+            (Some(stores.write), Some(Reader::new(stores.read)))
+        });
+        Ok(Service {
+            books: Books::new(
+                write,
+                api.history_intervals(),
+                while_down.unwrap_or_default(),
+            ),
+            reader: read,
+            api,
+            reports: Mutex::default(),
+        })
+    }
+
+    /// Makes this ResourceManager the active one.
+    pub fn activate(&self, owner: &str, now_ms: i64) {
+        self.books.activate(owner, now_ms);
+    }
+
+    /// Does what is due; returns the state of the books.
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Value {
+        // The marks come first: once the books are open they accept changes.
+        if let Some((marks, used)) = self.books.restored_marks() {
+            self.api.merge_watermarks(&marks);
+            if used {
+                self.api.history_begins_late();
+            }
+        }
+        if let Some(past) = self.books.past() {
+            let told = marks::past(&past);
+            self.api.restore_history(&told, past.whole, time(now_ms));
+            if past.ordered {
+                self.api.history_begins_in_order();
+            }
+        }
+        let settled_ms = self.settled(engine, now_ms);
+        for (tick, posted) in self.books.pump(engine, settled_ms) {
+            self.api.interval(&marks::interval(tick, &posted));
+        }
+        self.api.poll(time(engine.now_ms()));
+        self.books.status(engine)
+    }
+
+    /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
+    /// `user`, `signed_only`, `accept`, `host`, and the lists `jobs` and `nodes`, whose members are
+    /// described at [`JobName`] and [`NodeName`]. The answer is a line of JSON (`status`,
+    /// `content_type`, `headers`: pairs), then the body.
+    ///
+    /// # Errors
+    /// Says what is wrong with `head`: the host's fault, not the sender's.
+    pub fn serve(
+        &self,
+        engine: &dyn Engine,
+        head: &str,
+        body: &[u8],
+        now_ms: i64,
+    ) -> Result<Vec<u8>, String> {
+        let head: Head =
+            serde_json::from_str(head).map_err(|error| format!("head of a request: {error}"))?;
+        let request = Request {
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref().unwrap_or(""),
+            authorization: head.authorization.as_deref(),
+            address: head.address.as_deref().and_then(address),
+            user: head.user.as_deref(),
+            signed_only: head.signed_only,
+            accept: head.accept.as_deref(),
+            host: &head.host,
+            jobs: &head.jobs,
+            nodes: &head.nodes,
+            body,
+            now_ms: time(now_ms),
+            steady_ms: time(engine.now_ms()),
+        };
+        let asked = Asked {
+            service: self,
+            engine,
+            now_ms,
+            added: RefCell::default(),
+            stored: Cell::new(true),
+        };
+        let mut answer = self.api.answer(&asked, &request);
+        let added = asked.added.take();
+        if !added.is_empty() {
+            // The request changed nothing: its mark is kept, but the answer does not wait for that.
+            self.books.note(added);
+        }
+        if !asked.stored.get() {
+            answer.headers.push(("Heddle-Stored", "later".to_string()));
+        }
+        Ok(written(answer))
+    }
+
+    /// Accepts or refuses a job, and says what it may spend. `submitted` is JSON: `user`, `queue`
+    /// (its full path), `name`, `environment` (variables of its ApplicationMaster), `recovering`,
+    /// and `hints`, if they are wanted: `application`, `kind`, `submitted_ms` and `tags`.
+    ///
+    /// The answer is `{"refused": why}` or `{"bounds": ..}`. Bounds are null if the job spends what
+    /// its queue has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. If hints were
+    /// wanted, `hints` has a number or null for each, in the order of [`hints::hints`]. Runs on the
+    /// scheduling thread and never waits for a disk.
+    ///
+    /// # Errors
+    /// Says what is wrong with `submitted`: the host's fault, not the user's.
+    pub fn submit(&self, submitted: &str, now_ms: i64, steady_ms: i64) -> Result<Value, String> {
+        let job: Job = serde_json::from_str(submitted)
+            .map_err(|error| format!("a job that is submitted: {error}"))?;
+        let submitted = Submitted {
+            job: Submission {
+                user: &job.user,
+                queue: &job.queue,
+                name: &job.name,
+            },
+            environment: &job.environment,
+            recovering: job.recovering,
+        };
+        let now = Now {
+            wall_ms: time(now_ms),
+            steady_ms: time(steady_ms),
+        };
+        Ok(match self.api.submit(&submitted, now) {
+            Ok(taken) => {
+                self.books.note(marks::changes(&taken.added));
+                let bounds = taken.bounds.map(|bounds| {
+                    json!({
+                        "credits_micro": bounds.credits.micro(),
+                        "rate_micro": bounds.rate.micro(),
+                        "until_ms": bounds.until_ms,
+                    })
+                });
+                let mut answer = json!({ "bounds": bounds });
+                if let Some(mut claims) = job.hints {
+                    claims.user.clone_from(&job.user);
+                    claims.epoch_ms = now_ms - steady_ms;
+                    answer["hints"] = json!(hints::read(&claims, &job.name, &job.environment));
+                }
+                answer
+            }
+            Err(why) => json!({ "refused": why.to_string() }),
+        })
+    }
+
+    /// Returns the time by which the books forget expired requests. It ignores jumps of the clock
+    /// ahead: after one, the books would forget too early, and refuse requests that expire before
+    /// that time.
+    fn settled(&self, engine: &dyn Engine, now_ms: i64) -> i64 {
+        let now = Now {
+            wall_ms: time(now_ms),
+            steady_ms: time(engine.now_ms()),
+        };
+        i64::try_from(self.api.settled_ms(now)).unwrap_or(now_ms)
+    }
+
+    /// Ends; waits up to `CLOSING` for what is still to be written.
+    pub fn close(&self, now_ms: i64) -> Value {
+        self.books.close(CLOSING, now_ms)
+    }
+
+    /// Returns the engine's report, or one of the last `REPORT_MS`.
+    fn report(&self, engine: &dyn Engine, request: &Value, now_ms: i64) -> Result<Value, String> {
+        let key = request.to_string();
+        {
+            let mut reports = self.reports.lock();
+            if reports.engine != engine.id() {
+                reports.by_request.clear();
+                reports.engine = engine.id();
+            }
+            let fresh = |at_ms: i64| (at_ms..at_ms + REPORT_MS).contains(&now_ms);
+            reports.by_request.retain(|_, (at_ms, _)| fresh(*at_ms));
+            if let Some((_, report)) = reports.by_request.get(&key) {
+                return Ok(report.clone());
+            }
+        }
+        let report = engine.request(request)?;
+        let mut reports = self.reports.lock();
+        if reports.engine == engine.id() && reports.by_request.len() < REPORTS_MAX {
+            reports.by_request.insert(key, (now_ms, report.clone()));
+        }
+        Ok(report)
+    }
+}
+
+/// What the interface asks the engine during one request.
+struct Asked<'a> {
+    service: &'a Service,
+    engine: &'a dyn Engine,
+    now_ms: i64,
+    /// Marks of the request that no change has stored yet.
+    added: RefCell<Vec<crate::record::Change>>,
+    stored: Cell<bool>,
+}
+
+impl crate::http::Engine for Asked<'_> {
+    fn request(&self, request: &Value) -> Result<Value, String> {
+        if !Core::is_mutating(request) {
+            return self.service.report(self.engine, request, self.now_ms);
+        }
+        self.change(request, &Watermarks::default())
+    }
+
+    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
+        self.service.reports.lock().by_request.clear();
+        let (books, marks) = (&self.service.books, marks::changes(signature));
+        // A refused change leaves its marks in `added`: they are kept without it.
+        let now_ms = self.service.settled(self.engine, self.now_ms);
+        let changed = books.change(self.engine, request, marks, now_ms)?;
+        self.added.borrow_mut().clear();
+        // A report read during the change is outdated.
+        self.service.reports.lock().by_request.clear();
+        self.stored.set(changed.stored);
+        Ok(changed.answer)
+    }
+
+    fn accepted(&self, signature: &Watermarks) {
+        self.added.borrow_mut().extend(marks::changes(signature));
+    }
+
+    fn older(&self, wanted: &Wanted) -> Option<Result<Older, String>> {
+        let reader = self.service.reader.as_ref()?;
+        let readable = self.service.books.readable();
+        Some(readable.and_then(|()| reader.page(wanted)))
+    }
+
+    fn books(&self) -> Value {
+        self.service.books.status(self.engine)
+    }
+}
+
+/// Parses an address as web servers write it: IPv6 in brackets, or with its scope.
+fn address(text: &str) -> Option<IpAddr> {
+    let plain = text.trim_start_matches('[').trim_end_matches(']');
+    plain.split('%').next()?.parse().ok()
+}
+
+fn time(now_ms: i64) -> u64 {
+    u64::try_from(now_ms).unwrap_or(0)
+}
+
+fn written(answer: Answer) -> Vec<u8> {
+    let head = json!({
+        "status": answer.status,
+        "content_type": answer.content_type,
+        "headers": answer.headers,
+    });
+    let mut text = head.to_string().into_bytes();
+    text.push(b'\n');
+    text.extend(answer.body);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_both_kinds_are_read_as_web_servers_write_them() {
+        let loopback: IpAddr = "::1".parse().expect("an address");
+        for text in ["::1", "[::1]", "[::1%lo]", "::1%lo"] {
+            assert_eq!(address(text), Some(loopback), "{text}");
+        }
+        assert_eq!(address("10.0.0.7"), "10.0.0.7".parse().ok());
+        assert_eq!(address("proxy"), None);
+    }
+}

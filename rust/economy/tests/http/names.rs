@@ -1,0 +1,190 @@
+//! Names of jobs come with a request: they are shown to the jobs' users, who can also ask by them.
+
+use crate::common::{Site, header, json_of, v2_header};
+use heddle_economy::http::{Answer, JobName, NodeName, Request};
+use serde_json::{Value, json};
+
+fn names() -> Vec<JobName> {
+    let of = |number: u32, user: &str| JobName {
+        number,
+        application: format!("application_1700000000000_000{number}"),
+        user: user.to_string(),
+        name: "</script>\u{202e}=1+1".to_string(),
+        aside: None,
+    };
+    vec![of(1, "alice"), of(2, "bob")]
+}
+
+fn asked(site: &Site, user: &str, path: &str, jobs: &[JobName]) -> Answer {
+    asked_with(site, user, path, jobs, &[])
+}
+
+fn asked_with(site: &Site, user: &str, path: &str, jobs: &[JobName], nodes: &[NodeName]) -> Answer {
+    let path = format!("/heddle/v1/{path}");
+    let header = v2_header(user, "GET", &path, "", b"");
+    site.send(&Request {
+        path: &path,
+        authorization: Some(&header),
+        jobs,
+        nodes,
+        ..site.plain()
+    })
+}
+
+#[test]
+fn jobs_are_shown_and_found_by_their_applications() {
+    let site = Site::market();
+    let jobs = names();
+    let list = json_of(&asked(&site, "root", "jobs", &jobs));
+    for (row, name) in list["jobs"].as_array().expect("a list").iter().zip(&jobs) {
+        assert_eq!(row["job"], name.number);
+        assert_eq!(row["application"], name.application.as_str());
+        assert_eq!(row["user"], name.user.as_str());
+        assert_eq!(row["name"], name.name.as_str());
+    }
+    for route in ["jobs", "explain"] {
+        let by_number = json_of(&asked(&site, "alice", &format!("{route}/1"), &jobs));
+        let id = &jobs[0].application;
+        let by_id = json_of(&asked(&site, "alice", &format!("{route}/{id}"), &jobs));
+        assert_eq!(by_id, by_number, "{route}");
+        assert_eq!(by_id["application"], id.as_str(), "{route}");
+        assert_eq!(by_id["job"], 1, "{route}");
+    }
+}
+
+/// Twelve slots on nodes 0 to 3 are taken, each with a grant in a trace.
+#[test]
+fn sentences_name_hosts_and_entries_too() {
+    let site = Site::market();
+    let node = |number: u32, since_ms: i64| NodeName {
+        number,
+        name: format!("host-{number}.example.com:45454"),
+        since_ms,
+        aside: None,
+    };
+    // The fourth node got its number after the grants, which were made at 0 ms.
+    let nodes = [node(0, 0), node(1, 0), node(2, 0), node(3, 1)];
+    let explained = json_of(&asked_with(&site, "alice", "explain/1", &names(), &nodes));
+    assert!(!explained.to_string().contains("node#"), "{explained}");
+    let trace = explained["trace"].as_array().expect("a list");
+    let granted = trace.iter().filter(|entry| entry["what"] == "granted");
+    let mut named = 0;
+    for entry in granted {
+        let sentence = entry["sentence"].as_str().expect("a text");
+        match entry["node"].as_u64().expect("a number") {
+            3 => {
+                assert!(sentence.contains("on a node that has left"), "{sentence}");
+                assert_eq!(entry["host"], Value::Null);
+            }
+            number => {
+                let host = format!("host-{number}.example.com:45454");
+                assert!(sentence.contains(&format!("on {host}")), "{sentence}");
+                assert_eq!(entry["host"], host.as_str());
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 0, "{explained}");
+
+    // Under `fifo` no bid matters, so the full nodes are the reason.
+    let config = json!({"policy": "fifo", "heartbeat_fill": 1.0});
+    let site = Site::with(&config, &json!({}));
+    site.cluster().submit(1, "alice", 20);
+    site.cluster().beat();
+    site.cluster().tick();
+    let said = |path: &str, key: &str| {
+        let answer = json_of(&asked_with(&site, "alice", path, &names(), &nodes));
+        let found = answer.pointer(key).and_then(Value::as_str);
+        found.unwrap_or_else(|| panic!("{answer}")).to_string()
+    };
+    for sentence in [
+        said("jobs", "/jobs/0/waits_for"),
+        said("jobs/1", "/waits_for"),
+        said("explain/1", "/sentence"),
+        said("explain/1", "/waits/0/sentence"),
+    ] {
+        assert!(
+            sentence.contains("host-0.example.com:45454 has"),
+            "{sentence}"
+        );
+    }
+}
+
+/// The engine knows neither any more; the names carry the host's reasons.
+#[test]
+fn jobs_and_nodes_that_are_put_aside_are_explained() {
+    let site = Site::market();
+    let jobs = r#"[[7, "application_1700000000000_0007", "alice", "wc",
+                    ["root.alice", "The application is put aside: it failed"]]]"#;
+    let jobs: Vec<JobName> = serde_json::from_str(jobs).expect("rows");
+    let nodes = r#"[[0, "host-0:1", 0, "it failed twice"], [1, "host-1:1", 0]]"#;
+    let nodes: Vec<NodeName> = serde_json::from_str(nodes).expect("rows");
+    let ask = |user: &str| {
+        let path = "explain/application_1700000000000_0007";
+        asked_with(&site, user, path, &jobs, &nodes)
+    };
+    assert_eq!(ask("bob").status, 403);
+    let explained = json_of(&ask("alice"));
+    for key in ["aside", "sentence"] {
+        assert_eq!(explained[key], "The application is put aside: it failed");
+    }
+    assert_eq!(explained["job"], 7);
+    assert_eq!(explained["user"], "alice");
+    assert_eq!(explained["now_ms"], site.plain().now_ms);
+    let aside = json!([{"node": "host-0:1", "reason": "it failed twice"}]);
+    assert_eq!(explained["nodes_aside"], aside);
+    let other = json_of(&asked_with(&site, "alice", "explain/1", &names(), &nodes));
+    assert_eq!(other["nodes_aside"], aside);
+    assert_eq!(other["aside"], Value::Null);
+}
+
+#[test]
+fn a_name_gives_no_rights_and_finds_nothing_that_is_not_there() {
+    let site = Site::market();
+    let jobs = names();
+    for route in ["jobs", "explain"] {
+        let of = |user: &str, job: &str, jobs: &[JobName]| {
+            let answer = asked(&site, user, &format!("{route}/{job}"), jobs);
+            assert_eq!(header(&answer, "Cache-Control"), Some("no-store"));
+            answer.status
+        };
+        let id = "application_1700000000000_0002";
+        assert_eq!(of("alice", id, &jobs), 403, "{route}");
+        assert_eq!(of("alice", id, &[]), 404, "{route}: nobody told its number");
+        assert_eq!(of("bob", id, &jobs), 200, "{route}");
+        for none in ["application_1700000000000_0003", "application_1_12345"] {
+            assert_eq!(of("root", none, &jobs), 404, "{route}/{none}");
+        }
+        for odd in [
+            "Application_1700000000000_0002",
+            "application_",
+            "application_1_1",
+            "application__0001",
+            "application_1_0001x",
+            "application_1_0001_2",
+            "job_1_0002",
+            "-1",
+            "1.0",
+        ] {
+            assert_eq!(of("root", odd, &jobs), 400, "{route}/{odd}");
+        }
+        // The host has a name for it, but the engine does not know it yet.
+        let mut early = names();
+        early[0].number = 77;
+        assert_eq!(of("root", &early[0].application, &early), 404, "{route}");
+    }
+    let own = json_of(&asked(&site, "alice", "jobs", &jobs));
+    assert!(!own.to_string().contains("_0002\""), "{own}");
+}
+
+#[test]
+fn without_names_jobs_have_numbers() {
+    let site = Site::market();
+    let list = json_of(&asked(&site, "root", "jobs", &[]));
+    assert_eq!(list["jobs"][0]["job"], 1);
+    for key in ["application", "user", "name"] {
+        assert_eq!(list["jobs"][0][key], Value::Null, "{key}");
+        let explained = json_of(&asked(&site, "root", "explain/1", &[]));
+        assert_eq!(explained[key], json!(null), "{key}");
+    }
+}

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use heddle_core::engine::Engine;
 use heddle_core::setup::Setup;
 use heddle_core::words::event::{Decision, Event};
-use heddle_economy::Outbox;
+use heddle_economy::{Outbox, Saved};
 use log::LevelFilter;
 use serde_json::{Map, Value, json};
 
@@ -114,7 +114,7 @@ impl Host {
     pub fn attach(
         &mut self,
         now_ms: i64,
-        saved: Option<&Value>,
+        saved: Option<&Saved>,
         outbox: &Arc<Outbox>,
     ) -> Result<(), BridgeError> {
         self.usable()?;
@@ -122,10 +122,10 @@ impl Host {
         if let Some(saved) = saved {
             // Recorded like every request: from now on it decides who is paid for what.
             if accounts {
-                let request = json!({"op": "restoreAccounts", "saved": saved["accounts"]});
+                let request = json!({"op": "restoreAccounts", "saved": saved.accounts});
                 self.request(now_ms, &request.to_string())?;
             }
-            let request = json!({"op": "restoreLessons", "lessons": saved["lessons"]});
+            let request = json!({"op": "restoreLessons", "lessons": saved.lessons});
             self.request(now_ms, &request.to_string())?;
         }
         self.outbox = Some(Arc::clone(outbox));

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use heddle_economy::{Engine, Outbox, Service};
+use heddle_economy::http::Answer;
+use heddle_economy::record::BooksStatus;
+use heddle_economy::{Engine, Outbox, Saved, Service};
 use log::LevelFilter;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -47,7 +49,8 @@ impl Held {
     }
 
     /// Adds the log lines so far to a state, as `log`: pairs of level and text.
-    fn told(&self, mut state: Value) -> String {
+    fn told(&self, status: BooksStatus) -> String {
+        let mut state = json!(status);
         state["log"] = json!(std::mem::take(&mut *self.lines.lock()));
         state.to_string()
     }
@@ -91,7 +94,8 @@ pub fn pump(handle: u64, engine: EngineHandle, now_ms: i64) -> Result<String, Br
     Ok(held.told(state))
 }
 
-/// Answers a request over HTTP; see [`Service::serve`]. The head has the log lines, including the
+/// Answers a request over HTTP; see [`Service::serve`]. Returns a line of JSON (`status`,
+/// `content_type`, `headers`: pairs), then the body. The line has the log lines, including the
 /// audit's, as `log`. Write them before sending the answer: the process may be killed in between.
 ///
 /// # Errors
@@ -106,21 +110,23 @@ pub fn serve(
     let held = find(handle)?;
     let (answer, lines) = held.with_lines(|service| service.serve(&engine, head, body, now_ms));
     let answer = answer.map_err(BridgeError::BadRequest)?;
-    Ok(with_log(answer, &lines))
+    Ok(written(answer, &lines))
 }
 
-/// Puts these lines into the head of an answer.
-fn with_log(answer: Vec<u8>, lines: &[(u32, String)]) -> Vec<u8> {
-    let end = answer.iter().position(|byte| *byte == b'\n');
-    let Some((head, rest)) = end
-        .filter(|_| !lines.is_empty())
-        .map(|end| answer.split_at(end))
-    else {
-        return answer;
-    };
-    let mut head: Value = serde_json::from_slice(head).expect("the service writes JSON");
-    head["log"] = json!(lines);
-    [head.to_string().as_bytes(), rest].concat()
+/// Writes an answer as the shim reads it, with these lines in its head.
+fn written(answer: Answer, lines: &[(u32, String)]) -> Vec<u8> {
+    let mut head = json!({
+        "status": answer.status,
+        "content_type": answer.content_type,
+        "headers": answer.headers,
+    });
+    if !lines.is_empty() {
+        head["log"] = json!(lines);
+    }
+    let mut text = head.to_string().into_bytes();
+    text.push(b'\n');
+    text.extend(answer.body);
+    text
 }
 
 /// Accepts or refuses a job; see [`Service::submit`]. Log lines are in `log`. This is the only call
@@ -185,7 +191,7 @@ impl Engine for EngineHandle {
         Ok(serde_json::from_str(&reply).expect("the host writes JSON"))
     }
 
-    fn attach(&self, saved: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, saved: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
         let done = ENGINES.with(self.handle, |host| host.attach(self.now_ms, saved, outbox));
         done.and_then(|done| done)
             .map_err(|error| error.to_string())

@@ -50,7 +50,7 @@ const ECONOMY: Layers = &[
     ("auth", &[]),
     ("store", &["record"]),
     ("http", &["record", "auth"]),
-    ("books", &["record", "auth", "store", "http"]),
+    ("books", &["record", "auth", "store"]),
     ("settings", &["auth", "store", "books"]),
     (
         "service",

@@ -83,6 +83,7 @@
 //!   both act for it.
 //! - In the core, `Queues::find` takes an unknown full path for the end of another (`root.alice`
 //!   for `root.ads.root.alice`). The queue that it finds is refused to `alice`.
+
 pub mod acl;
 pub mod amount;
 pub mod audit;

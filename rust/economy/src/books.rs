@@ -12,18 +12,21 @@ mod lessons;
 pub(crate) mod marks;
 mod outbox;
 mod reader;
+mod status;
 
-pub use engine::Engine;
+pub use engine::{Engine, Saved};
+use outbox::Written;
 pub use outbox::{Collected, Outbox, Posted};
 pub(crate) use reader::Reader;
 
 use crate::auth::replay::Watermarks;
-use crate::record::{Change, Interval};
-use crate::store::{Book, NotAccepted, Options, Past, Receipt, State, Status, Store, Writer};
+use crate::record::{BooksState, BooksStatus, Change, Interval, NotChanged, Past};
+use crate::store::{Book, NotAccepted, Options, Receipt, State, Store, Writer};
 use heddle_core::words::ledger::Entry;
 use lessons::Lessons;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
+use status::{described, worded};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +71,15 @@ pub struct Changed {
     pub stored: bool,
 }
 
+/// What a store kept for the interface over HTTP.
+#[derive(Debug)]
+pub struct Restored {
+    /// Watermarks of accepted requests.
+    pub watermarks: Watermarks,
+    /// Whether intervals ended before this start.
+    pub has_intervals: bool,
+}
+
 /// Joins the engine's accounts and the store.
 pub struct Books {
     inner: Mutex<Inner>,
@@ -87,13 +99,13 @@ struct Inner {
     marks: Option<Watermarks>,
     /// Lessons about jobs, including those not written yet.
     lessons: Lessons,
-    /// Intervals since the last `pump`, with their ticks if there is a store.
-    intervals: Vec<(Option<u64>, Posted)>,
+    /// Intervals since the last `pump`; their ticks are 0 if there is no store.
+    intervals: Vec<Interval>,
     /// How many stored intervals the interface wants of the past.
     past_intervals: usize,
     while_down: WhileDown,
     /// The store's trouble that was logged last.
-    told: Option<&'static str>,
+    told: Option<BooksState>,
 }
 
 enum Keeping {
@@ -104,7 +116,7 @@ enum Keeping {
     /// The writer runs; the flag says whether the books were read.
     Writing(Writer, bool),
     /// Ended, with the last status.
-    Closed(Value),
+    Closed(BooksStatus),
 }
 
 impl Books {
@@ -160,8 +172,8 @@ impl Books {
 
     /// Gives a new engine its accounts, and hands over what was posted. The host calls this about
     /// once a second, and as soon as there is a new engine. Returns the intervals that were handed
-    /// over, with their ticks if there is a store.
-    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<(Option<u64>, Posted)> {
+    /// over; their ticks are 0 if there is no store.
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Vec<Interval> {
         let mut inner = self.inner.lock();
         inner.open();
         inner.tell_of_trouble();
@@ -182,10 +194,10 @@ impl Books {
         let saved = match &inner.store {
             Keeping::Nowhere => None,
             Keeping::Writing(writer, true) => match writer.with_book(Book::for_engine) {
-                Some(accounts) => {
-                    let lessons = inner.lessons.for_engine();
-                    Some(json!({"accounts": accounts, "lessons": lessons}))
-                }
+                Some(accounts) => Some(Saved {
+                    accounts,
+                    lessons: inner.lessons.for_engine(),
+                }),
                 None => return false,
             },
             _ => return false,
@@ -201,11 +213,14 @@ impl Books {
 
     /// Returns the marks of accepted requests that the store had, and whether it had intervals.
     /// Returns them once, after the store was read.
-    pub fn restored_marks(&self) -> Option<(Watermarks, bool)> {
+    pub fn restored(&self) -> Option<Restored> {
         let mut inner = self.inner.lock();
         inner.open();
-        let used = inner.next_tick > 1;
-        inner.marks.take().map(|marks| (marks, used))
+        let has_intervals = inner.next_tick > 1;
+        inner.marks.take().map(|watermarks| Restored {
+            watermarks,
+            has_intervals,
+        })
     }
 
     /// Returns the last intervals that the store had; once, a moment after the store was read.
@@ -255,19 +270,17 @@ impl Books {
         request: &Value,
         marks: Vec<Change>,
         now_ms: i64,
-    ) -> Result<Changed, String> {
+    ) -> Result<Changed, NotChanged> {
         let (answer, receipt, must_be_stored) = {
             let mut inner = self.inner.lock();
             // Earlier entries are not part of this request.
             let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
             let must_be_stored = inner.while_down.refuses(request);
-            inner
-                .check(engine, must_be_stored)
-                .map_err(|why| not_kept(&why))?;
-            let marks = inner.wanting(marks).map_err(|why| not_kept(&why))?;
-            let answer = engine.request(request)?;
+            inner.check(engine, must_be_stored).map_err(not_stored)?;
+            let marks = inner.wanting(marks).map_err(not_stored)?;
+            let answer = engine.request(request).map_err(NotChanged::Refused)?;
             let handed = inner.hand_over(&self.outbox, marks, now_ms);
-            let handed = handed.map_err(|why| not_kept(&why))?;
+            let handed = handed.map_err(not_stored)?;
             (answer, handed, must_be_stored)
         };
         let Some(receipt) = receipt else {
@@ -281,10 +294,10 @@ impl Books {
                 answer,
                 stored: true,
             }),
-            Some(Err(why)) => Err(not_kept(&why)),
+            Some(Err(why)) => Err(not_stored(why)),
             None if must_be_stored && self.take_back(&receipt) => {
                 let why = "the store has not answered, and the change was withdrawn";
-                Err(not_kept(&why))
+                Err(not_stored(why))
             }
             // Refusing it would be wrong now: it may have been written.
             None => Ok(Changed {
@@ -306,32 +319,36 @@ impl Books {
     }
 
     /// Reports the state of the books and their store, for this engine.
-    pub fn status(&self, engine: &dyn Engine) -> Value {
+    pub fn status(&self, engine: &dyn Engine) -> BooksStatus {
         let inner = self.inner.lock();
         let mut status = match &inner.store {
-            Keeping::Nowhere => json!({"state": "in memory only"}),
-            Keeping::Ready(store) => json!({"state": "standby", "store": store.describe()}),
-            Keeping::Writing(writer, _) => described(&writer.status()),
+            Keeping::Nowhere => BooksStatus::of(BooksState::InMemory),
+            Keeping::Ready(store) => BooksStatus {
+                store: Some(store.describe()),
+                ..BooksStatus::of(BooksState::Standby)
+            },
+            Keeping::Writing(writer, read) => BooksStatus {
+                read: *read,
+                ..described(writer.status())
+            },
             Keeping::Closed(status) => status.clone(),
         };
         // The store is reached, but the engine lacks its accounts: changes are still refused.
-        if inner.attached != Some(engine.id()) && status["state"] == "connected" {
-            status["state"] = json!("opening");
+        if inner.attached != Some(engine.id()) && status.state == BooksState::Connected {
+            status.state = BooksState::Opening;
         }
-        status["lost_intervals"] = json!(inner.lost_intervals);
-        status["read"] = json!(matches!(inner.store, Keeping::Writing(_, true)));
+        status.lost_intervals = inner.lost_intervals;
         status
     }
 
     /// Ends; waits up to `patience` for what is still to be written.
-    pub fn close(&self, patience: Duration, now_ms: i64) -> Value {
+    pub fn close(&self, patience: Duration, now_ms: i64) -> BooksStatus {
         let mut inner = self.inner.lock();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
         inner.hand_over_later(&self.later, now_ms);
-        let store = std::mem::replace(&mut inner.store, Keeping::Closed(Value::Null));
-        let status = match store {
-            Keeping::Writing(writer, _) => described(&writer.close(patience)),
-            _ => json!({"state": "closed"}),
+        let status = match std::mem::replace(&mut inner.store, Keeping::Nowhere) {
+            Keeping::Writing(writer, _) => described(writer.close(patience)),
+            _ => BooksStatus::of(BooksState::Closed),
         };
         inner.store = Keeping::Closed(status.clone());
         status
@@ -445,14 +462,12 @@ impl Inner {
             if let Entry::Learnt { key, value } = &posted.entry {
                 self.lessons.add(key, value);
             }
-            match change_of(&posted.entry) {
-                Some(change) => changes.push(change),
-                None => {
-                    let tick = self.next_tick;
-                    if self.interval(&posted, std::mem::take(&mut changes)) {
-                        let tick = (self.next_tick > tick).then_some(tick);
-                        self.intervals.push((tick, posted));
-                    }
+            match posted.written() {
+                Written::Change(change) => changes.push(change),
+                Written::Interval(closed) => {
+                    let changes = std::mem::take(&mut changes);
+                    let closed = self.interval(closed, changes);
+                    self.intervals.extend(closed);
                 }
             }
         }
@@ -493,31 +508,27 @@ impl Inner {
         }
     }
 
-    /// Hands one interval over. Returns true if the writer took it, or if there is no store.
-    fn interval(&mut self, posted: &Posted, changes: Vec<Change>) -> bool {
-        let Entry::Interval { at_ms, price, rows } = &posted.entry else {
-            unreachable!("the caller has looked");
-        };
+    /// Hands one interval over. Returns it, with its tick, if the writer took it; as it is if there
+    /// is no store.
+    fn interval(&mut self, closed: Interval, changes: Vec<Change>) -> Option<Interval> {
         let Keeping::Writing(writer, true) = &self.store else {
-            return matches!(self.store, Keeping::Nowhere);
+            return matches!(self.store, Keeping::Nowhere).then_some(closed);
         };
-        let interval = Interval {
-            tick: self.next_tick,
-            ticks: 1,
-            at_ms: posted.epoch_ms + at_ms,
-            price: (*price).into(),
+        let tick = self.next_tick;
+        let closed = Interval { tick, ..closed };
+        let booked = Interval {
             changes,
-            rows: rows.clone(),
+            ..closed.clone()
         };
-        match writer.interval(interval) {
+        match writer.interval(booked) {
             Ok(()) => {
                 self.next_tick += 1;
-                true
+                Some(closed)
             }
             Err(why) => {
                 self.lost_intervals += 1;
                 self.cannot_follow(&why);
-                false
+                None
             }
         }
     }
@@ -542,57 +553,6 @@ impl Inner {
     }
 }
 
-fn not_kept(why: &dyn fmt::Display) -> String {
-    format!("{}: {why}", crate::http::NOT_KEPT)
-}
-
-/// Writes a status for people and programs.
-fn described(status: &Status) -> Value {
-    let (state, detail) = worded(&status.state);
-    json!({
-        "state": state,
-        "detail": detail,
-        "store": status.store,
-        "intervals_behind": status.behind,
-        "interval": status.tick,
-        "intervals_merged": status.merged,
-        "intervals_lost": status.lost.ticks,
-    })
-}
-
-/// Returns a state's name and its detail.
-fn worded(state: &State) -> (&'static str, Option<String>) {
-    match state {
-        State::Opening => ("opening", None),
-        State::Connected => ("connected", None),
-        State::Unreachable { since_ms, why } => {
-            ("unreachable", Some(format!("since {since_ms} ms: {why}")))
-        }
-        State::Fenced { owner } => ("fenced", Some(format!("{owner} has taken over"))),
-        State::Stopped { why } => ("stopped", Some(why.clone())),
-        State::Closed => ("closed", None),
-    }
-}
-
-/// Converts an entry to the store's change; none for an interval.
-fn change_of(entry: &Entry) -> Option<Change> {
-    Some(match entry.clone() {
-        Entry::Opened { queue } => Change::Open { queue },
-        Entry::Closed { queue, by, why } => Change::Close { queue, by, why },
-        Entry::Granted {
-            queue,
-            amount,
-            by,
-            why,
-        } => Change::Grant {
-            queue,
-            amount,
-            by,
-            why,
-        },
-        Entry::Rate { queue, rate } => Change::Rate { queue, rate },
-        Entry::Income { queue, income } => Change::Income { queue, income },
-        Entry::Learnt { key, value } => Change::Learn { key, value },
-        Entry::Interval { .. } => return None,
-    })
+fn not_stored(why: impl fmt::Display) -> NotChanged {
+    NotChanged::NotStored(why.to_string())
 }

@@ -16,7 +16,7 @@
 //!   ledger), `server` (clock, health, configuration), `body`.
 //! - `submission`: the check of a submitted job's signature, and the bounds of its spending.
 //! - `caller`, `answer`, `accept`: identity and audit; statuses, errors, headers; `Accept`.
-//! - `books`, `older`: the state of the books; ledger pages older than the in-memory window.
+//! - `books`: the state of the books.
 //! - `account`, `history`, `names`, `credit`, `clock`: accounts and their commands, for both
 //!   interfaces; the last intervals; names of jobs and nodes; formats of amounts, times.
 //! - `console`: the files of the folder `console`.
@@ -56,7 +56,7 @@
 //!   authentication was skipped. Then the signature is checked first of all; without it, even open
 //!   routes, the console and 404 are refused. There a request for a path that does not exist uses
 //!   up its signature, too.
-//! - *The watermark of a signature goes with the change* (`Engine::change`), so that a host can
+//! - *The watermark of a signature goes with the change* (`Backend::change`), so that a host can
 //!   store both in one transaction.
 //! - *The body itself shows whether it is JSON* (415 for forms, XML, compressed ones): a request
 //!   carries no `Content-Type` here.
@@ -69,6 +69,7 @@
 //! Prices older than the in-memory window are in the store, and no route reads them. Each answer
 //! about one account asks the engine for all of them, which looks at every job. Times inside the
 //! reasons of an explanation are the engine's. Dots in names of users are treated as in `role`.
+
 mod accept;
 mod account;
 mod answer;
@@ -80,7 +81,6 @@ mod credit;
 mod exchange;
 mod history;
 mod names;
-mod older;
 mod published;
 mod route;
 mod settings;
@@ -89,7 +89,6 @@ mod v1;
 
 pub use answer::Answer;
 pub use names::{JobName, NodeName};
-pub use older::{Older, Wanted};
 pub use route::{RouteInfo, routes};
 pub use submission::{Submitted, Taken};
 pub use v1::OPENAPI;
@@ -99,6 +98,7 @@ use crate::auth::acl::{Acl, Fault};
 use crate::auth::gate::Gate;
 use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
+use crate::record::{BooksState, BooksStatus, Extract, Interval, NotChanged, Past, Span};
 use caller::Identity;
 use history::History;
 use parking_lot::Mutex;
@@ -110,11 +110,8 @@ use std::net::IpAddr;
 /// one byte later.
 pub const BODY_BYTES_MAX: usize = 16 << 10;
 
-/// The prefix of the error from `Engine::change` when the host cannot store a change.
-pub const NOT_KEPT: &str = "accounts cannot be changed now";
-
-/// The engine behind its host's lock.
-pub trait Engine {
+/// What the answer to one request may ask for: the engine behind its host's lock, and its books.
+pub trait Backend {
     /// Makes one request of the control plane: `heddle_core::Engine::request`.
     ///
     /// # Errors
@@ -129,10 +126,10 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// Like `request`; then nothing was changed.
-    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
+    /// The reason why nothing was changed.
+    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, NotChanged> {
         let _ = signature;
-        self.request(request)
+        self.request(request).map_err(NotChanged::Refused)
     }
 
     /// Reports an accepted signature, before the request is processed: for a host that stores
@@ -145,14 +142,13 @@ pub trait Engine {
     /// # Errors
     ///
     /// The reason why the store cannot be read now.
-    fn older(&self, _wanted: &Wanted) -> Option<Result<Older, String>> {
+    fn older(&self, _span: &Span) -> Option<Result<Extract, String>> {
         None
     }
 
-    /// Returns the state of the books: an object with `state`, and with `read`: whether the
-    /// engine's accounts come from the store, if there is one.
-    fn books(&self) -> Value {
-        serde_json::json!({"state": "in memory only"})
+    /// Returns the status of the books.
+    fn books(&self) -> BooksStatus {
+        BooksStatus::of(BooksState::InMemory)
     }
 }
 
@@ -220,7 +216,7 @@ struct AclState {
 
 /// The state behind the answers, except for the engine. One per active ResourceManager.
 #[derive(Debug)]
-pub struct Service {
+pub struct Api {
     settings: Settings,
     started_ms: u64,
     gate: Mutex<Gate>,
@@ -230,7 +226,7 @@ pub struct Service {
     history: Mutex<History>,
 }
 
-impl Service {
+impl Api {
     /// Creates the service from section `api` of `heddle.json`, for a server that started (or took
     /// over) at `started_ms`. Reads the ACL file once. An unusable file is reported and read again
     /// by `poll`, because it must not keep the ResourceManager from starting.
@@ -238,11 +234,11 @@ impl Service {
     /// # Errors
     ///
     /// The wrong key of the section, and its expected value.
-    pub fn new(settings: &Value, started_ms: u64) -> Result<Service, String> {
+    pub fn new(settings: &Value, started_ms: u64) -> Result<Api, String> {
         let settings = Settings::read(settings).map_err(|error| error.to_string())?;
         let path = settings.acl_file.as_deref();
         let acl_file = path.map(|path| AclFile::new(path, settings.acl_settle_ms));
-        let service = Service {
+        let api = Api {
             gate: Mutex::new(Gate::new(settings.gate(), started_ms)),
             acl_file: Mutex::new(acl_file),
             acl: Mutex::new(AclState::default()),
@@ -250,8 +246,8 @@ impl Service {
             settings,
             started_ms,
         };
-        service.poll(0);
-        Ok(service)
+        api.poll(0);
+        Ok(api)
     }
 
     /// Reads the ACL file again if it changed. A host calls it about once a second, never on the
@@ -282,16 +278,16 @@ impl Service {
 
     /// Answers a request. Foreign paths get 404; a host passes on only `/scheduler`, `/heddle` and
     /// the paths below it.
-    pub fn answer(&self, engine: &dyn Engine, request: &Request<'_>) -> Answer {
+    pub fn answer(&self, backend: &dyn Backend, request: &Request<'_>) -> Answer {
         let is_published = request.path == published::PATH;
         let mut who = Identity::Unknown;
         let proven = match request.signed_only {
-            true => self.prove(is_published, engine, request, &mut who),
+            true => self.prove(is_published, backend, request, &mut who),
             false => Ok(()),
         };
         let reply = match (proven, is_published) {
-            (Ok(()), true) => published::answer(self, engine, request, who),
-            (Ok(()), false) => route::answer(self, engine, request, who),
+            (Ok(()), true) => published::answer(self, backend, request, who),
+            (Ok(()), false) => route::answer(self, backend, request, who),
             (Err(failure), true) => published::refused(request.host, failure),
             (Err(failure), false) => route::refused(failure),
         };
@@ -313,12 +309,9 @@ impl Service {
         self.gate.lock().now_ms(now)
     }
 
-    /// Adds an ended allocation interval: `{"at_ms": ms since 1970, "price_micro", "rows":
-    /// [{"queue", "rate_micro", "quota": [..], "used_slot_ms": [..], "income_micro", "debit_micro",
-    /// "balance_micro"}]}`. An unreadable one, or one that does not follow, is logged and left out.
-    /// A host with a store adds `interval`, its number there, and `intervals`, if it is the merger
-    /// of several that end with it.
-    pub fn interval(&self, closed: &Value) {
+    /// Adds an ended allocation interval. One that does not follow is logged and left out. Its
+    /// `tick` is 0 if it is in no store.
+    pub fn interval(&self, closed: Interval) {
         if let Err(problem) = self.history.lock().add(closed) {
             log::warn!("history of prices: {problem}");
         }
@@ -330,21 +323,15 @@ impl Service {
         self.history.lock().begins_late();
     }
 
-    /// Notes that every interval before those of `restore_history` ended earlier. Otherwise the
-    /// store is asked for any range of times.
-    pub fn history_begins_in_order(&self) {
-        self.history.lock().begins_in_order();
-    }
-
     /// Returns the limit of intervals in memory.
     pub fn history_intervals(&self) -> usize {
         self.settings.history_intervals
     }
 
-    /// Adds intervals from before the first call of `interval`, in the same form, oldest first.
-    /// `whole` means that there were none before them. `now_ms` is since 1970.
-    pub fn restore_history(&self, past: &[Value], whole: bool, now_ms: u64) {
-        let faulty = self.history.lock().restore(past, whole, now_ms);
+    /// Adds the intervals from before the first call of `interval`. `now_ms` is since 1970. Unless
+    /// they are in order, the store is asked for any range of times.
+    pub fn restore_history(&self, past: Past, now_ms: i64) {
+        let faulty = self.history.lock().restore(past, now_ms);
         if faulty > 0 {
             log::warn!("history of prices: {faulty} intervals that the clock denies are left out");
         }

@@ -12,7 +12,7 @@
 //!
 //! ```text
 //! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store
-//! web threads -> ApiHandler -> Service -> http::Service -> engine, Books
+//! web threads -> ApiHandler -> Service -> http::Api -> engine, Books
 //! ```
 //!
 //! # Rules
@@ -86,7 +86,7 @@ mod settings;
 )]
 pub mod store;
 
-pub use books::{Books, Changed, Collected, Engine, Outbox, Posted, WhileDown};
+pub use books::{Books, Changed, Collected, Engine, Outbox, Posted, Restored, Saved, WhileDown};
 pub use jobs::{hint_variable, hints, reply};
 pub use service::Service;
 

@@ -1,9 +1,11 @@
-//! The values that are written and read, the same for every back end. Amounts are `Credits`, whole
-//! millionths; times are milliseconds since 1970 by the host's clock. Contains no rules.
+//! The values that books, stores and pages share, the same for every back end. Amounts are
+//! `Credits`, whole millionths; times are milliseconds since 1970 by the host's clock. Contains no
+//! rules.
 
 use heddle_core::share::dynamic_priority::account::Totals;
 use heddle_core::words::credits::Credits;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Number of a holder of the store; every take-over creates a higher one.
 #[derive(
@@ -91,7 +93,7 @@ pub use heddle_core::words::ledger::Charged as Row;
 /// An allocation interval that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Its number, from 1 without gaps.
+    /// Its number, from 1 without gaps; 0 while no store has numbered it.
     pub tick: u64,
     /// The number of intervals it stands for: 1, or more after a merge while the store was out of
     /// reach. They end with `tick`.
@@ -283,4 +285,153 @@ pub struct Page {
     pub rows: Vec<LedgerRow>,
     /// Grants and forfeits, in order.
     pub grants: Vec<GrantRecord>,
+}
+
+/// The last intervals of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// The last intervals, oldest first. Their changes are left out: the books have them.
+    pub intervals: Vec<Interval>,
+    /// Whether the store has no earlier ones.
+    pub whole: bool,
+    /// Whether all earlier intervals ended before these. False after a clock was set back.
+    pub ordered: bool,
+}
+
+/// Selects a part of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first tick; for later pages, that of the previous page's `next`.
+    pub from: u64,
+    /// Only intervals that begin before this tick: the caller knows the later ones from memory.
+    pub before: u64,
+    /// Only intervals that ended at this time or later, in ms since 1970.
+    pub from_ms: i64,
+    /// Only intervals that ended at this time or earlier.
+    pub to_ms: i64,
+    /// Only rows of these queues.
+    pub queues: Option<Vec<String>>,
+    /// A page ends with the interval that reaches this number of rows.
+    pub rows: usize,
+}
+
+/// A page of the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extract {
+    /// Whole intervals, ordered by tick, without their changes; also those without a selected row.
+    pub intervals: Vec<Interval>,
+    /// The next interval in the span. It may exist although the page is short.
+    pub next: Option<IntervalHead>,
+    /// The last tick of the intervals that begin before `before`. It lies beyond `before` if a
+    /// merged interval reaches across. `None` if the store has not got that far.
+    pub reaches: Option<u64>,
+    /// The merged interval that `from` lies inside of: nothing was read.
+    pub cut: Option<IntervalHead>,
+}
+
+/// The reason why an account was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotChanged {
+    /// The engine's own message, or the reason why no engine is running.
+    Refused(String),
+    /// The reason why the change cannot be stored.
+    NotStored(String),
+}
+
+impl fmt::Display for NotChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotChanged::Refused(why) => f.write_str(why),
+            NotChanged::NotStored(why) => write!(f, "accounts cannot be changed now: {why}"),
+        }
+    }
+}
+
+/// The condition of the books and of their store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
+pub enum BooksState {
+    /// No store is configured: budgets last as long as the engine.
+    InMemory,
+    /// This ResourceManager is not the active one.
+    Standby,
+    /// The store is being read, or the engine has no accounts from it yet.
+    Opening,
+    /// Every change is written.
+    Connected,
+    /// The store does not answer.
+    Unreachable,
+    /// Another ResourceManager has taken the store over.
+    Fenced,
+    /// The store is damaged or of another version.
+    Stopped,
+    /// The writer has ended.
+    Closed,
+}
+
+impl From<BooksState> for &'static str {
+    /// Returns the word for a condition, in answers and in the log.
+    fn from(state: BooksState) -> &'static str {
+        match state {
+            BooksState::InMemory => "in memory only",
+            BooksState::Standby => "standby",
+            BooksState::Opening => "opening",
+            BooksState::Connected => "connected",
+            BooksState::Unreachable => "unreachable",
+            BooksState::Fenced => "fenced",
+            BooksState::Stopped => "stopped",
+            BooksState::Closed => "closed",
+        }
+    }
+}
+
+impl fmt::Display for BooksState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str((*self).into())
+    }
+}
+
+/// What the books report of themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BooksStatus {
+    /// Their condition.
+    pub state: BooksState,
+    /// Whether the accounts were read from the store, which the engine then has.
+    pub read: bool,
+    /// Intervals that were not handed over to the store: they were free.
+    pub lost_intervals: u64,
+    /// The store's kind and place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// The writer's progress; `None` without a running writer.
+    #[serde(flatten)]
+    pub progress: Option<Progress>,
+}
+
+impl BooksStatus {
+    /// Returns the status of books in this condition that nothing else is known of.
+    pub fn of(state: BooksState) -> BooksStatus {
+        BooksStatus {
+            state,
+            read: false,
+            lost_intervals: 0,
+            store: None,
+            progress: None,
+        }
+    }
+}
+
+/// The progress of a store's writer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// The cause of the trouble, if there is any.
+    pub detail: Option<String>,
+    /// Intervals that wait.
+    pub intervals_behind: u64,
+    /// The last interval in the store.
+    pub interval: u64,
+    /// Intervals that were merged with their successor.
+    pub intervals_merged: u64,
+    /// Intervals that the writer refused.
+    pub intervals_lost: u64,
 }

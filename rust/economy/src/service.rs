@@ -1,13 +1,14 @@
 //! Joins the books and the interface over HTTP, which share accounts and accepted requests. Parses
-//! requests and writes answers for a host that speaks HTTP. `http` decides what to answer,
+//! requests for a host that speaks HTTP. `http` decides what to answer,
 //! `books` what to keep.
 
 use crate::auth::job::Submission;
 use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
 use crate::books::{Books, Engine, Reader, marks};
-use crate::http::{Answer, JobName, NodeName, Older, Request, Submitted, Wanted};
+use crate::http::{Answer, Api, Backend, JobName, NodeName, Request, Submitted};
 use crate::jobs::hints::{self, Claims};
+use crate::record::{BooksStatus, Change, Extract, NotChanged, Span};
 use crate::settings::Settings;
 use heddle_core::Engine as Core;
 use parking_lot::Mutex;
@@ -28,7 +29,7 @@ const REPORTS_MAX: usize = 64;
 
 /// The economy's service of one ResourceManager.
 pub struct Service {
-    api: crate::http::Service,
+    api: Api,
     books: Books,
     /// None without a store.
     reader: Option<Reader>,
@@ -83,7 +84,7 @@ impl Service {
     /// Which setting is wrong, what was expected and what to do.
     pub fn new(settings: &Value) -> Result<Service, String> {
         let settings = Settings::read(settings)?;
-        let api = crate::http::Service::new(&settings.api, settings.started_ms)?;
+        let api = Api::new(&settings.api, settings.started_ms)?;
         let while_down = settings.store.as_ref().map(|stores| stores.while_down);
         let (write, read) = settings.store.map_or((None, None), |stores| {
             (Some(stores.write), Some(Reader::new(stores.read)))
@@ -106,24 +107,20 @@ impl Service {
     }
 
     /// Does what is due; returns the state of the books.
-    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> Value {
+    pub fn pump(&self, engine: &dyn Engine, now_ms: i64) -> BooksStatus {
         // The marks come first: once the books are open they accept changes.
-        if let Some((marks, used)) = self.books.restored_marks() {
-            self.api.merge_watermarks(&marks);
-            if used {
+        if let Some(restored) = self.books.restored() {
+            self.api.merge_watermarks(&restored.watermarks);
+            if restored.has_intervals {
                 self.api.history_begins_late();
             }
         }
         if let Some(past) = self.books.past() {
-            let told = marks::past(&past);
-            self.api.restore_history(&told, past.whole, time(now_ms));
-            if past.ordered {
-                self.api.history_begins_in_order();
-            }
+            self.api.restore_history(past, now_ms);
         }
         let settled_ms = self.settled(engine, now_ms);
-        for (tick, posted) in self.books.pump(engine, settled_ms) {
-            self.api.interval(&marks::interval(tick, &posted));
+        for closed in self.books.pump(engine, settled_ms) {
+            self.api.interval(closed);
         }
         self.api.poll(time(engine.now_ms()));
         self.books.status(engine)
@@ -131,8 +128,7 @@ impl Service {
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
     /// `user`, `signed_only`, `accept`, `host`, and the lists `jobs` and `nodes`, whose members are
-    /// described at [`JobName`] and [`NodeName`]. The answer is a line of JSON (`status`,
-    /// `content_type`, `headers`: pairs), then the body.
+    /// described at [`JobName`] and [`NodeName`].
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.
@@ -142,7 +138,7 @@ impl Service {
         head: &str,
         body: &[u8],
         now_ms: i64,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Answer, String> {
         let head: Head =
             serde_json::from_str(head).map_err(|error| format!("head of a request: {error}"))?;
         let request = Request {
@@ -177,7 +173,7 @@ impl Service {
         if !asked.stored.get() {
             answer.headers.push(("Heddle-Stored", "later".to_string()));
         }
-        Ok(written(answer))
+        Ok(answer)
     }
 
     /// Accepts or refuses a job, and says what it may spend. `submitted` is JSON: `user`, `queue`
@@ -241,7 +237,7 @@ impl Service {
     }
 
     /// Ends; waits up to `CLOSING` for what is still to be written.
-    pub fn close(&self, now_ms: i64) -> Value {
+    pub fn close(&self, now_ms: i64) -> BooksStatus {
         self.books.close(CLOSING, now_ms)
     }
 
@@ -275,19 +271,20 @@ struct Asked<'a> {
     engine: &'a dyn Engine,
     now_ms: i64,
     /// Marks of the request that no change has stored yet.
-    added: RefCell<Vec<crate::record::Change>>,
+    added: RefCell<Vec<Change>>,
     stored: Cell<bool>,
 }
 
-impl crate::http::Engine for Asked<'_> {
+impl Backend for Asked<'_> {
     fn request(&self, request: &Value) -> Result<Value, String> {
         if !Core::is_mutating(request) {
             return self.service.report(self.engine, request, self.now_ms);
         }
-        self.change(request, &Watermarks::default())
+        let changed = self.change(request, &Watermarks::default());
+        changed.map_err(|why| why.to_string())
     }
 
-    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
+    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, NotChanged> {
         self.service.reports.lock().by_request.clear();
         let (books, marks) = (&self.service.books, marks::changes(signature));
         // A refused change leaves its marks in `added`: they are kept without it.
@@ -304,13 +301,13 @@ impl crate::http::Engine for Asked<'_> {
         self.added.borrow_mut().extend(marks::changes(signature));
     }
 
-    fn older(&self, wanted: &Wanted) -> Option<Result<Older, String>> {
+    fn older(&self, span: &Span) -> Option<Result<Extract, String>> {
         let reader = self.service.reader.as_ref()?;
         let readable = self.service.books.readable();
-        Some(readable.and_then(|()| reader.page(wanted)))
+        Some(readable.and_then(|()| reader.page(span)))
     }
 
-    fn books(&self) -> Value {
+    fn books(&self) -> BooksStatus {
         self.service.books.status(self.engine)
     }
 }
@@ -323,18 +320,6 @@ fn address(text: &str) -> Option<IpAddr> {
 
 fn time(now_ms: i64) -> u64 {
     u64::try_from(now_ms).unwrap_or(0)
-}
-
-fn written(answer: Answer) -> Vec<u8> {
-    let head = json!({
-        "status": answer.status,
-        "content_type": answer.content_type,
-        "headers": answer.headers,
-    });
-    let mut text = head.to_string().into_bytes();
-    text.push(b'\n');
-    text.extend(answer.body);
-    text
 }
 
 #[cfg(test)]

@@ -91,6 +91,7 @@
 //!   thread waits with it.
 //! - A migration that fails on the way (a full disk) leaves the target empty and the source whole.
 //!   The source stays fenced until a ResourceManager becomes active again.
+
 mod book;
 mod error;
 mod extract;
@@ -104,10 +105,10 @@ mod writer;
 
 pub use book::{Book, LEARNT_MAX, Learnt, NONCES_MAX};
 pub use error::{Refusal, StoreError};
-pub use extract::{Extract, Span, extract};
+pub use extract::extract;
 pub use import::{Fault, Import, import};
 pub use migrate::{Migrated, migrate};
-pub use writer::{Lost, NotAccepted, Options, Past, Receipt, State, Status, Writer};
+pub use writer::{Lost, NotAccepted, Options, Receipt, State, Status, Writer};
 
 use crate::record::{
     Batch, Epoch, GrantRecord, Interval, IntervalHead, LedgerQuery, LedgerRow, Page,

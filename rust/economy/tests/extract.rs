@@ -6,7 +6,8 @@
 
 mod support;
 
-use heddle_economy::store::{Extract, Span, Store, extract};
+use heddle_economy::record::{Extract, Span};
+use heddle_economy::store::{Store, extract};
 use support::{grant, interval, opened, row, store_at, token};
 
 /// Writes intervals 1, 2, one for 3 to 5, and 6; in all of them `b` pays 1, in the last `a` does,

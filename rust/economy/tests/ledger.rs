@@ -11,7 +11,9 @@
 
 use heddle_core::words::credits::Credits;
 use heddle_core::words::ledger::{Charged, Entry, Taken};
-use heddle_economy::{Engine, Outbox, Service};
+use heddle_economy::http::Answer;
+use heddle_economy::record::BooksState;
+use heddle_economy::{Engine, Outbox, Saved, Service};
 use oorandom::Rand64;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -43,7 +45,7 @@ impl Engine for Teller {
         Err("it only tells".to_string())
     }
 
-    fn attach(&self, _: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, _: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
         *self.outbox.lock() = Some(Arc::clone(outbox));
         Ok(())
     }
@@ -81,21 +83,20 @@ fn service(folder: &Path, kind: &str, kept: usize) -> Service {
     Service::new(&settings).unwrap()
 }
 
-/// The head and the body of an answer.
+/// An answer, and its body as JSON.
 fn served(
     service: &Service,
     engine: &Teller,
     user: &str,
     route: &str,
     query: &str,
-) -> (Value, Value) {
+) -> (Answer, Value) {
     let head = json!({"method": "GET", "path": format!("/heddle/v1/{route}"), "query": query,
                       "user": user, "host": "rm"});
     let answer = service.serve(engine, &head.to_string(), b"", wall_ms());
     let answer = answer.unwrap();
-    let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
-    let head = serde_json::from_slice(&answer[..end]).unwrap();
-    (head, serde_json::from_slice(&answer[end + 1..]).unwrap())
+    let body = serde_json::from_slice(&answer.body).unwrap();
+    (answer, body)
 }
 
 fn wall_ms() -> i64 {
@@ -152,12 +153,13 @@ impl Site {
         let end = Instant::now() + PATIENCE;
         loop {
             let books = self.service.pump(&self.engine, wall_ms());
-            if books["state"] == "connected" && books["intervals_behind"] == 0 {
+            let behind = books.progress.as_ref().map(|it| it.intervals_behind);
+            if books.state == BooksState::Connected && behind == Some(0) {
                 // The past arrives a moment after the books, and needs one more pump.
                 self.service.pump(&self.engine, wall_ms());
                 return;
             }
-            assert!(Instant::now() < end, "the books are {books}");
+            assert!(Instant::now() < end, "the books are {books:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -216,9 +218,9 @@ impl Site {
         self.service.pump(&self.engine, wall_ms());
     }
 
-    fn asked(&self, user: &str, query: &str) -> (u64, Value) {
-        let (head, body) = served(&self.service, &self.engine, user, "ledger", query);
-        (head["status"].as_u64().unwrap(), body)
+    fn asked(&self, user: &str, query: &str) -> (u16, Value) {
+        let (answer, body) = served(&self.service, &self.engine, user, "ledger", query);
+        (answer.status, body)
     }
 
     /// Reads all pages of a range, with random events between them.
@@ -396,25 +398,22 @@ fn accounts_of_a_store_that_was_not_reached_are_not_shown() {
     };
     let ask = |route: &str| served(&service, &engine, "root", route, "");
     for route in ["price/history", "ledger"] {
-        let (head, body) = ask(route);
-        assert_eq!(head["status"], 503, "{body}");
+        let (answer, body) = ask(route);
+        assert_eq!(answer.status, 503, "{body}");
         assert!(body.to_string().contains("being opened"), "{body}");
-        let retry = json!(["Retry-After", "1"]);
-        assert!(
-            head["headers"].as_array().unwrap().contains(&retry),
-            "{head}"
-        );
+        let retry = ("Retry-After", "1".to_string());
+        assert!(answer.headers.contains(&retry), "{answer:?}");
     }
-    assert_eq!(ask("time").0["status"], 200);
+    assert_eq!(ask("time").0.status, 200);
     service.activate("rm", wall_ms());
     let end = Instant::now() + PATIENCE;
-    while service.pump(&engine, wall_ms())["state"] != "unreachable" {
+    while service.pump(&engine, wall_ms()).state != BooksState::Unreachable {
         assert!(Instant::now() < end, "it cannot be reached");
         std::thread::sleep(Duration::from_millis(1));
     }
     for route in ["price/history", "ledger"] {
-        let (head, body) = ask(route);
-        assert_eq!(head["status"], 503, "{body}");
+        let (answer, body) = ask(route);
+        assert_eq!(answer.status, 503, "{body}");
         let what = body["error"]["what"].as_str().unwrap();
         assert!(what.contains("the store cannot be read"), "{what}");
     }

@@ -10,7 +10,8 @@
 
 use heddle_core::words::credits::Credits;
 use heddle_core::words::ledger::{Entry, Taken};
-use heddle_economy::{Books, Engine, Outbox, Service, WhileDown};
+use heddle_economy::record::{BooksState, NotChanged};
+use heddle_economy::{Books, Engine, Outbox, Saved, Service, WhileDown};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs;
@@ -85,7 +86,7 @@ impl Engine for Market {
         Ok(json!({}))
     }
 
-    fn attach(&self, _: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, _: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
         *self.outbox.lock() = Some(Arc::clone(outbox));
         Ok(())
     }
@@ -104,14 +105,11 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-fn asked(service: &Service, engine: &Market, route: &str) -> (u64, Value) {
+fn asked(service: &Service, engine: &Market, route: &str) -> (u16, Value) {
     let head = json!({"method": "GET", "path": format!("/heddle/v1/{route}"), "host": "rm"});
     let answer = service.serve(engine, &head.to_string(), b"", wall_ms());
-    let answer = String::from_utf8(answer.unwrap()).unwrap();
-    let (head, body) = answer.split_once('\n').unwrap();
-    let head: Value = serde_json::from_str(head).unwrap();
-    let body = serde_json::from_str(body).unwrap();
-    (head["status"].as_u64().unwrap(), body)
+    let answer = answer.unwrap();
+    (answer.status, serde_json::from_slice(&answer.body).unwrap())
 }
 
 #[test]
@@ -126,7 +124,7 @@ fn a_damaged_store_is_an_error_once_with_the_remedy_and_shows_no_accounts() {
     let engine = Market::default();
     service.activate("rm", wall_ms());
     until("the fault", || {
-        service.pump(&engine, wall_ms())["state"] == "stopped"
+        service.pump(&engine, wall_ms()).state == BooksState::Stopped
     });
     for _ in 0..5 {
         service.pump(&engine, wall_ms());
@@ -149,7 +147,7 @@ fn open(folder: &Path, while_down: WhileDown) -> (Books, Market) {
     books.activate("rm", wall_ms());
     let connected = || {
         books.pump(&engine, wall_ms());
-        books.status(&engine)["state"] == "connected"
+        books.status(&engine).state == BooksState::Connected
     };
     until("the store", connected);
     let queue = "root.a".to_string();
@@ -158,7 +156,7 @@ fn open(folder: &Path, while_down: WhileDown) -> (Books, Market) {
     (books, engine)
 }
 
-fn change(books: &Books, engine: &Market, op: &str) -> Result<bool, String> {
+fn change(books: &Books, engine: &Market, op: &str) -> Result<bool, NotChanged> {
     let request = json!({"op": op, "queue": "root.a", "value": 1});
     let changed = books.change(engine, &request, Vec::new(), wall_ms());
     changed.map(|changed| changed.stored)
@@ -185,7 +183,7 @@ fn while_the_store_is_down_changes_are_refused_as_configured() {
         }]);
         until("the outage", || {
             books.pump(&engine, wall_ms());
-            books.status(&engine)["state"] == "unreachable"
+            books.status(&engine).state == BooksState::Unreachable
         });
         let before = engine.carried_out.lock().len();
         for (op, accepted) in [("setSpending", bids), ("addBudget", budgets)] {
@@ -193,7 +191,7 @@ fn while_the_store_is_down_changes_are_refused_as_configured() {
                 Ok(stored) => assert!(accepted && !stored, "{while_down:?}: {op}"),
                 Err(why) => {
                     assert!(!accepted, "{while_down:?}: {op}: {why}");
-                    assert!(why.contains("store.while_down"), "{why}");
+                    assert!(why.to_string().contains("store.while_down"), "{why}");
                 }
             }
         }
@@ -203,7 +201,7 @@ fn while_the_store_is_down_changes_are_refused_as_configured() {
         fs::rename(&aside, &folder).unwrap();
         until("the store", || {
             books.pump(&engine, wall_ms());
-            books.status(&engine)["state"] == "connected"
+            books.status(&engine).state == BooksState::Connected
         });
         assert_eq!(change(&books, &engine, "addBudget"), Ok(true));
     }

@@ -6,8 +6,8 @@
 
 mod support;
 
-use heddle_economy::record::Interval;
-use heddle_economy::store::{Options, Past, State, Store, Writer};
+use heddle_economy::record::{Interval, Past};
+use heddle_economy::store::{Options, State, Store, Writer};
 use std::time::Duration;
 use support::economy::Economy;
 use support::faulty::{Mood, PATIENCE, start, until};

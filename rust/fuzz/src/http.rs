@@ -6,7 +6,7 @@ use heddle_economy::auth::acl::Acl;
 use heddle_economy::auth::canonical::{Body, Signed, Validity, request as canonical};
 use heddle_economy::auth::gate::{Gate, Interface, Settings};
 use heddle_economy::auth::{Now, Secret, v1, v2};
-use heddle_economy::http::{Request, Service};
+use heddle_economy::http::{Api, Request};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::Write;
@@ -115,7 +115,7 @@ pub(crate) fn signature_seeds() -> Vec<Vec<u8>> {
 
 struct Behind(RefCell<Engine>);
 
-impl heddle_economy::http::Engine for Behind {
+impl heddle_economy::http::Backend for Behind {
     fn request(&self, request: &Value) -> Result<Value, String> {
         let mut engine = self.0.borrow_mut();
         engine.request(1_000, request).map_err(|error| error.0)
@@ -144,7 +144,7 @@ pub(crate) fn request(data: &[u8]) {
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let settings = json!({ "acl_file": USERS.path() });
-    let service = Service::new(&settings, STARTED_MS).expect("the settings are right");
+    let api = Api::new(&settings, STARTED_MS).expect("the settings are right");
     let engine = Behind(RefCell::new(live_market()));
     let query = match (path, user) {
         ("/scheduler", "alice" | "root") => v1::signed_text(query, user, &NOW_MS.to_string()),
@@ -155,7 +155,7 @@ pub(crate) fn request(data: &[u8]) {
         ("/scheduler", _) => Some(v1::header(&v1::signature(&Secret::new(SECRET), &query))),
         _ => Some(header(user, &signed(method, path, &query, body))),
     };
-    let answer = service.answer(
+    let answer = api.answer(
         &engine,
         &Request {
             method,

@@ -5,7 +5,8 @@
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup};
-use heddle_economy::{Outbox, Service};
+use heddle_economy::record::BooksState;
+use heddle_economy::{Outbox, Saved, Service};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs;
@@ -145,11 +146,11 @@ impl heddle_economy::Engine for Held {
         self.0.lock().request(request)
     }
 
-    fn attach(&self, saved: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, saved: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
         let mut cluster = self.0.lock();
         let accounts = cluster.engine.keep_ledger();
         if let Some(saved) = saved.filter(|_| accounts) {
-            cluster.request(&json!({"op": "restoreAccounts", "saved": saved["accounts"]}))?;
+            cluster.request(&json!({"op": "restoreAccounts", "saved": saved.accounts}))?;
         }
         cluster.outbox = Some(Arc::clone(outbox));
         cluster.post();
@@ -329,12 +330,13 @@ impl Site {
         let end = Instant::now() + PATIENCE;
         loop {
             let books = self.inside.service.pump(&self.inside.engine, now_ms());
-            if books["state"] == "in memory only"
-                || books["state"] == "connected" && books["intervals_behind"] == 0
-            {
-                return;
+            let behind = books.progress.as_ref().map(|it| it.intervals_behind);
+            match books.state {
+                BooksState::InMemory => return,
+                BooksState::Connected if behind == Some(0) => return,
+                _ => {}
             }
-            assert!(Instant::now() < end, "the books are {books}");
+            assert!(Instant::now() < end, "the books are {books:?}");
             sleep(Duration::from_millis(10));
         }
     }
@@ -451,20 +453,10 @@ impl Inside {
                 .service
                 .serve(&self.engine, &head.to_string(), &heard.body, now_ms());
             let answer = answer.expect("a good head");
-            let end = answer
-                .iter()
-                .position(|byte| *byte == b'\n')
-                .expect("a head");
-            let head: Value = serde_json::from_slice(&answer[..end]).expect("JSON");
-            let status = head["status"].as_u64().expect("a number") as u16;
-            let mut response = tiny_http::Response::from_data(&answer[end + 1..]);
-            response = response.with_status_code(status);
-            for pair in head["headers"].as_array().expect("pairs") {
-                let text = format!(
-                    "{}: {}",
-                    pair[0].as_str().expect("a name"),
-                    pair[1].as_str().expect("a value")
-                );
+            let mut response = tiny_http::Response::from_data(answer.body);
+            response = response.with_status_code(answer.status);
+            for (name, value) in answer.headers {
+                let text = format!("{name}: {value}");
                 response.add_header(text.parse::<tiny_http::Header>().expect("a header"));
             }
             self.heard.lock().push(heard.clone());

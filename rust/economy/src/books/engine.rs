@@ -4,6 +4,15 @@ use super::Outbox;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// What the books saved for a new engine, as its requests take it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    /// Accounts, for `restoreAccounts`. An engine without a market takes none.
+    pub accounts: Value,
+    /// Lessons, for `restoreLessons`.
+    pub lessons: Value,
+}
+
 /// The engine behind its host's lock. Callers must not wait for a disk or a network under that
 /// lock.
 pub trait Engine: Send + Sync {
@@ -19,11 +28,10 @@ pub trait Engine: Send + Sync {
     /// What is wrong with the request, or that there is no engine to serve it.
     fn request(&self, request: &Value) -> Result<Value, String>;
 
-    /// Gives the engine what was saved, if anything was: `accounts` as its `restoreAccounts` takes
-    /// them, if it keeps any, and `lessons` for `restoreLessons`. From then on posts what happens
-    /// to accounts and what it learns. In one piece, so that nothing comes between.
+    /// Gives the engine what was saved, if anything was. From then on posts what happens to
+    /// accounts and what it learns. In one piece, so that nothing comes between.
     ///
     /// # Errors
     /// As [`Engine::request`]; nothing is posted then.
-    fn attach(&self, saved: Option<&Value>, outbox: &Arc<Outbox>) -> Result<(), String>;
+    fn attach(&self, saved: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String>;
 }

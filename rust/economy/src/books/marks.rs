@@ -1,12 +1,9 @@
 //! Translates between the interface and the store: the marks that an accepted request leaves
-//! behind, and the intervals of the history. Keeps nothing.
+//! behind. Keeps nothing.
 
-use super::Posted;
 use crate::auth::replay::Watermarks;
-use crate::record::{Change, Interval};
-use crate::store::{Book, NONCES_MAX, Past};
-use heddle_core::words::ledger::{Charged, Entry};
-use serde_json::{Value, json};
+use crate::record::Change;
+use crate::store::{Book, NONCES_MAX};
 use std::collections::BTreeMap;
 
 /// Lists what the store must keep so that it refuses a replay of the request.
@@ -114,47 +111,6 @@ pub(crate) fn of_book(book: &Book) -> Watermarks {
         mark.v2_expired_ms = mark.v2_expired_ms.max(unsigned(*expired_ms));
     }
     marks
-}
-
-/// Writes an interval as `crate::http::Service::interval` takes it, with its tick if it is stored.
-pub(crate) fn interval(tick: Option<u64>, posted: &Posted) -> Value {
-    let Entry::Interval { at_ms, price, rows } = &posted.entry else {
-        return Value::Null;
-    };
-    let mut told = told(posted.epoch_ms + at_ms, price.micro(), rows);
-    if let Some(tick) = tick {
-        told["interval"] = json!(tick);
-    }
-    told
-}
-
-/// Writes the intervals of a store, each as `crate::http::Service::interval` takes it.
-pub(crate) fn past(past: &Past) -> Vec<Value> {
-    past.intervals.iter().map(stored).collect()
-}
-
-/// Writes a stored interval as `crate::http::Service::interval` takes it.
-pub(crate) fn stored(interval: &Interval) -> Value {
-    let mut told = told(interval.at_ms, interval.price.micro(), &interval.rows);
-    told["interval"] = json!(interval.tick);
-    told["intervals"] = json!(interval.ticks);
-    told
-}
-
-fn told(at_ms: i64, price_micro: i64, rows: &[Charged]) -> Value {
-    let rows = rows.iter().map(|row| {
-        json!({
-            "queue": row.queue,
-            "rate_micro": row.rate.micro(),
-            "quota": row.quota,
-            "used_slot_ms": row.used_slot_ms,
-            "income_micro": row.income.micro(),
-            "debit_micro": row.debit.micro(),
-            "balance_micro": row.balance.micro(),
-        })
-    });
-    let rows: Vec<Value> = rows.collect();
-    json!({"at_ms": at_ms, "price_micro": price_micro, "rows": rows})
 }
 
 fn signed(ms: u64) -> i64 {

@@ -1,6 +1,7 @@
 //! Collects what happened to accounts until the books take it. The scheduling thread posts here, so
 //! the lock is held for a few instructions only. Writes nothing.
 
+use crate::record::{Change, Interval};
 use heddle_core::words::ids::Millis;
 use heddle_core::words::ledger::{Entry, Taken};
 use parking_lot::Mutex;
@@ -15,6 +16,47 @@ pub struct Posted {
     pub entry: Entry,
     /// The wall clock's time when the engine's clock showed 0.
     pub epoch_ms: Millis,
+}
+
+/// An entry in the store's form.
+pub(super) enum Written {
+    Change(Change),
+    /// An interval without a number.
+    Interval(Interval),
+}
+
+impl Posted {
+    /// Returns the entry in the store's form.
+    pub(super) fn written(self) -> Written {
+        Written::Change(match self.entry {
+            Entry::Opened { queue } => Change::Open { queue },
+            Entry::Closed { queue, by, why } => Change::Close { queue, by, why },
+            Entry::Granted {
+                queue,
+                amount,
+                by,
+                why,
+            } => Change::Grant {
+                queue,
+                amount,
+                by,
+                why,
+            },
+            Entry::Rate { queue, rate } => Change::Rate { queue, rate },
+            Entry::Income { queue, income } => Change::Income { queue, income },
+            Entry::Learnt { key, value } => Change::Learn { key, value },
+            Entry::Interval { at_ms, price, rows } => {
+                return Written::Interval(Interval {
+                    tick: 0,
+                    ticks: 1,
+                    at_ms: self.epoch_ms + at_ms,
+                    price: price.into(),
+                    changes: Vec::new(),
+                    rows,
+                });
+            }
+        })
+    }
 }
 
 /// Entries that the books take in one go.

@@ -2,8 +2,8 @@
 //! runs on the thread of its request with a connection of its own, so neither the writer nor the
 //! engine waits for it. Writes nothing.
 
-use crate::http::{Older, Wanted};
-use crate::store::{Extract, Span, Store, extract};
+use crate::record::{Extract, Span};
+use crate::store::{Store, extract};
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ impl Reader {
     }
 
     /// Reads a page, or says why there is none.
-    pub(crate) fn page(&self, wanted: &Wanted) -> Result<Older, String> {
+    pub(crate) fn page(&self, span: &Span) -> Result<Extract, String> {
         let Some(mut reading) = self.0.try_lock_for(PATIENCE) else {
             return Err("another request is still reading the store".to_string());
         };
@@ -38,30 +38,9 @@ impl Reader {
         {
             return Err(why.clone());
         }
-        let span = Span {
-            from: wanted.from,
-            before: wanted.before,
-            from_ms: signed(wanted.from_ms),
-            to_ms: signed(wanted.to_ms),
-            queues: wanted.queues.clone(),
-            rows: wanted.rows,
-        };
-        let page = extract(reading.store.as_mut(), &span).map_err(|error| error.to_string());
+        let page = extract(reading.store.as_mut(), span).map_err(|error| error.to_string());
         let failed = page.as_ref().err().cloned();
         reading.failed = failed.map(|why| (Instant::now(), why));
-        page.map(told)
+        page
     }
-}
-
-fn told(page: Extract) -> Older {
-    Older {
-        intervals: page.intervals.iter().map(super::marks::stored).collect(),
-        next: page.next.map(|head| (head.tick, head.at_ms.max(0) as u64)),
-        reaches: page.reaches,
-        cut: page.cut.map(|head| (head.first(), head.tick)),
-    }
-}
-
-fn signed(ms: u64) -> i64 {
-    i64::try_from(ms).unwrap_or(i64::MAX)
 }

@@ -5,10 +5,11 @@ use crate::auth::Refusal;
 use crate::auth::amount::credits_text;
 use crate::auth::query::{Parameters, quoted};
 use crate::auth::role::{Command, queue_path};
+use crate::http::Backend;
 use crate::http::answer::Failure;
 use crate::http::caller::Identity;
 use crate::http::credit;
-use crate::http::{Engine, NOT_KEPT};
+use crate::record::NotChanged;
 use serde_json::{Map, Value, json};
 
 /// One account, with amounts in millionths of a credit.
@@ -123,8 +124,8 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     /// Reads the current accounts. The engine looks at every job for this.
-    pub(crate) fn read(engine: &dyn Engine) -> Result<Accounts, Failure> {
-        let report = ask(engine, &json!({"op": "accounts"}))?;
+    pub(crate) fn read(backend: &dyn Backend) -> Result<Accounts, Failure> {
+        let report = ask(backend, &json!({"op": "accounts"}))?;
         let rows = report["queues"].as_array();
         Ok(Accounts {
             price_micro: credit::micro_of(&report["price"]),
@@ -142,21 +143,21 @@ impl Accounts {
 }
 
 /// Reads the account of a queue, by its full path (DP-41: a missing one is an error).
-pub(crate) fn account(engine: &dyn Engine, path: &str) -> Result<Account, Failure> {
-    let accounts = Accounts::read(engine)?;
+pub(crate) fn account(backend: &dyn Backend, path: &str) -> Result<Account, Failure> {
+    let accounts = Accounts::read(backend)?;
     let found = accounts.get(path).cloned();
     found.ok_or_else(|| no_account(404))
 }
 
 /// Asks the engine for the bid that buys this number of slots (DP-27).
 pub(crate) fn advice(
-    engine: &dyn Engine,
+    backend: &dyn Backend,
     path: &str,
     slots: u64,
     pool: u64,
 ) -> Result<Value, Failure> {
     let request = json!({"op": "advice", "queue": path, "slots": slots, "pool": pool});
-    let advice = engine.request(&request);
+    let advice = backend.request(&request);
     advice.map_err(|problem| match problem.starts_with("key `queue`") {
         true => no_account(404),
         false => unserved(&problem),
@@ -164,8 +165,8 @@ pub(crate) fn advice(
 }
 
 /// Reads the current price, in millionths per slot and interval.
-pub(crate) fn price(engine: &dyn Engine) -> Result<i64, Failure> {
-    let report = ask(engine, &json!({"op": "price"}))?;
+pub(crate) fn price(backend: &dyn Backend) -> Result<i64, Failure> {
+    let report = ask(backend, &json!({"op": "price"}))?;
     Ok(credit::micro_of(&report["price"]))
 }
 
@@ -238,7 +239,7 @@ pub(crate) fn changes(command: &Command) -> bool {
 
 /// Executes a `resolved` command that changes something, on behalf of its signer.
 pub(crate) fn change(
-    engine: &dyn Engine,
+    backend: &dyn Backend,
     command: &Command,
     who: &Identity,
 ) -> Result<(), Failure> {
@@ -258,14 +259,16 @@ pub(crate) fn change(
         // The books record who granted or removed credits.
         request["by"] = caller.user.as_str().into();
     }
-    let Err(problem) = engine.change(&request, &who.signature()) else {
-        return Ok(());
+    let problem = match backend.change(&request, &who.signature()) {
+        Ok(_) => return Ok(()),
+        Err(NotChanged::Refused(problem)) => problem,
+        Err(why @ NotChanged::NotStored(_)) => return Err(not_stored(&why)),
     };
     if !problem.starts_with("key `queue`") && !problem.starts_with("key `value`") {
         return Err(unserved(&problem));
     }
     // The current account explains the error; otherwise the engine's message is shown.
-    let there = Accounts::read(engine)?.get(path).is_some();
+    let there = Accounts::read(backend)?.get(path).is_some();
     Err(match (command, there) {
         (Command::AddQueue(_), true) => {
             let expected = "the name of a queue that has none";
@@ -288,9 +291,15 @@ fn no_account(status: u16) -> Failure {
     )
 }
 
+fn not_stored(why: &NotChanged) -> Failure {
+    let expected = "a store that is written to; GET health says how it is, and the \
+                    ResourceManager's log names the cause";
+    Failure::new(503, why.to_string(), "store", expected).with("Retry-After", "5")
+}
+
 /// Makes an engine request that only policies with accounts know.
-fn ask(engine: &dyn Engine, request: &Value) -> Result<Value, Failure> {
-    engine
+fn ask(backend: &dyn Backend, request: &Value) -> Result<Value, Failure> {
+    backend
         .request(request)
         .map_err(|problem| unserved(&problem))
 }
@@ -306,11 +315,6 @@ fn unserved(problem: &str) -> Failure {
                 "policy",
                 expected,
             )
-        }
-        false if problem.starts_with(NOT_KEPT) => {
-            let expected = "a store that is written to; GET health says how it is, and the \
-                            ResourceManager's log names the cause";
-            Failure::new(503, problem, "store", expected).with("Retry-After", "5")
         }
         false => Failure::engine(problem),
     }

@@ -9,7 +9,7 @@ use crate::auth::gate::{self, Accepted, Interface};
 use crate::auth::replay::Watermarks;
 use crate::auth::role::{Caller, Need, Role, Version, allow};
 use crate::http::answer::Failure;
-use crate::http::{BODY_BYTES_MAX, Engine, Request, Service};
+use crate::http::{Api, BODY_BYTES_MAX, Backend, Request};
 
 /// The sender of a request.
 #[derive(Debug)]
@@ -68,13 +68,13 @@ impl Identity {
     }
 }
 
-impl Service {
+impl Api {
     /// Identifies the sender by signature alone (`Request::signed_only`). Runs before the checks of
     /// path and form: unauthenticated senders learn nothing else.
     pub(crate) fn prove(
         &self,
         is_published: bool,
-        engine: &dyn Engine,
+        backend: &dyn Backend,
         request: &Request<'_>,
         who: &mut Identity,
     ) -> Result<(), Failure> {
@@ -85,7 +85,7 @@ impl Service {
         // Checked before the gate hashes it.
         let outcome = match request.body.len() > BODY_BYTES_MAX {
             true => Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
-            false => self.identify(interface, engine, request, who),
+            false => self.identify(interface, backend, request, who),
         };
         let outcome = outcome.and_then(|()| match who {
             Identity::Signed(_) => Ok(()),
@@ -103,7 +103,7 @@ impl Service {
     pub(crate) fn identify(
         &self,
         interface: Interface,
-        engine: &dyn Engine,
+        backend: &dyn Backend,
         request: &Request<'_>,
         who: &mut Identity,
     ) -> Result<(), Failure> {
@@ -125,7 +125,7 @@ impl Service {
         let outcome = self.gate.lock().identify(&signed, request.now());
         match outcome {
             Ok(accepted) => {
-                engine.accepted(&accepted.added);
+                backend.accepted(&accepted.added);
                 *who = Identity::Signed(accepted);
                 Ok(())
             }

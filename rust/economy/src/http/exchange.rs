@@ -3,11 +3,11 @@
 use crate::auth::query::Parameters;
 use crate::http::answer::Failure;
 use crate::http::caller::Identity;
-use crate::http::{Engine, Request, Service};
+use crate::http::{Api, Backend, Request};
 
 pub(crate) struct Exchange<'a> {
-    pub(crate) service: &'a Service,
-    pub(crate) engine: &'a dyn Engine,
+    pub(crate) api: &'a Api,
+    pub(crate) backend: &'a dyn Backend,
     pub(crate) request: &'a Request<'a>,
     pub(crate) query: Parameters,
     /// Values of the path's variables, decoded.

@@ -2,62 +2,12 @@
 //! Bounded; the store's ledger is permanent, and its end is read back after a restart. Knows no
 //! policy and no request.
 
-use serde::Deserialize;
-use serde_json::Value;
+use crate::record::{Interval, Past};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Limit of rows in memory: with thousands of queues, fewer intervals fit.
 const ROWS_MAX: usize = 200_000;
-const POOLS: usize = 2;
-
-/// One queue in one interval, with amounts in millionths of a credit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Row {
-    /// The queue's full path.
-    pub(crate) queue: Box<str>,
-    /// The rate per slot and interval.
-    pub(crate) rate_micro: i64,
-    /// Slots by pool: all, or maps and reduces.
-    pub(crate) quota: [u32; POOLS],
-    /// Slots used times milliseconds, by pool.
-    pub(crate) used_slot_ms: [i64; POOLS],
-    /// The income of the interval.
-    pub(crate) income_micro: i64,
-    /// The charge for the interval.
-    pub(crate) debit_micro: i64,
-    /// The balance after the interval.
-    pub(crate) balance_micro: i64,
-}
-
-/// An ended interval.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Interval {
-    /// The time of its end, ms since 1970.
-    pub(crate) at_ms: u64,
-    /// The price set at its end, in millionths per slot and interval.
-    pub(crate) price_micro: i64,
-    /// Rows of the accounts that were charged, paid or had slots.
-    pub(crate) rows: Vec<Row>,
-    /// Its number; 0 until it has one.
-    #[serde(default, rename = "interval")]
-    pub(crate) number: u64,
-    /// The number of intervals that it stands for; they end with it.
-    #[serde(default = "one", rename = "intervals")]
-    pub(crate) stands_for: u64,
-}
-
-fn one() -> u64 {
-    1
-}
-
-impl Interval {
-    /// Returns the number of the first interval that it stands for.
-    pub(crate) fn first(&self) -> u64 {
-        self.number
-            .saturating_sub(self.stands_for.saturating_sub(1))
-    }
-}
 
 /// The last intervals, oldest first.
 #[derive(Debug)]
@@ -97,15 +47,17 @@ impl History {
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is not later than the last. Then nothing is added: a host that reports
-    /// an interval again after a failure adds nothing twice.
-    pub(crate) fn add(&mut self, closed: &Value) -> Result<(), String> {
-        let mut interval = read(closed)?;
+    /// It ended before 1970, or is not later than the last. Then nothing is added: a host that
+    /// reports an interval again after a failure adds nothing twice.
+    pub(crate) fn add(&mut self, mut interval: Interval) -> Result<(), String> {
+        if interval.at_ms < 0 {
+            return Err(format!("an interval ended at {} ms", interval.at_ms));
+        }
         let last_ms = self.intervals.back().map(|last| last.at_ms);
-        let follows = interval.number >= self.next.max(1);
+        let follows = interval.tick >= self.next.max(1);
         if follows {
             // Advanced even if it is left out here: the store has it, so there is a gap.
-            self.next = interval.number + 1;
+            self.next = interval.tick + 1;
             self.clock_fell |= last_ms.is_some_and(|last_ms| interval.at_ms <= last_ms);
         }
         if last_ms.is_some_and(|last_ms| interval.at_ms <= last_ms) {
@@ -115,8 +67,8 @@ impl History {
             ));
         }
         if !follows {
-            interval.number = self.next.max(1);
-            self.next = interval.number + 1;
+            interval.tick = self.next.max(1);
+            self.next = interval.tick + 1;
         }
         self.rows += interval.rows.len();
         self.intervals.push_back(Arc::new(interval));
@@ -130,39 +82,31 @@ impl History {
         Ok(())
     }
 
-    /// Adds the intervals before the first, oldest first; `whole` if there were none before them.
-    /// Leaves out the oldest beyond the limits. Returns the number of faulty ones, which are left
-    /// out, too. An interval is faulty if it is unreadable, ended after `now_ms`, or ended no
-    /// earlier than its successors because a clock was set back. `add` would refuse the current
-    /// interval, or those successors.
-    pub(crate) fn restore(&mut self, past: &[Value], whole: bool, now_ms: u64) -> usize {
+    /// Adds the intervals before the first. Leaves out the oldest beyond the limits. Returns the
+    /// number of faulty ones, which are left out, too. An interval is faulty if it ended before
+    /// 1970, after `now_ms`, or no earlier than its successors because a clock was set back. `add`
+    /// would refuse the current interval, or those successors.
+    pub(crate) fn restore(&mut self, past: Past, now_ms: i64) -> usize {
         let mut faulty = 0;
-        // Without numbers from the host, they are those before the next interval.
-        let end = match self.intervals.front() {
-            Some(next) => next.first(),
-            None => past.len() as u64 + 1,
-        };
-        if self.next == 0 && (whole || !past.is_empty()) {
-            let last = past.last().and_then(|last| last["interval"].as_u64());
-            self.next = last.map_or(end, |last| last.saturating_add(1));
+        if self.next == 0 {
+            let last = past
+                .intervals
+                .last()
+                .map(|last| last.tick.saturating_add(1));
+            self.next = last.unwrap_or(u64::from(past.whole));
         }
-        let mut told = past.iter().rev().zip(1..);
+        let mut older = past.intervals.into_iter().rev();
         // Intervals that were dropped already came after all of these.
         while !self.forgotten
-            && let Some((closed, back)) = told.next()
+            && let Some(interval) = older.next()
         {
-            let next_ms = self.intervals.front().map(|next| next.at_ms);
-            let fits = |it: &Interval| match next_ms {
-                Some(next_ms) => it.at_ms < next_ms,
-                None => it.at_ms <= now_ms,
+            let fits = match self.intervals.front() {
+                Some(next) => interval.at_ms < next.at_ms,
+                None => interval.at_ms <= now_ms,
             };
-            let interval = read(closed).ok().filter(fits);
-            let Some(mut interval) = interval else {
+            if !fits || interval.at_ms < 0 {
                 faulty += 1;
                 continue;
-            };
-            if interval.number == 0 {
-                interval.number = end.saturating_sub(back);
             }
             let rows = self.rows + interval.rows.len();
             self.forgotten = self.intervals.len() >= self.intervals_max || rows > ROWS_MAX;
@@ -171,14 +115,15 @@ impl History {
                 self.intervals.push_front(Arc::new(interval));
             }
         }
-        self.late = !whole || faulty > 0;
+        self.late = !past.whole || faulty > 0;
         self.clock_fell |= faulty > 0;
+        self.unordered &= !past.ordered;
         faulty
     }
 
     /// Returns the intervals that ended between two moments, both included, oldest first. Shared,
     /// so that adding one does not wait while these are written out.
-    pub(crate) fn between(&self, from_ms: u64, to_ms: u64) -> Vec<Arc<Interval>> {
+    pub(crate) fn between(&self, from_ms: i64, to_ms: i64) -> Vec<Arc<Interval>> {
         let start = self
             .intervals
             .partition_point(|interval| interval.at_ms < from_ms);
@@ -190,13 +135,13 @@ impl History {
 
     /// Returns the number from which on all reported intervals are here, and whether those include
     /// all that ended at `from_ms` or later. `u64::MAX` if none was reported.
-    pub(crate) fn whole_from(&self, from_ms: u64) -> (u64, bool) {
+    pub(crate) fn whole_from(&self, from_ms: i64) -> (u64, bool) {
         if self.next == 0 {
             return (u64::MAX, false);
         }
-        let (mut first, mut since_ms) = (self.next, u64::MAX);
+        let (mut first, mut since_ms) = (self.next, i64::MAX);
         for interval in self.intervals.iter().rev() {
-            if interval.number + 1 != first {
+            if interval.tick + 1 != first {
                 break;
             }
             (first, since_ms) = (interval.first(), interval.at_ms);
@@ -209,7 +154,7 @@ impl History {
     /// Returns the first and last number of a merged interval that has `number` inside, after its
     /// first.
     pub(crate) fn cut(&self, number: u64) -> Option<(u64, u64)> {
-        let mut cut = self.intervals.iter().map(|it| (it.first(), it.number));
+        let mut cut = self.intervals.iter().map(|it| (it.first(), it.tick));
         cut.find(|(first, last)| *first < number && number <= *last)
     }
 
@@ -219,40 +164,52 @@ impl History {
         self.unordered = true;
     }
 
-    /// Notes that every interval before those of `restore` ended earlier.
-    pub(crate) fn begins_in_order(&mut self) {
-        self.unordered = false;
-    }
-
     /// Tells whether everything since the start, or since `from_ms`, is still here.
-    pub(crate) fn reaches_back_to(&self, from_ms: u64) -> bool {
+    pub(crate) fn reaches_back_to(&self, from_ms: i64) -> bool {
         let first = self.intervals.front();
         !(self.forgotten || self.late) || first.is_some_and(|first| first.at_ms <= from_ms)
     }
 }
 
-/// Reads an interval in the form of hosts.
-///
-/// # Errors
-///
-/// It has another form.
-pub(crate) fn read(closed: &Value) -> Result<Interval, String> {
-    Interval::deserialize(closed).map_err(|error| format!("an interval cannot be read: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::record::Row;
+    use heddle_core::words::credits::Credits;
 
-    fn interval(at_ms: u64, rows: usize) -> Value {
-        let row = json!({"queue": "root.alice", "rate_micro": 1, "quota": [2, 0],
-                         "used_slot_ms": [3, 0], "income_micro": 4, "debit_micro": 5,
-                         "balance_micro": 6});
-        json!({"at_ms": at_ms, "price_micro": 7, "rows": vec![row; rows]})
+    /// Returns an interval that no store has numbered.
+    fn interval(at_ms: i64, rows: usize) -> Interval {
+        let row = Row {
+            queue: "root.alice".to_string(),
+            rate: Credits::from_micro(1),
+            quota: [2, 0],
+            used_slot_ms: [3, 0],
+            income: Credits::from_micro(4),
+            debit: Credits::from_micro(5),
+            balance: Credits::from_micro(6),
+        };
+        Interval {
+            ticks: 1,
+            at_ms,
+            rows: vec![row; rows],
+            ..Interval::default()
+        }
     }
 
-    fn times(history: &History, from_ms: u64, to_ms: u64) -> Vec<u64> {
+    /// Returns intervals with the numbers of a store, from 1.
+    fn past<const N: usize>(times_ms: [i64; N], rows: usize) -> Past {
+        let numbered = |(at_ms, tick)| Interval {
+            tick,
+            ..interval(at_ms, rows)
+        };
+        Past {
+            intervals: times_ms.into_iter().zip(1..).map(numbered).collect(),
+            whole: true,
+            ordered: true,
+        }
+    }
+
+    fn times(history: &History, from_ms: i64, to_ms: i64) -> Vec<i64> {
         let between = history.between(from_ms, to_ms);
         between.iter().map(|interval| interval.at_ms).collect()
     }
@@ -261,11 +218,11 @@ mod tests {
     fn the_last_intervals_are_kept() {
         let mut history = History::new(3);
         for at_ms in [10, 20, 30] {
-            history.add(&interval(at_ms, 1)).expect("it follows");
+            history.add(interval(at_ms, 1)).expect("it follows");
         }
         assert!(history.reaches_back_to(0));
-        history.add(&interval(40, 1)).expect("it follows");
-        assert_eq!(times(&history, 0, u64::MAX), [20, 30, 40]);
+        history.add(interval(40, 1)).expect("it follows");
+        assert_eq!(times(&history, 0, i64::MAX), [20, 30, 40]);
         assert_eq!(times(&history, 21, 40), [30, 40]);
         assert_eq!(times(&history, 20, 39), [20, 30]);
         assert!(times(&history, 50, 40).is_empty());
@@ -276,49 +233,55 @@ mod tests {
     fn rows_are_bounded_too() {
         let mut history = History::new(1_000);
         for at_ms in 1..=5 {
-            history.add(&interval(at_ms, 60_000)).expect("it follows");
+            history.add(interval(at_ms, 60_000)).expect("it follows");
         }
         // 3 * 60,000 are below 200,000, 4 * 60,000 are not.
-        assert_eq!(times(&history, 0, u64::MAX), [3, 4, 5]);
+        assert_eq!(times(&history, 0, i64::MAX), [3, 4, 5]);
         assert_eq!(history.rows, 180_000);
-        history.add(&interval(6, 300_000)).expect("it follows");
-        assert_eq!(times(&history, 0, u64::MAX), [6]);
+        history.add(interval(6, 300_000)).expect("it follows");
+        assert_eq!(times(&history, 0, i64::MAX), [6]);
     }
 
     #[test]
     fn what_went_before_is_added_before_and_once() {
         let mut history = History::new(5);
         history.begins_late();
-        history.add(&interval(60, 1)).expect("it follows");
+        history.add(interval(60, 1)).expect("it follows");
         assert!(!history.reaches_back_to(0));
-        let past = [10, 20, 30].map(|at_ms| interval(at_ms, 2));
-        assert_eq!(history.restore(&past, true, 100), 0);
-        assert_eq!(times(&history, 0, u64::MAX), [10, 20, 30, 60]);
+        let before = past([10, 20, 30], 2);
+        assert_eq!(history.restore(before.clone(), 100), 0);
+        assert_eq!(times(&history, 0, i64::MAX), [10, 20, 30, 60]);
         assert_eq!(history.rows, 7);
         assert!(history.reaches_back_to(0), "nothing was before");
-        history.add(&interval(70, 1)).expect("it follows");
-        history.add(&interval(80, 1)).expect("it follows");
-        assert_eq!(times(&history, 0, u64::MAX), [20, 30, 60, 70, 80]);
+        history.add(interval(70, 1)).expect("it follows");
+        history.add(interval(80, 1)).expect("it follows");
+        assert_eq!(times(&history, 0, i64::MAX), [20, 30, 60, 70, 80]);
         assert!(!history.reaches_back_to(10) && history.reaches_back_to(20));
         // Again, after some were dropped: adding these would leave a gap.
-        assert_eq!(history.restore(&past, true, 100), 0);
-        assert_eq!(times(&history, 0, u64::MAX), [20, 30, 60, 70, 80]);
+        assert_eq!(history.restore(before, 100), 0);
+        assert_eq!(times(&history, 0, i64::MAX), [20, 30, 60, 70, 80]);
         assert!(!history.reaches_back_to(10));
     }
 
     #[test]
     fn of_a_long_past_the_last_intervals_are_kept() {
-        let past: Vec<Value> = (1..=9).map(|i| interval(10 * i, 1)).collect();
+        let long = past([10, 20, 30, 40, 50, 60, 70, 80, 90], 1);
         let mut history = History::new(3);
-        history.restore(&past, true, 100);
-        assert_eq!(times(&history, 0, u64::MAX), [70, 80, 90]);
+        history.restore(long.clone(), 100);
+        assert_eq!(times(&history, 0, i64::MAX), [70, 80, 90]);
         assert!(!history.reaches_back_to(69) && history.reaches_back_to(70));
         let mut short = History::new(9);
-        short.restore(&past[6..], false, 100);
+        short.restore(
+            Past {
+                intervals: long.intervals[6..].to_vec(),
+                whole: false,
+                ordered: true,
+            },
+            100,
+        );
         assert!(!short.reaches_back_to(0) && short.reaches_back_to(70));
         let mut wide = History::new(100);
-        let past = [1, 2, 3].map(|at_ms| interval(at_ms, 90_000));
-        wide.restore(&past, true, 100);
+        wide.restore(past([1, 2, 3], 90_000), 100);
         // Two of them have 180,000 rows; three would exceed 200,000.
         assert_eq!((times(&wide, 0, 9), wide.rows), (vec![2, 3], 180_000));
         assert!(!wide.reaches_back_to(1));
@@ -327,37 +290,28 @@ mod tests {
     #[test]
     fn times_that_a_wrong_clock_gave_are_left_out_and_said() {
         // The clock was at 99, was set back to 20, and is at 50 now.
-        let past = [10, 99, 20, 30, 98].map(|at_ms| interval(at_ms, 1));
+        let torn = past([10, 99, 20, 30, 98], 1);
         let mut history = History::new(9);
-        assert_eq!(history.restore(&past, true, 50), 2);
-        assert_eq!(times(&history, 0, u64::MAX), [10, 20, 30]);
+        assert_eq!(history.restore(torn, 50), 2);
+        assert_eq!(times(&history, 0, i64::MAX), [10, 20, 30]);
         assert!(!history.reaches_back_to(0));
-        history.add(&interval(51, 1)).expect("it follows");
+        history.add(interval(51, 1)).expect("it follows");
         let mut broken = History::new(9);
-        let past = [interval(10, 1), json!({"at_ms": 5}), interval(0, 1)];
-        assert_eq!(broken.restore(&past, true, 50), 2);
-        assert_eq!(times(&broken, 0, u64::MAX), [0]);
+        assert_eq!(broken.restore(past([10, -5, 0], 1), 50), 2);
+        assert_eq!(times(&broken, 0, i64::MAX), [0]);
         let mut twice = History::new(9);
-        twice.add(&interval(10, 1)).expect("it follows");
-        assert_eq!(twice.restore(&[interval(10, 1)], true, 50), 1);
-        assert_eq!(times(&twice, 0, u64::MAX), [10]);
+        twice.add(interval(10, 1)).expect("it follows");
+        assert_eq!(twice.restore(past([10], 1), 50), 1);
+        assert_eq!(times(&twice, 0, i64::MAX), [10]);
     }
 
     #[test]
-    fn what_is_told_twice_or_cannot_be_read_changes_nothing() {
+    fn an_interval_that_does_not_follow_changes_nothing() {
         let mut history = History::new(3);
-        history.add(&interval(10, 1)).expect("it follows");
-        let mut negative = interval(20, 1);
-        negative["rows"][0]["quota"] = json!([-1, 0]);
-        for wrong in [
-            interval(10, 1),
-            interval(9, 1),
-            json!({}),
-            json!(null),
-            negative,
-        ] {
-            assert!(history.add(&wrong).is_err(), "{wrong}");
+        history.add(interval(10, 1)).expect("it follows");
+        for at_ms in [10, 9, -1] {
+            assert!(history.add(interval(at_ms, 1)).is_err(), "{at_ms}");
         }
-        assert_eq!((times(&history, 0, u64::MAX), history.rows), (vec![10], 1));
+        assert_eq!((times(&history, 0, i64::MAX), history.rows), (vec![10], 1));
     }
 }

@@ -17,7 +17,7 @@ use crate::auth::role::{Command, Need};
 use crate::http::account::{self, Account, Accounts};
 use crate::http::answer::{Failure, Reply, XML};
 use crate::http::caller::{Identity, audit};
-use crate::http::{Engine, Request, Service, books};
+use crate::http::{Api, Backend, Request, books};
 use xml::QueueInfo;
 
 /// The path of the interface.
@@ -26,8 +26,8 @@ const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
 /// The state of a request while it is processed.
 struct Exchange<'a> {
-    service: &'a Service,
-    engine: &'a dyn Engine,
+    api: &'a Api,
+    backend: &'a dyn Backend,
     request: &'a Request<'a>,
     who: Identity,
     command: Option<Command>,
@@ -35,14 +35,14 @@ struct Exchange<'a> {
 
 /// Answers a request for `/scheduler`; `who` is set if identity was proven first.
 pub(crate) fn answer(
-    service: &Service,
-    engine: &dyn Engine,
+    api: &Api,
+    backend: &dyn Backend,
     request: &Request<'_>,
     who: Identity,
 ) -> Reply {
     let mut exchange = Exchange {
-        service,
-        engine,
+        api,
+        backend,
         request,
         who,
         command: None,
@@ -92,17 +92,17 @@ impl Exchange<'_> {
         }
         let of_accounts = !matches!(command, Command::Time);
         if of_accounts {
-            books::open(self.engine, account::changes(&command))?;
+            books::open(self.backend, account::changes(&command))?;
         }
         if command.need() != Need::Nothing {
             let interface = Interface::Published;
-            self.service
-                .identify(interface, self.engine, self.request, &mut self.who)?;
+            self.api
+                .identify(interface, self.backend, self.request, &mut self.who)?;
             self.who.may(command.need())?;
         }
         let reply = self.carry_out(&command)?;
         Ok(match of_accounts {
-            true => books::marked(self.engine, reply),
+            true => books::marked(self.backend, reply),
             false => reply,
         })
     }
@@ -111,28 +111,28 @@ impl Exchange<'_> {
         let info = match command {
             Command::Time => self
                 .info()
-                .element("start", &self.service.started_ms.to_string())
-                .element("time", &self.service.now_ms(self.request).to_string()),
-            Command::Price => self.info().amount("price", account::price(self.engine)?),
+                .element("start", &self.api.started_ms.to_string())
+                .element("time", &self.api.now_ms(self.request).to_string()),
+            Command::Price => self.info().amount("price", account::price(self.backend)?),
             Command::Info(queue) => {
-                let account = account::account(self.engine, queue)?;
+                let account = account::account(self.backend, queue)?;
                 self.info().account(&account, true)
             }
             Command::Infos => {
-                let accounts = Accounts::read(self.engine)?;
+                let accounts = Accounts::read(self.backend)?;
                 let info = self.info().amount("price", accounts.price_micro);
                 accounts.rows.iter().fold(info, QueueInfo::named_account)
             }
             Command::RemoveQueue(_) => {
-                account::change(self.engine, command, &self.who)?;
+                account::change(self.backend, command, &self.who)?;
                 self.info()
             }
             Command::SetSpending(queue, _)
             | Command::AddBudget(queue, _)
             | Command::AddQueue(queue) => {
-                account::change(self.engine, command, &self.who)?;
+                account::change(self.backend, command, &self.who)?;
                 // It may be gone by now; the change was made.
-                let account = account::account(self.engine, queue).ok();
+                let account = account::account(self.backend, queue).ok();
                 let shown = |info: QueueInfo, account: Account| info.account(&account, false);
                 account.map_or_else(|| self.info(), |account| shown(self.info(), account))
             }

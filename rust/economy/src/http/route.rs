@@ -8,7 +8,7 @@ use crate::auth::role::Need;
 use crate::http::answer::{CSV, Failure, JSON, Reply};
 use crate::http::caller::{Identity, audit};
 use crate::http::exchange::Exchange;
-use crate::http::{BODY_BYTES_MAX, Engine, Request, Service, accept, account, books, console, v1};
+use crate::http::{Api, BODY_BYTES_MAX, Backend, Request, accept, account, books, console, v1};
 use heddle_core::config::unknown;
 use percent_encoding::percent_decode_str;
 
@@ -155,14 +155,14 @@ pub fn routes() -> impl Iterator<Item = RouteInfo> {
 /// Answers a request for any path outside the published interface; `who` is set if identity was
 /// proven first.
 pub(crate) fn answer(
-    service: &Service,
-    engine: &dyn Engine,
+    api: &Api,
+    backend: &dyn Backend,
     request: &Request<'_>,
     who: Identity,
 ) -> Reply {
     let outcome = console::answer(request).unwrap_or_else(|| match find(request)? {
         Found::Allowed(methods) => Ok(Reply::nothing().with("Allow", methods)),
-        Found::Route(route, variables) => serve(service, engine, request, who, route, variables),
+        Found::Route(route, variables) => serve(api, backend, request, who, route, variables),
     });
     outcome.unwrap_or_else(refused)
 }
@@ -283,16 +283,16 @@ fn not_found(path: &str) -> Failure {
 
 /// Serves a request with its route, and writes the audit line.
 fn serve(
-    service: &Service,
-    engine: &dyn Engine,
+    api: &Api,
+    backend: &dyn Backend,
     request: &Request<'_>,
     who: Identity,
     route: &Route,
     variables: Vec<String>,
 ) -> Result<Reply, Failure> {
     let mut exchange = Exchange {
-        service,
-        engine,
+        api,
+        backend,
         request,
         query: Parameters::of("").expect("an empty query has no faults"),
         variables,
@@ -376,15 +376,15 @@ impl Exchange<'_> {
         // Checked before the signature, which counts once: the same request may succeed in a
         // moment.
         if route.accounts {
-            books::open(self.engine, route.changes())?;
+            books::open(self.backend, route.changes())?;
         }
         if route.access != Access::Anybody {
             let json = Interface::Json;
             let who = &mut self.who;
-            let known = self.service.identify(json, self.engine, self.request, who);
+            let known = self.api.identify(json, self.backend, self.request, who);
             known
                 .and_then(|()| who.known().map(drop))
-                .map_err(|failure| self.service.without_users(failure))?;
+                .map_err(|failure| self.api.without_users(failure))?;
         }
         match route.access {
             Access::Anybody | Access::Known => {}
@@ -397,7 +397,7 @@ impl Exchange<'_> {
         }
         let reply = (route.handle)(self)?;
         Ok(match route.accounts {
-            true => books::marked(self.engine, reply),
+            true => books::marked(self.backend, reply),
             false => reply,
         })
     }

@@ -6,7 +6,7 @@ use crate::auth::audit::Record;
 use crate::auth::job::{self, Bounds, Submission};
 use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
-use crate::http::Service;
+use crate::http::Api;
 use crate::http::caller::{Identity, write};
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct Taken {
     pub added: Watermarks,
 }
 
-impl Service {
+impl Api {
     /// Checks whether a job is accepted. A recovered one always is, because it runs.
     ///
     /// # Errors

@@ -2,43 +2,12 @@
 //! month. Uses only queries that every back end answers. Committed records never change, so these
 //! need no common transaction: later commits come after them. Does no authorization.
 
-use crate::record::{Interval, IntervalHead, LedgerQuery, LedgerRow};
+use crate::record::{Extract, Interval, IntervalHead, LedgerQuery, LedgerRow, Span};
 use crate::store::Store;
 use crate::store::error::StoreError;
 
 /// Limit of intervals read for one page: a queue that was idle for months has few rows in them.
 const INTERVALS_MAX: usize = 5_000;
-
-/// Selects a part of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// The first tick; for later pages, that of the previous page's `next`.
-    pub from: u64,
-    /// Only intervals that begin before this tick: the caller knows the later ones from memory.
-    pub before: u64,
-    /// Only intervals that ended at this time or later, in ms since 1970.
-    pub from_ms: i64,
-    /// Only intervals that ended at this time or earlier.
-    pub to_ms: i64,
-    /// Only rows of these queues.
-    pub queues: Option<Vec<String>>,
-    /// A page ends with the interval that reaches this number of rows.
-    pub rows: usize,
-}
-
-/// A page of the ledger.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extract {
-    /// Whole intervals, ordered by tick, without their changes; also those without a selected row.
-    pub intervals: Vec<Interval>,
-    /// The next interval in the span. It may exist although the page is short.
-    pub next: Option<IntervalHead>,
-    /// The last tick of the intervals that begin before `before`. It lies beyond `before` if a
-    /// merged interval reaches across. `None` if the store has not got that far.
-    pub reaches: Option<u64>,
-    /// The merged interval that `from` lies inside of: nothing was read.
-    pub cut: Option<IntervalHead>,
-}
 
 /// Reads a page.
 ///

@@ -12,12 +12,11 @@ mod projected;
 mod receipt;
 mod worker;
 
-use crate::record::{Change, Epoch, Interval};
+use crate::record::{Change, Epoch, Interval, Past};
 use crate::store::Store;
 use crate::store::book::Book;
 use crate::store::error::{Refusal, StoreError};
 use parking_lot::{Condvar, Mutex};
-pub use past::Past;
 use pending::Pending;
 use projected::Projected;
 pub use receipt::Receipt;

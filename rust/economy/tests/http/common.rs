@@ -2,12 +2,14 @@
 //! no checks.
 #![allow(unreachable_pub)]
 
+use heddle_core::words::credits::Credits;
 use heddle_core::words::event::{AskFacts, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::*;
 use heddle_core::{Decision, Resource, Setup};
 use heddle_economy::auth::canonical::{Body, Signed, Validity};
 use heddle_economy::auth::{Secret, v1, v2};
-use heddle_economy::http::{Answer, Engine, Request, Service};
+use heddle_economy::http::{Answer, Api, Backend, Request};
+use heddle_economy::record::{Interval, Row};
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -145,7 +147,7 @@ impl Cluster {
 /// A cluster behind its host's lock.
 pub struct Locked(pub Mutex<Cluster>);
 
-impl Engine for Locked {
+impl Backend for Locked {
     fn request(&self, request: &Value) -> Result<Value, String> {
         self.0
             .lock()
@@ -154,9 +156,9 @@ impl Engine for Locked {
     }
 }
 
-/// A ResourceManager: the service, the engine, the ACL file.
+/// A ResourceManager: the interface, the engine, the ACL file.
 pub struct Site {
-    pub service: Service,
+    pub api: Api,
     pub engine: Locked,
     pub folder: TempDir,
     /// The sender's address; different for every site, so that the audit lines can be told apart.
@@ -176,7 +178,7 @@ impl Site {
         api["acl_file"] = acl.display().to_string().into();
         let number = SITES.fetch_add(1, Ordering::Relaxed) as u32;
         Site {
-            service: Service::new(&api, START).expect("good settings"),
+            api: Api::new(&api, START).expect("good settings"),
             engine: Locked(Mutex::new(Cluster::new(config, 4))),
             folder,
             address: IpAddr::from((0x0a00_0000 + number).to_be_bytes()),
@@ -247,7 +249,7 @@ impl Site {
     }
 
     pub fn send(&self, request: &Request<'_>) -> Answer {
-        self.service.answer(&self.engine, request)
+        self.api.answer(&self.engine, request)
     }
 
     /// Sends an unsigned request; the target may have a query.
@@ -337,6 +339,31 @@ pub fn write_acl(path: &Path, users: &str) {
         .open(path)
         .expect("a new file");
     file.write_all(users.as_bytes()).expect("written");
+}
+
+/// Returns an interval that is in no store, with a price in millionths.
+pub fn interval(at_ms: u64, price_micro: i64, rows: Vec<Row>) -> Interval {
+    Interval {
+        tick: 0,
+        ticks: 1,
+        at_ms: at_ms as i64,
+        price: Credits::from_micro(price_micro).into(),
+        changes: Vec::new(),
+        rows,
+    }
+}
+
+/// Returns a row of a queue that paid a millionth for a slot.
+pub fn row(queue: &str, balance_micro: i64) -> Row {
+    Row {
+        queue: queue.to_string(),
+        rate: Credits::from_micro(1),
+        quota: [1, 0],
+        used_slot_ms: [1, 0],
+        income: Credits::ZERO,
+        debit: Credits::from_micro(1),
+        balance: Credits::from_micro(balance_micro),
+    }
 }
 
 pub fn text(answer: &Answer) -> String {

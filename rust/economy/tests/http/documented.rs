@@ -1,6 +1,6 @@
 //! The description and the router agree, and answers match their description.
 
-use crate::common::{NOW, START, Site, json_of, market_config, text};
+use crate::common::{NOW, START, Site, interval, json_of, market_config, row, text};
 use heddle_economy::http::{Answer, OPENAPI, Request, routes};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -114,13 +114,9 @@ fn busy_site() -> Site {
     let site = Site::market();
     site.cluster().until(20_000);
     site.cluster().submit(3, "bob", 2);
-    let row = json!({"queue": "root.bob", "rate_micro": 1, "quota": [1, 0],
-                     "used_slot_ms": [1, 0], "income_micro": 0, "debit_micro": 1,
-                     "balance_micro": 5});
     for i in 1..=2 {
-        let at_ms = START + i;
-        site.service
-            .interval(&json!({"at_ms": at_ms, "price_micro": 1, "rows": [row]}));
+        let rows = vec![row("root.bob", 5)];
+        site.api.interval(interval(START + i, 1, rows));
     }
     site
 }

@@ -1,7 +1,9 @@
 //! Hostile requests: names that are markup, broken escapes, bodies that are too long, invalid
 //! numbers.
 
-use crate::common::{NOW, Site, audit_of, header, json_of, market_config, paths, text};
+use crate::common::{
+    NOW, Site, audit_of, header, interval, json_of, market_config, paths, row, text,
+};
 use heddle_economy::auth::query::quoted;
 use heddle_economy::http::{Answer, Request};
 use proptest::prelude::*;
@@ -69,13 +71,8 @@ fn hostile_names_of_queues_are_names() {
 fn hostile_names_in_the_ledger_stay_in_their_cell() {
     let site = Site::with(&market_config(), &json!({}));
     let names = ["root.a,b", "root.\"q\"", "root.=1+1", "root.\u{1f980}"];
-    let row = |queue: &&str| {
-        json!({"queue": queue, "rate_micro": 1, "quota": [1, 0], "used_slot_ms": [1, 0],
-               "income_micro": 0, "debit_micro": 1, "balance_micro": -5})
-    };
-    let rows: Vec<Value> = names.iter().map(row).collect();
-    site.service
-        .interval(&json!({"at_ms": NOW, "price_micro": 1, "rows": rows}));
+    let rows = names.iter().map(|queue| row(queue, 5)).collect();
+    site.api.interval(interval(NOW, 1, rows));
     let csv = site.signed_with("root", "GET", "/heddle/v1/ledger", b"", Some("text/csv"));
     let mut reader = csv::Reader::from_reader(csv.body.as_slice());
     let cells = reader

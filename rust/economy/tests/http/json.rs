@@ -1,8 +1,8 @@
 //! Answers of the routes: queues, jobs and changes with numbers worked out by hand, and errors with
 //! fault, place and remedy.
 
-use crate::common::{NOW, START, Site, header, json_of, market_config, paths, text};
-use heddle_economy::http::{Engine, Request};
+use crate::common::{NOW, START, Site, header, interval, json_of, market_config, paths, text};
+use heddle_economy::http::{Backend, Request};
 use serde_json::{Value, json};
 
 #[test]
@@ -328,7 +328,7 @@ fn the_configuration_has_no_secret() {
 /// A host whose engine is being restarted.
 struct Down;
 
-impl Engine for Down {
+impl Backend for Down {
     fn request(&self, _: &Value) -> Result<Value, String> {
         Err("the engine is being built anew".to_string())
     }
@@ -338,7 +338,7 @@ impl Engine for Down {
 fn without_an_engine_everything_else_is_answered() {
     let site = Site::market();
     let get = |path| {
-        site.service.answer(
+        site.api.answer(
             &Down,
             &Request {
                 path,
@@ -372,13 +372,13 @@ fn without_an_engine_everything_else_is_answered() {
         body,
         ..site.plain()
     };
-    assert_eq!(site.service.answer(&Down, &bid).status, 503);
+    assert_eq!(site.api.answer(&Down, &bid).status, 503);
     let price = Request {
         path: "/scheduler",
         query: "price",
         ..site.plain()
     };
-    assert_eq!(site.service.answer(&Down, &price).status, 503);
+    assert_eq!(site.api.answer(&Down, &price).status, 503);
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn a_policy_without_accounts_has_queues_all_the_same() {
 fn many_threads_may_ask() {
     fn is_shared<T: Send + Sync>(_: &T) {}
     let site = Site::market();
-    is_shared(&site.service);
+    is_shared(&site.api);
     let budget = "/heddle/v1/queues/bob/budget";
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -417,10 +417,9 @@ fn many_threads_may_ask() {
                         site.signed("bob", "GET", "/heddle/v1/ledger", "").status,
                         200
                     );
-                    site.service.poll(NOW + i);
+                    site.api.poll(NOW + i);
                     let at_ms = START + 100 * thread + i;
-                    site.service
-                        .interval(&json!({"at_ms": at_ms, "price_micro": 1, "rows": []}));
+                    site.api.interval(interval(at_ms, 1, Vec::new()));
                 }
             });
         }

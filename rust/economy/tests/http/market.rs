@@ -1,30 +1,32 @@
 //! Prices and charges over time, from the intervals that a host reports.
 
 use crate::common::{NOW, START, Site, header, json_of, market_config, text};
-use serde_json::{Value, json};
+use heddle_core::words::credits::Credits;
+use heddle_economy::record::{Interval, Row};
+use serde_json::json;
 
 /// Returns an interval of 20 s. Alice bids 2 and pays 16 for 8 slots; bob bids 1 and pays 4 for 4.
-fn interval(i: i64) -> Value {
-    let row = |queue: &str, rate: i64, quota: i64, balance: i64| {
-        json!({
-            "queue": queue, "rate_micro": rate * 1_000_000, "quota": [quota, 0],
-            "used_slot_ms": [quota * 20_000, 0], "income_micro": 500_000,
-            "debit_micro": rate * quota * 1_000_000, "balance_micro": balance,
-        })
+fn interval(i: u64) -> Interval {
+    let row = |queue: &str, rate: i64, quota: u32, balance: i64| Row {
+        queue: queue.to_string(),
+        rate: Credits::from_micro(rate * 1_000_000),
+        quota: [quota, 0],
+        used_slot_ms: [i64::from(quota) * 20_000, 0],
+        income: Credits::from_micro(500_000),
+        debit: Credits::from_micro(rate * i64::from(quota) * 1_000_000),
+        balance: Credits::from_micro(balance),
     };
-    json!({
-        "at_ms": START as i64 + 20_000 * i,
-        "price_micro": 3_000_000 + i,
-        "rows": [
-            row("root.alice", 2, 8, 100_000_000 - 15_500_000 * i),
-            row("root.bob", 1, 4, 1_000_000_000 - 3_500_000 * i),
-        ],
-    })
+    let past = i as i64;
+    let rows = vec![
+        row("root.alice", 2, 8, 100_000_000 - 15_500_000 * past),
+        row("root.bob", 1, 4, 1_000_000_000 - 3_500_000 * past),
+    ];
+    crate::common::interval(START + 20_000 * i, 3_000_000 + past, rows)
 }
 
-fn site(intervals: i64, kept: usize) -> Site {
+fn site(intervals: u64, kept: usize) -> Site {
     let site = Site::with(&market_config(), &json!({"history_intervals": kept}));
-    (1..=intervals).for_each(|i| site.service.interval(&interval(i)));
+    (1..=intervals).for_each(|i| site.api.interval(interval(i)));
     site
 }
 
@@ -80,9 +82,9 @@ fn what_has_been_forgotten_is_said() {
     let target = format!("/heddle/v1/price/history?from_ms={}", START + 80_000);
     let late = json_of(&site.signed("root", "GET", &target, ""));
     assert_eq!(late["complete"], true);
-    // A repeated or unreadable interval is left out.
-    for wrong in [interval(5), interval(1), json!({"at_ms": 1}), Value::Null] {
-        site.service.interval(&wrong);
+    // An interval that does not follow is left out.
+    for wrong in [interval(5), interval(1)] {
+        site.api.interval(wrong);
     }
     assert_eq!(
         json_of(&site.signed("root", "GET", "/heddle/v1/price/history", "")),
@@ -149,9 +151,11 @@ fn the_ledger_in_csv() {
 #[test]
 fn a_page_that_begins_inside_of_a_sum_is_refused() {
     let site = Site::with(&market_config(), &json!({}));
-    let mut one = interval(7);
-    (one["interval"], one["intervals"]) = (json!(7), json!(3));
-    site.service.interval(&one);
+    site.api.interval(Interval {
+        tick: 7,
+        ticks: 3,
+        ..interval(7)
+    });
     let ask = |from: u64| {
         let target = format!("/heddle/v1/ledger?from_interval={from}");
         site.signed("root", "GET", &target, "")

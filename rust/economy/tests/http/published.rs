@@ -260,9 +260,9 @@ fn the_acl_file_is_read_again_when_it_has_settled() {
     );
     assert_eq!(site.command("GET", "infos", "bob", NOW).status, 403);
     write_acl(&site.acl(), "bob admin bobby's_16_bytes\nmalformed\n");
-    site.service.poll(NOW);
+    site.api.poll(NOW);
     assert_eq!(site.command("GET", "infos", "bob", NOW + 1).status, 403);
-    site.service.poll(NOW + 1_000);
+    site.api.poll(NOW + 1_000);
     assert_eq!(site.command("GET", "infos", "bob", NOW + 2).status, 200);
     assert_eq!(
         site.command("GET", "info=alice", "alice", NOW + 2).status,
@@ -270,8 +270,8 @@ fn the_acl_file_is_read_again_when_it_has_settled() {
     );
     // An unusable file leaves the old users in force.
     std::fs::remove_file(site.acl()).expect("it was there");
-    site.service.poll(NOW + 2_000);
-    site.service.poll(NOW + 9_000);
+    site.api.poll(NOW + 2_000);
+    site.api.poll(NOW + 9_000);
     assert_eq!(site.command("GET", "infos", "bob", NOW + 3).status, 200);
     assert!(text(&site.get("/heddle/v1/health")).contains("\"degraded\""));
 }
@@ -281,9 +281,7 @@ fn the_acl_file_is_read_again_when_it_has_settled() {
 fn watermarks_outlast_the_service() {
     let (one, other) = (Site::market(), Site::market());
     assert_eq!(one.command("GET", "info=alice", "alice", NOW).status, 200);
-    other
-        .service
-        .merge_watermarks(&one.service.export_watermarks());
+    other.api.merge_watermarks(&one.api.export_watermarks());
     assert_eq!(other.command("GET", "info=alice", "alice", NOW).status, 401);
     assert_eq!(
         other.command("GET", "info=alice", "alice", NOW + 1).status,

@@ -3,7 +3,8 @@
 
 use crate::common::{NOW, START, Site, audit_of, json_of, market_config, paths, text};
 use heddle_economy::auth::replay::Watermarks;
-use heddle_economy::http::{Engine, Request, Service, routes};
+use heddle_economy::http::{Api, Backend, Request, routes};
+use heddle_economy::record::NotChanged;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
@@ -54,7 +55,7 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
 #[test]
 fn without_an_acl_file_it_says_what_to_set() {
     let site = Site {
-        service: Service::new(&json!({}), START).expect("good settings"),
+        api: Api::new(&json!({}), START).expect("good settings"),
         ..Site::market()
     };
     let target = "/heddle/v1/jobs";
@@ -94,7 +95,7 @@ fn without_an_acl_file_it_says_what_to_set() {
     // A user of the web server needs no secret to read.
     let trusting = json!({"trust_web_user": true});
     let site = Site {
-        service: Service::new(&trusting, START).expect("good settings"),
+        api: Api::new(&trusting, START).expect("good settings"),
         ..site
     };
     let known = Request {
@@ -332,13 +333,13 @@ fn a_web_user_of_a_malformed_line_is_shut_out() {
         &site.acl(),
         "alice user\nbob user bobs-secret-of-32-bytes-in-len\n",
     );
-    site.service.poll(100_000);
-    site.service.poll(200_000);
+    site.api.poll(100_000);
+    site.api.poll(200_000);
     assert_eq!(reads("alice"), 401);
     assert_eq!(reads("bob"), 403, "known, and it is not his");
     crate::common::write_acl(&site.acl(), "bob user bobs-secret-of-32-bytes-in-len\n");
-    site.service.poll(300_000);
-    site.service.poll(400_000);
+    site.api.poll(300_000);
+    site.api.poll(400_000);
     assert_eq!(
         reads("alice"),
         200,
@@ -416,18 +417,18 @@ struct Storing<'a> {
     stored: Mutex<Vec<(String, Watermarks)>>,
 }
 
-impl Engine for Storing<'_> {
+impl Backend for Storing<'_> {
     fn request(&self, request: &Value) -> Result<Value, String> {
         self.engine.request(request)
     }
 
-    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, String> {
+    fn change(&self, request: &Value, signature: &Watermarks) -> Result<Value, NotChanged> {
         let op = request["op"].as_str().expect("an operation").to_string();
         self.stored
             .lock()
             .expect("a list")
             .push((op, signature.clone()));
-        self.request(request)
+        self.request(request).map_err(NotChanged::Refused)
     }
 }
 
@@ -448,12 +449,12 @@ fn what_is_to_be_remembered_comes_with_the_change() {
         body,
         ..site.plain()
     };
-    assert_eq!(site.service.answer(&storing, &bid).status, 200);
+    assert_eq!(site.api.answer(&storing, &bid).status, 200);
     let read = Request {
         path: "/heddle/v1/price",
         ..site.plain()
     };
-    assert_eq!(site.service.answer(&storing, &read).status, 200);
+    assert_eq!(site.api.answer(&storing, &read).status, 200);
     let stored = storing.stored.into_inner().expect("a list");
     let [(op, marks)] = stored.as_slice() else {
         panic!("one change: {stored:?}")
@@ -463,7 +464,7 @@ fn what_is_to_be_remembered_comes_with_the_change() {
     assert_eq!(nonces.len(), 1);
     assert_eq!((nonces[0].0, nonces[0].2), ("alice", NOW + 60_000));
     let next = Site::market();
-    next.service.merge_watermarks(marks);
+    next.api.merge_watermarks(marks);
     assert_eq!(next.send(&bid).status, 401);
     assert_eq!(next.rate("root.alice"), Some(2.0));
 }

@@ -21,7 +21,7 @@ pub(crate) fn advice(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         Failure::new(400, what, "query, `slots`", expected)
     })?;
     let pool = exchange.number("pool", 0, POOL_MAX)?.unwrap_or(0);
-    let told = account::advice(exchange.engine, &path, slots, pool)?;
+    let told = account::advice(exchange.backend, &path, slots, pool)?;
     Ok(Reply::json(&answer(&told, exchange.request.now_ms)))
 }
 

@@ -133,7 +133,7 @@ fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
 
 /// Asks the engine for a job; `None` if it does not exist.
 fn found(exchange: &Exchange<'_>, id: &Value) -> Result<Option<Value>, Failure> {
-    match exchange.engine.request(&json!({"op": "job", "job": id})) {
+    match exchange.backend.request(&json!({"op": "job", "job": id})) {
         Ok(job) => Ok(Some(job)),
         Err(problem) if problem.starts_with("key `job`") => Ok(None),
         Err(problem) => Err(Failure::engine(&problem)),
@@ -177,7 +177,7 @@ fn may_see(exchange: &mut Exchange<'_>, queue: &str) -> Result<(), Failure> {
 
 /// Asks the engine more about a job, which may have ended by now.
 fn of_job(exchange: &Exchange<'_>, op: &str, id: &Value) -> Result<Value, Failure> {
-    let answer = exchange.engine.request(&json!({"op": op, "job": id}));
+    let answer = exchange.backend.request(&json!({"op": op, "job": id}));
     answer.map_err(|problem| match problem.starts_with("key `job`") {
         true => no_job(),
         false => Failure::engine(&problem),

@@ -4,9 +4,9 @@
 use crate::auth::role::{Caller, Need, Role};
 use crate::http::account::{self, Account, Accounts};
 use crate::http::answer::{CSV, Failure, Reply};
+use crate::http::credit;
 use crate::http::exchange::Exchange;
-use crate::http::history::{self, Interval, Row};
-use crate::http::{Wanted, credit};
+use crate::record::{Interval, Row, Span};
 use heddle_core::model::queue::user_queue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const PAGE_MAX: u64 = 10_000;
 /// `GET price`: the price of a slot now.
 pub(crate) fn price(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let mut price = Map::new();
-    credit::put(&mut price, "price", account::price(exchange.engine)?);
+    credit::put(&mut price, "price", account::price(exchange.backend)?);
     price.insert("now_ms".to_string(), exchange.request.now_ms.into());
     Ok(Reply::json(&Value::Object(price)))
 }
@@ -26,7 +26,7 @@ pub(crate) fn price(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
 /// `GET shares`: entitlement and use of queues. An administrator gets all queues, a user their own.
 pub(crate) fn shares(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     let report = exchange.ask(&json!({"op": "queues"}))?;
-    let accounts = account::if_any(Accounts::read(exchange.engine))?;
+    let accounts = account::if_any(Accounts::read(exchange.backend))?;
     let mut queues = Vec::new();
     for queue in report["queues"].as_array().into_iter().flatten() {
         let path = queue["path"].as_str().unwrap_or("");
@@ -64,24 +64,26 @@ fn bought(account: &Account) -> Value {
 
 /// Times and length of a page, from the query.
 struct Page {
-    from_ms: u64,
-    to_ms: u64,
+    from_ms: i64,
+    to_ms: i64,
     max: usize,
 }
 
 impl Page {
     fn of(exchange: &Exchange<'_>) -> Result<Page, Failure> {
         let most = i64::MAX as u64;
+        let from_ms = exchange.number("from_ms", 0, most)?.unwrap_or(0);
+        let to_ms = exchange.number("to_ms", 0, most)?.unwrap_or(most);
         Ok(Page {
-            from_ms: exchange.number("from_ms", 0, most)?.unwrap_or(0),
-            to_ms: exchange.number("to_ms", 0, most)?.unwrap_or(most),
+            from_ms: from_ms as i64,
+            to_ms: to_ms as i64,
             max: exchange.number("max", 1, PAGE_MAX)?.unwrap_or(PAGE) as usize,
         })
     }
 
     /// Returns the intervals in memory for these times, and whether they are complete.
     fn intervals(&self, exchange: &Exchange<'_>) -> (Vec<Arc<Interval>>, bool) {
-        let history = exchange.service.history.lock();
+        let history = exchange.api.history.lock();
         let complete = history.reaches_back_to(self.from_ms);
         (history.between(self.from_ms, self.to_ms), complete)
     }
@@ -96,7 +98,7 @@ pub(crate) fn history(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     while let Some(interval) = intervals.next_if(|_| prices.len() < page.max) {
         let mut price = Map::new();
         price.insert("at_ms".to_string(), interval.at_ms.into());
-        credit::put(&mut price, "price", interval.price_micro);
+        credit::put(&mut price, "price", interval.price.micro());
         prices.push(Value::Object(price));
     }
     let next_ms = intervals.peek().map(|interval| interval.at_ms);
@@ -123,7 +125,7 @@ pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         }
     };
     let wanted = |row: &Row| match &queue {
-        Some(path) => *row.queue == **path,
+        Some(path) => row.queue == *path,
         None => exchange.who.sees(&row.queue),
     };
     let queues = match &queue {
@@ -138,7 +140,7 @@ pub(crate) fn ledger(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         let here = interval.rows.iter().filter(|row| wanted(row));
         rows.extend(here.map(|row| (&**interval, row)));
     }
-    let next = intervals.peek().map(|next| (next.number, next.at_ms));
+    let next = intervals.peek().map(|next| (next.tick, next.at_ms));
     let next = next.or(found.next);
     let reply = match exchange.content_type {
         CSV => {
@@ -170,7 +172,7 @@ fn own_queues(caller: &Caller) -> Option<Vec<String>> {
 struct Found {
     intervals: Vec<Arc<Interval>>,
     /// Number and end of the next interval, if it is not among these.
-    next: Option<(u64, u64)>,
+    next: Option<(u64, i64)>,
     complete: bool,
 }
 
@@ -184,7 +186,7 @@ fn find(
     queues: Option<Vec<String>>,
 ) -> Result<Found, Failure> {
     let (remembered, cut, (first, covers), complete) = {
-        let history = exchange.service.history.lock();
+        let history = exchange.api.history.lock();
         (
             history.between(page.from_ms, page.to_ms),
             history.cut(from),
@@ -200,7 +202,7 @@ fn find(
     let mut after = 0;
     let mut cut = cut;
     if !covers && from < first {
-        let wanted = Wanted {
+        let span = Span {
             from,
             before: first,
             from_ms: page.from_ms,
@@ -208,10 +210,11 @@ fn find(
             queues,
             rows: page.max,
         };
-        if let Some(older) = exchange.engine.older(&wanted) {
+        if let Some(older) = exchange.backend.older(&span) {
             let older = older.map_err(|why| unread(&why))?;
-            (found.next, found.complete) = (older.next, true);
-            cut = older.cut;
+            found.next = older.next.map(|next| (next.tick, next.at_ms));
+            found.complete = true;
+            cut = older.cut.map(|cut| (cut.first(), cut.tick));
             after = match older.reaches {
                 Some(reaches) => reaches,
                 // The store lags behind and may get more intervals.
@@ -220,10 +223,7 @@ fn find(
                 }
                 None => u64::MAX,
             };
-            for told in &older.intervals {
-                let interval = history::read(told).map_err(|why| unread(&why))?;
-                found.intervals.push(Arc::new(interval));
-            }
+            found.intervals = older.intervals.into_iter().map(Arc::new).collect();
         }
     }
     if let Some((first, last)) = cut {
@@ -231,7 +231,7 @@ fn find(
     }
     if found.next.is_none() {
         let rest = remembered.into_iter();
-        let rest = rest.filter(|it| it.number >= from && it.number > after);
+        let rest = rest.filter(|it| it.tick >= from && it.tick > after);
         found.intervals.extend(rest);
     }
     Ok(found)
@@ -259,14 +259,14 @@ fn merged(first: u64, last: u64) -> Failure {
 fn to_json(interval: &Interval, row: &Row) -> Value {
     let mut line = Map::new();
     line.insert("at_ms".to_string(), interval.at_ms.into());
-    line.insert("queue".to_string(), (*row.queue).into());
+    line.insert("queue".to_string(), row.queue.as_str().into());
     line.insert("quota".to_string(), json!(row.quota));
     line.insert("used_slot_ms".to_string(), json!(row.used_slot_ms));
-    credit::put(&mut line, "price", interval.price_micro);
-    credit::put(&mut line, "rate", row.rate_micro);
-    credit::put(&mut line, "income", row.income_micro);
-    credit::put(&mut line, "debit", row.debit_micro);
-    credit::put(&mut line, "balance", row.balance_micro);
+    credit::put(&mut line, "price", interval.price.micro());
+    credit::put(&mut line, "rate", row.rate.micro());
+    credit::put(&mut line, "income", row.income.micro());
+    credit::put(&mut line, "debit", row.debit.micro());
+    credit::put(&mut line, "balance", row.balance.micro());
     Value::Object(line)
 }
 
@@ -291,16 +291,16 @@ fn to_csv(rows: &[(&Interval, &Row)]) -> Vec<u8> {
     for (interval, row) in rows {
         let cells = [
             interval.at_ms.to_string(),
-            row.queue.to_string(),
-            credit::text(interval.price_micro),
-            credit::text(row.rate_micro),
+            row.queue.clone(),
+            credit::text(interval.price.micro()),
+            credit::text(row.rate.micro()),
             row.quota[0].to_string(),
             row.quota[1].to_string(),
             row.used_slot_ms[0].to_string(),
             row.used_slot_ms[1].to_string(),
-            credit::text(row.income_micro),
-            credit::text(row.debit_micro),
-            credit::text(row.balance_micro),
+            credit::text(row.income.micro()),
+            credit::text(row.debit.micro()),
+            credit::text(row.balance.micro()),
         ];
         csv.write_record(cells)
             .expect("memory takes all, and records are of one length");

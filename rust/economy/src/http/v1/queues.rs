@@ -20,7 +20,7 @@ struct Report {
 impl Report {
     fn read(exchange: &Exchange<'_>) -> Result<Report, Failure> {
         let engine = exchange.ask(&json!({"op": "queues"}))?;
-        let accounts = account::if_any(Accounts::read(exchange.engine))?;
+        let accounts = account::if_any(Accounts::read(exchange.backend))?;
         Ok(Report { engine, accounts })
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn add_budget(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> 
 impl Exchange<'_> {
     /// Makes an engine request that every policy knows.
     pub(crate) fn ask(&self, request: &Value) -> Result<Value, Failure> {
-        let answer = self.engine.request(request);
+        let answer = self.backend.request(request);
         answer.map_err(|problem| Failure::engine(&problem))
     }
 
@@ -124,12 +124,12 @@ impl Exchange<'_> {
         self.queue = Some(path.clone());
         // The table of routes has the permissions; this checks that they agree with DP-32.
         self.who.may(command.need())?;
-        account::change(self.engine, &command, &self.who)?;
+        account::change(self.backend, &command, &self.who)?;
         let gone = matches!(command, Command::RemoveQueue(_));
         let account = if gone {
             None
         } else {
-            account::account(self.engine, &path).ok()
+            account::account(self.backend, &path).ok()
         };
         Ok(Reply::json(
             &account.map_or(Value::Null, |account| account.to_json()),

@@ -3,26 +3,27 @@
 
 use crate::http::answer::{Failure, JSON, Reply};
 use crate::http::exchange::Exchange;
+use crate::record::BooksState;
 use serde_json::{Value, json};
 
 /// `GET time`: for clients with a wrong clock, and for timestamps of version 1 (DP-33).
 pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
     Ok(Reply::json(&json!({
-        "start_ms": exchange.service.started_ms,
-        "now_ms": exchange.service.now_ms(exchange.request),
+        "start_ms": exchange.api.started_ms,
+        "now_ms": exchange.api.now_ms(exchange.request),
     })))
 }
 
 /// `GET health`: 200 if requests are served, 503 if the engine is not running. Open to all, so it
 /// tells no more than that; the configuration gives an administrator the reasons.
 pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
-    let engine = exchange.engine.request(&json!({"op": "policies"})).is_ok();
-    let acl = exchange.service.acl.lock();
-    let none = exchange.service.settings.acl_file.is_none();
+    let engine = exchange.backend.request(&json!({"op": "policies"})).is_ok();
+    let acl = exchange.api.acl.lock();
+    let none = exchange.api.settings.acl_file.is_none();
     let users = acl.unusable.is_none() && (none || !acl.users.is_empty());
     drop(acl);
-    let books = exchange.engine.books()["state"].clone();
-    let kept = books == "connected" || books == "in memory only";
+    let books = exchange.backend.books().state;
+    let kept = matches!(books, BooksState::Connected | BooksState::InMemory);
     let status = match (engine, users && kept) {
         (false, _) => "down",
         (true, false) => "degraded",
@@ -34,7 +35,7 @@ pub(crate) fn health(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
         "users": users,
         "books": books,
         "version": env!("CARGO_PKG_VERSION"),
-        "start_ms": exchange.service.started_ms,
+        "start_ms": exchange.api.started_ms,
         "now_ms": exchange.request.now_ms,
     }));
     if !engine {
@@ -67,8 +68,8 @@ pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failur
         .into_iter()
         .flatten()
         .map(configured);
-    let settings = &exchange.service.settings;
-    let acl = exchange.service.acl.lock();
+    let settings = &exchange.api.settings;
+    let acl = exchange.api.acl.lock();
     // Line numbers without the contents of the lines.
     let faults: Vec<String> = acl.faults.iter().map(ToString::to_string).collect();
     Ok(Reply::json(&json!({

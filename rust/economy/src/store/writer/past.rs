@@ -1,20 +1,9 @@
 //! Reads the last intervals of a store with their rows, for a host that has just become active and
 //! missed them. Changes nothing.
 
-use crate::record::{Interval, IntervalHead, LedgerQuery};
+use crate::record::{IntervalHead, LedgerQuery, Past};
 use crate::store::Store;
 use crate::store::error::StoreError;
-
-/// The last intervals of a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past {
-    /// The last intervals, oldest first. Their changes are left out: the books have them.
-    pub intervals: Vec<Interval>,
-    /// Whether the store has no earlier ones.
-    pub whole: bool,
-    /// Whether all earlier intervals ended before these. False after a clock was set back.
-    pub ordered: bool,
-}
 
 /// Reads the intervals up to `last`, at most `intervals_max` of them with at most `rows_max` rows.
 /// `accounts` gives the first estimate of the rows per interval. Where older intervals had more

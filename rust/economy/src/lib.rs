@@ -1,19 +1,49 @@
-//! Runs beside an engine in a ResourceManager and outlives it. The books follow the engine's
-//! accounts into a store (`books`), fed by the engine's host (`outbox`). Answers over HTTP
-//! (`service`, `http`) come from the same accounts, older ones from the store. `auth` checks
-//! signatures and rights, `store` has the places for the books, `record` the values that are
-//! written to them. `jobs` parses the claims of submissions and the answers of MapReduce's web
-//! services.
+//! Runs beside an engine in a ResourceManager and outlives it: its accounts, who may change them,
+//! how they are stored and how they are shown.
 //!
 //! The crate decides nothing about slots. It runs on threads of its host, never on the scheduling
 //! thread except in `Service::submit` and `Outbox::post`. It knows neither Java nor sockets. In a
 //! ResourceManager the host is the bridge (`services`), and the shim's `Economy` gives a thread and
 //! the time.
 //!
+//! # Modules
+//!
+//! From the ground up; `core/tests/layers.rs` has what each may import.
+//!
+//! - `record`: the values that stores, books and pages share: intervals, changes, states.
+//! - `jobs`: parses the claims of submissions and the answers of MapReduce's web services.
+//! - `auth`: signatures, protection against replay, roles, limits, audit lines.
+//! - `store`: the places for the books (files, SQLite, PostgreSQL), and their writer.
+//! - `http`: what is answered, by route. Asks its host for the rest (`Backend`).
+//! - `books`: the accounts' way from an engine into a store and back. The engine's host feeds them
+//!   (`outbox`); `reader` reads ledger pages older than the in-memory window.
+//! - `service`, `settings`: put these together for a host, from sections of `heddle.json`.
+//!
 //! ```text
 //! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store
-//! web threads -> ApiHandler -> Service -> http::Api -> engine, Books
+//! web threads -> ApiHandler -> Service -> Api -> Asked -> Books -> engine
 //! ```
+//!
+//! # A bid, from the filter to the account
+//!
+//! `PUT /heddle/v1/queues/alice/bid` passes these functions:
+//!
+//! 1. The shim's `HeddleFilter` and `ApiHandler` read it; JNI leads to the bridge's
+//!    `services::serve`.
+//! 2. `Service::serve` parses the head, and makes an `Asked`: the `Backend` of this request.
+//! 3. `Api::answer` picks the interface: `route::answer`, or `published::answer` for `/scheduler`.
+//! 4. `route::find` finds the route. `route::serve` makes its `Exchange`, and writes the audit line
+//!    in the end.
+//! 5. `Exchange::carry_out` checks the form; `http::books::open` checks that accounts are known.
+//! 6. `Api::identify` proves the sender with `Gate::identify`; `Identity::may` checks the role.
+//! 7. The route's handler, `queues::bid`, reads the body; `Exchange::change` and `account::change`
+//!    turn it into an engine request.
+//! 8. `Asked::change` adds the watermarks of the signature; `Books::change` locks the books and
+//!    calls `Engine::request`. The engine's market changes the account, and its host posts that to
+//!    the `Outbox`.
+//! 9. `Inner::hand_over` takes it from there to `Writer::changes`, together with the watermarks.
+//!    `Receipt::wait` waits for the disk, without the lock.
+//! 10. `account::account` reads the account, which is the answer.
 //!
 //! # Rules
 //!

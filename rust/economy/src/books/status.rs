@@ -3,7 +3,7 @@
 use crate::record::{BooksState, BooksStatus, Progress};
 use crate::store::{State, Status};
 
-/// The status of a writer. Its books count as unread until the caller knows better.
+/// Converts a writer's status. Its books count as unread until the caller knows better.
 pub(super) fn described(status: Status) -> BooksStatus {
     let (state, detail) = worded(&status.state);
     BooksStatus {
@@ -19,7 +19,7 @@ pub(super) fn described(status: Status) -> BooksStatus {
     }
 }
 
-/// The condition for a state of the writer, and what there is to say about it.
+/// Returns a state's condition and its detail.
 pub(super) fn worded(state: &State) -> (BooksState, Option<String>) {
     match state {
         State::Opening => (BooksState::Opening, None),

@@ -82,6 +82,10 @@ pub const NATIVE_METHODS: &[NativeMethod] = &[
     },
     native_method! {
         java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
+        static extern fn ask(question: JString) -> jbyte[]
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn close_service(service: jlong, now_ms: jlong) -> JString
     },
 ];
@@ -222,6 +226,12 @@ fn reply<'l>(
     let answer = env.convert_byte_array(&answer)?;
     let read = heddle_economy::reply(&path, &answer).map_err(BridgeError::BadRequest)?;
     Ok(JString::from_str(env, read.to_string())?)
+}
+
+fn ask<'l>(env: &mut Env<'l>, _: JClass<'l>, question: JString<'l>) -> Result<JByteArray<'l>> {
+    let question = text(env, &question, BridgeError::BadRequest)?;
+    let answer = heddle_host::ask(&question).map_err(BridgeError::BadRequest)?;
+    Ok(env.byte_array_from_slice(&services::answered(answer))?)
 }
 
 fn close_service<'l>(

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use heddle_economy::http::Answer;
+use heddle_host::Answered;
 use heddle_economy::record::BooksStatus;
 use heddle_economy::{Engine, Outbox, Saved, Service};
 use log::LevelFilter;
@@ -111,6 +112,14 @@ pub fn serve(
     let (answer, lines) = held.with_lines(|service| service.serve(&engine, head, body, now_ms));
     let answer = answer.map_err(BridgeError::BadRequest)?;
     Ok(written(answer, &lines))
+}
+
+/// Writes the answer to a question: JSON, or a page as `serve` writes it.
+pub fn answered(answer: Answered) -> Vec<u8> {
+    match answer {
+        Answered::Page(page) => written(page, &[]),
+        Answered::Json(value) => value.to_string().into_bytes(),
+    }
 }
 
 /// Writes an answer as the shim reads it, with these lines in its head.

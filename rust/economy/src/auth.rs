@@ -97,6 +97,7 @@ pub mod replay;
 pub mod role;
 mod secret;
 pub mod secret_file;
+pub mod stamp;
 pub mod time;
 pub mod v1;
 pub mod v2;

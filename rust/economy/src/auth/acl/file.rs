@@ -3,9 +3,9 @@
 //! in force, and is reported once per state.
 
 use super::{Acl, Fault};
+use crate::auth::stamp::Stamp;
 use std::fmt;
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,29 +13,6 @@ use std::path::{Path, PathBuf};
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Bits of a file's mode that give rights to the group or to others.
 const NOT_THE_OWNERS: u32 = 0o077;
-
-/// Identifies a state of the file. Includes mode and owner, so that a file refused for them is read
-/// again after `chmod` or `chown`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    modified: (i64, i64),
-    size: u64,
-    inode: (u64, u64),
-    mode: u32,
-    owner: u32,
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Stamp {
-        Stamp {
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            size: metadata.size(),
-            inode: (metadata.dev(), metadata.ino()),
-            mode: metadata.mode(),
-            owner: metadata.uid(),
-        }
-    }
-}
 
 /// The reason why a file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,17 +146,14 @@ impl AclFile {
     fn read(&self, expected: &Metadata) -> Result<Option<Vec<u8>>, Unusable> {
         // Checked before opening: opening a pipe waits for its writer.
         self.check(expected)?;
-        let open = File::open(&self.path).map_err(|error| self.unreadable(&error))?;
-        let metadata = || open.metadata().map_err(|error| self.unreadable(&error));
-        let (expected, before) = (Stamp::of(expected), metadata()?);
-        self.check(&before)?;
-        let mut contents = Vec::new();
-        (&open)
-            .take(FILE_BYTES_MAX + 1)
-            .read_to_end(&mut contents)
-            .map_err(|error| self.unreadable(&error))?;
-        let same = Stamp::of(&before) == expected && Stamp::of(&metadata()?) == expected;
-        Ok((same && contents.len() as u64 == expected.size).then_some(contents))
+        let stamp = Stamp::of(expected);
+        let (contents, same) = stamp.read(
+            &self.path,
+            FILE_BYTES_MAX,
+            |metadata| self.check(metadata),
+            |error| self.unreadable(error),
+        )?;
+        Ok(same.then_some(contents))
     }
 
     fn check(&self, metadata: &Metadata) -> Result<(), Unusable> {
@@ -207,7 +181,7 @@ impl AclFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, Permissions};
+    use std::fs::{self, File, Permissions};
     use std::os::unix::fs::PermissionsExt;
     use tempfile::TempDir;
 

@@ -101,7 +101,7 @@ public class DynamicQueueTest {
       RMApp again = cluster.submit("carol", "root.a.b");
       cluster.launch(again, other);
       cluster.refreshQueues();
-      assertEquals(1, view(cluster, "root.a.b").runningContainers);
+      assertEquals(1, view(cluster, "root.a.b").described.path("running_containers").asInt());
       assertEquals(1, cluster.scheduler.reports.metrics("root.a.b").getAppsSubmitted());
     }
   }

@@ -152,8 +152,8 @@ public class QueueTest {
       assertEquals(2, search.getPendingContainers());
       cluster.refreshQueues();
       QueueView view = cluster.scheduler.reports.table().snapshot().get("root.web.search");
-      assertEquals("the engine agrees", 4, view.runningContainers);
-      assertEquals(2, view.pendingContainers);
+      assertEquals("the engine agrees", 4, view.described.path("running_containers").asInt());
+      assertEquals(2, view.described.path("pending_containers").asInt());
       try {
         cluster.scheduler.preValidateMoveApplication(app.getApplicationId(), "root.web");
         fail("not a leaf");

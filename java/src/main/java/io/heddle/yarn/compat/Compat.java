@@ -149,6 +149,21 @@ public final class Compat {
     }
   }
 
+  /**
+   * Whether the ResourceManager's REST writes empty maps: with Jersey 1, whose filter its own web
+   * filter is then; the library of 3.5.0 leaves them out.
+   */
+  public static boolean writesEmptyMaps() {
+    try {
+      Class<?> filter = Class.forName(
+          "org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppFilter", false,
+          Compat.class.getClassLoader());
+      return filter.getSuperclass().getName().startsWith("com.sun.jersey.");
+    } catch (ClassNotFoundException | LinkageError e) {
+      return false;
+    }
+  }
+
   private static RuntimeException rethrow(Throwable e) {
     if (e instanceof RuntimeException) {
       return (RuntimeException) e;

@@ -1,21 +1,16 @@
 package io.heddle.yarn.config;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.yarn.engine.SetupJson;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
-import java.util.Objects;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 
 /**
- * The allocations file of the original Fair Scheduler: where it is, and whether it has changed and
- * settled since it was last read. The engine reads its content.
+ * The allocations file of the original Fair Scheduler: where it is, and what the library found at
+ * its last look. The library tells whether it has changed and settled; the engine reads its text.
  *
  * <p>Used by one thread at a time.
  */
@@ -24,15 +19,10 @@ final class AllocationsFile {
   static final String KEY = "allocations_file";
   /** The property that named the file to the original scheduler. */
   static final String PROPERTY = "mapred.fairscheduler.allocation.file";
-  /** A file that changed more lately than this may be half written. */
-  static final long SETTLING_MS = 5_000;
-
-  /** One more than the engine accepts, so that it can say that there is more. */
-  private static final int BYTES_MAX = (1 << 20) + 1;
 
   private final Path path;
-  private Stamp read;
-  private Stamp seen;
+  // What the library found at its last look; null before the first.
+  private JsonNode state;
 
   AllocationsFile(Path path) {
     this.path = path;
@@ -64,8 +54,7 @@ final class AllocationsFile {
    * @throws IOException if there is no such file or it cannot be read
    */
   String read() throws IOException {
-    read = Stamp.of(path);
-    return text();
+    return look(null);
   }
 
   /**
@@ -75,80 +64,21 @@ final class AllocationsFile {
    * @throws IOException as {@link #read}
    */
   String readIfChanged(long nowMs) throws IOException {
-    Stamp stamp = Stamp.of(path);
-    boolean still = stamp.equals(seen);
-    seen = stamp;
-    if (stamp.equals(read)) {
-      return null;
+    return look(nowMs);
+  }
+
+  private String look(Long nowMs) throws IOException {
+    JsonNode answer = SetupJson.ask(
+        "file", "path", path.toString(), "now_ms", nowMs, "state", state);
+    state = answer.path("state");
+    if (answer.has("wrong")) {
+      throw new IOException(answer.path("wrong").asText());
     }
-    long ageMs = nowMs - stamp.modifiedMs;
-    // A date in the future comes from another machine's clock: then the file has settled if it
-    // was the same at the last look.
-    boolean settled = ageMs < 0 ? still : ageMs > SETTLING_MS;
-    if (!settled) {
-      return null;
-    }
-    String text = text();
-    if (!stamp.equals(Stamp.of(path))) {
-      return null;
-    }
-    read = stamp;
-    return text;
+    return answer.path("text").textValue();
   }
 
   /** The text that was read last was not used: it counts as changed. */
   void again() {
-    read = null;
-  }
-
-  /** Bytes that are not UTF-8 become a character that the engine refuses, with its line. */
-  private String text() throws IOException {
-    try (InputStream in = Files.newInputStream(path)) {
-      return new String(ByteStreams.toByteArray(ByteStreams.limit(in, BYTES_MAX)),
-          StandardCharsets.UTF_8);
-    } catch (AccessDeniedException e) {
-      throw new IOException("this user may not read it", e);
-    }
-  }
-
-  /** Tells one content from the next, as far as the file system does. */
-  private static final class Stamp {
-    private final long modifiedMs;
-    private final long bytes;
-    private final Object key;
-
-    private Stamp(BasicFileAttributes attributes) {
-      modifiedMs = attributes.lastModifiedTime().toMillis();
-      bytes = attributes.size();
-      key = attributes.fileKey();
-    }
-
-    static Stamp of(Path path) throws IOException {
-      BasicFileAttributes attributes;
-      try {
-        attributes = Files.readAttributes(path, BasicFileAttributes.class);
-      } catch (NoSuchFileException e) {
-        throw new IOException("there is no such file", e);
-      }
-      // Reading a pipe, or a device, might never end.
-      if (!attributes.isRegularFile()) {
-        throw new IOException("expected a file, found a folder or a device");
-      }
-      return new Stamp(attributes);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      if (!(other instanceof Stamp)) {
-        return false;
-      }
-      Stamp that = (Stamp) other;
-      return modifiedMs == that.modifiedMs && bytes == that.bytes && Objects.equals(key, that.key);
-    }
-
-    @Override
-    public int hashCode() {
-      return Objects.hash(modifiedMs, bytes, key);
-    }
+    ((ObjectNode) state).remove("read");
   }
 }

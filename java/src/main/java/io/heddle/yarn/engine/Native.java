@@ -91,6 +91,13 @@ public final class Native {
    */
   public static native String reply(String path, byte[] text);
 
+  /**
+   * Answers what needs no engine; rust/service/src/ask.rs says which questions there are.
+   *
+   * @param question JSON with {@code op}
+   */
+  public static native byte[] ask(String question);
+
   /** Closes a service after a short wait for pending writes; returns the books' last state. */
   public static native String closeService(long service, long nowMs);
 }

@@ -101,6 +101,11 @@ public final class SetupJson {
     return new String(start.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
+  /** Asks the library what needs no engine; see {@link Native#ask}. Arguments as of a request. */
+  public static JsonNode ask(String op, Object... arguments) {
+    return read(new String(Native.ask(request(op, arguments)), StandardCharsets.UTF_8));
+  }
+
   /** Reads a reply. */
   public static JsonNode read(String reply) {
     try {

@@ -1,6 +1,9 @@
 package io.heddle.yarn.queues;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.compat.Compat;
+import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
@@ -14,6 +17,7 @@ import org.apache.hadoop.yarn.api.records.QueueState;
 import org.apache.hadoop.yarn.api.records.QueueStatistics;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.util.Records;
@@ -27,6 +31,8 @@ public final class QueueReports {
   static final String SCHEDULER_TYPE = "HeddleScheduler";
   private static final Set<String> ALL_LABELS =
       Collections.singleton(CommonNodeLabelsManager.ANY);
+
+  private static final boolean EMPTY_MAPS = Compat.writesEmptyMaps();
 
   private final QueueTable table;
   private final QueueAccess access;
@@ -59,15 +65,35 @@ public final class QueueReports {
     return table.snapshot();
   }
 
-  /** Returns the largest container that may be asked for, as of the last tick. */
-  public Resource largestContainer() {
-    return largest;
-  }
-
   /** Returns the metrics of a queue, or null if there never was one of this path. */
   public QueueMetrics metrics(String path) {
     HeddleQueue queue = table.get(path);
     return queue == null ? null : queue.getMetrics();
+  }
+
+  /** Describes all queues for the library's pages: in the engine's words and by YARN's metrics. */
+  public ObjectNode describe() {
+    QueueSnapshot queues = table.snapshot();
+    ObjectNode all = SetupJson.object().put("by_weight", table.sharesByWeight())
+        .put("empty_maps", EMPTY_MAPS);
+    all.set("policy", queues.reply().get("policy"));
+    all.set("capacity", queues.reply().path("cluster").get("capacity"));
+    ArrayNode types = all.putArray("types");
+    ObjectNode most = all.putObject("largest");
+    for (ResourceInformation type : largest.getResources()) {
+      types.addArray().add(type.getName()).add(type.getUnits())
+          .add(type.getResourceType().toString()).add(type.getMinimumAllocation())
+          .add(type.getMaximumAllocation());
+      most.put(type.getName(), type.getValue());
+    }
+    ArrayNode rows = all.putArray("queues");
+    for (QueueView queue : queues.all()) {
+      QueueMetrics metrics = metrics(queue.path);
+      rows.addArray().add(queue.described).add(queue.leaf)
+          .add(metrics == null ? 0 : metrics.getAppsPending())
+          .add(metrics == null ? 0 : metrics.getAppsRunning());
+    }
+    return all;
   }
 
   /**

@@ -1,14 +1,13 @@
 package io.heddle.yarn.queues;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.hadoop.yarn.api.records.Resource;
 
 /**
  * All queues as the engine described them at one moment, with later additions and removals.
@@ -20,19 +19,17 @@ public final class QueueSnapshot {
   static final String ROOT = "root";
   /** The snapshot before the first answer of the engine. */
   static final QueueSnapshot EMPTY =
-      new QueueSnapshot(Collections.<String, String>emptyMap(), null);
+      new QueueSnapshot(MissingNode.getInstance());
 
   private final Map<String, QueueView> byPath = new ConcurrentHashMap<>();
   // Paths by their last part.
   private final Map<String, Set<String>> byName = new ConcurrentHashMap<>();
 
-  // The name of the policy by stage.
-  private final Map<String, String> stages;
-  private final Resource capacity;
+  // The last page of the reply, for what it says of the cluster.
+  private final JsonNode reply;
 
-  private QueueSnapshot(Map<String, String> stages, Resource capacity) {
-    this.stages = stages;
-    this.capacity = capacity;
+  private QueueSnapshot(JsonNode reply) {
+    this.reply = reply;
   }
 
   /** Reads the reply to {@code queues}; parents come before their children. */
@@ -42,12 +39,7 @@ public final class QueueSnapshot {
 
   /** Reads the pages of a reply to {@code queues}. */
   static QueueSnapshot read(List<JsonNode> pages) {
-    JsonNode last = pages.get(pages.size() - 1);
-    Map<String, String> stages = new HashMap<>();
-    last.path("policy").fields().forEachRemaining(
-        stage -> stages.put(stage.getKey(), stage.getValue().asText()));
-    Resource capacity = QueueView.resource(last.path("cluster").path("capacity"), 0);
-    QueueSnapshot snapshot = new QueueSnapshot(stages, capacity);
+    QueueSnapshot snapshot = new QueueSnapshot(pages.get(pages.size() - 1));
     for (JsonNode page : pages) {
       for (JsonNode element : page.path("queues")) {
         snapshot.put(new QueueView(element));
@@ -87,14 +79,9 @@ public final class QueueSnapshot {
     return path.substring(path.lastIndexOf('.') + 1);
   }
 
-  /** Returns the name of the policy in force for a stage. */
-  public String stage(String name) {
-    return stages.getOrDefault(name, "");
-  }
-
-  /** Returns the capacity of all nodes, or null before the first answer of the engine. */
-  public Resource capacity() {
-    return capacity;
+  /** Returns the engine's reply, for what it says of the cluster and of policies. */
+  JsonNode reply() {
+    return reply;
   }
 
   /** Returns the root queue, or null before the first answer of the engine. */

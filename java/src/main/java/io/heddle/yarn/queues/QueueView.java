@@ -16,24 +16,20 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
  */
 public final class QueueView {
   /** Means that the number of running jobs is unlimited. */
-  public static final int NO_LIMIT = -1;
+  static final int NO_LIMIT = -1;
 
+  /** All that the engine says. */
+  public final JsonNode described;
   final int id;
   public final String path;
   final String parent;
   public volatile boolean leaf;
-  public final float weight;
-  public final Resource minShare;
-  public final Resource maxShare;
-  public final Resource fairShare;
+  final float weight;
+  final Resource maxShare;
   /** Its entitlement if its demand were unlimited. */
   final Resource activeShare;
   public final Resource used;
-  /** The sum of its use and its pending asks. */
-  public final Resource demand;
-  public final int pendingContainers;
-  public final int runningContainers;
-  public final int maxRunningJobs;
+  final int maxRunningJobs;
   final AccessControlList aclSubmit;
   final AccessControlList aclAdmin;
   final boolean dynamic;
@@ -43,19 +39,15 @@ public final class QueueView {
 
   /** Reads one element of the reply to {@code queues}. */
   QueueView(JsonNode queue) {
+    described = queue;
     id = queue.path("id").asInt();
     path = queue.path("path").asText();
     parent = path.indexOf('.') < 0 ? null : path.substring(0, path.lastIndexOf('.'));
     leaf = queue.path("leaf").asBoolean();
     weight = (float) queue.path("weight").asDouble(1.0);
-    minShare = resource(queue.path("min_share"), 0);
     maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
-    fairShare = resource(queue.path("fair_share"), 0);
     activeShare = resource(queue.path("active_share"), 0);
     used = resource(queue.path("used"), 0);
-    demand = resource(queue.path("demand"), 0);
-    pendingContainers = queue.path("pending_containers").asInt();
-    runningContainers = queue.path("running_containers").asInt();
     maxRunningJobs =
         queue.path("max_running_jobs").isNumber() ? queue.path("max_running_jobs").asInt()
             : NO_LIMIT;

@@ -8,7 +8,6 @@ import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.Names;
 import java.io.EOFException;
 import java.io.IOException;
-import java.util.Arrays;
 import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
 import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
@@ -114,20 +113,8 @@ public final class ApiHandler implements WebHandler {
           "The scheduler cannot answer at this moment; try again in a few seconds.");
       return;
     }
-    int end = 0;
-    while (answer[end] != '\n') {
-      end++;
-    }
-    JsonNode head = JSON.readTree(Arrays.copyOf(answer, end));
-    // Before the sender hears of a change: a process may be killed at any moment.
-    library.log(head);
-    response.setStatus(head.path("status").asInt());
-    response.setContentType(head.path("content_type").asText());
-    for (JsonNode header : head.path("headers")) {
-      response.setHeader(header.path(0).asText(), header.path(1).asText());
-    }
-    response.setContentLength(answer.length - end - 1);
-    response.getOutputStream().write(answer, end + 1, answer.length - end - 1);
+    // The log first: a process may be killed at any moment, so before the sender hears of a change.
+    Replies.send(response, answer, library::log);
   }
 
   private String head(HttpServletRequest request, boolean signedOnly) {

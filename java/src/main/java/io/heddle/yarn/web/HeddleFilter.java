@@ -1,7 +1,11 @@
 package io.heddle.yarn.web;
 
+import io.heddle.yarn.engine.Native;
+import io.heddle.yarn.engine.SetupJson;
+import io.heddle.yarn.queues.QueueReports;
 import java.io.EOFException;
 import java.io.IOException;
+import java.util.Collections;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.servlet.Filter;
 import javax.servlet.FilterChain;
@@ -162,12 +166,14 @@ public final class HeddleFilter implements Filter {
       } else {
         handler.handle(request, response);
       }
-    } else if (Replies.isRead(request, response)) {
-      if (path.equals(INFO_PATH)) {
-        SchedulerInfo.answer(scheduler.queueReports(), request, response);
-      } else {
-        SchedulerPage.answer(scheduler.queueReports(), response);
-      }
+    } else {
+      // One header may come as several.
+      String accept = String.join(",", Collections.list(request.getHeaders("Accept")));
+      QueueReports reports = scheduler.queueReports();
+      byte[] answer = Native.ask(SetupJson.request("page", "method", request.getMethod(),
+          "accept", accept, "page", path.equals(PAGE_PATH),
+          "queues", reports == null ? null : reports.describe()));
+      Replies.send(response, answer, head -> { });
     }
   }
 

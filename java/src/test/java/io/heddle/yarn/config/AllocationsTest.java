@@ -18,7 +18,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -98,72 +97,6 @@ public class AllocationsTest {
   private void write(String text, long modifiedMs) throws IOException {
     Files.write(path, text.getBytes(StandardCharsets.UTF_8));
     Files.setLastModifiedTime(path, FileTime.fromMillis(modifiedMs));
-  }
-
-  // ---- When it is read.
-
-  @Test
-  public void aChangeIsReadOnceWhenItIsOlderThanFiveSeconds() throws Exception {
-    AllocationsFile file = new AllocationsFile(path);
-    write("a 1 0", T0);
-    assertEquals("a 1 0", file.read());
-    assertNull("nothing has changed", file.readIfChanged(T0 + 60_000));
-
-    write("a 2 0", T0 + 70_000);
-    assertNull(file.readIfChanged(T0 + 70_000));
-    assertNull(file.readIfChanged(T0 + 75_000));
-    assertEquals("a 2 0", file.readIfChanged(T0 + 75_001));
-    assertNull(file.readIfChanged(T0 + 85_000));
-
-    // Changed twice within the wait, which then starts again.
-    write("a 3", T0 + 90_000);
-    assertNull(file.readIfChanged(T0 + 94_000));
-    write("a 3 0", T0 + 94_500);
-    assertNull(file.readIfChanged(T0 + 99_000));
-    assertEquals("a 3 0", file.readIfChanged(T0 + 104_000));
-  }
-
-  @Test
-  public void aFileOfAnyDateTakesTheOthersPlace() throws Exception {
-    AllocationsFile file = new AllocationsFile(path);
-    write("a 1 0", T0);
-    file.read();
-    // Another file of the same size and date is moved over it: only its key differs.
-    Path other = folder.newFile().toPath();
-    Files.write(other, "a 2 0".getBytes(StandardCharsets.UTF_8));
-    Files.setLastModifiedTime(other, FileTime.fromMillis(T0));
-    Files.move(other, path, StandardCopyOption.REPLACE_EXISTING);
-    assertEquals("a 2 0", file.readIfChanged(T0 + 10_000));
-    // Older than the one before.
-    write("a 3 0", T0 - 3_600_000);
-    assertEquals("a 3 0", file.readIfChanged(T0 + 20_000));
-    // Dated in the future by another machine's clock.
-    write("a 4 0", T0 + 3_600_000);
-    assertNull(file.readIfChanged(T0 + 30_000));
-    assertEquals("a 4 0", file.readIfChanged(T0 + 40_000));
-    // A text that was read and not used is read again.
-    file.again();
-    assertEquals("a 4 0", file.readIfChanged(T0 + 50_000));
-  }
-
-  @Test
-  public void whatIsNoFileIsAnError() throws Exception {
-    AllocationsFile file = new AllocationsFile(path);
-    refuses(file, "there is no such file");
-    refuses(new AllocationsFile(folder.getRoot().toPath()), "expected a file, found a folder");
-    write("a 1 0", T0);
-    assertEquals("a 1 0", file.readIfChanged(T0 + 10_000));
-    Files.delete(path);
-    refuses(file, "there is no such file");
-  }
-
-  private static void refuses(AllocationsFile file, String words) {
-    try {
-      file.readIfChanged(T0);
-      fail("expected: " + words);
-    } catch (IOException e) {
-      assertTrue(e.getMessage(), e.getMessage().contains(words));
-    }
   }
 
   @Test

@@ -10,12 +10,6 @@ import static org.junit.Assert.fail;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.ByteArrayInputStream;
-import java.io.StringWriter;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import javax.servlet.FilterChain;
@@ -23,7 +17,6 @@ import javax.servlet.FilterConfig;
 import javax.servlet.ServletException;
 import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
-import javax.xml.parsers.DocumentBuilderFactory;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
@@ -179,61 +172,6 @@ public class WebPartsTest {
     assertNull(alone.get(FilterSetup.INITIALIZERS));
     FilterSetup.install(null, new ResourceManager());
     new HeddleFilterInitializer().initFilter(null, alone);
-  }
-
-  @Test
-  public void mediaTypesAreChosenByQuality() {
-    String[][] cases = {
-      {null, "j"}, {"", "j"}, {" ", "j"}, {"*/*", "j"}, {"application/*", "j"}, {"a/x", "x"},
-      {"a/j;q=0.2,a/x;q=0.3", "x"}, {"a/x;q=0.3,a/j;q=0.3", "x"}, {"text/html,*/*;q=0.1", "j"},
-      {"a/x;q=0,a/j", "j"}, {"a/j;q=0", null}, {"a/j;q=NaN", null}, {"a/j;q=x", null},
-      {"text/html", null}, {"garbage", null}, {"*", null}, {",,;;q=,", null},
-      {"A/X; CharSet=utf-8 ; Q=1.0", "x"}, {"a/j;q=-1", null},
-    };
-    for (String[] expected : cases) {
-      String accept = expected[0] == null ? null
-          : expected[0].replace("a/", "application/").replace("A/", "APPLICATION/");
-      if (accept != null) {
-        accept = accept.replaceAll("/j\\b", "/json").replaceAll("/x\\b", "/xml")
-            .replaceAll("/X\\b", "/XML");
-      }
-      String wanted = "j".equals(expected[1]) ? MediaTypes.JSON
-          : "x".equals(expected[1]) ? MediaTypes.XML : null;
-      assertEquals(accept, wanted,
-          MediaTypes.choose(accept, MediaTypes.JSON, MediaTypes.XML));
-    }
-  }
-
-  /** With any queue name both documents are readable, and equal as far as possible. */
-  @Test
-  public void anyTextMakesAReadableDocument() throws Exception {
-    StringBuilder everything = new StringBuilder("]]><!--&amp;<a b=\"'\">\\u0041 \ud83d\ude00");
-    for (char c = 0; c < 0x180; c++) {
-      everything.append(c);
-    }
-    String hostile = everything.append("\ufffe\uffff").toString();
-    String inXml = text(hostile, true);
-    assertEquals(XmlDocument.allowed(hostile).replace("\r", "\n"), inXml.replace("\r", "\n"));
-    assertEquals(hostile, text(hostile, false));
-    // Half a surrogate pair is invalid in both.
-    assertEquals("a\ufffdb", text("a\ud83db", true));
-    assertEquals("a?b", text("a\ud83db", false));
-  }
-
-  private static String text(String value, boolean xml) throws Exception {
-    StringWriter json = new StringWriter();
-    try (JsonGenerator out = new JsonFactory().createGenerator(json)) {
-      out.writeStartObject();
-      out.writeObjectFieldStart("scheduler");
-      out.writeStringField("queueName", value);
-    }
-    if (!xml) {
-      byte[] bytes = json.toString().getBytes(StandardCharsets.UTF_8);
-      return new ObjectMapper().readTree(bytes).path("scheduler").path("queueName").asText();
-    }
-    return DocumentBuilderFactory.newInstance().newDocumentBuilder()
-        .parse(new ByteArrayInputStream(XmlDocument.of(json.toString())))
-        .getDocumentElement().getFirstChild().getTextContent();
   }
 
   @Test

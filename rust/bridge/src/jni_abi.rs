@@ -224,7 +224,7 @@ fn reply<'l>(
 ) -> Result<JString<'l>> {
     let path = text(env, &path, BridgeError::BadRequest)?;
     let answer = env.convert_byte_array(&answer)?;
-    let read = heddle_economy::reply(&path, &answer).map_err(BridgeError::BadRequest)?;
+    let read = heddle_host::reply(&path, &answer).map_err(BridgeError::BadRequest)?;
     Ok(JString::from_str(env, read.to_string())?)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE=1 cargo test -p heddle-bridge --test generated` rewrites them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,46 @@ fn frame_layout_java() -> String {
         }
     }
     java.push_str("\n  private FrameLayout() {}\n}\n");
-    java
+    only_used(&java)
+}
+
+/// Leaves constants out that no Java source names, and headings with nothing below them.
+fn only_used(java: &str) -> String {
+    let mut sources = String::new();
+    for folder in ["java/src", "integration/src"] {
+        append_sources(&repository().join(folder), &mut sources);
+    }
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words: BTreeSet<&str> = sources.split(|letter| !is_letter(letter)).collect();
+    let is_used = |line: &&str| {
+        let declared = line.strip_prefix("  public static final int ");
+        let name = declared.and_then(|rest| rest.split(' ').next());
+        name.is_none_or(|name| words.contains(name))
+    };
+    let kept: Vec<&str> = java.lines().filter(is_used).collect();
+    let text = kept.join("\n");
+    let mut paragraphs: Vec<&str> = text.split("\n\n").filter(|text| !text.is_empty()).collect();
+    let is_heading = |text: &str| text.starts_with("  // ") && !text.contains('\n');
+    for at in (1..paragraphs.len()).rev() {
+        if is_heading(paragraphs[at - 1]) && paragraphs[at].starts_with("  // ") {
+            paragraphs.remove(at - 1);
+        }
+    }
+    paragraphs.join("\n\n") + "\n"
+}
+
+/// Appends the text of all Java files but the generated one.
+fn append_sources(folder: &Path, to: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("an entry of the folder").path();
+        if path.is_dir() {
+            append_sources(&path, to);
+        } else if path.extension().is_some_and(|kind| kind == "java")
+            && path.file_stem().is_some_and(|stem| stem != "FrameLayout")
+        {
+            to.push_str(&std::fs::read_to_string(&path).expect("a source file is text"));
+        }
+    }
 }
 
 /// Maps Rust's names to C's: `NodeAdded` is `heddle_node_added`, and `NODE_ADDED` is

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 const START_MS: i64 = 1_800_000_000_000;
 const NOW_MS: u64 = START_MS as u64 + 1_000;
+/// What the engine's clock shows then.
+const STEADY_MS: i64 = 5;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Variables = BTreeMap<String, String>;
@@ -137,7 +139,12 @@ impl Manager {
     ) -> (Value, String) {
         let submitted = json!({"user": job.user, "queue": job.queue, "name": job.name,
                                "environment": environment, "recovering": recovering});
-        let answer = services::submit(self.service, &submitted.to_string(), NOW_MS as i64, 5);
+        let answer = services::submit(
+            self.service,
+            &submitted.to_string(),
+            NOW_MS as i64,
+            STEADY_MS,
+        );
         let answer = answer.expect("a good question");
         let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
         let log = answer.as_object_mut().and_then(|it| it.remove("log"));
@@ -161,7 +168,7 @@ impl Manager {
 
 fn bounds() -> Value {
     json!({"bounds": {"credits_micro": 12_500_000, "rate_micro": 2_000_000,
-                      "until_ms": NOW_MS + 7_200_000}})
+                      "until_ms": STEADY_MS + 7_200_000}})
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod preemption;
 mod reservation;
 mod search;
 mod subject;
+mod submission;
 mod tick;
 mod victims;
 

@@ -11,7 +11,7 @@
 //! From the ground up; `core/tests/layers.rs` has what each may import.
 //!
 //! - `record`: the values that stores, books and pages share: intervals, changes, states.
-//! - `jobs`: parses the claims of submissions and the answers of MapReduce's web services.
+//! - `hints`: parses the claims of submissions about their jobs.
 //! - `auth`: signatures, protection against replay, roles, limits, audit lines.
 //! - `store`: the places for the books (files, SQLite, PostgreSQL), and their writer.
 //! - `http`: what is answered, by route. Asks its host for the rest (`Backend`).
@@ -105,7 +105,7 @@ pub mod auth;
 )]
 mod books;
 pub mod http;
-mod jobs;
+mod hints;
 pub mod record;
 mod service;
 mod settings;
@@ -117,7 +117,7 @@ mod settings;
 pub mod store;
 
 pub use books::{Books, Changed, Collected, Engine, Outbox, Posted, Restored, Saved, WhileDown};
-pub use jobs::{hint_variable, hints, reply};
+pub use hints::{hint_variable, hints};
 pub use service::Service;
 
 use serde_json::Value;

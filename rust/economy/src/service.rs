@@ -7,7 +7,7 @@ use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
 use crate::books::{Books, Engine, Reader, marks};
 use crate::http::{Answer, Api, Backend, JobName, NodeName, Request, Submitted};
-use crate::jobs::hints::{self, Claims};
+use crate::hints::{self, Claims};
 use crate::record::{BooksStatus, Change, Extract, NotChanged, Span};
 use crate::settings::Settings;
 use heddle_core::Engine as Core;
@@ -181,9 +181,9 @@ impl Service {
     /// and `hints`, if they are wanted: `application`, `kind`, `submitted_ms` and `tags`.
     ///
     /// The answer is `{"refused": why}` or `{"bounds": ..}`. Bounds are null if the job spends what
-    /// its queue has, else `credits_micro`, `rate_micro` and `until_ms`, of 1970. If hints were
-    /// wanted, `hints` has a number or null for each, in the order of [`hints::hints`]. Runs on the
-    /// scheduling thread and never waits for a disk.
+    /// its queue has, else `credits_micro`, `rate_micro` and `until_ms`, on the engine's clock. If
+    /// hints were wanted, `hints` has a number or null for each, in the order of [`hints::hints`].
+    /// Runs on the scheduling thread and never waits for a disk.
     ///
     /// # Errors
     /// Says what is wrong with `submitted`: the host's fault, not the user's.
@@ -207,10 +207,13 @@ impl Service {
             Ok(taken) => {
                 self.books.note(marks::changes(&taken.added));
                 let bounds = taken.bounds.map(|bounds| {
+                    let until_ms = i64::try_from(bounds.until_ms).unwrap_or(i64::MAX);
+                    // A time before the machine started is over, whichever it is.
+                    let until_ms = until_ms.saturating_sub(now_ms - steady_ms).max(0);
                     json!({
                         "credits_micro": bounds.credits.micro(),
                         "rate_micro": bounds.rate.micro(),
-                        "until_ms": bounds.until_ms,
+                        "until_ms": until_ms,
                     })
                 });
                 let mut answer = json!({ "bounds": bounds });

@@ -1,7 +1,7 @@
 //! Answers questions of the shim that need neither an engine nor a service. A question is JSON with
 //! its name as `op`.
 
-use crate::{pages, watch};
+use crate::{compare, pages, progress, watch};
 use heddle_economy::http::Answer;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub fn ask(question: &str) -> Result<Answered, String> {
     Ok(match question["op"].as_str() {
         Some("page") => Answered::Page(pages::answer(&read(question)?)),
         Some("file") => Answered::Json(watch::look(&read(question)?)),
+        Some("compare") => Answered::Json(compare::differences(&read(question)?)?),
+        Some("progress") => Answered::Json(progress::look(&read(question)?)),
         _ => return Err(format!("there is no question {}", question["op"])),
     })
 }

@@ -39,6 +39,7 @@ const OPERATIONS: &[&str] = &[
     "explain",
     "waits",
     "place",
+    "foresee",
     "authorize",
     "restoreLessons",
     "reload",
@@ -78,6 +79,7 @@ impl Engine {
                 None => self.predict(None),
             },
             "place" => self.place_request(section),
+            "foresee" => self.foresee(section),
             "authorize" => self.authorize(section),
             "restoreLessons" => self.restore_lessons(section),
             "allocations" => allocations_report(&mut section),
@@ -121,6 +123,7 @@ impl Engine {
                     | "node"
                     | "explain"
                     | "waits"
+                    | "foresee"
                     | "predict"
                     | "allocations"
                     | "audit"
@@ -215,32 +218,6 @@ impl Engine {
             "remaining_micro": remaining.max(0),
             "exhausted": spending.exhausted,
         })
-    }
-
-    fn place_request(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
-        let user = section.text("user").map_err(refused)?;
-        let user = user.filter(|user| !user.is_empty());
-        let user = user.ok_or_else(|| RequestError("key `user`: expected a name".to_string()))?;
-        let requested = section.text("queue").map_err(refused)?;
-        let recovering = section
-            .boolean("recovering")
-            .map_err(refused)?
-            .unwrap_or(false);
-        let queues = &mut self.cluster.queues;
-        let (id, created) = queues
-            .place(user, requested, recovering)
-            .map_err(RequestError)?;
-        let queue = queues.get(id).expect("the job was just placed there");
-        let mut reply = json!({ "queue": id.0, "path": queue.config.path, "created": created });
-        if created {
-            self.grow_branch(id);
-            // Lets hosts publish the new queues without a report of all queues.
-            let branch: Vec<&Queue> = self.cluster.queues.path_up(id).collect();
-            let empty = (Resource::ZERO, Resource::ZERO, 0, 0);
-            let views = branch.iter().rev().map(|at| self.report_queue(at, empty));
-            reply["branch"] = views.collect();
-        }
-        Ok(reply)
     }
 
     /// Replaces the configuration, whole or not at all. Rebuilds the stages; jobs, containers and
@@ -393,7 +370,11 @@ impl Engine {
     }
 
     /// One queue with its usage, demand, pending and running containers.
-    fn report_queue(&self, queue: &Queue, counted: (Resource, Resource, u64, u64)) -> Value {
+    pub(super) fn report_queue(
+        &self,
+        queue: &Queue,
+        counted: (Resource, Resource, u64, u64),
+    ) -> Value {
         let (used, demand, pending, running) = counted;
         let config = &queue.config;
         let mut report = json!({

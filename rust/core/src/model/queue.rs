@@ -248,12 +248,7 @@ impl Queues {
 
     /// Finds a queue by its full path or, if exactly one leaf has it, by the end of its path.
     pub fn find(&self, name: &str) -> Option<&Queue> {
-        let full = if name == "root" || name.starts_with("root.") {
-            name.to_string()
-        } else {
-            format!("root.{name}")
-        };
-        if let Some(id) = self.by_path.get(&full) {
+        if let Some(id) = self.by_path.get(&full_path(name)) {
             return self.get(*id);
         }
         let ending = format!(".{name}");
@@ -313,12 +308,32 @@ impl Queues {
         requested: Option<&str>,
         recovering: bool,
     ) -> Result<(QueueId, bool), String> {
+        Ok(match self.choose(user, requested, recovering)? {
+            Target::Exists(id) => {
+                self.queues[id.index()].empty_since_ms = None;
+                (id, false)
+            }
+            Target::Revived(id) => {
+                self.revive(id);
+                (id, true)
+            }
+            Target::New(path) => (self.ensure(&path, Some(user)), true),
+        })
+    }
+
+    /// Chooses the queue of a submission by the rules. Changes nothing.
+    pub fn choose(
+        &self,
+        user: &str,
+        requested: Option<&str>,
+        recovering: bool,
+    ) -> Result<Target, String> {
         let requested = requested.filter(|name| {
             !name.is_empty() && *name != "default" && *name != "root.default"
                 || self.configured_default(name)
         });
         if let (true, Some(name)) = (recovering, requested)
-            && let Ok(found) = self.enter(name, None)
+            && let Ok(found) = self.look_up(name, None)
         {
             // A moved job comes back to its queue, whatever the rules say.
             return Ok(found);
@@ -329,16 +344,16 @@ impl Queues {
         };
         let by_maker = |create: bool| create.then_some(maker);
         let mut refusals = Vec::new();
-        for rule in self.placement.clone() {
-            let attempt = match (&rule, requested) {
+        for rule in &self.placement {
+            let attempt = match (rule, requested) {
                 (PlacementRule::Specified { create }, Some(name)) => {
-                    self.enter(name, by_maker(*create))
+                    self.look_up(name, by_maker(*create))
                 }
                 (PlacementRule::Specified { .. }, None) => continue,
                 (PlacementRule::User { create }, _) => {
-                    self.enter(&user_queue(user), by_maker(*create))
+                    self.look_up(&user_queue(user), by_maker(*create))
                 }
-                (PlacementRule::Default { queue }, _) => self.enter(queue, None),
+                (PlacementRule::Default { queue }, _) => self.look_up(queue, None),
             };
             match attempt {
                 Ok(found) => return Ok(found),
@@ -351,8 +366,8 @@ impl Queues {
             }
         }
         if recovering {
-            let made = !self.by_path.contains_key(RECOVERY_QUEUE);
-            return Ok((self.ensure(RECOVERY_QUEUE, Some(user)), made));
+            let known = self.by_path.get(RECOVERY_QUEUE).copied();
+            return Ok(known.map_or(Target::New(RECOVERY_QUEUE.to_string()), Target::Exists));
         }
         let asked = requested.unwrap_or("(none)");
         Err(format!(
@@ -369,37 +384,27 @@ impl Queues {
                 .is_some_and(|id| !self.queues[id.index()].dynamic)
     }
 
-    fn enter(&mut self, name: &str, maker: Option<Maker<'_>>) -> Result<(QueueId, bool), String> {
+    fn look_up(&self, name: &str, maker: Option<Maker<'_>>) -> Result<Target, String> {
         if let Some(queue) = self.find(name) {
-            let id = queue.id;
+            let path = &queue.config.path;
             return if !queue.children.is_empty() || queue.id.0 == 0 {
                 Err(format!(
-                    "queue {} has queues below it; name one of them",
-                    queue.config.path
+                    "queue {path} has queues below it; name one of them"
                 ))
             } else if queue.draining && queue.removed_pool && maker.is_some() {
-                self.revive(id);
-                Ok((id, true))
+                Ok(Target::Revived(queue.id))
             } else if queue.draining {
-                Err(format!(
-                    "queue {} is being removed; name another",
-                    queue.config.path
-                ))
+                Err(format!("queue {path} is being removed; name another"))
             } else {
-                self.queues[id.index()].empty_since_ms = None;
-                Ok((id, false))
+                Ok(Target::Exists(queue.id))
             };
         }
-        let path = if name.starts_with("root.") {
-            name.to_string()
-        } else {
-            format!("root.{name}")
-        };
+        let path = full_path(name);
         let Some(maker) = maker else {
             return Err(format!("unknown queue {path}; name one that exists"));
         };
         self.check_new(&path, maker)?;
-        Ok((self.ensure(&path, Some(maker.user)), true))
+        Ok(Target::New(path))
     }
 
     /// Checks that a submission may make a queue and the missing ones above it.
@@ -464,6 +469,17 @@ impl Queues {
     }
 }
 
+/// The queue that the rules choose for a submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// It exists.
+    Exists(QueueId),
+    /// It is being removed, and stays because of this submission.
+    Revived(QueueId),
+    /// The path of a new one.
+    New(String),
+}
+
 /// The user whose submission makes a queue, and whether `max_per_user` applies.
 #[derive(Clone, Copy)]
 struct Maker<'a> {
@@ -471,115 +487,17 @@ struct Maker<'a> {
     bounded: bool,
 }
 
+/// Returns the path that a name means if no queue has it for its end.
+fn full_path(name: &str) -> String {
+    match name == "root" || name.starts_with("root.") {
+        true => name.to_string(),
+        false => format!("root.{name}"),
+    }
+}
+
 fn last_part(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, last)| last)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::setup::Setup;
-    use serde_json::{Value, json};
-
-    fn queues(config: Value) -> Queues {
-        Queues::new(
-            &Setup::with_config(&config)
-                .expect("a good configuration")
-                .config,
-        )
-    }
-
-    fn path(queues: &mut Queues, user: &str, requested: Option<&str>) -> Result<String, String> {
-        queues.place(user, requested, false).map(|(id, _)| {
-            queues
-                .get(id)
-                .expect("it was placed there")
-                .config
-                .path
-                .clone()
-        })
-    }
-
-    #[test]
-    fn without_configuration_every_user_has_a_queue_and_default_means_none_named() {
-        let mut queues = queues(json!({}));
-        assert_eq!(
-            path(&mut queues, "alice", Some("default")).as_deref(),
-            Ok("root.alice")
-        );
-        assert_eq!(path(&mut queues, "bob", None).as_deref(), Ok("root.bob"));
-        assert_eq!(
-            path(&mut queues, "bob", Some("ads.east")).as_deref(),
-            Ok("root.ads.east")
-        );
-        assert_eq!(
-            path(&mut queues, "eve", Some("east")).as_deref(),
-            Ok("root.ads.east")
-        );
-        assert_eq!(
-            path(&mut queues, "a.b", None).as_deref(),
-            Ok("root.a_dot_b")
-        );
-    }
-
-    #[test]
-    fn a_named_queue_that_cannot_be_had_is_an_error_not_another_queue() {
-        let mut queues = queues(json!({
-            "queues": [{"path": "root.ads.east"}],
-            "placement": [{"rule": "specified", "create": false}, {"rule": "user"}]
-        }));
-        let refusal = path(&mut queues, "alice", Some("root.abs")).expect_err("no such queue");
-        assert!(refusal.contains("root.abs"), "{refusal}");
-        let refusal = path(&mut queues, "alice", Some("root.ads")).expect_err("not a leaf");
-        assert!(refusal.contains("below it"), "{refusal}");
-        assert_eq!(
-            path(&mut queues, "alice", None).as_deref(),
-            Ok("root.alice")
-        );
-    }
-
-    #[test]
-    fn recovering_finds_the_queue_that_a_job_was_moved_to() {
-        let mut queues = queues(json!({
-            "queues": [{"path": "root.moved"}], "placement": [{"rule": "user"}]
-        }));
-        let found = queues
-            .place("alice", Some("root.moved"), true)
-            .expect("it is there");
-        assert_eq!(
-            queues.get(found.0).expect("found").config.path,
-            "root.moved"
-        );
-        assert_eq!(
-            path(&mut queues, "alice", Some("root.moved")).as_deref(),
-            Ok("root.alice")
-        );
-    }
-
-    #[test]
-    fn recovering_never_fails() {
-        let mut queues = queues(json!({
-            "placement": [{"rule": "specified", "create": false}]
-        }));
-        let (id, made) = queues
-            .place("alice", Some("root.gone"), true)
-            .expect("recovering");
-        assert!(made);
-        assert_eq!(queues.get(id).expect("made").config.path, RECOVERY_QUEUE);
-        assert!(queues.place("alice", Some("root.gone"), false).is_err());
-    }
-
-    #[test]
-    fn a_reload_keeps_ids_and_lets_vanished_queues_drain() {
-        let mut queues = queues(json!({"queues": [{"path": "root.a"}, {"path": "root.b"}]}));
-        let b = queues.find("root.b").expect("configured").id;
-        let config = json!({"queues": [{"path": "root.a", "weight": 3.0}]});
-        queues.reload(&Setup::with_config(&config).expect("good").config);
-        assert!(queues.get(b).expect("still there").draining);
-        assert_eq!(
-            queues.find("root.a").expect("configured").config.weight,
-            3.0
-        );
-        assert!(path(&mut queues, "alice", Some("root.b")).is_err());
-    }
-}
+mod tests;

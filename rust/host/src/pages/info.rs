@@ -6,8 +6,8 @@
 //! - `schedulingPolicy`: the policy between the queues below (stage `share`); of a leaf between its
 //!   jobs (`order`), as in the stock scheduler. The names are Heddle's.
 //! - `fairResources`: the queue's entitlement now; never more than its demand.
-//! - `steadyFairResources`: under shares by weight, the part of its parent's that the weights of all
-//!   queues there give it, up to its maximum, without minima. Under other policies it equals
+//! - `steadyFairResources`: under shares by weight, the part of its parent's that the weights of
+//!   all queues there give it, up to its maximum, without minima. Under other policies it equals
 //!   `fairResources`, because weights mean nothing there.
 //! - `maxContainerAllocation`: the cluster's for every queue, because queues have no such limit.
 //! - `amUsedResources`, `amMaxResources`: 0. The engine counts ApplicationMasters and does not
@@ -15,8 +15,8 @@
 //! - `reservedResources`, `reservedContainers`: 0. The engine holds nodes for large asks, and YARN
 //!   sees no reserved container.
 //! - `preemptable`: true, because no queue is exempt.
-//! - `numPendingApps`, `numActiveApps`: YARN's metrics, accepted and running applications. The stock
-//!   scheduler counts those without and with a container.
+//! - `numPendingApps`, `numActiveApps`: YARN's metrics, accepted and running applications. The
+//!   stock scheduler counts those without and with a container.
 
 use super::document::Node;
 use super::{Queue, Snapshot};

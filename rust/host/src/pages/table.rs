@@ -48,7 +48,8 @@ pub(super) fn page(snapshot: &Snapshot) -> String {
          <thead role=\"rowgroup\"><tr role=\"row\">\
          <th scope=\"col\" role=\"columnheader\">Queue</th>{columns}</tr></thead>\n\
          <tbody role=\"rowgroup\">\n{rows}</tbody></table></div>\n\
-         <p>The same for programs: <a href=\"{INFO_PATH}\">{INFO_PATH}</a></p></main></body></html>\n"
+         <p>The same for programs: <a href=\"{INFO_PATH}\">{INFO_PATH}</a></p></main>\
+         </body></html>\n"
     )
 }
 

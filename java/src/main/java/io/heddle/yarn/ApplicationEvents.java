@@ -2,7 +2,6 @@ package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.compat.Compat;
-import io.heddle.yarn.economy.SpendingBounds;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.EngineClock;
@@ -134,7 +133,7 @@ final class ApplicationEvents {
     HeddleJob job = new HeddleJob(id, queue, user, names.users().intern(user),
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
         new JobHints(terms.path("hints")));
-    job.setBounds(SpendingBounds.read(terms.path("bounds")));
+    job.setBounds(terms.path("bounds").isObject() ? terms.path("bounds") : null);
     books.jobAdded(job, takenBefore && !recovering);
     facts.jobAdded(job);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);

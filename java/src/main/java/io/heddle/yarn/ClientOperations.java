@@ -1,10 +1,10 @@
 package io.heddle.yarn;
 
-import io.heddle.yarn.economy.SpendingBounds;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.HeddleQueue;
-import io.heddle.yarn.queues.Placement;
 import io.heddle.yarn.queues.QueueControl;
 import io.heddle.yarn.queues.QueueReports;
 import io.heddle.yarn.queues.QueueView;
@@ -279,7 +279,7 @@ abstract class ClientOperations
       engine.out().jobMoved(job.id(), to.id());
       if (job.bounds() != null) {
         // The bounds were signed for one queue; the job may spend no credits of another.
-        job.setBounds(SpendingBounds.NOTHING);
+        job.setBounds(Submissions.NOTHING);
         books.authorize(job);
       }
       engine.wake();
@@ -366,12 +366,12 @@ abstract class ClientOperations
    */
   String place(String user, String queue, boolean recovering) throws YarnException {
     if (!recovering) {
-      Placement.Foreseen foreseen = queues.foresee(user, queue);
-      if (foreseen.leaf != null) {
-        return foreseen.leaf.path;
+      JsonNode foreseen = queues.foresee(user, queue);
+      if (foreseen.has("leaf")) {
+        return foreseen.path("leaf").asText();
       }
-      if (foreseen.made != null) {
-        checkMayMake(user, foreseen.made);
+      if (foreseen.has("made")) {
+        checkMayMake(user, foreseen.path("made").asText());
       }
     }
     writeLock.lock();
@@ -397,7 +397,7 @@ abstract class ClientOperations
     if (known != null) {
       return known;
     }
-    if (!recovering && Placement.queueOf(user).equals(queue)) {
+    if (!recovering && QueueControl.queueOf(user).equals(queue)) {
       // A rule made the queue for this submission, and it was lost with an engine since. Asked for
       // by name it might be refused, so the rules place the submission again.
       HeddleQueue again = queues.place(user, null, false);

@@ -1,12 +1,12 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.ResourceCodec;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -23,9 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Compares the engine's books with Java's: containers, resources and pending counts of every job,
- * containers and resources of every node. Each tick compares for about {@link #SLICE_MS}, so the
- * lock is held briefly in clusters of any size.
+ * Has the library compare the engine's books with Java's: containers, resources and pending counts
+ * of every job, containers and resources of every node. Each tick compares for about
+ * {@link #SLICE_MS}, so the lock is held briefly in clusters of any size.
  *
  * <p>The next tick compares differing jobs and nodes again. A difference that is still there
  * rebuilds the engine. One that comes back after a rebuild puts its job or node aside; without a
@@ -279,93 +279,76 @@ final class EngineAudit {
     if (reply == null) {
       return;
     }
-    JsonNode answer = SetupJson.read(reply);
-    compareJobs(answer.path("jobs"), firstJob, Math.min(endJob, books.jobsEnd()));
-    compareNodes(answer.path("nodes"), firstNode, Math.min(endNode, books.nodesEnd()));
-  }
-
-  private void compareJobs(JsonNode rows, int first, int end) {
-    boolean[] seen = new boolean[Math.max(0, end - first)];
-    for (JsonNode row : rows) {
-      int id = row.path(0).asInt();
-      HeddleJob job = books.job(id);
-      if (job == null) {
-        differ("job", false, id, "exists", "unknown");
-      } else {
-        seen[id - first] = true;
-        compareJob(job, row);
+    ArrayNode jobs = SetupJson.array();
+    for (int id = firstJob; id < Math.min(endJob, books.jobsEnd()); id++) {
+      if (books.job(id) != null) {
+        describe(books.job(id), jobs.addArray());
       }
     }
-    for (int id = first; id < end; id++) {
-      HeddleJob job = seen[id - first] ? null : books.job(id);
-      missing("job", false, id, job == null ? null : job.faults());
+    ArrayNode nodes = SetupJson.array();
+    for (int id = firstNode; id < Math.min(endNode, books.nodesEnd()); id++) {
+      if (books.node(id) != null) {
+        describe(id, books.known(books.node(id)), books.node(id).faults(), nodes.addArray());
+      }
+    }
+    for (JsonNode row : SetupJson.ask(
+        "compare", "engine", reply, "jobs", jobs, "nodes", nodes)) {
+      found.add(new Difference(row.path(0).asText(), row.path(1).asBoolean(), row.path(2).asInt(),
+          row.path(3).asText()));
     }
   }
 
-  private void compareJob(HeddleJob job, JsonNode row) {
-    long[] used = new long[FrameLayout.RESOURCE_TYPES];
-    int containers = 0;
+  /** Adds what YARN's books say of a job. */
+  private void describe(HeddleJob job, ArrayNode to) {
+    List<RMContainer> containers = new ArrayList<>();
     HeddleAppAttempt attempt = job.attempt();
-    if (attempt != null) {
-      attempt.getWriteLock().lock();
-      try {
-        for (Map.Entry<ContainerId, RMContainer> live
-            : attempt.getLiveContainersMap().entrySet()) {
-          if (books.concernsEngine(attempt, live.getKey(), live.getValue())) {
-            containers++;
-            add(used, live.getValue());
-          }
-        }
-        compareAsks(job, attempt, row.path(3));
-      } finally {
-        attempt.getWriteLock().unlock();
-      }
-    }
-    compareUsed("job", false, job.id(), containers, used, row);
-  }
-
-  private void add(long[] used, RMContainer container) {
-    Resource amount = container.getContainer().getResource();
-    for (int type = 0; type < resources.types(); type++) {
-      used[type] += ResourceCodec.value(amount, type);
-    }
-  }
-
-  private void compareUsed(
-      String what, boolean ofNode, int id, int containers, long[] used, JsonNode row) {
-    if (containers != row.path(1).asInt()) {
-      differ("containers of " + what, ofNode, id, row.path(1), containers);
-    }
-    long[] other = new long[FrameLayout.RESOURCE_TYPES];
-    Arrays.setAll(other, type -> row.path(2).path(type).asLong());
-    if (!Arrays.equals(used, other)) {
-      differ("resources of " + what, ofNode, id, Arrays.toString(other), Arrays.toString(used));
-    }
-  }
-
-  private void compareAsks(HeddleJob job, HeddleAppAttempt attempt, JsonNode engineAsks) {
-    if (!attempt.asks().clean()) {
-      // The AM changed its asks after the frame was written; the next frame has the changes.
+    if (attempt == null) {
+      describe(job.id(), containers, job.faults(), to.addArray());
+      to.addNull();
       return;
     }
-    // The engine ignores numbers beyond ID_MAX.
-    int[] counts = new int[Math.min(attempt.asks().end(), FrameLayout.ID_MAX)];
-    for (JsonNode pair : engineAsks) {
-      int ask = pair.path(0).asInt();
-      if (ask < counts.length) {
-        counts[ask] = pair.path(1).asInt();
+    attempt.getWriteLock().lock();
+    try {
+      for (Map.Entry<ContainerId, RMContainer> live
+          : attempt.getLiveContainersMap().entrySet()) {
+        if (books.concernsEngine(attempt, live.getKey(), live.getValue())) {
+          containers.add(live.getValue());
+        }
+      }
+      describe(job.id(), containers, job.faults(), to.addArray());
+      if (attempt.asks().clean()) {
+        describeAsks(attempt, to.addArray());
       } else {
-        differ("ask of job", false, job.id(), ask + ": " + pair.path(1), "unknown");
+        // The AM changed its asks after the frame was written; the next frame has the changes.
+        to.addNull();
+      }
+    } finally {
+      attempt.getWriteLock().unlock();
+    }
+  }
+
+  /** Adds number, containers, their resources and whether the engine should know of it. */
+  private void describe(int id, List<RMContainer> containers, FaultRecord faults, ArrayNode to) {
+    long[] used = new long[FrameLayout.RESOURCE_TYPES];
+    for (RMContainer container : containers) {
+      Resource amount = container.getContainer().getResource();
+      for (int type = 0; type < resources.types(); type++) {
+        used[type] += ResourceCodec.value(amount, type);
       }
     }
-    for (int id = 0; id < counts.length; id++) {
+    to.add(id).add(containers.size()).addPOJO(used)
+        .add(faults.aside() == null && id < FrameLayout.ID_MAX);
+  }
+
+  private static void describeAsks(HeddleAppAttempt attempt, ArrayNode to) {
+    // The engine ignores numbers beyond ID_MAX.
+    int end = Math.min(attempt.asks().end(), FrameLayout.ID_MAX);
+    ArrayNode asks = to.add(end).addArray();
+    for (int id = 0; id < end; id++) {
       AskTable.Entry ask = attempt.asks().get(id);
       int pending = ask == null ? 0 : pending(attempt, ask);
-      if (pending != counts[id]) {
-        differ("ask of job", false, job.id(), id + ": " + counts[id], pending);
-      } else if (pending > 0 && !ask.isCountedAsPending()) {
-        // PendingSizes might skip heartbeats of nodes with room for it.
-        differ("size of ask of job", false, job.id(), id + ": pending", "not counted");
+      if (pending > 0) {
+        asks.addArray().add(id).add(pending).add(ask.isCountedAsPending());
       }
     }
   }
@@ -377,44 +360,5 @@ final class EngineAudit {
         ? null : allocator.getResourceRequests().get(ResourceRequest.ANY);
     return any == null
         ? 0 : Math.min(Math.max(0, any.getNumContainers()), FrameLayout.COUNT_MAX);
-  }
-
-  private void compareNodes(JsonNode rows, int first, int end) {
-    boolean[] seen = new boolean[Math.max(0, end - first)];
-    for (JsonNode row : rows) {
-      int id = row.path(0).asInt();
-      HeddleNode node = books.node(id);
-      if (node == null) {
-        differ("node", true, id, "exists", "unknown");
-      } else {
-        seen[id - first] = true;
-        compareNode(node, row);
-      }
-    }
-    for (int id = first; id < end; id++) {
-      HeddleNode node = seen[id - first] ? null : books.node(id);
-      missing("node", true, id, node == null ? null : node.faults());
-    }
-  }
-
-  private void compareNode(HeddleNode node, JsonNode row) {
-    long[] used = new long[FrameLayout.RESOURCE_TYPES];
-    List<RMContainer> known = books.known(node);
-    for (RMContainer container : known) {
-      add(used, container);
-    }
-    compareUsed("node", true, node.id(), known.size(), used, row);
-  }
-
-  /** Reports a job or node missing in the engine, which ignores numbers beyond ID_MAX. */
-  private void missing(String what, boolean ofNode, int id, FaultRecord faults) {
-    if (faults != null && faults.aside() == null && id < FrameLayout.ID_MAX) {
-      differ(what, ofNode, id, "unknown", "exists");
-    }
-  }
-
-  private void differ(String what, boolean ofNode, int id, Object engineSays, Object java) {
-    found.add(new Difference(what, ofNode, id, what + ' ' + id + ": engine " + engineSays
-        + ", ResourceManager " + java));
   }
 }

@@ -161,7 +161,7 @@ final class EngineBooks {
   /** Tells the engine what a job may spend. Does nothing without an engine: replay repeats it. */
   void authorize(HeddleJob job) {
     if (job.bounds() != null && job.faults().aside() == null) {
-      engine.request(job.bounds().request(job.id(), job.applicationId()));
+      engine.request(job.authorization());
     }
   }
 

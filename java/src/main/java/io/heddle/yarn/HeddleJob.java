@@ -1,8 +1,9 @@
 package io.heddle.yarn;
 
-import io.heddle.yarn.economy.SpendingBounds;
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.FrameWriter;
+import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.facts.JobCounters;
 import io.heddle.yarn.facts.JobHints;
 import io.heddle.yarn.facts.WatchedJob;
@@ -28,8 +29,8 @@ final class HeddleJob implements WatchedJob {
   private HeddleAppAttempt attempt;
   // Volatile: the pollers of its progress read it without the lock.
   private volatile JobHints hints;
-  // Null if only its queue's spending bounds apply.
-  private SpendingBounds bounds;
+  // Its spending bounds, as the engine takes them. Null if only its queue's apply.
+  private JsonNode bounds;
   // The last counters of its ApplicationMaster; null before the first.
   private JobCounters counters;
 
@@ -138,12 +139,20 @@ final class HeddleJob implements WatchedJob {
     return hints != before;
   }
 
-  /** Returns its spending bounds; null if only its queue's apply. */
-  SpendingBounds bounds() {
+  /** Returns its spending bounds; null if they are its queue's. */
+  JsonNode bounds() {
     return bounds;
   }
 
-  void setBounds(SpendingBounds bounds) {
+  /** Returns the request that tells the engine of its spending bounds. */
+  String authorization() {
+    String name = applicationId.getClusterTimestamp() + "_" + applicationId.getId();
+    return SetupJson.request("authorize", "job", id, "application", name,
+        "credits_micro", bounds.get("credits_micro"), "rate_micro", bounds.get("rate_micro"),
+        "until_ms", bounds.get("until_ms"));
+  }
+
+  void setBounds(JsonNode bounds) {
     this.bounds = bounds;
   }
 

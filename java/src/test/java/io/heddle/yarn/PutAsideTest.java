@@ -10,7 +10,6 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.heddle.yarn.economy.SpendingBounds;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.RebuildLimiter;
 import io.heddle.yarn.engine.SetupJson;
@@ -211,8 +210,8 @@ public class PutAsideTest {
   public void aJobWhoseBoundsTheEngineRefusesIsPutAside() throws Exception {
     Two two = new Two();
     try (TestCluster cluster = two.cluster) {
-      two.job(two.alice).setBounds(SpendingBounds.read(SetupJson.read(
-          "{\"credits_micro\": -1, \"rate_micro\": 1, \"until_ms\": 1}")));
+      two.job(two.alice).setBounds(SetupJson.read(
+          "{\"credits_micro\": -1, \"rate_micro\": 1, \"until_ms\": 1}"));
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       two.pass();
       two.assertOnlyAliceIsAside();

@@ -12,7 +12,6 @@ import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
 import io.heddle.yarn.config.ConfigFile;
-import io.heddle.yarn.queues.Placement;
 import io.heddle.yarn.queues.QueueSnapshot;
 import io.heddle.yarn.queues.QueueView;
 import java.io.File;
@@ -317,42 +316,6 @@ public class QueueTest {
       assertNull(after.get("root.mallory"));
       // Valid submissions still work.
       assertEquals("root.typo", cluster.submit("alice", "typo").getQueue());
-    }
-  }
-
-  /** The queue foreseen by a submission's thread is the engine's, or none is foreseen. */
-  @Test
-  public void whatIsForeseenIsWhatTheEngineDecides() throws Exception {
-    String[] rules = {
-        "[]",
-        "[{\"rule\": \"specified\", \"create\": false}, {\"rule\": \"user\"}]",
-        "[{\"rule\": \"user\", \"create\": false}, {\"rule\": \"specified\"}]",
-        "[{\"rule\": \"default\", \"queue\": \"root.b\"}]",
-        "[{\"rule\": \"specified\"}, {\"rule\": \"default\"}]"};
-    String[] names = {null, "", "default", "root.default", "a", "root.a", "b", "b.c", "x.b", "c",
-        "root", "root.new", "new.one", "x.new"};
-    for (String rule : rules) {
-      try (TestCluster cluster = new TestCluster(TestCluster.conf("{\"queues\": ["
-          + "{\"path\": \"root.a\"}, {\"path\": \"root.b\"}, {\"path\": \"root.x.b\"},"
-          + "{\"path\": \"root.y.b.c\"}], \"placement\": " + rule + "}"))) {
-        for (String user : new String[] {"a", "j.doe"}) {
-          for (String name : names) {
-            String where = rule + ", user " + user + ", queue " + name;
-            Placement.Foreseen foreseen = cluster.scheduler.queues.foresee(user, name);
-            String decided;
-            try {
-              decided = cluster.scheduler.queues.place(user, name, false).getQueueName();
-            } catch (YarnException e) {
-              decided = null;
-            }
-            if (foreseen.leaf != null) {
-              assertEquals(where, decided, foreseen.leaf.path);
-            } else if (foreseen.made != null && decided != null) {
-              assertEquals(where, decided, foreseen.made);
-            }
-          }
-        }
-      }
     }
   }
 

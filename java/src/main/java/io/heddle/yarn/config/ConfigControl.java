@@ -74,7 +74,7 @@ public final class ConfigControl {
     } catch (HeddleException e) {
       throw new IOException(config.source() + ": " + e.getMessage(), e);
     }
-    queues.open(config.content());
+    queues.open();
     if (file != null) {
       try {
         take(file, file.read());

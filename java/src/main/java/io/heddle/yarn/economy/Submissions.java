@@ -22,6 +22,10 @@ public final class Submissions {
   /** Whether hints are read. */
   public static final String HINTS_PROPERTY = "heddle.hints.enable";
 
+  /** The bounds of a job that may spend nothing. */
+  public static final JsonNode NOTHING = SetupJson.object()
+      .put("credits_micro", 0).put("rate_micro", 0).put("until_ms", 0);
+
   private static final Logger LOG = LoggerFactory.getLogger(Submissions.class);
   private static final String VARIABLE = "HEDDLE_";
   /** Longest text passed on. The library accepts at most 256 and joins some texts. */
@@ -61,10 +65,7 @@ public final class Submissions {
     } catch (RuntimeException e) {
       LOG.error("The signature of a job of user {} cannot be checked", user, e);
       if (recovering) {
-        ObjectNode nothing = SetupJson.object();
-        // Bounds without amounts allow no spending.
-        nothing.putObject("bounds");
-        return nothing;
+        return SetupJson.object().set("bounds", NOTHING);
       }
       throw new YarnException("The signature of this job cannot be checked: " + e.getMessage(), e);
     }

@@ -1,6 +1,7 @@
 package io.heddle.yarn.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.slf4j.Logger;
@@ -260,6 +261,20 @@ public final class Engine {
       }
       lost(e.toString());
       return null;
+    }
+  }
+
+  /**
+   * Sends a request that changes nothing, from any thread and without the scheduler's lock.
+   * Collected events stay collected.
+   *
+   * @return a missing node if there is no engine to answer, or it refuses
+   */
+  public JsonNode peek(String json) {
+    try {
+      return SetupJson.read(Native.request(handle, Time.monotonicNow(), json));
+    } catch (HeddleException e) {
+      return MissingNode.getInstance();
     }
   }
 

@@ -14,7 +14,6 @@ public final class FrameLayout {
   // Versions and bounds.
   public static final int ABI_VERSION = 2;
   public static final int RESOURCE_TYPES = 8;
-  public static final int RECORD_ALIGNMENT = 8;
   public static final int LOG_BYTES_MAX = 65536;
   public static final int DECISION_BYTES_MAX = 88;
   public static final int COUNT_MAX = 1048576;
@@ -23,13 +22,9 @@ public final class FrameLayout {
   // Codes.
   public static final int OK = 0;
   public static final int BAD_HANDLE = -1;
-  public static final int BAD_FRAME = -2;
-  public static final int SHORT_BUFFER = -3;
-  public static final int BAD_CONFIG = -4;
   public static final int BAD_REQUEST = -5;
   public static final int ENGINE_FAILED = -6;
   public static final int PANIC = -7;
-  public static final int BAD_VERSION = -8;
 
   // Flags.
   public static final int NODE_SCHEDULABLE = 1;
@@ -40,24 +35,12 @@ public final class FrameLayout {
   public static final int ASK_CONTAINER_UPDATE = 4;
   public static final int CONTAINER_AM = 2;
   public static final int TASK_EXECUTING = 1;
-  public static final int TASK_COMMITTING = 2;
   public static final int OUTPUT_IDLE = 1;
   public static final int OUTPUT_MORE = 2;
-
-  // Which hints are known.
-  public static final int HINT_MAPS = 1;
-  public static final int HINT_REDUCES = 2;
-  public static final int HINT_INPUT_BYTES = 4;
-  public static final int HINT_SHUFFLE_PER_MILLE = 8;
-  public static final int HINT_DEADLINE_MS = 16;
-  public static final int HINT_MAP_MS = 32;
-  public static final int HINT_REDUCE_MS = 64;
-  public static final int HINT_SIGNATURE = 128;
 
   // Localities of a grant.
   public static final int LOCALITY_NODE = 0;
   public static final int LOCALITY_RACK = 1;
-  public static final int LOCALITY_OFF_SWITCH = 2;
 
   // Reasons of a NACK.
   public static final int REASON_STALE_JOB = 1;
@@ -65,21 +48,16 @@ public final class FrameLayout {
   public static final int REASON_ASK_GONE = 3;
   public static final int REASON_NO_FIT = 4;
   public static final int REASON_BLACKLISTED = 5;
-  public static final int REASON_CONSTRAINT = 6;
-  public static final int REASON_TOKEN = 7;
   public static final int REASON_OTHER = 8;
 
   // Reasons of an EVICT.
   public static final int EVICT_MIN_SHARE = 1;
   public static final int EVICT_FAIR_SHARE = 2;
-  public static final int EVICT_UNPAID = 3;
-  public static final int EVICT_DISPLACED = 4;
 
   // Levels of a LOG.
   public static final int LOG_ERROR = 1;
   public static final int LOG_WARN = 2;
   public static final int LOG_INFO = 3;
-  public static final int LOG_DEBUG = 4;
 
   // Codes of a FAULT.
   public static final int FAULT_PANIC = 1;
@@ -111,9 +89,7 @@ public final class FrameLayout {
   public static final int OUTPUT_HEADER_SEQUENCE = 8;
   public static final int OUTPUT_HEADER_RECORDS = 16;
   public static final int OUTPUT_HEADER_FLAGS = 20;
-  public static final int OUTPUT_HEADER_NEXT_TICK_MS = 24;
   public static final int OUTPUT_HEADER_IGNORED = 32;
-  public static final int OUTPUT_HEADER_DIGEST = 40;
 
   // Records of an input frame.
 
@@ -130,13 +106,6 @@ public final class FrameLayout {
   public static final int NODE_REMOVED_SIZE = 8;
 
   public static final int NODE_CHANGED = 3;
-  public static final int NODE_CHANGED_SIZE = 152;
-  public static final int NODE_CHANGED_HOST = 8;
-  public static final int NODE_CHANGED_RACK = 12;
-  public static final int NODE_CHANGED_PARTITION = 16;
-  public static final int NODE_CHANGED_FLAGS = 20;
-  public static final int NODE_CHANGED_CAPACITY = 24;
-  public static final int NODE_CHANGED_FREE = 88;
 
   public static final int HEARTBEAT = 4;
   public static final int HEARTBEAT_SIZE = 72;
@@ -238,11 +207,6 @@ public final class FrameLayout {
   public static final int JOB_HINTS_REDUCE_MS = 48;
   public static final int JOB_HINTS_SIGNATURE = 56;
 
-  public static final int INPUT_BLOCKS = 21;
-  public static final int INPUT_BLOCKS_SIZE = 32;
-  public static final int INPUT_BLOCKS_RACKS = 8;
-  public static final int INPUT_BLOCKS_BLOCKS = 20;
-  public static final int INPUT_BLOCKS_BYTES = 24;
 
   public static final int TASK = 22;
   public static final int TASK_SIZE = 48;
@@ -253,11 +217,6 @@ public final class FrameLayout {
   public static final int TASK_OUTPUT_BYTES = 32;
   public static final int TASK_EXECUTING_SINCE_MS = 40;
 
-  public static final int RACK_TRAFFIC = 23;
-  public static final int RACK_TRAFFIC_SIZE = 32;
-  public static final int RACK_TRAFFIC_UP_BYTES_PER_S = 8;
-  public static final int RACK_TRAFFIC_DOWN_BYTES_PER_S = 16;
-  public static final int RACK_TRAFFIC_BANDWIDTH_BYTES_PER_S = 24;
 
   public static final int NODE_LOAD = 24;
   public static final int NODE_LOAD_SIZE = 16;
@@ -289,7 +248,6 @@ public final class FrameLayout {
   public static final int GRANT_ASK = 8;
   public static final int GRANT_NODE = 12;
   public static final int GRANT_LOCALITY = 16;
-  public static final int GRANT_PAD = 20;
   public static final int GRANT_SEQ = 24;
 
   public static final int EVICT = 2;
@@ -305,7 +263,6 @@ public final class FrameLayout {
   public static final int LOG = 4;
   public static final int LOG_SIZE = 16;
   public static final int LOG_LENGTH = 8;
-  public static final int LOG_PAD = 12;
   public static final int LOG_TEXT = 16;
 
   private FrameLayout() {}

@@ -90,7 +90,12 @@ public final class SetupJson {
     return JSON.createObjectNode();
   }
 
-  /** Adds the offset between the engine's monotonic clock and times of day in a configuration. */
+  /** A list without anything in it. */
+  public static ArrayNode array() {
+    return JSON.createArrayNode();
+  }
+
+  /** The engine's clock is the monotonic one; times of day in a configuration are not. */
   private static void putEpoch(ObjectNode request) {
     request.put("epoch_ms", -EngineClock.toMonotonic(0));
   }

@@ -1,6 +1,7 @@
 package io.heddle.yarn.facts;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.EngineClock;
 import io.heddle.yarn.queues.QueueTable;
@@ -13,6 +14,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,9 +44,7 @@ final class AmPoller {
   private static final long POLL_MS = 8_000;
   /** A slower poll counts as a failure, because other polls wait for the same threads. */
   private static final long SLOW_MS = 2_000;
-  /** Skips the list of more reduces, finished ones included: it would exceed the size limit. */
-  private static final int REDUCES_LISTED = 3_000;
-  /** Intervals during which polled reduces take precedence over an estimate. */
+  /** For how many intervals the word on single reduces goes before a guess. */
   private static final int REDUCES_TOLD = 3;
   // The engine's names of facts that policies may want besides the totals.
   private static final String TRAFFIC = "traffic";
@@ -146,19 +146,17 @@ final class AmPoller {
   private long ask(JobWatch watch, URI job) throws IOException {
     long startMs = Time.monotonicNow();
     Set<String> wants = queues.wants();
-    AmReplies.Totals totals = new AmReplies.Totals(fetcher.get(job));
-    found.accept(to -> to.totals(watch.job(), totals.maps, totals.reduces));
+    JsonNode totals = fetcher.get(job);
+    found.accept(
+        to -> to.totals(watch.job(), totals.path(0).asLong(), totals.path(1).asLong()));
     if (!wants.contains(TRAFFIC)) {
-      JobCounters counted = new JobCounters(totals, null);
+      JobCounters counted = new JobCounters(totals, MissingNode.getInstance());
       found.accept(to -> to.counters(watch.job(), counted));
     } else if (watch.beginCounters(startMs, countersMs)) {
-      AmReplies.Moved moved = new AmReplies.Moved(fetcher.get(below(job, "/counters")));
-      JobCounters counted = new JobCounters(totals, moved);
+      JobCounters counted = new JobCounters(totals, fetcher.get(below(job, "/counters")));
       found.accept(to -> to.counters(watch.job(), counted));
     }
-    boolean reduces = totals.reducesDone < totals.reduces && totals.mapsDone >= totals.maps
-        && totals.reduces <= REDUCES_LISTED;
-    if (wants.contains(PROGRESS) && reduces) {
+    if (wants.contains(PROGRESS) && totals.path(4).asBoolean()) {
       askReduces(watch, job, startMs + POLL_MS);
     }
     boolean more = wants.contains(TRAFFIC) || wants.contains(PROGRESS);
@@ -175,24 +173,33 @@ final class AmPoller {
   }
 
   private void tellReduces(JobWatch watch, URI job, long untilMs) throws IOException {
-    JsonNode tasks = fetcher.get(below(job, "/tasks?type=r"));
-    for (String task : AmReplies.runningReduces(tasks, FactFeed.SAMPLES)) {
+    for (JsonNode task : fetcher.get(below(job, "/tasks?type=r"))) {
       long nowMs = Time.monotonicNow();
       if (nowMs >= untilMs) {
         return;
       }
-      AmReplies.ReduceAttempt reduce =
-          AmReplies.runningAttempt(fetcher.get(below(job, "/tasks/" + task + "/attempts")));
-      if (reduce == null) {
+      JsonNode reduce = fetcher.get(below(job, "/tasks/" + task.asText() + "/attempts"));
+      ContainerId container = containerOf(reduce);
+      if (container == null) {
         continue;
       }
       // A reduce that does not execute yet is an answer too.
       watch.setReducesToldUntilMs(nowMs + REDUCES_TOLD * intervalMs);
-      if (reduce.reducingSinceMs > 0 && ReduceProgress.executes(reduce.progress)) {
-        long sinceMs = Math.min(nowMs, EngineClock.toMonotonic(reduce.reducingSinceMs));
-        found.accept(to -> to.reduce(watch.job(), reduce.container,
-            ReduceProgress.executedPerMille(reduce.progress), sinceMs));
+      long began = reduce.path(2).asLong();
+      if (began > 0) {
+        long sinceMs = Math.min(nowMs, EngineClock.toMonotonic(began));
+        found.accept(
+            to -> to.reduce(watch.job(), container, reduce.path(1).asInt(), sinceMs));
       }
+    }
+  }
+
+  /** Returns the container of the first running attempt of a reduce, or null. */
+  static ContainerId containerOf(JsonNode attempt) {
+    try {
+      return attempt.isNull() ? null : ContainerId.fromString(attempt.path(0).asText());
+    } catch (IllegalArgumentException e) {
+      return null;
     }
   }
 

@@ -1,5 +1,7 @@
 package io.heddle.yarn.facts;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.QueueTable;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -50,8 +52,8 @@ public final class FactFeed {
   /** Largest number of concurrent polls of ApplicationMasters. */
   static final String IN_FLIGHT_PROPERTY = "heddle.am-poll.in-flight";
 
-  /** Reduces that a policy samples to extrapolate to all. */
-  static final int SAMPLES = 5;
+  /** As many reduces as a policy takes for samples of all. */
+  private static final int SAMPLES = 5;
 
   private static final Logger LOG = LoggerFactory.getLogger(FactFeed.class);
   private static final long LOOK_MS = 1_000;
@@ -247,13 +249,15 @@ public final class FactFeed {
       }
       unfinished += MapReducePriority.isReduce(priority) ? pending : 0;
     }
-    double mean = ReduceProgress.ofRunning(whole, all, all - unfinished, reduces.size());
-    if (watch.progress().note(mean, nowMs)) {
+    JsonNode seen = SetupJson.ask("progress", "state", watch.progress(), "job", whole, "all", all,
+        "unfinished", unfinished, "running", reduces.size(), "now_ms", nowMs);
+    watch.setProgress(seen.get("state"));
+    JsonNode executed = seen.path("executed");
+    if (executed.isArray()) {
       reduces.sort(Comparator.comparingLong(RMContainer::getCreationTime));
       for (RMContainer reduce : reduces.subList(0, Math.min(SAMPLES, reduces.size()))) {
-        long sinceMs = watch.progress().reducingSinceMs();
-        offer(to -> to.reduce(watch.job(), reduce.getContainerId(),
-            ReduceProgress.executedPerMille(mean), sinceMs));
+        offer(to -> to.reduce(watch.job(), reduce.getContainerId(), executed.path(0).asInt(),
+            executed.path(1).asLong()));
       }
     }
   }

@@ -1,5 +1,6 @@
 package io.heddle.yarn.facts;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.FrameWriter;
 import java.nio.ByteBuffer;
@@ -14,17 +15,18 @@ public final class JobCounters implements FrameWriter.Body {
   private final long writtenBytes;
 
   /**
-   * Takes over an answer; {@link AmReplies#UNKNOWN} counts as 0 tasks.
+   * Takes over what the library read of two answers; unknown numbers count as nothing.
    *
-   * @param moved null if it was not polled
+   * @param totals maps, reduces, and how many of each have succeeded
+   * @param moved bytes of input, map output, shuffle and output; missing if not asked for
    */
-  JobCounters(AmReplies.Totals totals, AmReplies.Moved moved) {
-    mapsDone = count(totals.mapsDone);
-    reducesDone = count(totals.reducesDone);
-    inputBytes = moved == null ? 0 : moved.input;
-    mapOutputBytes = moved == null ? 0 : moved.mapOutput;
-    shuffledBytes = moved == null ? 0 : moved.shuffled;
-    writtenBytes = moved == null ? 0 : moved.written;
+  JobCounters(JsonNode totals, JsonNode moved) {
+    mapsDone = count(totals.path(2).asLong());
+    reducesDone = count(totals.path(3).asLong());
+    inputBytes = moved.path(0).asLong();
+    mapOutputBytes = moved.path(1).asLong();
+    shuffledBytes = moved.path(2).asLong();
+    writtenBytes = moved.path(3).asLong();
   }
 
   private static int count(long number) {

@@ -1,5 +1,6 @@
 package io.heddle.yarn.facts;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
@@ -10,8 +11,9 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
  */
 final class JobWatch extends PollWatch {
   private final WatchedJob job;
-  private final ReduceProgress progress = new ReduceProgress();
   private volatile long reducesToldUntilMs = Long.MIN_VALUE;
+  // The library's findings at the last look at the job's progress. For the feed's thread only.
+  private JsonNode progress;
   // Used by polls only, which run one after another.
   private long nextCountersMs = Long.MIN_VALUE;
 
@@ -27,8 +29,12 @@ final class JobWatch extends PollWatch {
     return job.applicationId();
   }
 
-  ReduceProgress progress() {
+  JsonNode progress() {
     return progress;
+  }
+
+  void setProgress(JsonNode seen) {
+    progress = seen;
   }
 
   /** Returns whether counters are due, and if so sets when they are next. */

@@ -1,5 +1,6 @@
 package io.heddle.yarn.facts;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.config.ConfigFile;
 import java.net.URI;
 import java.net.URISyntaxException;
@@ -100,9 +101,9 @@ final class NodePoller {
       if (metrics == null || node.getState() != NodeState.RUNNING) {
         return true;
       }
-      long sent = fetcher.get(metrics).asLong();
-      if (sent != AmReplies.UNKNOWN) {
-        found.accept(to -> to.shuffled(node.getNodeID(), sent));
+      JsonNode sent = fetcher.get(metrics);
+      if (sent.isNumber()) {
+        found.accept(to -> to.shuffled(node.getNodeID(), sent.asLong()));
       }
       return true;
     } catch (Throwable e) {

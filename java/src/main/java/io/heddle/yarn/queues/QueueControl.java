@@ -45,8 +45,7 @@ public final class QueueControl {
   private final Map<String, QueueView> made = new LinkedHashMap<>();
   private final Set<String> removed = new HashSet<>();
   private long nextExpiryMs = Long.MIN_VALUE;
-  private volatile Placement placement;
-  // The queues of the last rebuilt engine before its jobs were told; null without one.
+  // The queues of a new engine before its jobs are told; null before the first.
   private QueueSnapshot fresh;
 
   public QueueControl(Engine engine, QueueTable table) {
@@ -152,19 +151,24 @@ public final class QueueControl {
     }
   }
 
-  /** Takes over the rules and queues of the first configuration. */
-  public void open(JsonNode config) {
-    configured(config);
+  /** Takes over the queues of the first configuration. */
+  public void open() {
     publishConfigured(engine.request(QUEUES));
   }
 
-  private void configured(JsonNode config) {
-    placement = new Placement(config);
+  /**
+   * Asks where a new submission would go, so that its thread need not wait for the scheduler, and
+   * no queue is made for a user who may not submit to it. Takes none of the scheduler's locks.
+   *
+   * @return {@code leaf} or {@code made}, a path; neither if the answer is left to {@link #place}
+   */
+  public JsonNode foresee(String user, String queue) {
+    return engine.peek(SetupJson.request("foresee", "user", user, "queue", queue));
   }
 
-  /** Foresees the queue of a new submission. Takes no lock. */
-  public Placement.Foreseen foresee(String user, String queue) {
-    return placement.foresee(user, queue, table.snapshot());
+  /** Returns the queue that a user has of their own. */
+  public static String queueOf(String user) {
+    return QueueSnapshot.ROOT + "." + user.replace(".", "_dot_");
   }
 
   /**
@@ -256,7 +260,6 @@ public final class QueueControl {
    */
   public void reload(JsonNode config, Allocations pools) {
     String reply = engine.reload(config, pools);
-    configured(config);
     publishConfigured(reply);
   }
 

@@ -123,16 +123,6 @@ public final class QueueSnapshot {
     return named.size() == 1 ? byPath.get(named.iterator().next()) : null;
   }
 
-  /** Returns whether any queue's path ends with {@code ending}. */
-  boolean anyEndsWith(String ending) {
-    for (String path : byName.getOrDefault(lastPart(ending), Collections.<String>emptySet())) {
-      if (path.endsWith(ending)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   /**
    * Returns the full path that a name means. For a queue that does not exist, this is the path of
    * its existing ancestor with the rest of the name.

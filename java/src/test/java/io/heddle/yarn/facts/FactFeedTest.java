@@ -159,7 +159,7 @@ public class FactFeedTest {
     assertEquals("the same object says that nothing is new", more, more.withTotals(50, 60));
     assertEquals(3, more.reduces());
     assertEquals(-1, said.reduces());
-    assertEquals(more, more.withTotals(AmReplies.UNKNOWN, Long.MAX_VALUE));
+    assertEquals(more, more.withTotals(-1, Long.MAX_VALUE));
     java.nio.ByteBuffer record = java.nio.ByteBuffer.allocate(FrameLayout.JOB_HINTS_SIZE);
     more.write(record, 0);
     assertEquals(7, record.getInt(FrameLayout.JOB_HINTS_MAPS));

@@ -2,21 +2,27 @@
 //! code writes them, so none is trusted. By version, the same fields are numbers or texts, and
 //! lists are arrays or single objects. Leaves out missing fields and nonsense.
 
+use crate::progress;
 use serde_json::{Value, json};
 
 /// A number that the reply lacks.
 const UNKNOWN: i64 = -1;
+/// As many reduces as a policy takes for samples of all.
+const SAMPLES: usize = 5;
+/// The list has those that are done too; of more it would be longer than is read.
+const REDUCES_LISTED: i64 = 3_000;
 const FILES: &str = "org.apache.hadoop.mapreduce.FileSystemCounter";
 const TASKS: &str = "org.apache.hadoop.mapreduce.TaskCounter";
 
 /// Reads a server's answer by the path of the request; -1 stands for an unknown number:
 ///
-/// - `/jmx` of a NodeManager: bytes of map output that it has sent.
-/// - `../counters` of an ApplicationMaster: bytes of input, map output, shuffle and output.
-/// - `../tasks`: ids of the running reduces, the earliest first.
-/// - `../attempts`: the first running attempt's container, its progress from 0 to 1, and when its
-///   reduce function began by the server's clock. Null without a running attempt or its progress.
-/// - A job itself: how many maps and reduces it has, and how many of each have succeeded.
+/// - `/jmx` of a NodeManager: bytes of map output that it has sent, or null.
+/// - Of an ApplicationMaster `../counters`: bytes of input, map output, shuffle and output.
+/// - `../tasks`: ids of the running reduces that began first, as many as a policy samples.
+/// - `../attempts`: of the first that runs its container, how far its reduce function is, in
+///   thousandths, and when that began, by the server's clock, or -1 before; null if none is told.
+/// - A job itself: how many maps and reduces it has, and how many of each have succeeded; then
+///   whether it is worth asking for single reduces.
 ///
 /// # Errors
 /// Why the text is no JSON object.
@@ -30,15 +36,7 @@ pub fn reply(path: &str, text: &[u8]) -> Result<Value, String> {
         Some("counters") => json!(moved(&root)),
         Some("tasks") => json!(running_reduces(&root)),
         Some("attempts") => running_attempt(&root),
-        _ => {
-            let totals = [
-                "mapsTotal",
-                "reducesTotal",
-                "mapsCompleted",
-                "reducesCompleted",
-            ];
-            json!(totals.map(|name| number(&root["job"][name])))
-        }
+        _ => totals(&root["job"]),
     })
 }
 
@@ -77,10 +75,18 @@ fn text(field: &Value) -> &str {
     field.as_str().unwrap_or("")
 }
 
-fn sent(root: &Value) -> i64 {
+fn totals(job: &Value) -> Value {
+    let total = |name: &str| number(&job[name]);
+    let (maps, reduces) = (total("mapsTotal"), total("reducesTotal"));
+    let (maps_done, reduces_done) = (total("mapsCompleted"), total("reducesCompleted"));
+    let worth = reduces_done < reduces && maps_done >= maps && reduces <= REDUCES_LISTED;
+    json!([maps, reduces, maps_done, reduces_done, worth])
+}
+
+fn sent(root: &Value) -> Option<i64> {
     let beans = list(&root["beans"]).iter();
     let mut sent = beans.map(|bean| number(&bean["ShuffleOutputBytes"]));
-    sent.find(|&sent| sent != UNKNOWN).unwrap_or(UNKNOWN)
+    sent.find(|&sent| sent != UNKNOWN)
 }
 
 fn moved(root: &Value) -> [i64; 4] {
@@ -117,7 +123,11 @@ fn running_reduces(root: &Value) -> Vec<&str> {
         .filter(|&(started, _)| started > 0)
         .collect();
     running.sort_by_key(|&(started, _)| started);
-    running.into_iter().map(|(_, id)| id).collect()
+    running
+        .into_iter()
+        .map(|(_, id)| id)
+        .take(SAMPLES)
+        .collect()
 }
 
 /// Whether this is the id of a reduce, such as `task_1_0001_r_000003`: the next question names it.
@@ -136,8 +146,10 @@ fn running_attempt(root: &Value) -> Value {
     let told = running.and_then(|attempt| Some((attempt, percent(&attempt["progress"])?)));
     told.map_or(Value::Null, |(attempt, progress)| {
         let merged = number(&attempt["mergeFinishTime"]);
-        let since = if merged > 0 { merged } else { UNKNOWN };
-        json!([text(&attempt["assignedContainerId"]), progress, since])
+        let begun = merged > 0 && progress::executes(progress);
+        let since = if begun { merged } else { UNKNOWN };
+        let done = progress::per_mille(progress);
+        json!([text(&attempt["assignedContainerId"]), done, since])
     })
 }
 
@@ -156,8 +168,25 @@ mod tests {
     fn totals_are_numbers_or_texts() {
         let job = "{'job': {'mapsTotal': 40, 'reducesTotal': '3', 'mapsCompleted': 7,
                    'reducesCompleted': 0}}";
-        assert_eq!(read("", job), json!([40, 3, 7, 0]));
+        assert_eq!(read("", job), json!([40, 3, 7, 0, false]));
         assert_eq!(read("", "{'job': {'mapsTotal': 1.5e3}}")[0], 1500);
+    }
+
+    #[test]
+    fn single_reduces_are_worth_a_question_after_the_maps() {
+        for (maps, reduces, done, worth) in [
+            (40, 3, 2, true),
+            (39, 3, 2, false),
+            (40, 3, 3, false),
+            (40, 3_000, 2, true),
+            (40, 3_001, 2, false),
+        ] {
+            let job = format!(
+                "{{'job': {{'mapsTotal': 40, 'mapsCompleted': {maps}, 'reducesTotal': {reduces},
+                 'reducesCompleted': {done}}}}}"
+            );
+            assert_eq!(read("", &job)[4], worth, "{job}");
+        }
     }
 
     #[test]
@@ -180,7 +209,10 @@ mod tests {
             assert_eq!(totals[0], UNKNOWN, "{value}");
         }
         for job in ["{'job': 7}", "{'job': []}", "{}"] {
-            assert_eq!(read("", job), json!([UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]));
+            assert_eq!(
+                read("", job),
+                json!([UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, false])
+            );
         }
         assert_eq!(percent(&json!(101)), None);
         assert_eq!(percent(&json!("NaN")), None);
@@ -217,6 +249,17 @@ mod tests {
         let ids = json!(["task_1_0001_r_000001", "task_1_0001_r_000003"]);
         assert_eq!(read("/tasks", tasks), ids);
         assert_eq!(read("/tasks", "{'tasks': {}}"), json!([]));
+        let many = (1..9).map(|id| {
+            format!("{{'id': 'task_1_1_r_{id}', 'state': 'RUNNING', 'startTime': {id}}}")
+        });
+        let many = format!(
+            "{{'tasks': {{'task': [{}]}}}}",
+            many.collect::<Vec<_>>().join(",")
+        );
+        assert_eq!(
+            read("/tasks", &many).as_array().map(Vec::len),
+            Some(SAMPLES)
+        );
     }
 
     #[test]
@@ -228,7 +271,12 @@ mod tests {
         );
         assert_eq!(
             read("/tasks/t/attempts", &attempt),
-            json!([container, 0.8, 1234])
+            json!([container, 400, 1234])
+        );
+        let sorts = attempt.replace("80.0", "60.0");
+        assert_eq!(
+            read("/tasks/t/attempts", &sorts),
+            json!([container, 0, UNKNOWN])
         );
         let unmerged = attempt.replace("1234", "0");
         assert_eq!(read("/tasks/t/attempts", &unmerged)[2], UNKNOWN);
@@ -244,7 +292,7 @@ mod tests {
             reply("/jmx", metrics.replace('\'', "\"").as_bytes()),
             Ok(json!(77))
         );
-        assert_eq!(reply("/jmx", b"{\"beans\": []}"), Ok(json!(UNKNOWN)));
+        assert_eq!(reply("/jmx", b"{\"beans\": []}"), Ok(Value::Null));
     }
 
     #[test]

@@ -1,0 +1,107 @@
+//! Tests of placement, names and limits of queues.
+
+use super::*;
+use crate::setup::Setup;
+use serde_json::{Value, json};
+
+fn queues(config: Value) -> Queues {
+    Queues::new(
+        &Setup::with_config(&config)
+            .expect("a good configuration")
+            .config,
+    )
+}
+
+fn path(queues: &mut Queues, user: &str, requested: Option<&str>) -> Result<String, String> {
+    queues.place(user, requested, false).map(|(id, _)| {
+        queues
+            .get(id)
+            .expect("it was placed there")
+            .config
+            .path
+            .clone()
+    })
+}
+
+#[test]
+fn without_configuration_every_user_has_a_queue_and_default_means_none_named() {
+    let mut queues = queues(json!({}));
+    assert_eq!(
+        path(&mut queues, "alice", Some("default")).as_deref(),
+        Ok("root.alice")
+    );
+    assert_eq!(path(&mut queues, "bob", None).as_deref(), Ok("root.bob"));
+    assert_eq!(
+        path(&mut queues, "bob", Some("ads.east")).as_deref(),
+        Ok("root.ads.east")
+    );
+    assert_eq!(
+        path(&mut queues, "eve", Some("east")).as_deref(),
+        Ok("root.ads.east")
+    );
+    assert_eq!(
+        path(&mut queues, "a.b", None).as_deref(),
+        Ok("root.a_dot_b")
+    );
+}
+
+#[test]
+fn a_named_queue_that_cannot_be_had_is_an_error_not_another_queue() {
+    let mut queues = queues(json!({
+        "queues": [{"path": "root.ads.east"}],
+        "placement": [{"rule": "specified", "create": false}, {"rule": "user"}]
+    }));
+    let refusal = path(&mut queues, "alice", Some("root.abs")).expect_err("no such queue");
+    assert!(refusal.contains("root.abs"), "{refusal}");
+    let refusal = path(&mut queues, "alice", Some("root.ads")).expect_err("not a leaf");
+    assert!(refusal.contains("below it"), "{refusal}");
+    assert_eq!(
+        path(&mut queues, "alice", None).as_deref(),
+        Ok("root.alice")
+    );
+}
+
+#[test]
+fn recovering_finds_the_queue_that_a_job_was_moved_to() {
+    let mut queues = queues(json!({
+        "queues": [{"path": "root.moved"}], "placement": [{"rule": "user"}]
+    }));
+    let found = queues
+        .place("alice", Some("root.moved"), true)
+        .expect("it is there");
+    assert_eq!(
+        queues.get(found.0).expect("found").config.path,
+        "root.moved"
+    );
+    assert_eq!(
+        path(&mut queues, "alice", Some("root.moved")).as_deref(),
+        Ok("root.alice")
+    );
+}
+
+#[test]
+fn recovering_never_fails() {
+    let mut queues = queues(json!({
+        "placement": [{"rule": "specified", "create": false}]
+    }));
+    let (id, made) = queues
+        .place("alice", Some("root.gone"), true)
+        .expect("recovering");
+    assert!(made);
+    assert_eq!(queues.get(id).expect("made").config.path, RECOVERY_QUEUE);
+    assert!(queues.place("alice", Some("root.gone"), false).is_err());
+}
+
+#[test]
+fn a_reload_keeps_ids_and_lets_vanished_queues_drain() {
+    let mut queues = queues(json!({"queues": [{"path": "root.a"}, {"path": "root.b"}]}));
+    let b = queues.find("root.b").expect("configured").id;
+    let config = json!({"queues": [{"path": "root.a", "weight": 3.0}]});
+    queues.reload(&Setup::with_config(&config).expect("good").config);
+    assert!(queues.get(b).expect("still there").draining);
+    assert_eq!(
+        queues.find("root.a").expect("configured").config.weight,
+        3.0
+    );
+    assert!(path(&mut queues, "alice", Some("root.b")).is_err());
+}

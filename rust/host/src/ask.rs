@@ -2,9 +2,10 @@
 //! its name as `op`.
 
 use crate::{compare, pages, progress, watch};
+use heddle_economy::auth::gate;
 use heddle_economy::http::Answer;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The answer to a question.
 #[derive(Debug)]
@@ -26,10 +27,112 @@ pub fn ask(question: &str) -> Result<Answered, String> {
         Some("file") => Answered::Json(watch::look(&read(question)?)),
         Some("compare") => Answered::Json(compare::differences(&read(question)?)?),
         Some("progress") => Answered::Json(progress::look(&read(question)?)),
+        Some("signed") => {
+            let header = question["authorization"].as_str().unwrap_or("");
+            Answered::Json(json!(gate::is_ours(header)))
+        }
+        Some("names") => Answered::Json(names(&question)),
         _ => return Err(format!("there is no question {}", question["op"])),
     })
 }
 
 fn read<T: DeserializeOwned>(question: Value) -> Result<T, String> {
     serde_json::from_value(question).map_err(|error| error.to_string())
+}
+
+/// Which jobs a request over HTTP needs names of: null for none; else `one`, the number or
+/// application in its path, if there is one, and `from`, the first number of its page.
+fn names(request: &Value) -> Value {
+    let text = |key: &str| request[key].as_str().unwrap_or("");
+    let Some(rest) = text("path").strip_prefix("/heddle/v1/") else {
+        return Value::Null;
+    };
+    let (route, one) = rest
+        .split_once('/')
+        .map_or((rest, None), |(route, one)| (route, Some(one)));
+    let is_one = one.is_none_or(|one| !one.is_empty() && !one.contains('/'));
+    if !matches!(route, "jobs" | "explain") || !is_one {
+        return Value::Null;
+    }
+    let numbers = text("query")
+        .split('&')
+        .filter_map(|part| part.strip_prefix("from="));
+    let mut numbers = numbers
+        .filter(|digits| digits.len() <= 9)
+        .flat_map(str::parse::<u32>);
+    json!({ "one": one, "from": numbers.next().unwrap_or(0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(question: &Value) -> Value {
+        match ask(&question.to_string()).expect("there is such a question") {
+            Answered::Json(answer) => answer,
+            Answered::Page(page) => panic!("{page:?}"),
+        }
+    }
+
+    #[test]
+    fn only_signatures_look_signed() {
+        let signed = |header: &str| asked(&json!({"op": "signed", "authorization": header}));
+        for header in [
+            "Heddle-HMAC-SHA256 user=alice",
+            "heddle-hmac-sha256\tx",
+            "Heddle-HMAC-SHA256 ",
+            "ET9MDeUyNxon/TyCKsVOTXr0rOo=",
+            "abc%3D",
+        ] {
+            assert_eq!(signed(header), true, "{header}");
+        }
+        for header in [
+            "",
+            " ",
+            "Negotiate YIIC==",
+            "Basic cm9vdDpyb290",
+            "Heddle-HMAC-SHA2567 x",
+            "Heddle-HMAC-SHA25 6",
+            " Heddle-HMAC-SHA256 x",
+            "Negotiate",
+            "Heddle-HMAC-SHA256",
+        ] {
+            assert_eq!(signed(header), false, "{header}");
+        }
+        assert_eq!(
+            asked(&json!({"op": "signed", "authorization": null})),
+            false
+        );
+    }
+
+    #[test]
+    fn requests_about_jobs_need_names() {
+        let named = |path: &str, query: Option<&str>| {
+            asked(&json!({"op": "names", "path": path, "query": query}))
+        };
+        let page = |from: u32| json!({"one": null, "from": from});
+        assert_eq!(named("/heddle/v1/jobs", None), page(0));
+        assert_eq!(named("/heddle/v1/explain", Some("max=3&from=70")), page(70));
+        for query in ["from=", "from=-1", "xfrom=7", "from=1234567890", "from=a"] {
+            assert_eq!(named("/heddle/v1/jobs", Some(query)), page(0), "{query}");
+        }
+        let one = json!({"one": "application_1_7", "from": 0});
+        assert_eq!(named("/heddle/v1/explain/application_1_7", None), one);
+        for path in [
+            "/heddle/v1/queues",
+            "/heddle/v1/jobs/",
+            "/heddle/v1/jobs/1/2",
+            "/heddle/v1/jobsx",
+            "/heddle/jobs",
+            "/x/heddle/v1/jobs",
+        ] {
+            assert_eq!(named(path, None), Value::Null, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_question_is_refused() {
+        assert!(ask("{\"op\": \"x\"}").is_err());
+        assert!(ask("x").is_err());
+    }
 }

@@ -388,7 +388,7 @@ impl Gate {
 /// Tells whether a header may be Heddle's. Headers of other schemes, such as `Negotiate`, are not,
 /// at any length. Nor is a scheme alone, because every signature of version 1 ends in `=` or its
 /// escape.
-fn is_ours(header: &str) -> bool {
+pub fn is_ours(header: &str) -> bool {
     match header.split_once(BLANKS) {
         Some((scheme, _)) => scheme.eq_ignore_ascii_case(v2::SCHEME.trim_end()),
         None => header.contains(['=', '%']),

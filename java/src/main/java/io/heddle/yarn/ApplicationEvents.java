@@ -130,7 +130,7 @@ final class ApplicationEvents {
       rmApp.setQueue(queue.getQueueName());
     }
     applications.put(id, Compat.newApplication(queue, user, priority, unmanaged));
-    HeddleJob job = new HeddleJob(id, queue, user, names.users().intern(user),
+    HeddleJob job = new HeddleJob(id, queue, user, names.users.intern(user),
         priority.getPriority(), flags(rmApp, unmanaged), submitted(rmApp),
         new JobHints(terms.path("hints")));
     job.setBounds(terms.path("bounds").isObject() ? terms.path("bounds") : null);

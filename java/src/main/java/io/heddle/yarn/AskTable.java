@@ -326,7 +326,7 @@ final class AskTable {
       flags |= attempt.isWaitingForAMContainer() ? FrameLayout.ASK_AM : 0;
     }
     entry.sentFlags = flags;
-    entry.sentPartition = names.partitions().intern(asks.getPrimaryRequestedNodePartition());
+    entry.sentPartition = names.partitions.intern(asks.getPrimaryRequestedNodePartition());
     entry.sentSize = any.getCapability();
     count(entry);
     ask(out, attempt.job().id(), entry, any.getNumContainers());
@@ -402,7 +402,7 @@ final class AskTable {
     if (ResourceRequest.ANY.equals(name)) {
       return;
     }
-    int place = names.places().find(name);
+    int place = names.places.find(name);
     if (place == Interner.UNKNOWN) {
       // The row is sent when the first node of that name joins.
       if (row != null && row.getNumContainers() > 0) {

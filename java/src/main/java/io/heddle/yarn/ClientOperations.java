@@ -440,7 +440,8 @@ abstract class ClientOperations
     writeLock.lock();
     try {
       HeddleJob job = books.job(id);
-      return job == null ? null : engine.request(SetupJson.about(operation, job.id()));
+      return job == null ? null : engine.request(
+          SetupJson.request(operation, operation, job.id()));
     } finally {
       writeLock.unlock();
     }

@@ -52,11 +52,12 @@ final class EngineAudit {
     final boolean ofNode;
     final String text;
 
-    Difference(String what, boolean ofNode, int id, String text) {
-      this.what = what;
-      this.ofNode = ofNode;
-      this.id = id;
-      this.text = text;
+    /** Reads a row of the library's. */
+    Difference(JsonNode row) {
+      what = row.path(0).asText();
+      ofNode = row.path(1).asBoolean();
+      id = row.path(2).asInt();
+      text = row.path(3).asText();
     }
   }
 
@@ -293,8 +294,7 @@ final class EngineAudit {
     }
     for (JsonNode row : SetupJson.ask(
         "compare", "engine", reply, "jobs", jobs, "nodes", nodes)) {
-      found.add(new Difference(row.path(0).asText(), row.path(1).asBoolean(), row.path(2).asInt(),
-          row.path(3).asText()));
+      found.add(new Difference(row));
     }
   }
 

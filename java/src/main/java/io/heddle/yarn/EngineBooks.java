@@ -73,9 +73,9 @@ final class EngineBooks {
 
   /** Gives a new node its number and tells the engine of it. */
   void nodeAdded(HeddleNode node, boolean schedulable) {
-    boolean newHost = names.places().find(node.getNodeName()) == Interner.UNKNOWN;
-    boolean newRack = names.places().find(node.getRackName()) == Interner.UNKNOWN;
-    node.intern(names.places(), names.partitions());
+    boolean newHost = names.places.find(node.getNodeName()) == Interner.UNKNOWN;
+    boolean newRack = names.places.find(node.getRackName()) == Interner.UNKNOWN;
+    node.intern(names.places, names.partitions);
     node.setId(nodes.add(node));
     nodesByName.put(node.getNodeID(), node);
     jobNames.added(node);
@@ -91,7 +91,7 @@ final class EngineBooks {
 
   /** Tells the engine that something other than a node's free room changed. */
   void nodeChanged(HeddleNode node, boolean schedulable) {
-    node.intern(names.places(), names.partitions());
+    node.intern(names.places, names.partitions);
     node.setSentSchedulable(schedulable);
     engine.out().node(FrameLayout.NODE_CHANGED, node, schedulable);
   }

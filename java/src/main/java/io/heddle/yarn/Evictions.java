@@ -6,6 +6,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
@@ -21,11 +22,6 @@ import org.slf4j.LoggerFactory;
 final class Evictions {
   private static final Logger LOG = LoggerFactory.getLogger(Evictions.class);
 
-  /** Kills a container at the end of its grace period. */
-  interface Killer {
-    void kill(ContainerId id);
-  }
-
   private static final class Due {
     final HeddleAppAttempt attempt;
     final ContainerId id;
@@ -38,10 +34,15 @@ final class Evictions {
     }
   }
 
-  private final Killer killer;
+  private final Consumer<ContainerId> killer;
   private final List<Due> warned = new ArrayList<>();
 
-  Evictions(Killer killer) {
+  /**
+   * Makes it.
+   *
+   * @param killer ends a container when its grace is over
+   */
+  Evictions(Consumer<ContainerId> killer) {
     this.killer = killer;
   }
 
@@ -95,7 +96,7 @@ final class Evictions {
     }
     for (ContainerId id : due) {
       try {
-        killer.kill(id);
+        killer.accept(id);
       } catch (RuntimeException e) {
         // The engine expects the others to be killed too.
         LOG.error("Cannot kill {} at the end of its grace period", id, e);

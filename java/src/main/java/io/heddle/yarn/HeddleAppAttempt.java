@@ -151,7 +151,7 @@ final class HeddleAppAttempt extends SchedulerApplicationAttempt
       if (isStopped || job.faults().aside() != null) {
         return;
       }
-      blacklist.write(out, job.id(), names.places());
+      blacklist.write(out, job.id(), names.places);
       if (!asks.clean()) {
         asks.write(out, this, names);
       }

@@ -182,7 +182,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
     setWebHandler(new ApiHandler(economy, jobNames));
-    config = new ConfigControl(engine, queues, names.users(), writeLock);
+    config = new ConfigControl(engine, queues, names.users, writeLock);
     config.open(file, configuration);
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
     facts = new FactFeed(

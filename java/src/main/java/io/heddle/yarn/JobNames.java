@@ -1,5 +1,6 @@
 package io.heddle.yarn;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.heddle.yarn.engine.SetupJson;
@@ -7,8 +8,6 @@ import io.heddle.yarn.web.ApiHandler;
 import java.util.Map;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
@@ -24,9 +23,6 @@ final class JobNames implements ApiHandler.Names {
   private static final int NAMES_MAX = 500;
   /** Longest name in an answer: submitters choose names of any length. */
   private static final int NAME_CHARS_MAX = 200;
-  private static final Pattern ABOUT_JOBS =
-      Pattern.compile("/heddle/v1/(?:jobs|explain)(?:/([^/]+))?");
-  private static final Pattern FROM = Pattern.compile("(?:^|&)from=(\\d{1,9})(?:&|$)");
 
   private final RMContext rmContext;
   private final ConcurrentNavigableMap<Integer, HeddleJob> jobs = new ConcurrentSkipListMap<>();
@@ -84,12 +80,12 @@ final class JobNames implements ApiHandler.Names {
 
   @Override
   public ArrayNode of(String path, String query) {
-    Matcher about = ABOUT_JOBS.matcher(path);
-    if (!about.matches()) {
+    JsonNode about = SetupJson.ask("names", "path", path, "query", query);
+    if (about.isNull()) {
       return null;
     }
     ArrayNode names = JsonNodeFactory.instance.arrayNode();
-    String asked = about.group(1);
+    String asked = about.path("one").textValue();
     if (asked != null) {
       for (Map.Entry<Integer, HeddleJob> entry : jobs.entrySet()) {
         if (asked.equals(entry.getValue().applicationId().toString())
@@ -98,19 +94,15 @@ final class JobNames implements ApiHandler.Names {
         }
       }
     }
-    // A page of jobs, or those that an explanation of the one job may mention.
-    for (Map.Entry<Integer, HeddleJob> entry : jobs.tailMap(from(query)).entrySet()) {
+    // A page, or those that a sentence about the one may speak of.
+    int from = about.path("from").asInt();
+    for (Map.Entry<Integer, HeddleJob> entry : jobs.tailMap(from).entrySet()) {
       if (names.size() >= NAMES_MAX) {
         break;
       }
       add(names, entry);
     }
     return names;
-  }
-
-  private static int from(String query) {
-    Matcher from = FROM.matcher(query == null ? "" : query);
-    return from.find() ? Integer.parseInt(from.group(1)) : 0;
   }
 
   private void add(ArrayNode names, Map.Entry<Integer, HeddleJob> entry) {

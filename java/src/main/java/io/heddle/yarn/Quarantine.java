@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.HeddleException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -30,9 +31,9 @@ final class Quarantine {
   private static final Pattern ABOUT = Pattern.compile(
       "[\\w.]*HeddleException: (?:the engine panicked: at |bad frame: offset \\d+, record \\w+ of )"
       + "(job|node)#(\\d+)");
-  private static final Pattern PANIC =
-      Pattern.compile("[\\w.]*HeddleException: the engine panicked: ");
-  /** Panics without a known job or node after which the next rebuild searches. */
+  private static final String PANIC =
+      HeddleException.class.getName() + ": the engine panicked: ";
+  /** Panics without a known culprit before the rebuild looks for one. */
   private static final int UNKNOWN_MAX = 2;
 
   private final Engine engine;
@@ -70,7 +71,7 @@ final class Quarantine {
       } else {
         blame(job == null ? null : job.faults(), now, () -> putAside(job, cause));
       }
-    } else if (PANIC.matcher(cause).lookingAt()) {
+    } else if (cause.startsWith(PANIC)) {
       unknown++;
     }
   }

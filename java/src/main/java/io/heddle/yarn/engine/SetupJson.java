@@ -65,12 +65,7 @@ public final class SetupJson {
     return request.toString();
   }
 
-  /** Writes a request about one job or node; {@code what} names the operation and its argument. */
-  public static String about(String what, int number) {
-    return request(what, what, number);
-  }
-
-  /** Writes a request to change the configuration; the allocations may be null. */
+  /** Asks for another configuration; the allocations may be null. */
   static String reload(JsonNode config, Allocations pools) {
     ObjectNode request = JSON.createObjectNode().put("op", "reload");
     put(request, config, pools);

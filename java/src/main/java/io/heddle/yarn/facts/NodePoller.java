@@ -4,11 +4,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.config.ConfigFile;
 import java.net.URI;
 import java.net.URISyntaxException;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
@@ -60,23 +59,23 @@ final class NodePoller {
       return;
     }
     watches.keySet().retainAll(nodes.keySet());
-    // Copied for sorting: workers change the times concurrently.
-    Map<PollWatch, RMNode> due = new HashMap<>();
-    Map<PollWatch, Long> since = new HashMap<>();
+    // By what it was now: workers change it meanwhile.
+    NavigableMap<Long, Map<PollWatch, RMNode>> due = new TreeMap<>();
     for (Map.Entry<NodeId, RMNode> node : nodes.entrySet()) {
       PollWatch watch = watches.computeIfAbsent(node.getKey(), id -> new PollWatch());
       if (watch.isDue(nowMs)) {
-        due.put(watch, node.getValue());
-        since.put(watch, watch.nextPollMs());
+        due.computeIfAbsent(watch.nextPollMs(), sinceMs -> new HashMap<>())
+            .put(watch, node.getValue());
       }
     }
-    List<PollWatch> order = new ArrayList<>(due.keySet());
-    order.sort(Comparator.comparingLong(since::get));
-    for (PollWatch watch : order) {
-      RMNode node = due.get(watch);
-      watch.beginPoll(nowMs);
-      if (!FactFeed.submit(workers, () -> poll(watch, node), watch::cancelPoll)) {
-        return;
+    for (Map<PollWatch, RMNode> next : due.values()) {
+      for (Map.Entry<PollWatch, RMNode> asked : next.entrySet()) {
+        PollWatch watch = asked.getKey();
+        watch.beginPoll(nowMs);
+        if (!FactFeed.submit(
+            workers, () -> poll(watch, asked.getValue()), watch::cancelPoll)) {
+          return;
+        }
       }
     }
   }

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.engine.HeddleException;
-import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.engine.SetupJson;
 import java.io.EOFException;
 import java.io.IOException;
 import javax.servlet.http.HttpServletRequest;
@@ -20,7 +20,6 @@ public final class ApiHandler implements WebHandler {
   /** One byte more than the library takes of a body: then it says that it is too long. */
   private static final int BODY_BYTES_READ = (16 << 10) + 1;
   private static final String AUTHORIZATION = "Authorization";
-  private static final String SCHEME = "Heddle-HMAC-SHA256";
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Library library;
@@ -68,27 +67,15 @@ public final class ApiHandler implements WebHandler {
   @Override
   public boolean handleSigned(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (!looksSigned(request.getHeader(AUTHORIZATION))) {
+    // Only a choice of who shall refuse: what looks signed is refused by the library, what does not
+    // is the other filters' business.
+    String authorization = request.getHeader(AUTHORIZATION);
+    if (authorization == null
+        || !SetupJson.ask("signed", "authorization", authorization).asBoolean()) {
       return false;
     }
     answer(request, response, true);
     return true;
-  }
-
-  /**
-   * Whether the library would take a header for a signature: of version 2 by its scheme, of version
-   * 1 by the end of its base64. Only a choice of who shall refuse: what looks signed to us and not
-   * to the library is refused by it, what does not look signed is the other filters' business.
-   */
-  static boolean looksSigned(String authorization) {
-    if (authorization == null) {
-      return false;
-    }
-    boolean hasBlank = authorization.indexOf(' ') >= 0 || authorization.indexOf('\t') >= 0;
-    return hasBlank
-        ? authorization.regionMatches(true, 0, SCHEME, 0, SCHEME.length())
-            && " \t".indexOf(authorization.charAt(SCHEME.length())) >= 0
-        : authorization.indexOf('=') >= 0 || authorization.indexOf('%') >= 0;
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response,

@@ -92,7 +92,7 @@ public class FactFeedTest {
     JsonNode look() {
       cluster.scheduler.inspection().facts().look();
       cluster.tick();
-      return cluster.request(SetupJson.about("job", 0));
+      return cluster.request(SetupJson.request("job", "job", 0));
     }
 
     /** Looks until something is known, because answers take time. */
@@ -146,7 +146,7 @@ public class FactFeedTest {
       cluster.scheduler.inspection().facts().stop();
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       cluster.tick();
-      JsonNode again = cluster.request(SetupJson.about("job", 0));
+      JsonNode again = cluster.request(SetupJson.request("job", "job", 0));
       assertEquals(40, again.get("hints").get("maps").asInt());
       assertEquals(12, again.get("done").get(0).asInt());
     }
@@ -442,7 +442,7 @@ public class FactFeedTest {
     cluster.rm.drainEvents();
     cluster.scheduler.inspection().facts().look();
     cluster.tick();
-    return cluster.request(SetupJson.about("job", 0)).get("executing").get(0);
+    return cluster.request(SetupJson.request("job", "job", 0)).get("executing").get(0);
   }
 
   /** While maps run, the progress mixes both kinds and is no estimate for reduces. */
@@ -469,11 +469,11 @@ public class FactFeedTest {
       cluster.heartbeat();
       List<Container> maps = fetch(am);
       cluster.tick();
-      int before = cluster.request(SetupJson.about("job", 0)).get("launched").asInt();
+      int before = cluster.request(SetupJson.request("job", "job", 0)).get("launched").asInt();
       cluster.running(node, maps);
       cluster.tick();
       assertEquals(before + 2,
-          cluster.request(SetupJson.about("job", 0)).get("launched").asInt());
+          cluster.request(SetupJson.request("job", "job", 0)).get("launched").asInt());
     }
   }
 

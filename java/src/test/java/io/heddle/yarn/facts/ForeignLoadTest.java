@@ -116,7 +116,8 @@ public class ForeignLoadTest {
 
     int told() {
       cluster.tick();
-      JsonNode load = cluster.request(SetupJson.about("node", 0)).get("foreign_per_mille");
+      JsonNode load =
+          cluster.request(SetupJson.request("node", "node", 0)).get("foreign_per_mille");
       return load.isNull() ? ForeignLoad.UNKNOWN : load.asInt();
     }
   }

@@ -80,7 +80,7 @@ public class HintTest {
   }
 
   private static JsonNode known(TestCluster cluster, int job) {
-    return cluster.request(SetupJson.about("job", job)).get("hints");
+    return cluster.request(SetupJson.request("job", "job", job)).get("hints");
   }
 
   private static void assertNothing(JsonNode hints, String... exceptFor) {

@@ -33,17 +33,11 @@ public final class HeddlePlacementRule extends PlacementRule {
   @Override
   public ApplicationPlacementContext getPlacementForApp(
       ApplicationSubmissionContext submission, String user) throws YarnException {
-    return place(submission, user, false);
+    return getPlacementForApp(submission, user, false);
   }
 
   /** The signature of 3.4 and later, with a flag for recovered applications. */
   public ApplicationPlacementContext getPlacementForApp(
-      ApplicationSubmissionContext submission, String user, boolean recovering)
-      throws YarnException {
-    return place(submission, user, recovering);
-  }
-
-  private ApplicationPlacementContext place(
       ApplicationSubmissionContext submission, String user, boolean recovering)
       throws YarnException {
     return new ApplicationPlacementContext(

@@ -1,4 +1,5 @@
 /**
- * Finds, reads and watches the configuration files. The engine checks what they say.
+ * Finds the configuration files and brings them into force. The library watches them, and the engine
+ * checks their contents.
  */
 package io.heddle.yarn.config;

@@ -91,7 +91,6 @@ public final class Economy implements ApiHandler.Library {
       log(books);
       String state = books.path("state").asText();
       if (!state.equals(lastState)) {
-        ((ObjectNode) books).remove("log");
         LOG.info("The books are {}: {}", state, books);
         lastState = state;
       }
@@ -136,11 +135,10 @@ public final class Economy implements ApiHandler.Library {
     }
     JsonNode books = SetupJson.read(Native.closeService(service, Time.now()));
     log(books);
-    ((ObjectNode) books).remove("log");
     LOG.info("The books are closed: {}", books);
   }
 
-  /** Logs the lines in an answer of the service, which has no logger itself. */
+  /** Logs the lines of an answer and takes them out; the library itself calls no logger. */
   @Override
   public void log(JsonNode told) {
     for (JsonNode line : told.path("log")) {
@@ -151,5 +149,6 @@ public final class Economy implements ApiHandler.Library {
         Engine.log(LOG, line.path(0).asInt(), text);
       }
     }
+    ((ObjectNode) told).remove("log");
   }
 }

@@ -503,6 +503,7 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
         json!({"op": "node", "node": 1}),
         json!({"op": "explain", "job": 1}),
         json!({"op": "place", "user": "alice", "queue": "root.a"}),
+        json!({"op": "foresee", "user": "alice", "queue": "root.new"}),
         json!({"op": "authorize", "job": 0, "credits_micro": 5, "rate_micro": 1, "until_ms": 9}),
         json!({"op": "reload", "config": {"policy": "fair", "queues": [{"path": "root.z"}]}}),
         json!({"op": "allocations", "text": "ads 1 1\n"}),

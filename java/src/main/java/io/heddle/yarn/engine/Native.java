@@ -92,7 +92,7 @@ public final class Native {
   public static native String reply(String path, byte[] text);
 
   /**
-   * Answers what needs no engine; rust/service/src/ask.rs says which questions there are.
+   * Answers what needs no engine; rust/host/src/ask.rs says which questions there are.
    *
    * @param question JSON with {@code op}
    */

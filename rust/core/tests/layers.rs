@@ -3,6 +3,8 @@
 
 #[path = "layers/imports.rs"]
 mod imports;
+#[path = "common/tokens.rs"]
+mod tokens;
 
 use imports::{Crate, Imports, circles};
 use std::collections::BTreeMap;

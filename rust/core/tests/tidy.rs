@@ -1,10 +1,11 @@
 //! House rules as a test: guarantees for a reader of every file in the repository. The compiler and
 //! clippy check what they can (clippy.toml); this file checks the rest.
 
+#[path = "common/sources.rs"]
+mod sources;
+
+use sources::{files, root};
 use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const LINES_MAX: usize = 600;
 const COLUMNS_MAX: usize = 100;
@@ -12,38 +13,6 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// Generated files, which their own tests keep current.
 const GENERATED: &[&str] = &["FrameLayout.java", "heddle.h"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("the root is there")
-}
-
-/// Returns every file that git tracks, or would.
-fn files(endings: &[&str]) -> Vec<(String, String)> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root())
-        .output()
-        .expect("git lists the files of a checkout");
-    assert!(
-        listed.status.success(),
-        "git ls-files failed; is this a checkout?"
-    );
-    let names = String::from_utf8(listed.stdout).expect("our names are UTF-8");
-    let wanted = |name: &&str| endings.iter().any(|ending| name.ends_with(ending));
-    let read = |name: &str| {
-        let text = fs::read_to_string(root().join(name)).ok()?;
-        Some((name.to_string(), text))
-    };
-    let files: Vec<_> = names.lines().filter(wanted).filter_map(read).collect();
-    assert!(
-        !files.is_empty(),
-        "no {endings:?} found: the rule would check nothing"
-    );
-    files
-}
 
 fn is_generated(name: &str) -> bool {
     GENERATED.iter().any(|generated| name.ends_with(generated))

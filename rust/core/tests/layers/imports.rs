@@ -1,6 +1,7 @@
 //! Finds which file of a crate imports which, from the sources: `use` lines and paths in the code.
 //! Ignores code that is compiled only for tests.
 
+use crate::tokens::{Kind, Language, tokens, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -33,7 +34,7 @@ impl Crate {
     /// Builds a crate of these files, given by their path below `src`.
     pub(crate) fn new(texts: BTreeMap<String, String>) -> Crate {
         let read = |(name, text): (String, String)| {
-            let paths = paths(&tokens(&text));
+            let paths = paths(&code(&text));
             (module(&name), File { name, paths })
         };
         Crate {
@@ -149,92 +150,10 @@ fn module(file: &str) -> Vec<String> {
 }
 
 /// Returns identifiers and punctuation, `::` as one, without comments, strings and test code.
-fn tokens(text: &str) -> Vec<String> {
-    let mut tokens: Vec<String> = Vec::new();
-    let chars: Vec<char> = text.chars().collect();
-    let mut at = 0;
-    while at < chars.len() {
-        let rest = &chars[at..];
-        let end = match rest {
-            ['/', '/', ..] => line_end(rest),
-            ['r', '#', '"', ..] | ['r', '"', ..] => raw_end(rest),
-            ['"', ..] => quoted_end(rest),
-            ['\'', '\\', ..] => 3 + rest[3..].iter().position(|c| *c == '\'').unwrap_or(0),
-            ['\'', _, '\'', ..] => 2,
-            _ => 0,
-        };
-        if end > 0 {
-            at += end + 1;
-            continue;
-        }
-        let word = rest
-            .iter()
-            .take_while(|c| c.is_alphanumeric() || **c == '_')
-            .count();
-        let length = match rest {
-            [':', ':', ..] => 2,
-            _ => word.max(1),
-        };
-        let token: String = rest[..length].iter().collect();
-        if !token.trim().is_empty() {
-            tokens.push(token);
-        }
-        at += length;
-    }
-    without_tests(&tokens)
-}
-
-fn line_end(rest: &[char]) -> usize {
-    rest.iter().position(|c| *c == '\n').unwrap_or(rest.len())
-}
-
-fn quoted_end(rest: &[char]) -> usize {
-    let mut at = 1;
-    while at < rest.len() && rest[at] != '"' {
-        at += 1 + usize::from(rest[at] == '\\');
-    }
-    at
-}
-
-fn raw_end(rest: &[char]) -> usize {
-    let hashed = rest[1] == '#';
-    let ends = |pair: &[char]| pair[0] == '"' && (!hashed || pair[1] == '#');
-    let from = 2 + usize::from(hashed);
-    let length = rest[from..].windows(2).position(ends);
-    from + length.unwrap_or(rest.len()) + usize::from(hashed)
-}
-
-/// Drops the code after `#[cfg(test)]`, up to its `;` or its closing brace.
-fn without_tests(tokens: &[String]) -> Vec<String> {
-    let mark = ["#", "[", "cfg", "(", "test", ")", "]"];
-    let mut kept = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        let marked = tokens.len() - at >= mark.len()
-            && tokens[at..]
-                .iter()
-                .zip(mark)
-                .all(|(token, mark)| token == mark);
-        if !marked {
-            kept.push(tokens[at].clone());
-            at += 1;
-            continue;
-        }
-        at += mark.len();
-        let mut depth = 0;
-        while at < tokens.len() {
-            match tokens[at].as_str() {
-                "{" => depth += 1,
-                "}" => depth -= 1,
-                _ => (),
-            }
-            at += 1;
-            if depth == 0 && matches!(tokens[at - 1].as_str(), ";" | "}") {
-                break;
-            }
-        }
-    }
-    kept
+fn code(text: &str) -> Vec<String> {
+    let tokens = without_tests(tokens(text, Language::Rust)).into_iter();
+    let code = tokens.filter(|token| token.kind == Kind::Code);
+    code.map(|token| token.text).collect()
 }
 
 /// Returns every path of two names or more, with the braces of `use` expanded. A first name that a

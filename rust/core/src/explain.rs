@@ -1,9 +1,9 @@
-//! Explains what was decided of a job, why it waits, and what would change that. Decides nothing:
-//! `why` asks what the search asks, of a `View` of the engine's books, and the stages tell their
-//! own numbers (`Share::explain`, `Order::held`, `Ranking::explain`).
+//! Explains the decisions about a job, why it waits, and what would change that. Decides nothing:
+//! `why` asks the questions of the search, of a `View` of the engine's books, and the stages tell
+//! their own numbers (`Share::explain`, `Order::held`, `Ranking::explain`).
 //!
 //! `trace` notes decisions where they are made, and on the tick why jobs wait; `ring` keeps both.
-//! `survey` counts the nodes, `remedy` works out what would help, `sentence` and `json` render it.
+//! `survey` counts nodes, `remedy` works out what would help, `sentence` and `json` render it.
 
 pub(crate) mod json;
 mod remedy;
@@ -26,33 +26,33 @@ use crate::words::ids::{AskId, ContainerKey, Locality, Millis, NodeId, QueueId};
 use crate::words::keys::{OrderKey, ShareKey};
 use crate::words::kind::Kind;
 
-/// Something that was decided of a job, and when.
+/// A decision about a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// When, on the engine's clock.
+    /// Time of the decision, on the engine's clock.
     pub at_ms: Millis,
     pub what: What,
 }
 
-/// What was decided.
+/// The kinds of decisions about a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// It got a container.
+    /// The job got a container.
     Granted(Granted),
     /// The host refused a grant.
     Refused {
-        /// Where it would have run.
+        /// Node of the container.
         node: NodeId,
         refusal: Refusal,
     },
-    /// It is to give a container back.
+    /// The job must give a container back.
     Evicted(Evicted),
-    /// It waits, since then, and no longer for what it waited for before.
+    /// The job began to wait for this reason, or the reason became another.
     Waits(Reason),
 }
 
 impl What {
-    /// Who decided it.
+    /// The part of the scheduler that decided.
     pub fn stage(&self) -> Stage {
         match self {
             What::Granted(_) => Stage::Engine,
@@ -73,17 +73,17 @@ pub struct Granted {
     pub node: NodeId,
     pub ask: AskId,
     pub kind: Kind,
-    /// Whether it is the ApplicationMaster.
+    /// Whether this is the ApplicationMaster.
     pub am: bool,
-    /// How near to what was asked for.
+    /// Distance from the places that the ask named.
     pub locality: Locality,
     /// Whether the ask named places at all.
     pub named: bool,
-    /// How many containers the ask still wants.
+    /// Containers that the ask still wants.
     pub left: u32,
-    /// The key of its queue among its siblings before the grant.
+    /// Key of the queue among its siblings before the grant.
     pub share: ShareKey,
-    /// The key of the job in its queue.
+    /// Key of the job in its queue.
     pub order: OrderKey,
 }
 
@@ -92,12 +92,12 @@ pub struct Granted {
 pub struct Evicted {
     pub key: ContainerKey,
     pub reason: EvictReason,
-    /// The queue that it is taken from.
+    /// Queue that loses the container.
     pub queue: QueueId,
-    /// What that queue held: memory in MB, or slots if it no longer pays for it.
+    /// What that queue used: memory in MB, or slots for `Unpaid` and `Displaced`.
     pub used: i64,
-    /// What it may keep, in the same unit; none if the order of jobs decided.
+    /// What that queue may keep, in the same unit; none if the share stage has no quota for it.
     pub entitled: Option<i64>,
-    /// What the starved queues lacked, memory in MB; 0 if the reason is another.
+    /// Memory in MB that the starved queues lacked; 0 for `Unpaid` and `Displaced`.
     pub lacking: i64,
 }

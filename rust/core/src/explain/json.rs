@@ -38,7 +38,7 @@ fn eviction_name(reason: EvictReason) -> &'static str {
     }
 }
 
-/// Why something waits. `since_ms` is when that was first seen, if it was.
+/// Renders why an ask waits. `since_ms` is when this reason was first seen, if it was.
 pub(crate) fn wait(wait: &Wait, since_ms: Option<Millis>, names: &Names<'_>) -> Value {
     json!({
         "kind": kind_name(wait.kind),
@@ -53,7 +53,7 @@ pub(crate) fn wait(wait: &Wait, since_ms: Option<Millis>, names: &Names<'_>) -> 
     })
 }
 
-/// One decision. `by_arrival` tells what the keys of queues are.
+/// Renders a decision. `by_arrival` says that queues are ordered by their first arrival.
 pub(crate) fn entry(entry: &Entry, by_arrival: bool, names: &Names<'_>) -> Value {
     let mut value = match &entry.what {
         What::Granted(granted) => of_grant(granted, by_arrival),
@@ -74,7 +74,8 @@ pub(crate) fn entry(entry: &Entry, by_arrival: bool, names: &Names<'_>) -> Value
     value
 }
 
-/// A reason as it was told when it was noted; of what else was looked at then, nothing is kept.
+/// Renders a reason as of the time when it was noted. The ring keeps neither remedies nor the
+/// jobs ahead.
 fn said_then(reason: &Reason, at_ms: Millis, names: &Names<'_>) -> String {
     let wait = Wait {
         kind: Kind::Other,
@@ -116,8 +117,8 @@ fn of_grant(granted: &Granted, by_arrival: bool) -> Value {
         "am": granted.am,
         "locality": granted.locality,
         "left": granted.left,
-        // The keys that were the smallest: the queue's class and what orders the queues of one
-        // class (usage per weight, or the first arrival in ms), and the job's in its queue.
+        // The keys that were the smallest. The queue's are its class and the order inside that
+        // class: usage per weight, or the first arrival in ms.
         "share": { "class": granted.share.class, "key": share },
         "order": [granted.order.0, granted.order.1],
         "sentence": format!(

@@ -1,5 +1,5 @@
-//! What would change that an ask waits: worked out with the functions that decide, on copies of
-//! what they look at. Changes nothing.
+//! Works out what would let a waiting ask run, with the functions that decide, on copies of what
+//! they read. Changes nothing.
 
 use super::View;
 use super::survey::shortage;
@@ -52,7 +52,7 @@ impl View<'_> {
         }
     }
 
-    /// The least limits, of all queues on the path that have one, with which it would run.
+    /// Returns the least `max_running_jobs` of each queue on the path with which the job would run.
     fn more_running_jobs(&self, job: &Job) -> Vec<Remedy> {
         let path = self.world.cluster.queues.path_up(job.facts.queue);
         path.filter_map(|queue| {
@@ -66,7 +66,8 @@ impl View<'_> {
         .collect()
     }
 
-    /// The least `max_share` of all queues on the path that one more container would exceed.
+    /// Returns the least `max_share` that admits one more container, of each queue on the path
+    /// whose limit does not.
     fn larger_queues(&self, asked: &Asked<'_>) -> Vec<Remedy> {
         let size = asked.size();
         let mut remedies = Vec::new();
@@ -89,7 +90,8 @@ impl View<'_> {
         remedies
     }
 
-    /// The least `max_am_share`, in thousandths, with which its master and those before it fit.
+    /// Returns the least `max_am_share`, in thousandths, that admits this ApplicationMaster and
+    /// those before it. Nothing if even the whole queue would not.
     fn more_masters(&self, asked: &Asked<'_>, queue: QueueId) -> Vec<Remedy> {
         let node = self.world.tree.node(asked.job.leaf);
         let wanted = self.masters_before(asked) + asked.size();
@@ -112,8 +114,8 @@ impl View<'_> {
         }]
     }
 
-    /// The least application priority with which the order's keys would put the job first, if
-    /// they depend on it.
+    /// Returns the least application priority that would put the job first. Nothing if the order
+    /// stage ignores priorities.
     fn higher_priority(&self, asked: &Asked<'_>, ahead: Ahead) -> Vec<Remedy> {
         let Some(first) = self.world.cluster.job(ahead.first) else {
             return Vec::new();

@@ -1,20 +1,20 @@
-//! What was decided of each job lately: a ring of entries that is made when the job comes and
-//! never grows, so that noting a decision is a copy of a few words.
+//! Keeps the latest decisions about each job, in a ring of entries. It is allocated when the job
+//! comes and never grows, so that noting a decision is a copy of a few words.
 
 use super::{Entry, What};
 use crate::model::wait::Reason;
 use crate::words::ids::{JobId, Millis};
 use crate::words::table::Table;
 
-/// Where a job's entries are, and how many were noted. Apart from them, so that noting a decision
-/// reads only small tables: the entry itself is written without waiting for memory.
+/// Place of a job's entries, and how many were noted. Kept apart from the entries, so that noting
+/// a decision reads only small tables and writes the entry without waiting for memory.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     at: u32,
     noted: u32,
 }
 
-/// What was decided of one job lately.
+/// The latest decisions about one job.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'a> {
     entries: &'a [Entry],
@@ -23,7 +23,7 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// The entries that are kept, the oldest first.
+    /// The entries in the ring, the oldest first.
     pub fn entries(&self) -> impl Iterator<Item = &'a Entry> + use<'a> {
         let (size, noted) = (self.entries.len(), self.noted as usize);
         let start = if noted > size { noted % size } else { 0 };
@@ -31,12 +31,12 @@ impl<'a> Ring<'a> {
         older.iter().chain(newer)
     }
 
-    /// How many entries were ever noted.
+    /// Entries noted so far, the overwritten ones included.
     pub fn noted(&self) -> u32 {
         self.noted
     }
 
-    /// What it waits for and since when, as far as was seen.
+    /// What the job waits for, and since when. Known from the ticks only.
     pub fn waits(&self) -> Option<(Millis, Reason)> {
         self.waits
     }
@@ -53,14 +53,14 @@ pub(crate) struct Rings {
     unused: Vec<u32>,
 }
 
-/// Stands where nothing was noted yet.
+/// Fills a new ring.
 const BLANK: Entry = Entry {
     at_ms: 0,
     what: What::Waits(Reason::Soon { nodes: 0 }),
 };
 
 impl Rings {
-    /// Rings of `size` entries; with 0 nothing is kept.
+    /// Makes rings of `size` entries; with 0 they keep nothing.
     pub(crate) fn new(size: usize) -> Rings {
         Rings {
             size,
@@ -68,17 +68,17 @@ impl Rings {
         }
     }
 
-    /// How many entries each keeps.
+    /// Entries per ring.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether anything is kept.
+    /// Whether rings keep anything.
     pub(crate) fn is_on(&self) -> bool {
         self.size > 0
     }
 
-    /// A job came.
+    /// Opens the ring of a job that came.
     pub(crate) fn open(&mut self, job: JobId) {
         if !self.is_on() || self.slots.contains(job) {
             return;
@@ -92,7 +92,7 @@ impl Rings {
         self.waits[at as usize] = None;
     }
 
-    /// A job went; its entries go with it.
+    /// Drops the ring of a job that left.
     pub(crate) fn close(&mut self, job: JobId) {
         let slot = self.slots.remove(job);
         self.unused.extend(slot.map(|slot| slot.at));
@@ -111,14 +111,14 @@ impl Rings {
     pub(crate) fn note(&mut self, job: JobId, at_ms: Millis, what: What) {
         if let Some(slot) = self.slots.get_mut(job) {
             let at = slot.noted as usize % self.size;
-            // After four thousand million it counts from the ring's size on, in the same place.
+            // On overflow the count goes on from the ring's size, at the same place in the ring.
             let again = (self.size + (at + 1) % self.size) as u32;
             slot.noted = slot.noted.checked_add(1).unwrap_or(again);
             self.entries[slot.at as usize][at] = Entry { at_ms, what };
         }
     }
 
-    /// Notes why a job waits, if that is another reason than before; whether it is.
+    /// Notes why a job waits if the reason is another than before, and returns whether it is.
     pub(crate) fn waits(&mut self, job: JobId, at_ms: Millis, reason: Option<Reason>) -> bool {
         let Some(slot) = self.slots.get(job) else {
             return false;

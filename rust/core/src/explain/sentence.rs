@@ -1,5 +1,5 @@
-//! Reasons as sentences, with what would change them. Pure: names come from the queues and the
-//! setup; jobs and nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
+//! Renders reasons and remedies as sentences. Names come from the queues and the setup. Jobs and
+//! nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
 use crate::model::queue::Queues;
 use crate::model::wait::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
@@ -7,7 +7,7 @@ use crate::words::credits::{Bound, Credits};
 use crate::words::ids::{Locality, Millis, QueueId};
 use crate::words::kind::Kind;
 
-/// What turns numbers into words.
+/// Turns numbers into names.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     pub queues: &'a Queues,
@@ -54,7 +54,7 @@ fn tasks(kind: Kind, am: bool) -> &'static str {
     }
 }
 
-/// Why something waits and what would change it: `waits: queue ... ; with ... it would ...`.
+/// Renders why an ask waits and what would change it: `waits: queue ... ; with ... it would ...`.
 pub(crate) fn sentence(wait: &Wait, names: &Names<'_>) -> String {
     let mut text = format!("waits: {}", reason(wait, names));
     let remedies: Vec<String> = wait.remedies.iter().map(|r| remedy(r, names)).collect();
@@ -366,7 +366,7 @@ fn of_room(reason: &Reason, names: &Names<'_>) -> String {
     }
 }
 
-/// Nodes that have the room and are not for it.
+/// Names nodes of other labels, which have the room and cannot be used.
 fn elsewhere(labelled: u32) -> String {
     match labelled {
         0 => String::new(),
@@ -375,7 +375,7 @@ fn elsewhere(labelled: u32) -> String {
     }
 }
 
-/// Why preemption does not help.
+/// Says why preemption does not help.
 fn kept(spared: Option<QueueId>, names: &Names<'_>) -> String {
     let Some(queue) = spared else {
         return String::new();

@@ -1,5 +1,5 @@
-//! What the nodes have for one size of container, for explanations: how many could ever hold it,
-//! have room now, or have room but no slot. Goes over all nodes, so never on a heartbeat.
+//! Counts for one size of container which nodes could ever hold it, have room now, or have room
+//! but no slot. Goes over all nodes, so never on a heartbeat.
 
 use super::View;
 use crate::backlog::ShapeSize;
@@ -10,7 +10,7 @@ use crate::words::keys::ShapeId;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeMap;
 
-/// Surveys of the sizes that were looked at; one serves all jobs that ask for the same.
+/// Surveys by size; one serves all jobs that ask for the same.
 pub(crate) type Surveys = BTreeMap<ShapeId, Survey>;
 
 /// The nodes as one shape sees them.
@@ -18,25 +18,25 @@ pub(crate) type Surveys = BTreeMap<ShapeId, Survey>;
 pub(crate) struct Survey {
     /// Nodes of its label that are up.
     pub(super) nodes: u32,
-    /// How many of them are large enough.
+    /// Those of them that are large enough.
     pub(super) large: u32,
-    /// How many have room and a slot, and are not held.
+    /// Those that have room and a slot, and are not held.
     pub(super) ready: u32,
-    /// How many have room but no slot of its pool.
+    /// Those that have room but no slot of its pool.
     pub(super) slotless: u32,
-    /// Whether the order stage takes slots of one of those.
+    /// Whether the order stage withholds slots of one of those.
     pub(super) foreign: bool,
-    /// How many have room and are held for another size, and until when the first is.
+    /// Number of nodes that have room and are held for another size, and when the first hold ends.
     pub(super) held: Option<(u32, Millis)>,
-    /// What the largest node lacks, if none is large enough.
+    /// What the largest node lacks, if no node is large enough.
     pub(super) too_small: Option<Shortage>,
-    /// How many nodes of other labels have room.
+    /// Nodes of other labels that have room.
     pub(super) labelled: u32,
-    /// Where most is free of those that are large enough.
+    /// The node with the most free memory of those that are large enough.
     pub(super) roomiest: Option<NodeId>,
 }
 
-/// What `wanted` lacks most in `room`; none if it fits.
+/// Returns the scarcest of the resource types that do not fit; none if all fit.
 pub(super) fn shortage(wanted: &Resource, room: &Resource) -> Option<Shortage> {
     let lacking = |i: &usize| wanted[*i] > 0 && wanted[*i] > room[*i];
     let part = |i: &usize| room[*i].max(0) as f64 / wanted[*i] as f64;
@@ -103,7 +103,7 @@ impl View<'_> {
         }
     }
 
-    /// A node that is held for a job.
+    /// Returns a node that is held for the job.
     pub(super) fn held_for(&self, job: JobId) -> Option<NodeId> {
         let mut held = self.holds.iter();
         held.find(|(_, held)| held.job == job)

@@ -1,5 +1,5 @@
-//! Notes decisions about jobs where they are made: a few words into the job's ring. The tick looks
-//! up why jobs wait, for a bounded number of them in turn. Nothing that decides looks here.
+//! Notes decisions about jobs in their rings, where they are made. The tick looks up why jobs wait,
+//! for a bounded number of them in turn. Decisions never read it.
 
 use super::survey::Surveys;
 use super::{Evicted, Granted, Ring, Rings, View, What, sentence};
@@ -15,7 +15,7 @@ use crate::words::ids::{AskId, ContainerKey, JobId, Locality, Millis, NodeId};
 const EXPLAIN_MS: Millis = 2_000;
 const EXPLAINED_MAX: usize = 8;
 const LOOKED_AT_MAX: u32 = 128;
-/// How many asks before one are counted for that.
+/// How many asks ahead of one are counted for that.
 const AHEAD_MAX: u32 = 32;
 
 /// The rings of all jobs, and which job the tick explains next.

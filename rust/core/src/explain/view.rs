@@ -1,5 +1,5 @@
-//! What explanations read: the books of the engine as they are, and its own answers where a copy
-//! of a rule could differ from the rule.
+//! Gives explanations the engine's books as they are, and the engine's own answers where a copy of
+//! a rule could differ from the rule.
 
 use super::Names;
 use crate::backlog::{Backlog, Reservation};
@@ -13,13 +13,13 @@ use crate::words::ids::{NodeId, QueueId};
 use crate::words::keys::POOLS;
 use std::collections::BTreeMap;
 
-/// Answers of the search and of preemption.
+/// Answers that the search and preemption give themselves.
 pub(crate) trait Answers {
-    /// Whether the node has no slot left, by pool.
+    /// Returns by pool whether the node has no slot left.
     fn full_pools(&self, node: &Node) -> [bool; POOLS];
 
-    /// For an ask without room: the queue above its share whose containers preemption spares, the
-    /// one with most of them; none if queues do not preempt each other.
+    /// Returns, for an ask without room, the queue above its share with the most containers that
+    /// preemption spares. None if queues do not preempt each other.
     fn spared(&self, waiting: &Job, ask: &Ask) -> Option<QueueId>;
 }
 

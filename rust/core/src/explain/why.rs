@@ -1,6 +1,6 @@
-//! Why a job's asks wait: the questions of the search, asked in the order in which it asks them,
-//! until one is answered with no. Worked out on request, and on the tick for a few jobs at a time;
-//! changes nothing. What would change the answer is in `remedy.rs`.
+//! Finds why a job's asks wait: asks the questions of the search in the search's order, until one
+//! is answered with no. Runs on request, and on the tick for a few jobs at a time. Changes nothing.
+//! `remedy.rs` has what would change the answer.
 
 use super::View;
 use super::survey::{Survey, Surveys, shortage};
@@ -15,8 +15,8 @@ use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl View<'_> {
-    /// What a job waits for: its ApplicationMaster, maps, reduces and other containers apart, of
-    /// each the ask that is served first.
+    /// Returns what a job waits for, apart for its ApplicationMaster, maps, reduces and other
+    /// containers: of each the ask that is served first.
     pub(crate) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
         let asks = self.asked(job);
         let wait = |(asked, pending): (Asked<'_>, u32)| {
@@ -37,7 +37,7 @@ impl View<'_> {
         asks.into_iter().map(wait).collect()
     }
 
-    /// The first of these alone, without what would change it.
+    /// Returns the first reason alone, without remedies.
     pub(super) fn first_wait(
         &self,
         job: &Job,
@@ -51,7 +51,7 @@ impl View<'_> {
         Some(self.why(&asked, survey, self.ahead(&asked, ahead_max)))
     }
 
-    /// Of each class of pending asks the first, with how many containers the class wants.
+    /// Returns the first ask of each class of pending asks, with the containers the class wants.
     fn asked<'a>(&self, job: &'a Job) -> Vec<(Asked<'a>, u32)> {
         let mut classes: BTreeMap<(bool, Kind), (Asked<'a>, u32)> = BTreeMap::new();
         for ask in job.pending() {
@@ -120,13 +120,13 @@ impl View<'_> {
                 max,
                 ahead: self.waiting_before(job, queue),
             },
-            // It is let in as soon as any job ends.
+            // The job is let in as soon as any job ends.
             None => Reason::Soon { nodes: 0 },
         }
     }
 
-    /// How many jobs that wait for `max_running_jobs` are let into `queue` or below it before
-    /// this one: those of its own queue by their order, those of other queues queue by queue.
+    /// Counts the jobs that wait for `max_running_jobs` and are let into `queue` or below it before
+    /// this one. Jobs of its own queue count by their order, those of other queues by the queue's.
     pub(super) fn waiting_before(&self, job: &Job, queue: QueueId) -> u32 {
         let queues = &self.world.cluster.queues;
         let turn = |id: &JobId| self.world.cluster.turn(*id);
@@ -148,7 +148,7 @@ impl View<'_> {
         others.map(let_in).sum::<u32>() + own as u32
     }
 
-    /// The first limit of a queue that one more container would exceed.
+    /// Returns the first limit of a queue that one more container would exceed.
     fn over_limit(&self, asked: &Asked<'_>) -> Option<Reason> {
         let (leaf, size) = (asked.job.leaf, asked.size());
         for at in self.world.tree.path_up(leaf) {
@@ -182,7 +182,8 @@ impl View<'_> {
         })
     }
 
-    /// Nodes have room: it waits for its places, is kept off them, or is about to be served.
+    /// Handles nodes with room: the ask waits for its places, is kept off the nodes, or is about to
+    /// be served.
     fn with_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
         let (job, ask) = (asked.job, asked.ask);
         let size = &self.backlog.shapes.get(ask.shape).size;
@@ -230,8 +231,8 @@ impl View<'_> {
         }
     }
 
-    /// When a locked ask goes further from its places: the timer looks again when it is due, and
-    /// then once the whole wait since the ask was first passed over is up (`fire_timers`).
+    /// Returns when a locked ask goes further from its places: when its timer is due and the whole
+    /// wait since the ask was first passed over has elapsed (`fire_timers`).
     fn goes_further_ms(&self, asked: &Asked<'_>) -> Option<Millis> {
         let ask = asked.ask;
         let skipped = self
@@ -248,7 +249,7 @@ impl View<'_> {
         let first = self.world.cluster.job(ahead.first);
         let theirs = first.and_then(|first| {
             let kinds = first.pending().map(|ask| first.kind(ask.facts.priority));
-            // The same kind if it asks for it.
+            // Prefers the same kind, if the first job asks for it.
             let kind = kinds.min_by_key(|kind| (*kind != asked.kind, *kind))?;
             self.order.measure(first, kind)
         });
@@ -284,11 +285,11 @@ impl View<'_> {
         }
     }
 
-    /// Who is before an ask in its leaf. Counts up to `most` asks of each size.
+    /// Returns the jobs ahead of an ask in its leaf. Counts up to `most` asks of each size.
     pub(super) fn ahead(&self, asked: &Asked<'_>, most: u32) -> Option<Ahead> {
         let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
-        // Steps of the place stage decide between jobs, not their keys alone.
+        // With a ranking, the place stage also decides between jobs, not their keys alone.
         if asked.ask.standing == Standing::Out || self.place.ranking().is_some() {
             return None;
         }
@@ -320,7 +321,7 @@ impl View<'_> {
         })
     }
 
-    /// What ApplicationMasters before an ask in its leaf want together.
+    /// Sums what the ApplicationMasters ahead of an ask in its leaf want.
     pub(super) fn masters_before(&self, asked: &Asked<'_>) -> Resource {
         let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
@@ -333,7 +334,7 @@ impl View<'_> {
     }
 }
 
-/// The level after a level.
+/// Returns the next wider level.
 pub(super) fn next_level(level: Locality) -> Locality {
     match level {
         Locality::NodeLocal => Locality::RackLocal,

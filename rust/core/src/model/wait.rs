@@ -1,5 +1,5 @@
-//! Why an ask waits and what would change that: the words in which stages and engine say it. A
-//! reason is a few words that are copied, so that keeping it costs nothing on a heartbeat.
+//! Defines the reasons why an ask waits and the remedies, in which stages and engine tell them. A
+//! reason is small and `Copy`, so that keeping it costs nothing on a heartbeat.
 
 use crate::model::job::{Ask, Job};
 use crate::words::credits::{Bound, Credits};
@@ -8,14 +8,14 @@ use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use serde::Serialize;
 
-/// Which part of the engine a decision was made by.
+/// The part of the scheduler that made a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The engine itself: room, limits of queues, what jobs and hosts refuse.
+    /// The engine itself: room, limits of queues, what jobs refuse.
     Engine,
-    /// Which queue.
+    /// Picks the queue.
     Share,
-    /// Which job.
+    /// Picks the job.
     Order,
     Place,
     /// The host, which may refuse a grant.
@@ -23,7 +23,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Engine => "engine",
@@ -35,52 +35,52 @@ impl Stage {
     }
 }
 
-/// A pending ask, to be explained.
+/// A pending ask that is explained.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Whose.
+    /// Job of the ask.
     pub job: &'a Job,
     pub ask: &'a Ask,
     pub kind: Kind,
-    /// Whose slots it takes.
+    /// Pool whose slots it takes.
     pub pool: Option<usize>,
 }
 
 impl Asked<'_> {
-    /// What one container needs.
+    /// Returns what one container needs.
     pub fn size(&self) -> Resource {
         self.ask.facts.resource
     }
 }
 
-/// An amount of one resource type that is too small: what there is and what it would take.
+/// A resource type of which a container needs more than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shortage {
     /// Index of the resource type.
     pub resource: u8,
-    /// What one container wants of it.
+    /// Amount that one container wants.
     pub wanted: i64,
-    /// What there is at the most.
+    /// The largest amount there is.
     pub most: i64,
 }
 
-/// What the place of a job in its queue's order is measured by.
+/// Measures by which the order stage compares jobs of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// The larger goes first: slot-milliseconds that it is owed.
+    /// Slot-milliseconds that the job is owed; the larger goes first.
     Owed(i64),
-    /// The smaller goes first: slot-milliseconds of work left in the virtual fair cluster.
+    /// Slot-milliseconds of work left in the virtual fair cluster; the smaller goes first.
     WorkLeft(i64),
 }
 
-/// Who goes first in the queue.
+/// The jobs that go first in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ahead {
     pub jobs: u32,
-    /// How many containers they ask for.
+    /// Containers that they ask for.
     pub tasks: u32,
-    /// The one that is next.
+    /// The next job.
     pub first: JobId,
     /// Whether there are more than were counted.
     pub more: bool,
@@ -93,152 +93,153 @@ pub enum Reason {
     /// `max_running_jobs` of a queue on its path is reached.
     JobLimit {
         queue: QueueId,
-        /// How many jobs run there.
+        /// Jobs that run there.
         running: u32,
-        /// How many may.
+        /// Limit of running jobs.
         max: u32,
-        /// How many go before it once there is room for one more.
+        /// Jobs that are let in before it.
         ahead: u32,
     },
-    /// No node has its label, or none is up.
+    /// No node of its label is up.
     NoNodes {
         /// The label.
         partition: PartitionId,
-        /// How many nodes of other labels have the room.
+        /// Nodes of other labels that have the room.
         labelled: u32,
     },
-    /// No node is as large.
+    /// A container is larger than any node.
     TooLarge(Shortage),
-    /// The order stage lets none of its kind start.
+    /// The order stage lets no task of its kind start.
     Held(Held),
     /// A queue on its path would exceed its `max_share`.
     QueueLimit {
         queue: QueueId,
         /// Index of the resource type.
         resource: u8,
-        /// What the queue has of it.
+        /// Amount that the queue uses.
         used: i64,
-        /// What one container wants.
+        /// Amount that one container wants.
         wanted: i64,
-        /// What the queue may have.
+        /// Limit of the queue.
         max: i64,
     },
-    /// ApplicationMasters of its queue hold what `max_am_share` lets them.
+    /// ApplicationMasters of its queue use what `max_am_share` allows.
     MasterLimit {
         queue: QueueId,
         /// Index of the resource type.
         resource: u8,
-        /// What they hold of it.
+        /// Amount that they use.
         used: i64,
-        /// What one more wants.
+        /// Amount that one more wants.
         wanted: i64,
-        /// What they may hold.
+        /// Limit of what they may use.
         max: i64,
     },
     /// Its queue uses what its bid buys, and no slot is idle.
     Quota {
         queue: QueueId,
-        /// The slots it uses.
+        /// Slots that the queue uses.
         used: u32,
-        /// The slots it pays for.
+        /// Slots that the queue pays for.
         quota: u32,
-        /// Its bid, in force or to be.
+        /// Bid of the queue, in force or for the next interval.
         bid: Credits,
-        /// What its budget holds.
+        /// Budget of the queue.
         budget: Credits,
-        /// The sum of all bids.
+        /// Sum of all bids.
         price: Credits,
     },
-    /// What it may spend does not pay for one slot more, and no slot is idle that nobody bought.
+    /// The job's authority does not pay for one more slot, and every idle slot was bought.
     Authority {
         bound: Bound,
-        /// What it may spend in all.
+        /// Credits that the job may spend in all.
         credits: Credits,
         spent: Credits,
-        /// The rate that it may pay.
+        /// The highest rate that the job may pay.
         rate: Credits,
-        /// Its queue's rate, in force or bid.
+        /// Rate of the queue, in force or bid.
         bid: Credits,
-        /// For how many slots what is left is enough until the interval ends.
+        /// Slots that the rest pays for until the interval ends.
         slots: u32,
     },
     /// Another queue goes first.
     Share {
-        /// Its queue, or the one above it that is compared.
+        /// The job's queue, or the ancestor that is compared.
         queue: QueueId,
         /// Index of the resource type.
         resource: u8,
-        /// What it uses.
+        /// Amount that the queue uses.
         used: i64,
         entitled: i64,
         /// The queue that goes first.
         first: QueueId,
     },
-    /// Another queue's job came first.
+    /// A job of another queue arrived first.
     Arrival { queue: QueueId, first: JobId },
     /// Other jobs of its queue go first.
     Behind {
         ahead: Ahead,
         mine: Option<Measure>,
-        /// By what the first of them is.
+        /// Measure of the first of those ahead.
         theirs: Option<Measure>,
     },
-    /// It insists on hosts or racks that hold its data.
+    /// The ask insists on hosts or racks that hold its data.
     Locality {
-        /// Where it may run now.
+        /// The level at which it may run now.
         level: Locality,
-        /// When it goes further, if its clock runs.
+        /// When it accepts the next wider level, if its clock runs.
         until_ms: Option<Millis>,
     },
-    /// Its queue is passed over for tasks that lie better.
+    /// Its queue is passed over for tasks of other queues with better places.
     Racks {
-        /// Whether it waits for racks with its data; else for those that are wanted for it.
+        /// Whether it waits for racks with its data; otherwise for its preferred racks.
         data: bool,
-        /// When it waits for less.
+        /// When it accepts more nodes.
         until_ms: Millis,
     },
-    /// It may run on the hosts and racks only that it named.
+    /// The ask may run only on the hosts and racks that it named.
     Strict {
-        /// How many it named.
+        /// Number of places that it named.
         places: u32,
     },
-    /// It blacklisted the nodes that have room.
+    /// The job blacklisted the nodes that have room.
     Blacklisted { nodes: u32 },
-    /// The host refused it on the nodes that have room a moment ago.
+    /// The host refused the job a moment ago on the nodes that have room.
     Refused {
         nodes: u32,
-        /// When the first may be tried again.
+        /// When the first of them may be tried again.
         until_ms: Millis,
     },
-    /// It is next, and every slot of its pool is taken on nodes that have room.
+    /// The ask is next, and the nodes with room have no free slot of its pool.
     Slots {
         pool: u8,
-        /// How many run.
+        /// Tasks that run in the pool.
         running: u32,
-        /// How many there are.
+        /// Slots of the pool.
         slots: u32,
-        /// Whether a workload that is not YARN's takes slots of those nodes.
+        /// Whether a workload outside YARN takes slots of those nodes.
         foreign: bool,
     },
-    /// It is next, and no node has the room.
+    /// The ask is next, and no node has the room.
     Room {
-        /// What it lacks where most is free.
+        /// What lacks on the node with the most free memory.
         shortage: Shortage,
         node: NodeId,
         /// A node that is held for this job.
         held: Option<NodeId>,
-        /// How many nodes of other labels have the room.
+        /// Nodes of other labels that have the room.
         labelled: u32,
-        /// A queue above its share that keeps what preemption would take for it.
+        /// A queue above its share that preemption spares.
         spared: Option<QueueId>,
     },
-    /// It is next, and the nodes that have room are held for a larger ask.
+    /// The ask is next, and the nodes that have room are held for a larger ask.
     HeldNodes {
         nodes: u32,
-        /// When the first is let go.
+        /// When the first hold ends.
         until_ms: Millis,
     },
-    /// It is next: nodes with room for it are about to report.
+    /// The ask is next: nodes with room for it are about to report.
+    /// With 0 nodes the job is let in when any job ends.
     Soon { nodes: u32 },
 }
 
@@ -246,31 +247,31 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    /// Reduces wait until so many maps have ended.
+    /// Reduces wait for maps to end.
     SlowStart {
         done: u32,
-        /// How many must.
+        /// Maps that must end.
         needed: u32,
     },
-    /// It runs as many tasks of the kind as `max_tasks_per_job` lets it.
+    /// The job runs `max_tasks_per_job` tasks of the kind.
     MaxTasks {
         running: u32,
         /// The limit.
         max: u32,
     },
-    /// Its user has as many jobs running as `user_max_jobs` lets them.
+    /// Its user runs `user_max_jobs` jobs.
     UserJobs {
         /// The limit.
         max: u32,
-        /// The least limit with which it would run.
+        /// The least limit with which the job would run.
         needed: u32,
     },
-    /// The stage does not say.
+    /// The stage gives no reason.
     Unsaid,
 }
 
 impl Reason {
-    /// Who holds it up.
+    /// Returns the part of the scheduler that holds the ask up.
     pub fn stage(&self) -> Stage {
         match self {
             Reason::Quota { .. }
@@ -285,7 +286,7 @@ impl Reason {
         }
     }
 
-    /// Whether both say the same with other numbers.
+    /// Whether both are the same reason, perhaps with other numbers.
     pub fn is_like(&self, other: &Reason) -> bool {
         match (self, other) {
             (Reason::Held(a), Reason::Held(b)) => {
@@ -298,18 +299,17 @@ impl Reason {
     }
 }
 
-/// What would change it. Worked out by the functions that decide, on a copy.
+/// What would let the ask run. Worked out by the functions that decide, on a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// With `max_running_jobs` of that queue at so many it would run.
+    /// A `max_running_jobs` of the queue with which the job would run.
     RunningJobs {
         queue: QueueId,
         /// The least limit.
         limit: u32,
     },
-    /// With `max_share` of that queue at so much one more container of this size would be
-    /// within it.
+    /// A `max_share` of the queue that admits one more container of this size.
     MaxShare {
         queue: QueueId,
         /// Index of the resource type.
@@ -317,69 +317,69 @@ pub enum Remedy {
         /// The least limit.
         limit: i64,
     },
-    /// With `max_am_share` of that queue at so much its ApplicationMaster would be within it.
+    /// A `max_am_share` of the queue that admits the ApplicationMaster.
     MasterShare {
         queue: QueueId,
-        /// In thousandths, the least.
+        /// The least share, in thousandths.
         per_mille: u32,
     },
-    /// With that bid its queue would be given so many slots more.
+    /// A bid that gives the queue more slots.
     Bid {
         queue: QueueId,
         /// The least bid that gives it `slots` more.
         bid: Credits,
-        /// How many more.
+        /// Additional slots.
         slots: u32,
-        /// A bid with fewer digits, above that, and what it gives.
+        /// A higher bid with fewer digits, and the additional slots that it gives.
         rounded: (Credits, u32),
         /// Whether its budget does not cover one slot at the bid.
         unpaid: bool,
     },
-    /// Its queue has changed its bid: from that moment on it has so many slots more.
+    /// The next interval, from which the queue's new bid gives it more slots.
     Interval {
         at_ms: Millis,
-        /// How many more.
+        /// Additional slots.
         slots: u32,
     },
-    /// With that weight its queue would be entitled to one more container of this size.
+    /// A weight that entitles the queue to one more container of this size.
     Weight {
         queue: QueueId,
         /// The least weight, in steps of a thousandth.
         weight: f64,
         /// Index of the resource type.
         resource: u8,
-        /// The entitlement then.
+        /// Entitlement with that weight.
         entitled: i64,
     },
-    /// With that application priority it would be the first of its queue.
+    /// An application priority that puts the job first in its queue.
     Priority {
         /// The least priority.
         priority: i32,
     },
-    /// With that limit of tasks per job one more might start.
+    /// A `max_tasks_per_job` with which one more task might start.
     MaxTasks {
         /// The least limit.
         limit: u32,
     },
-    /// With that limit of jobs per user it would run.
+    /// A `user_max_jobs` with which the job would run.
     UserJobs {
         /// The least limit.
         limit: u32,
     },
-    /// When so many more of its maps have ended.
+    /// The end of more of its maps.
     Maps { more: u32 },
-    /// From that moment on, without anything else.
+    /// Time alone.
     Time {
         at_ms: Millis,
-        /// Where it may run then, if that changes.
+        /// Level at which the ask may run then, if that changes.
         level: Option<Locality>,
     },
-    /// A node with so much of a resource type, all of it or free.
+    /// A node with enough of a resource type.
     Node {
         /// Index of the resource type.
         resource: u8,
         amount: i64,
-        /// Whether it must be free; else it is the size of the node.
+        /// Whether the amount must be free; otherwise it is the size of the node.
         free: bool,
     },
 }
@@ -390,11 +390,11 @@ pub(crate) struct Wait {
     pub kind: Kind,
     /// Whether it is the ApplicationMaster.
     pub am: bool,
-    /// How many containers wait.
+    /// Containers that wait.
     pub pending: u32,
     pub reason: Reason,
-    /// Who goes first in its queue, whatever the reason.
+    /// Jobs that go first in its queue, whatever the reason.
     pub ahead: Option<Ahead>,
-    /// What would change it, all of them together; nothing if only the end of others would.
+    /// What would let the ask run, all of it together. Empty if only the end of others would.
     pub remedies: Vec<Remedy>,
 }

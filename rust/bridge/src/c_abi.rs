@@ -84,7 +84,7 @@ pub unsafe extern "C" fn heddle_step(
         if overlap(input, input_len, out, out_cap) {
             return Err(bad_frame(
                 "buffers that do not overlap",
-                "ones that do".to_owned(),
+                "overlapping ones".to_owned(),
             ));
         }
         // SAFETY: the caller vouches for `input_len` readable bytes.

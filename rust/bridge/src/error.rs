@@ -75,7 +75,7 @@ impl fmt::Display for BridgeError {
             BridgeError::BadHandle(handle) => {
                 write!(
                     f,
-                    "engine handle {handle:#x} was never given out or is closed"
+                    "engine handle {handle:#x} is unknown, or its engine is closed"
                 )
             }
             BridgeError::BadFrame(fault) => write!(f, "bad frame: {fault}; nothing was applied"),
@@ -92,7 +92,7 @@ impl fmt::Display for BridgeError {
             BridgeError::BadConfig(text) | BridgeError::BadRequest(text) => f.write_str(text),
             BridgeError::EngineFailed(text) => write!(
                 f,
-                "the engine failed earlier and decides no more; close it and open another. \
+                "the engine failed earlier and decides nothing now; close it and open another. \
                  It failed with: {text}"
             ),
             BridgeError::Panic(text) => write!(f, "the engine panicked: {text}"),
@@ -113,7 +113,7 @@ impl fmt::Display for FrameFault {
         if let Some(subject) = subject {
             write!(f, " of {subject}")?;
         }
-        write!(f, ": expected {expected}, got {got}")
+        write!(f, ": expected {expected}, found {got}")
     }
 }
 

@@ -326,7 +326,7 @@ impl At {
             return Ok(Some(value));
         }
         if value != T::default() {
-            let expected = format!("0 in {field}, which is said not to be known");
+            let expected = format!("0 in {field}, which is marked as unknown");
             return Err(self.fault(self.offset_of(field), expected, value));
         }
         Ok(None)

@@ -344,7 +344,11 @@ fn read_setup(setup_json: &str) -> Result<(Value, OwnSetup), BridgeError> {
         Some(level) => level
             .as_str()
             .and_then(|level| level.parse().ok())
-            .ok_or_else(|| bad(format!("log_level: expected off to debug, got {level}")))?,
+            .ok_or_else(|| {
+                bad(format!(
+                    "log_level: expected off, error, warn, info or debug, found {level}"
+                ))
+            })?,
     };
     Ok((setup, OwnSetup { journal, log_level }))
 }

@@ -252,7 +252,7 @@ fn engine_at(handle: jlong, now_ms: jlong) -> EngineHandle {
 /// Reads a Java string; `refuse` makes the error for null.
 fn text(env: &Env<'_>, string: &JString<'_>, refuse: fn(String) -> BridgeError) -> Result<String> {
     if string.is_null() {
-        return Err(refuse("expected JSON, got null".to_owned()).into());
+        return Err(refuse("expected JSON, found null".to_owned()).into());
     }
     Ok(string.try_to_string(env)?)
 }

@@ -298,7 +298,7 @@ impl<R: Read> Reader<R> {
         }
         if header[..8] != MAGIC {
             return Err(JournalError::Malformed(
-                "not a journal: it starts otherwise".to_owned(),
+                "not a journal: its first bytes are not those of a journal".to_owned(),
             ));
         }
         for (name, at, expected) in [
@@ -307,7 +307,7 @@ impl<R: Read> Reader<R> {
         ] {
             let got = number(&header, at);
             if got != expected {
-                let text = format!("offset {at}: expected {name} {expected}, got {got}");
+                let text = format!("offset {at}: expected {name} {expected}, found {got}");
                 return Err(JournalError::Malformed(text));
             }
         }
@@ -340,7 +340,8 @@ impl<R: Read> Reader<R> {
         let kind = self.kind(kind)?;
         if length > ENTRY_BYTES_MAX {
             let at = self.offset + 4;
-            let text = format!("offset {at}: expected at most {ENTRY_BYTES_MAX}, got {length}");
+            let text =
+                format!("offset {at}: expected at most {ENTRY_BYTES_MAX} bytes, found {length}");
             return Err(JournalError::Malformed(text));
         }
         self.payload.clear();
@@ -381,7 +382,7 @@ impl<R: Read> Reader<R> {
             .find(|&kind| kind as u32 == number)
             .ok_or_else(|| {
                 let at = self.offset;
-                let text = format!("offset {at}: expected an entry of kind 1 to 4, got {number}");
+                let text = format!("offset {at}: expected an entry of kind 1 to 4, found {number}");
                 JournalError::Malformed(text)
             })
     }

@@ -394,7 +394,7 @@ fn a_fault_says_where_and_what() {
                 "offset 4,",
                 "INPUT_HEADER",
                 "length of the frame, 112",
-                "got 0",
+                "found 0",
             ],
         ),
         (
@@ -403,7 +403,7 @@ fn a_fault_says_where_and_what() {
                 "offset 24,",
                 "INPUT_HEADER",
                 "at most 10 records",
-                "got 200",
+                "found 200",
             ],
         ),
         (
@@ -412,7 +412,12 @@ fn a_fault_says_where_and_what() {
         ),
         (
             with(24, &[3]),
-            ["offset 112,", "RECORD", "8 bytes of header", "got 0 bytes"],
+            [
+                "offset 112,",
+                "RECORD",
+                "8 bytes of header",
+                "found 0 bytes",
+            ],
         ),
         (
             with(second, &[0]),
@@ -424,7 +429,7 @@ fn a_fault_says_where_and_what() {
         ),
         (
             with(second + 2, &[71]),
-            ["offset 42,", "HEARTBEAT", "size of 72", "got 71"],
+            ["offset 42,", "HEARTBEAT", "size of 72", "found 71"],
         ),
         (
             with(second, &[12, 0, 104]),
@@ -471,11 +476,11 @@ fn fields_out_of_range_are_refused() {
     let task = Event::Task { job, key, facts };
     for (event, field_offset, value, expected) in [
         (hints, 8, 0x100, "no bits of known outside of 0xff"),
-        (hints, 12, 7, "0 in maps, which is said not to be known"),
-        (hints, 28 + 4, 1, "0 in deadline_ms, which is said"),
-        (hints, 56, 1, "0 in signature, which is said"),
+        (hints, 12, 7, "0 in maps, which is marked as unknown"),
+        (hints, 28 + 4, 1, "0 in deadline_ms, which is marked"),
+        (hints, 56, 1, "0 in signature, which is marked"),
         (task, 20, 4, "no bits of flags outside of 0x3"),
-        (task, 40, 9, "0 in executing_since_ms, which is said"),
+        (task, 40, 9, "0 in executing_since_ms, which is marked"),
         (ask, 24, 8_u32, "no bits of flags outside of 0x7"),
         (ask, 32 + 4, 0x8000_0000, "no negative amount in resource"),
         (nack, 8, 0, "a reason from 1 to 8"),

@@ -351,12 +351,12 @@ fn buffers(env: &mut Env<'_>, class: &JClass<'_>) {
     let null = JObject::null();
 
     for (input, length, output, part) in [
-        (&null, 0, output.as_ref(), "got null"),
-        (input.as_ref(), length, &null, "got null"),
+        (&null, 0, output.as_ref(), "found null"),
+        (input.as_ref(), length, &null, "found null"),
         (&heap, 40, output.as_ref(), "one on the heap"),
         (input.as_ref(), length, &heap, "one on the heap"),
-        (input.as_ref(), -1, output.as_ref(), "got -1"),
-        (input.as_ref(), length + 1, output.as_ref(), "got 41"),
+        (input.as_ref(), -1, output.as_ref(), "found -1"),
+        (input.as_ref(), length + 1, output.as_ref(), "found 41"),
         (input.as_ref(), length, input.as_ref(), "overlapping"),
         (input.as_ref(), 31, output.as_ref(), "offset 0"),
     ] {

@@ -169,11 +169,11 @@ fn what_is_no_journal_is_refused_with_its_place() {
     assert!(refused(b"PK\x03\x04 a jar, not a journal").contains("not a journal"));
     let mut newer = header.clone();
     newer[8] = 2;
-    assert!(refused(&newer).contains("offset 8: expected journal version 1, got 2"));
+    assert!(refused(&newer).contains("offset 8: expected journal version 1, found 2"));
     newer[8] = 1;
     newer[12] = 9;
-    assert!(refused(&newer).contains("offset 12: expected ABI version 2, got 9"));
-    assert!(refused(&entry(9, 2)).contains("offset 16: expected an entry of kind 1 to 4, got 9"));
+    assert!(refused(&newer).contains("offset 12: expected ABI version 2, found 9"));
+    assert!(refused(&entry(9, 2)).contains("offset 16: expected an entry of kind 1 to 4, found 9"));
     assert!(refused(&entry(1, u32::MAX)).contains("offset 20: expected at most"));
     assert!(refused(&entry(2, 2)).contains("offset 16: expected a setup"));
     let mut twice = entry(1, 2);

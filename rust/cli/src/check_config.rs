@@ -65,9 +65,9 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
         for file in trusting {
             eprintln!(
                 "{file}: key `api.trust_web_user`: true, and no site file sets \
-                 {AUTHENTICATION} to anything but `simple`: whoever writes \
-                 `?user.name=NAME` is NAME, administrators as well; expected kerberos there, \
-                 or false here (a warning)"
+                 {AUTHENTICATION} to anything but `simple`: a caller becomes any user, \
+                 administrators as well, with `?user.name=NAME`; expected kerberos there, or \
+                 false here (a warning)"
             );
         }
     }

@@ -53,7 +53,12 @@ impl Failure {
     /// Reports that standard output takes no more.
     pub(crate) fn output(error: &std::io::Error) -> Failure {
         let what = error.to_string();
-        Failure::new(Kind::Refused, what, "standard output", "room to write to")
+        Failure::new(
+            Kind::Refused,
+            what,
+            "standard output",
+            "an output that can be written",
+        )
     }
 }
 

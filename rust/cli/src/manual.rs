@@ -33,7 +33,7 @@ pub(crate) const EXIT_CODES: [(&str, &str); 5] = [
     ),
     (
         "4",
-        "in force, but not written down: a kill of the ResourceManager would lose it",
+        "in force, but not stored yet: a kill of the ResourceManager would lose it",
     ),
 ];
 
@@ -43,7 +43,7 @@ const VARIABLES: [(&str, &str); 5] = [
         "HEDDLE_URL",
         "the ResourceManager's web address, unless --url is given",
     ),
-    ("HEDDLE_USER", "in whose name, unless --user is given"),
+    ("HEDDLE_USER", "the user, unless --user is given"),
     (
         "HEDDLE_SECRET_FILE",
         "the file with the secret, unless --secret-file is given",

@@ -48,7 +48,7 @@ impl Who {
         let user = self.user.clone().filter(|user| !user.is_empty());
         let user = user.ok_or_else(|| {
             let remedy = "--user NAME, or HEDDLE_USER in the environment";
-            Failure::usage("in whose name is not said", "user", remedy)
+            Failure::usage("no user is given", "user", remedy)
         })?;
         Ok((user, secret::read(self.secret_file.as_deref())?))
     }
@@ -116,9 +116,9 @@ impl Answer {
         if !self.later {
             return Ok(());
         }
-        let what = "in force, but not written down: a kill of the ResourceManager would lose it";
+        let what = "in force, but not stored yet: a kill of the ResourceManager would lose it";
         let remedy =
-            "a store that can be reached; then it is written by itself, so do not repeat it";
+            "a reachable store, which then receives the change automatically; do not repeat it";
         Err(Failure::new(Kind::Later, what, "store", remedy))
     }
 
@@ -157,12 +157,8 @@ struct Asked<'a> {
 impl Client {
     pub(crate) fn new(server: &Server) -> Result<Client, Failure> {
         if server.timeout.is_zero() {
-            let remedy = "a time such as 10s";
-            return Err(Failure::usage(
-                "there is no time to wait",
-                "--timeout",
-                remedy,
-            ));
+            let remedy = "a time above 0, such as 10s";
+            return Err(Failure::usage("the timeout is 0", "--timeout", remedy));
         }
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(server.timeout))
@@ -351,13 +347,13 @@ fn guarded(signed: bool, at: &str) -> Failure {
     let (kind, what, remedy) = match signed {
         true => (
             Kind::Unreachable,
-            "Kerberos guards this web server, and nobody there takes a signature instead",
+            "Kerberos guards this web server, and no filter there accepts a signature instead",
             "the active ResourceManager's own address in --url, and there \
              `heddle.web.signature-suffices` not set to false",
         ),
         false => (
             Kind::Refused,
-            "Kerberos guards this web server: only what is signed passes",
+            "Kerberos guards this web server: only signed requests pass",
             "--user NAME, or HEDDLE_USER in the environment, and a secret",
         ),
     };

@@ -39,7 +39,7 @@ fn run(journal: &Journal) -> Result<(), Failure> {
     match same(&replayed) {
         Some(false) => Err(Failure::new(
             Kind::Refused,
-            "the engine answers otherwise than when the journal was recorded",
+            "the engine answers differently from the recording",
             at,
             "the digest that the journal ends with; another version decides differently",
         )),

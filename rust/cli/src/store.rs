@@ -118,7 +118,7 @@ fn migrate(
     let mut target = opened(heddle_economy::store::open, to)?;
     let at = format!("{} to {}", source.describe(), target.describe());
     let moved = heddle_economy::store::migrate(source.as_mut(), target.as_mut(), OWNER)
-        .map_err(|error| failed(&error, &at, "FROM a store that was used, TO an empty one"))?;
+        .map_err(|error| failed(&error, &at, "FROM a store with data, TO an empty one"))?;
     if as_json {
         return print_json(&json!({
             "accounts": moved.accounts,
@@ -152,7 +152,7 @@ impl Import {
         let place = (self.store.as_str(), self.password_file.as_deref());
         let mut store = opened(heddle_economy::store::open, place)?;
         let at = store.describe();
-        let wrong = |error| failed(&error, &at, "a store that nobody else writes to");
+        let wrong = |error| failed(&error, &at, "a store without another writer");
         let book = store.load().map_err(wrong)?;
         let import = heddle_economy::store::import(&text, &book, &self.prefix, OWNER);
         for fault in &import.faults {

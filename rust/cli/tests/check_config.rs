@@ -148,7 +148,7 @@ fn what_the_shell_cannot_do_or_should_not_is_refused() {
             "A=1,HEDDLE_DEADLINE=${heddle.deadline}",
             "variable HEDDLE_DEADLINE would be",
         ),
-        (".A", "${yarn.app.mapreduce.am.env.A}", "in a circle"),
+        (".A", "${yarn.app.mapreduce.am.env.A}", "form a circle"),
     ] {
         let name = format!("{env}{name}");
         let path = file("shell", "mapred-site.xml", &properties(&[(&name, value)]));

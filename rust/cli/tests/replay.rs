@@ -50,7 +50,7 @@ fn other_answers_than_the_recorded_ones_are_refused() {
     });
     let ran = replay(&path, &[]);
     assert_eq!(ran.status.code(), Some(1));
-    assert!(text(&ran.stderr).contains("answers otherwise"), "{ran:?}");
+    assert!(text(&ran.stderr).contains("answers differently"), "{ran:?}");
     assert!(text(&ran.stdout).contains("recorded digest"), "{ran:?}");
 }
 

@@ -23,10 +23,11 @@ const SOURCES: &[(&str, &str, Language)] = &[
     ("rust/api/console/", ".js", Language::JavaScript),
 ];
 
-/// Tools for developers: of these, only what they print counts.
+/// Tools and checks for developers: of these, only what they print counts.
 const TOOLS: &[&str] = &[
     "rust/lab/",
     "rust/fuzz/",
+    "rust/core/src/engine/invariants.rs",
     "rust/sim/src/check",
     "rust/sim/src/host.rs",
     "rust/sim/src/link.rs",

@@ -114,7 +114,7 @@ fn check_variable(site: &Site, name: &str, (value, at): (&str, &str), report: &m
         } => (text, Some((variable, why))),
         Expanded::Endless => {
             report.faults.push(format!(
-                "{at}: variable {name}: its references go round in a circle or more than 20 deep; \
+                "{at}: variable {name}: its references form a circle or are more than 20 deep; \
                  no job of this client could be submitted"
             ));
             return;

@@ -160,7 +160,7 @@ impl Site {
         match self.properties.get(variable) {
             // Hadoop treats an empty value as a missing one.
             Some(Property { value, at, .. }) if value.is_empty() => Err(format!(
-                "is empty ({at}), which Hadoop takes for not there; give it the value `none`"
+                "is empty ({at}), which Hadoop treats as not set; give it the value `none`"
             )),
             Some(Property { value, .. }) => Ok(value.clone()),
             None if OF_MAPREDUCE.contains(&variable) => Ok("1".to_owned()),

@@ -59,7 +59,7 @@ fn sentences(advice: &Value) -> String {
     lines.push(String::new());
     let wanted = slots(&advice["slots"]);
     if advice["bid"].is_null() {
-        lines.push(format!("{wanted}: not to be had, as {}.", told("why")));
+        lines.push(format!("{wanted}: not available, because {}.", told("why")));
     } else {
         lines.extend(bid(advice, &wanted));
     }
@@ -113,7 +113,7 @@ fn slots(count: &Value) -> String {
 fn end(what: &str, projection: &str, advice: &Value) -> String {
     let ends_in_ms = &advice[projection]["ends_in_ms"];
     let Some(ms) = ends_in_ms.as_u64() else {
-        return format!("{what} does not end, as income pays for it");
+        return format!("{what} does not end, because income pays for it");
     };
     let at_ms = advice["now_ms"]
         .as_u64()

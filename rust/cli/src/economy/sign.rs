@@ -131,6 +131,10 @@ fn until(text: &str) -> Result<u64, Failure> {
     })?;
     match until_ms > now_ms() {
         true => Ok(until_ms),
-        false => Err(Failure::usage("that is past", "--until", "a time to come")),
+        false => Err(Failure::usage(
+            "the time is past",
+            "--until",
+            "a time in the future",
+        )),
     }
 }

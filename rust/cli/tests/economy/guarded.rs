@@ -29,7 +29,7 @@ fn who_cannot_sign_is_told_why() {
     site.guard();
     let nobody = heddle(&["price", "--url", &site.url()]).output();
     let refused = failed(1, &nobody.expect("it starts"));
-    assert!(refused.contains("only what is signed passes"), "{refused}");
+    assert!(refused.contains("only signed requests pass"), "{refused}");
     assert!(refused.contains("--user NAME"), "{refused}");
     let mut without_secret = heddle(&["price", "--url", &site.url(), "--user", "alice"]);
     let refused = failed(2, &without_secret.output().expect("it starts"));

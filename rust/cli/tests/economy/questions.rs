@@ -94,7 +94,7 @@ fn advice_before_a_bid() {
     assert_eq!(json["rate"], "2.428572");
 
     let too_many = site.said("alice", &["advise", "alice", "--slots", "13"]);
-    let why = "13 slots: not to be had, as the cluster has 12 slots of that kind.";
+    let why = "13 slots: not available, because the cluster has 12 slots of that kind.";
     assert!(too_many.lines().any(|line| line == why), "{too_many}");
     let of_reduces = ["advise", "alice", "--slots", "1", "--pool", "1"];
     let none = site.said("alice", &of_reduces);

@@ -136,7 +136,7 @@ fn a_change_that_is_not_written_down_has_an_exit_code_of_its_own() {
             .expect("it starts");
         assert_eq!(output.status.code(), Some(4), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("not written down"), "{said}");
+        assert!(said.contains("not stored yet"), "{said}");
         assert!(!output.stdout.is_empty(), "what was done is shown as well");
     }
 }

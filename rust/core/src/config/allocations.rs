@@ -263,7 +263,7 @@ fn once(lines: &mut BTreeMap<String, u32>, what: &str, name: &str, line: u32) ->
         }
         Entry::Occupied(before) => {
             let problem = format!(
-                "{what} `{name}` stands in line {} already; merge the two",
+                "{what} `{name}` is already defined in line {}; merge the two",
                 before.get()
             );
             Err(Fault::new(line, problem))

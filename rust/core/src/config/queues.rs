@@ -112,7 +112,7 @@ pub(super) fn read_queues(
         })?;
         check_queue_path(&section.key("path"), queue_path)?;
         if queues.iter().any(|queue| queue.path == queue_path) {
-            let problem = format!("`{queue_path}` is configured twice; merge the two");
+            let problem = format!("queue `{queue_path}` is already defined; merge the two");
             return Err(ConfigError::new(section.key("path"), problem));
         }
         queues.push(read_queue(&mut section, queue_path, resource_types)?);

@@ -67,7 +67,7 @@ fn every_wrong_key_or_value_is_refused_where_it_stands() {
         (
             json!({"queues": [{"path": "root.a"}, {"path": "root.a"}]}),
             "queues[1].path",
-            "twice",
+            "already defined",
         ),
         (
             json!({"placement": [{"rule": "usr"}]}),

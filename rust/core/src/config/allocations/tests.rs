@@ -204,7 +204,7 @@ fn wrong_names_and_structures_are_refused_with_their_line() {
         (
             "<pool name='a'/>\n\n<pool name='root.a'/>",
             4,
-            "`root.a` stands in line 2 already",
+            "`root.a` is already defined in line 2",
         ),
         (
             "<pool name='a'>\nmin=3</pool>",
@@ -214,12 +214,12 @@ fn wrong_names_and_structures_are_refused_with_their_line() {
         (
             "<pool name='a'><weight>1</weight>\n<weight>1</weight></pool>",
             3,
-            "a second time",
+            "weight is already defined",
         ),
         (
             "<user name='u'/><user name='u'/>",
             2,
-            "user `u` stands in line 2 already",
+            "user `u` is already defined in line 2",
         ),
         ("<user/>", 2, "such as <user name=\"alice\">"),
         (
@@ -264,7 +264,7 @@ fn a_wrong_plain_file_is_refused_with_its_line() {
         (
             "#\nads 1 2\nads 1 2",
             3,
-            "pool `root.ads` stands in line 2 already",
+            "pool `root.ads` is already defined in line 2",
         ),
         ("root 1 2", 1, "write `root.root`"),
     ]);

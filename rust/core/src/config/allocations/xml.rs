@@ -218,7 +218,7 @@ impl Reader {
             return Ok(());
         }
         let tag = element.tag_name().name();
-        let problem = format!("{tag} stands here a second time; remove one of the two");
+        let problem = format!("{tag} is already defined for this element; remove one of the two");
         Err(Fault::new(self.line(element), problem))
     }
 

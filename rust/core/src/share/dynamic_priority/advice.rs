@@ -23,7 +23,8 @@ impl DynamicPriority {
         let pool = said(section.whole("pool", 0, POOLS as i64 - 1))?.unwrap_or(0) as usize;
         finish(section)?;
         let account = self.accounts.get(&name);
-        let account = account.ok_or("key `queue`: there is no account of that queue")?;
+        let account =
+            account.ok_or("key `queue`: there is no account of that queue; add it first")?;
         let leaf = self.leaves.iter().position(|leaf| leaf.name == name);
         let wanted = wanted as u32;
         let slots = self.slots[pool];

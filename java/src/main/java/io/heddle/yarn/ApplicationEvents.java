@@ -89,7 +89,7 @@ final class ApplicationEvents {
       if (books.job(id) != null) {
         books.jobRemoved(books.job(id));
       }
-      reject(id, "The scheduler failed to accept it: " + e + ". Submit it again");
+      reject(id, "The scheduler failed to accept this application: " + e + ". Submit it again");
       throw e;
     }
   }
@@ -222,7 +222,7 @@ final class ApplicationEvents {
         applications.get(id.getApplicationId());
     HeddleJob job = books.job(id.getApplicationId());
     if (application == null || job == null) {
-      LOG.warn("Attempt {} of an application that is not known", id);
+      LOG.warn("Attempt {} belongs to an unknown application and is ignored", id);
       return;
     }
     if (job.attempt() != null) {

@@ -237,7 +237,7 @@ abstract class ClientOperations
       // A fenced store never answers, and the scheduler's lock is held here.
       rmApp.getApplicationSubmissionContext().setPriority(before);
       throw new YarnException("The priority of " + rmApp.getApplicationId()
-          + " could not be stored, as this ResourceManager is no longer active");
+          + " could not be stored, because this ResourceManager is no longer active");
     }
     try {
       future.get();

@@ -81,7 +81,7 @@ final class YarnAudit {
       NodeId node = container.getContainer().getNodeId();
       ContainerId id = container.getContainerId();
       if (books.node(node) == null
-          && again(id, "{} is on no node that is known; it is taken for lost")) {
+          && again(id, "{} is on no known node; it is reported as lost")) {
         scheduler.completedContainer(container, SchedulerUtils.createAbnormalContainerStatus(
             id, SchedulerUtils.LOST_CONTAINER), RMContainerEventType.KILL);
       }

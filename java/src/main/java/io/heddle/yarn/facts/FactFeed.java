@@ -208,7 +208,7 @@ public final class FactFeed {
       workers.execute(work);
       taken = true;
     } catch (RejectedExecutionException e) {
-      LOG.debug("No room for a poll", e);
+      LOG.debug("No worker takes a poll; it is left out", e);
     } finally {
       // In finally for an OutOfMemoryError when a thread is made.
       if (!taken) {

@@ -99,7 +99,7 @@ final class JsonFetcher implements Closeable {
     String type = entity == null || entity.getContentType() == null
         ? "" : entity.getContentType().getValue();
     if (!type.startsWith("application/json")) {
-      throw new IOException("no JSON but " + type);
+      throw new IOException("expected JSON, found " + (type.isEmpty() ? "no content type" : type));
     }
     byte[] text;
     try (InputStream in = entity.getContent()) {

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use heddle_economy::http::Answer;
-use heddle_host::Answered;
 use heddle_economy::record::BooksStatus;
 use heddle_economy::{Engine, Outbox, Saved, Service};
+use heddle_host::Answered;
 use log::LevelFilter;
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -48,7 +48,7 @@ const LAYERS: Layers = &[
 
 const ECONOMY: Layers = &[
     ("record", &[]),
-    ("jobs", &[]),
+    ("hints", &[]),
     ("auth", &[]),
     ("store", &["record"]),
     ("http", &["record", "auth"]),
@@ -56,7 +56,7 @@ const ECONOMY: Layers = &[
     ("settings", &["auth", "store", "books"]),
     (
         "service",
-        &["record", "jobs", "auth", "http", "books", "settings"],
+        &["record", "hints", "auth", "http", "books", "settings"],
     ),
 ];
 

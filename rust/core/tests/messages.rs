@@ -20,7 +20,7 @@ const UPDATE: &str = "UPDATE=1 cargo test -p heddle-core --test messages";
 const SOURCES: &[(&str, &str, Language)] = &[
     ("rust/", ".rs", Language::Rust),
     ("java/src/main/", ".java", Language::Java),
-    ("rust/api/console/", ".js", Language::JavaScript),
+    ("rust/economy/console/", ".js", Language::JavaScript),
 ];
 
 /// Tools and checks for developers: of these, only what they print counts.
@@ -139,10 +139,8 @@ fn collect(tokens: &[Token], language: Language, found: &mut Vec<Sentence>) {
     let mut at = 0;
     while at < tokens.len() {
         let developers = |name: &str| FOR_DEVELOPERS.contains(&name);
-        if rust && tokens[at].is("#") {
-            let open = at + 1 + usize::from(tokens[at + 1].is("!"));
-            at = end(tokens, open);
-        } else if rust && called(tokens, at).is_some_and(developers) {
+        let attribute = tokens[at].is("#");
+        if rust && (attribute || called(tokens, at).is_some_and(developers)) {
             let open = at + 1 + usize::from(tokens[at + 1].is("!"));
             at = end(tokens, open);
         } else if rust && called(tokens, at) == Some("concat") {

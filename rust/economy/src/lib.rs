@@ -104,8 +104,8 @@ pub mod auth;
     reason = "readers of a store wait"
 )]
 mod books;
-pub mod http;
 mod hints;
+pub mod http;
 pub mod record;
 mod service;
 mod settings;

@@ -1,5 +1,5 @@
-//! Answers questions of the Java shim that need neither an engine nor accounts. Java hands over what
-//! only the ResourceManager knows.
+//! Answers questions of the Java shim that need neither an engine nor accounts. Java hands over the
+//! facts that only the ResourceManager has.
 //!
 //! `ask` finds the module by the question's name: the stock pages about queues (`pages`), whether
 //! the allocations file has changed (`watch`), where the engine's books differ from YARN's

@@ -83,7 +83,10 @@ fn the_recorded_day_kept_the_promise_under_every_preset() {
     let runs = record["runs"].as_array().expect("the record has runs");
     for preset in heddle_core::catalogue::PRESETS {
         let of_preset = runs.iter().find(|run| run["policy"] == preset.name);
-        let run = of_preset.unwrap_or_else(|| panic!("{}: not on record", preset.name));
+        let run = of_preset.unwrap_or_else(|| {
+            let command = record["command"].as_str().unwrap_or_default();
+            panic!("{}: not in rust/sim/results; run `{command}`", preset.name)
+        });
         for sort in ["ends", "starts"] {
             let coverage = run["predictions"][sort]["coverage"].as_f64();
             let coverage = coverage.expect("a run has its coverage");

@@ -244,7 +244,7 @@ impl Books {
                 Err(format!("the books are not open yet ({state}{detail})"))
             }
             Keeping::Ready(_) => Err("this ResourceManager is not the active one".to_string()),
-            Keeping::Closed(_) => Err("this ResourceManager ends".to_string()),
+            Keeping::Closed(_) => Err("this ResourceManager is stopping".to_string()),
             Keeping::Nowhere => Err("there is no store".to_string()),
         }
     }
@@ -425,7 +425,7 @@ impl Inner {
             Keeping::Nowhere => None,
             Keeping::Writing(..) => Some("the store was not read yet".to_string()),
             Keeping::Ready(_) => Some("this ResourceManager is not the active one".to_string()),
-            Keeping::Closed(_) => Some("this ResourceManager ends".to_string()),
+            Keeping::Closed(_) => Some("this ResourceManager is stopping".to_string()),
         };
         let attached = self.attached == Some(engine.id());
         let anew = || "the engine is being replaced".to_string();

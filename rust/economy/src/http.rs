@@ -333,7 +333,7 @@ impl Api {
     pub fn restore_history(&self, past: Past, now_ms: i64) {
         let faulty = self.history.lock().restore(past, now_ms);
         if faulty > 0 {
-            log::warn!("history of prices: {faulty} intervals that the clock denies are left out");
+            log::warn!("history of prices: {faulty} intervals with wrong times are left out");
         }
     }
 

@@ -115,7 +115,7 @@ pub(crate) fn answer(asked: &Asked) -> Answer {
 fn read(asked: &Asked) -> Answer {
     let kind = choose(&asked.accept);
     if !asked.page && kind.is_none() {
-        let text = format!("This is there as {JSON} and as {XML}.");
+        let text = format!("This page is available as {JSON} and as {XML}.");
         return sentence(406, &text);
     }
     let known = |all: &&Snapshot| !all.queues.is_empty() && !all.capacity.is_null();

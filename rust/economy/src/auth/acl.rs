@@ -130,7 +130,7 @@ impl fmt::Display for Fault {
             What::ShutOut(earlier) => {
                 return write!(
                     f,
-                    "the user of line {earlier} again, who is shut out until this line is mended"
+                    "the user of line {earlier} once more, shut out until this line is corrected"
                 );
             }
             What::SameQueue(other) => {

@@ -90,7 +90,7 @@ impl Parameters {
         let first = values.next().map(|(_, value)| value.as_str());
         match values.next() {
             None => Ok(first),
-            Some(_) => Err(malformed(&format!("parameter `{name}`"), "it once")),
+            Some(_) => Err(malformed(&format!("parameter `{name}`"), "it only once")),
         }
     }
 
@@ -131,7 +131,10 @@ mod tests {
         ] {
             let query = Parameters::of(query).expect("a query");
             let refused = query.get("user").expect_err("given twice");
-            assert_eq!(refused.to_string(), "parameter `user`: expected it once");
+            assert_eq!(
+                refused.to_string(),
+                "parameter `user`: expected it only once"
+            );
         }
     }
 

@@ -65,8 +65,8 @@ fn check(facts: &fs::Metadata) -> Result<(), Unusable> {
     }
     let mode = facts.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
-        let what = format!("its mode {mode:04o} lets others than its owner at a secret");
-        let expected = "mode 600 (chmod 600), and a new secret if somebody may have read this one";
+        let what = format!("its mode {mode:04o} lets users other than its owner read a secret");
+        let expected = "mode 600 (chmod 600), and a new secret if others may have read this one";
         return Err(unusable(what, expected));
     }
     Ok(())

@@ -35,7 +35,7 @@ impl Exchange<'_> {
             let expected = format!("a whole number from {least} to {most}");
             Failure::new(
                 400,
-                "that is no such number",
+                "this is not a number in the allowed range",
                 format!("query, `{name}`"),
                 expected,
             )

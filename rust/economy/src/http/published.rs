@@ -173,5 +173,5 @@ fn no_command() -> Failure {
 }
 
 fn wrong_method() -> Failure {
-    Failure::new(405, "this method does nothing here", "method", ALLOW).with("Allow", ALLOW)
+    Failure::new(405, "this route does not have this method", "method", ALLOW).with("Allow", ALLOW)
 }

@@ -204,7 +204,7 @@ fn find(request: &Request<'_>) -> Result<Found, Failure> {
         request.method
     };
     let Some(route) = here.iter().find(|route| route.method == method) else {
-        let what = "this method does nothing here";
+        let what = "this route does not have this method";
         return Err(Failure::new(405, what, "method", &methods).with("Allow", methods));
     };
     let variables = any
@@ -354,7 +354,7 @@ impl Exchange<'_> {
             let expected = route.types.join(" or ");
             Failure::new(
                 406,
-                "there is no such type of it",
+                "this route has no such content type",
                 "header `Accept`",
                 expected,
             )

@@ -138,7 +138,7 @@ impl fmt::Display for Refusal {
                 f,
                 "queue {queue}: the books lead to {expected_micro} millionths, not {given_micro}"
             ),
-            Refusal::Twice(queue) => write!(f, "queue {queue} stands twice in the interval"),
+            Refusal::Twice(queue) => write!(f, "queue {queue} is in the interval twice"),
             Refusal::TooMuch(queue) => {
                 write!(
                     f,
@@ -153,7 +153,7 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::Text { field, expected } => write!(f, "{field}: expected {expected}"),
-            Refusal::NotEmpty => write!(f, "the store to be filled is not empty"),
+            Refusal::NotEmpty => write!(f, "the target store is not empty"),
             Refusal::Empty => write!(f, "there is nothing in the store: is its name right?"),
         }
     }

@@ -171,7 +171,7 @@ impl FileStore {
                 return Err(StoreError::Newer { found, known });
             }
             Some((sum, Record::Version(version))) => (sum, version),
-            _ => return Err(damaged(&path, 1, "this is no log of Heddle's")),
+            _ => return Err(damaged(&path, 1, "this is not a log of Heddle")),
         };
         let log = Log {
             file,

@@ -49,7 +49,7 @@ pub fn import(text: &str, book: &Book, prefix: &str, by: &str) -> Import {
         }
         let read = parse(text, prefix).and_then(|(queue, budget, rate)| {
             if let Some(first) = seen.get(&queue) {
-                return Err(format!("queue {queue} stands in line {first} already"));
+                return Err(format!("queue {queue} is already defined in line {first}"));
             }
             if book.accounts.contains_key(&queue) {
                 return Err(format!("queue {queue} has an account already, which stays"));

@@ -74,7 +74,7 @@ pub(crate) fn warn_of<'a>(paths: impl IntoIterator<Item = &'a Path>) {
         let found = there.mode() & 0o777;
         if found & open != 0 {
             log::warn!(
-                "{}: others than its owner can read or write it (mode {found:03o}); expected \
+                "{}: users other than its owner can read or write it (mode {found:03o}); expected \
                  {mode:03o}: chmod it unless that is meant",
                 path.display()
             );

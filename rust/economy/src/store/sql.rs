@@ -270,7 +270,7 @@ pub(crate) fn check_epoch(head: &Head, epoch: Epoch, place: &str) -> Result<(), 
     Err(StoreError::Corrupt {
         place: place.to_string(),
         reason: format!(
-            "epoch {} is older than {}, which was given out: somebody put back an old copy",
+            "epoch {} is older than {}, which was given out: an old copy was put back",
             head.epoch.0, epoch.0
         ),
     })

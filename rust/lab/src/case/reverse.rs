@@ -158,7 +158,7 @@ fn read_jobs<T>(
         if ids.contains(&id) {
             return Err(ConfigError::new(
                 job.key("id"),
-                format!("`{id}` stands twice"),
+                format!("`{id}` is defined twice"),
             ));
         }
         ids.push(id);

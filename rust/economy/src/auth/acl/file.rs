@@ -41,7 +41,7 @@ impl fmt::Display for Unusable {
             Unusable::Unreadable(_, why) => write!(f, "cannot be read: {why}")?,
             Unusable::Exposed(_, mode) => write!(
                 f,
-                "it holds secrets, and its mode {:04o} lets others than its owner at it; \
+                "it holds secrets, and its mode {:04o} lets users other than its owner read it; \
                  run chmod 600",
                 mode & 0o7777
             )?,

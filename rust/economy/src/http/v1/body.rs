@@ -52,7 +52,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8], example: &str) -> Res
         None => Err(refused(400, "there is no body".to_string())),
         // A list would be taken for the values of the keys in turn.
         Some(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => {
-            Err(refused(400, "the body is no object".to_string()))
+            Err(refused(400, "the body is not a JSON object".to_string()))
         }
         Some(_) => Err(refused(415, "the body is not JSON".to_string())),
     }

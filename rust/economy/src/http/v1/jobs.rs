@@ -127,7 +127,7 @@ fn number(exchange: &Exchange<'_>) -> Result<Value, Failure> {
     number.map(Value::from).ok_or_else(|| {
         let expected = "an application such as application_1700000000000_0007, or the number \
                         that GET jobs gives";
-        Failure::new(400, "that is no job", "path", expected)
+        Failure::new(400, "this is not a job", "path", expected)
     })
 }
 

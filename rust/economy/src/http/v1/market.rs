@@ -238,7 +238,7 @@ fn find(
 }
 
 fn unread(why: &str) -> Failure {
-    let what = format!("what is not remembered cannot be read from the store now: {why}");
+    let what = format!("the store cannot be read for older intervals now: {why}");
     let expected = "a store that answers, or a later `from_ms`; try again in a moment";
     Failure::new(503, what, "store", expected).with("Retry-After", "5")
 }
@@ -247,7 +247,7 @@ fn unread(why: &str) -> Failure {
 /// parts, and the sum would count them again.
 fn merged(first: u64, last: u64) -> Failure {
     let what = format!(
-        "intervals {first} to {last} have become one, as the store was out of reach for long"
+        "intervals {first} to {last} were merged because the store was out of reach for long"
     );
     let expected = format!(
         "{first}, without the pages that followed it, or {}",

@@ -54,7 +54,7 @@ impl Sqlite {
         let found = version(&connection).map_err(wrong)?;
         check_version(found)?;
         if found == 0 {
-            return Err(self.damaged("this is no store of Heddle's"));
+            return Err(self.damaged("this is not a store of Heddle"));
         }
         connection
             .pragma_update(None, "journal_mode", "WAL")

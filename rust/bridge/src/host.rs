@@ -11,7 +11,7 @@ use std::sync::Arc;
 use heddle_core::engine::Engine;
 use heddle_core::setup::Setup;
 use heddle_core::words::event::{Decision, Event};
-use heddle_economy::{Outbox, Saved};
+use heddle_economy::{Outbox, SavedState};
 use log::LevelFilter;
 use serde_json::{Map, Value, json};
 
@@ -114,7 +114,7 @@ impl Host {
     pub fn attach(
         &mut self,
         now_ms: i64,
-        saved: Option<&Saved>,
+        saved: Option<&SavedState>,
         outbox: &Arc<Outbox>,
     ) -> Result<(), BridgeError> {
         self.usable()?;
@@ -308,7 +308,7 @@ impl Host {
 }
 
 /// The bridge's part of the setup.
-struct OwnSetup {
+struct BridgeSetup {
     journal: Option<JournalSetup>,
     log_level: LevelFilter,
 }
@@ -321,7 +321,7 @@ struct JournalSetup {
 /// Takes the bridge's own keys out of the setup and returns the rest for the core. The level stays,
 /// because a replay's frames must hold the same lines. The journal goes, because a replay must not
 /// write another.
-fn read_setup(setup_json: &str) -> Result<(Value, OwnSetup), BridgeError> {
+fn read_setup(setup_json: &str) -> Result<(Value, BridgeSetup), BridgeError> {
     let bad = |text: String| BridgeError::BadConfig(format!("setup: {text}"));
     let mut setup: Value = serde_json::from_str(setup_json).map_err(|e| bad(e.to_string()))?;
     let keys = setup
@@ -350,7 +350,7 @@ fn read_setup(setup_json: &str) -> Result<(Value, OwnSetup), BridgeError> {
                 ))
             })?,
     };
-    Ok((setup, OwnSetup { journal, log_level }))
+    Ok((setup, BridgeSetup { journal, log_level }))
 }
 
 const JOURNAL_EXPECTED: &str =

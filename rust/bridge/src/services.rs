@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use heddle_economy::http::Answer;
 use heddle_economy::record::BooksStatus;
-use heddle_economy::{Engine, Outbox, Saved, Service};
-use heddle_host::Answered;
+use heddle_economy::{Engine, Outbox, SavedState, Service};
+use heddle_host::Reply;
 use log::LevelFilter;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -21,18 +21,18 @@ use crate::host::ENGINES;
 use crate::logs::{self, LogBuffer};
 
 /// All services of this process. A service's lock in the table is held to find it, not to use it.
-static SERVICES: Table<Arc<Held>> = Table::new();
+static SERVICES: Table<Arc<ServiceSlot>> = Table::new();
 
 /// Most log lines that wait for the next `pump`.
 const LINES_MAX: usize = 10_000;
 
 /// A service and its log lines: Rust calls no Java logger, so `pump` returns the lines.
-struct Held {
+struct ServiceSlot {
     service: Service,
     lines: Mutex<Vec<(u32, String)>>,
 }
 
-impl Held {
+impl ServiceSlot {
     /// Runs `call` and keeps its log lines. Drops those beyond `LINES_MAX`.
     fn logged<R>(&self, call: impl FnOnce(&Service) -> R) -> R {
         let (result, new) = self.with_lines(call);
@@ -68,7 +68,7 @@ pub fn open(settings_json: &str) -> Result<u64, BridgeError> {
     logs::install(LevelFilter::Info);
     let mut buffer = LogBuffer::new(LevelFilter::Info);
     let made = logs::with_sink(&mut buffer, || Service::new(&settings));
-    let held = Held {
+    let held = ServiceSlot {
         service: made.map_err(BridgeError::BadConfig)?,
         lines: Mutex::new(buffer.lines()),
     };
@@ -115,10 +115,10 @@ pub fn serve(
 }
 
 /// Writes the answer to a question: JSON, or a page as `serve` writes it.
-pub fn answered(answer: Answered) -> Vec<u8> {
+pub fn answered(answer: Reply) -> Vec<u8> {
     match answer {
-        Answered::Page(page) => written(page, &[]),
-        Answered::Json(value) => value.to_string().into_bytes(),
+        Reply::Page(page) => written(page, &[]),
+        Reply::Json(value) => value.to_string().into_bytes(),
     }
 }
 
@@ -168,7 +168,7 @@ pub fn close(handle: u64, now_ms: i64) -> Result<String, BridgeError> {
     Ok(held.told(state))
 }
 
-fn find(handle: u64) -> Result<Arc<Held>, BridgeError> {
+fn find(handle: u64) -> Result<Arc<ServiceSlot>, BridgeError> {
     SERVICES.with(handle, |held| Arc::clone(held))
 }
 
@@ -200,7 +200,7 @@ impl Engine for EngineHandle {
         Ok(serde_json::from_str(&reply).expect("the host writes JSON"))
     }
 
-    fn attach(&self, saved: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
         let done = ENGINES.with(self.handle, |host| host.attach(self.now_ms, saved, outbox));
         done.and_then(|done| done)
             .map_err(|error| error.to_string())

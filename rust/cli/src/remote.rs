@@ -145,7 +145,7 @@ pub(crate) struct Client {
 }
 
 /// A request, before it is signed.
-struct Asked<'a> {
+struct Call<'a> {
     method: &'a str,
     path: String,
     query: String,
@@ -182,7 +182,7 @@ impl Client {
     /// guards the server.
     pub(crate) fn open(&self, path: &str, holds: Holds) -> Result<Answer, Failure> {
         let asked = |signed| {
-            self.ask(&Asked {
+            self.ask(&Call {
                 method: "GET",
                 path: path.to_string(),
                 query: String::new(),
@@ -202,7 +202,7 @@ impl Client {
 
     /// Sends a signed read.
     pub(crate) fn get(&self, path: &str, query: &str, holds: Holds) -> Result<Answer, Failure> {
-        self.ask(&Asked {
+        self.ask(&Call {
             method: "GET",
             path: path.to_string(),
             query: query.to_string(),
@@ -220,7 +220,7 @@ impl Client {
         body: Option<&Value>,
         holds: Holds,
     ) -> Result<Answer, Failure> {
-        self.ask(&Asked {
+        self.ask(&Call {
             method,
             path: path.to_string(),
             query: String::new(),
@@ -230,7 +230,7 @@ impl Client {
         })
     }
 
-    fn ask(&self, asked: &Asked<'_>) -> Result<Answer, Failure> {
+    fn ask(&self, asked: &Call<'_>) -> Result<Answer, Failure> {
         let path = format!("{BASE}{}", asked.path);
         let target = match asked.query.is_empty() {
             true => path.clone(),
@@ -283,7 +283,7 @@ impl Client {
         }
     }
 
-    fn signature(&self, asked: &Asked<'_>, path: &str) -> Result<String, Failure> {
+    fn signature(&self, asked: &Call<'_>, path: &str) -> Result<String, Failure> {
         if self.known.get().is_none() {
             let _ = self.known.set(self.who.known()?);
         }

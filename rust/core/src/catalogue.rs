@@ -2,7 +2,7 @@
 //! line to a list here; configuration, simulator, demo, bench and documents follow.
 
 use crate::config::{Composition, Config, ConfigError, Section, unknown};
-use crate::stage::entry::{Entry, Key, Own, Preset, Wants};
+use crate::stage::entry::{Entry, Key, PolicySection, Preset, Wants};
 use crate::stage::order::{Order, OrderEntry};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::stage::share::{Share, ShareEntry};
@@ -90,7 +90,7 @@ pub fn place_names() -> Vec<&'static str> {
 }
 
 /// The sections of the configuration that policies read themselves.
-pub(crate) fn sections() -> impl Iterator<Item = &'static Own> {
+pub(crate) fn sections() -> impl Iterator<Item = &'static PolicySection> {
     let shares = SHARES.iter().filter_map(|entry| entry.own.as_ref());
     let orders = ORDERS.iter().filter_map(|entry| entry.own.as_ref());
     let places = PLACES.iter().filter_map(|entry| entry.own.as_ref());

@@ -44,7 +44,7 @@ use crate::words::ids::{
     AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId,
 };
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
-use crate::words::ledger::{Entry, Taken};
+use crate::words::ledger::{Entry, LedgerBatch};
 use preemption::Starving;
 use reservation::Rest;
 use std::cell::Cell;
@@ -227,10 +227,10 @@ impl Engine {
     /// Takes the entries since the last call, in this order: the spending of jobs, the changes of
     /// accounts, then what the stages learnt of jobs, with or without accounts. A host that writes
     /// an interval with everything before it thus never has the charge without the sums.
-    pub fn take_ledger(&mut self) -> Taken {
+    pub fn take_ledger(&mut self) -> LedgerBatch {
         let learnt = |(key, value)| Entry::Learnt { key, value };
         let market = self.share.market_mut();
-        let mut taken = market.map_or_else(Taken::default, |market| market.ledger().take());
+        let mut taken = market.map_or_else(LedgerBatch::default, |market| market.ledger().take());
         let spent = self.share.lessons().into_iter().map(learnt);
         let lessons = self.order.lessons().into_iter().chain(self.place.lessons());
         let lessons = lessons.map(learnt);

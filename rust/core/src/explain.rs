@@ -38,7 +38,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     /// The job got a container.
-    Granted(Granted),
+    Granted(GrantRecord),
     /// The host refused a grant.
     Refused {
         /// Node of the container.
@@ -46,7 +46,7 @@ pub enum What {
         refusal: Refusal,
     },
     /// The job must give a container back.
-    Evicted(Evicted),
+    Evicted(EvictionRecord),
     /// The job began to wait for this reason, or the reason became another.
     Waits(Reason),
 }
@@ -69,7 +69,7 @@ impl What {
 
 /// A grant and the keys by which its queue and its job were next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Granted {
+pub struct GrantRecord {
     pub node: NodeId,
     pub ask: AskId,
     pub kind: Kind,
@@ -89,7 +89,7 @@ pub struct Granted {
 
 /// An eviction and the numbers that were compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Evicted {
+pub struct EvictionRecord {
     pub key: ContainerKey,
     pub reason: EvictReason,
     /// Queue that loses the container.

@@ -6,7 +6,7 @@ mod common;
 use common::market::Market;
 use heddle_core::Engine;
 use heddle_core::words::credits::Credits;
-use heddle_core::words::ledger::{CONFIGURATION, Charged, Entry, Taken};
+use heddle_core::words::ledger::{CONFIGURATION, ChargeRow, Entry, LedgerBatch};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn credits(credits: f64) -> Credits {
 
 /// Takes the entries; none may have been dropped.
 fn taken(market: &mut Market) -> Vec<Entry> {
-    let Taken { entries, dropped } = market.host.engine.take_ledger();
+    let LedgerBatch { entries, dropped } = market.host.engine.take_ledger();
     assert!(!dropped);
     entries
 }
@@ -83,7 +83,7 @@ fn an_interval_says_who_was_charged_for_what() {
         panic!("one interval: {entries:?}");
     };
     assert_eq!((*at_ms, *price), (20_500, credits(3.0)));
-    let row = |queue: &str, rate: f64, quota: u32, debit: f64| Charged {
+    let row = |queue: &str, rate: f64, quota: u32, debit: f64| ChargeRow {
         queue: queue.to_string(),
         rate: credits(rate),
         quota: [quota, 0],
@@ -227,7 +227,7 @@ fn a_host_that_takes_nothing_costs_bounded_memory_and_is_told() {
     assert!(!market.host.engine.take_ledger().dropped, "told once");
     let mut unkept = Market::new(9, &[("alice", 100.0, 1.0)]);
     unkept.until(500);
-    assert_eq!(unkept.host.engine.take_ledger(), Taken::default());
+    assert_eq!(unkept.host.engine.take_ledger(), LedgerBatch::default());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! After a change of an entry, `UPDATE=1 cargo test -p heddle-core --test tables` rewrites them.
 
 use heddle_core::catalogue::{ORDERS, PLACES, PRESETS, SHARES};
-use heddle_core::stage::entry::{Entry, Own, Preset};
+use heddle_core::stage::entry::{Entry, PolicySection, Preset};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,9 @@ fn begin(name: &str) -> String {
 
 /// Returns every table by document and name.
 fn tables() -> BTreeMap<&'static str, Vec<(String, String)>> {
-    let own = |section: &'static Own| (format!("settings-{}", section.section), settings(section));
+    let own = |section: &'static PolicySection| {
+        (format!("settings-{}", section.section), settings(section))
+    };
     let settings = sections(SHARES)
         .chain(sections(ORDERS))
         .chain(sections(PLACES));
@@ -34,7 +36,9 @@ fn tables() -> BTreeMap<&'static str, Vec<(String, String)>> {
     ])
 }
 
-fn sections<Stage: ?Sized>(entries: &'static [Entry<Stage>]) -> impl Iterator<Item = &'static Own> {
+fn sections<Stage: ?Sized>(
+    entries: &'static [Entry<Stage>],
+) -> impl Iterator<Item = &'static PolicySection> {
     entries.iter().filter_map(|entry| entry.own.as_ref())
 }
 
@@ -89,7 +93,7 @@ fn stages() -> String {
     table(&["stage", "name", "what it does"], all.concat().into_iter())
 }
 
-fn settings(own: &Own) -> String {
+fn settings(own: &PolicySection) -> String {
     let rows = own.keys.iter().map(|key| {
         let default = match key.default {
             "" => "none".to_string(),

@@ -14,13 +14,13 @@ mod outbox;
 mod reader;
 mod status;
 
-pub use engine::{Engine, Saved};
-use outbox::Written;
-pub use outbox::{Collected, Outbox, Posted};
+pub use engine::{Engine, SavedState};
+use outbox::StoreStep;
+pub use outbox::{EntryBatch, Outbox, PostedEntry};
 pub(crate) use reader::Reader;
 
 use crate::auth::replay::Watermarks;
-use crate::record::{BooksState, BooksStatus, Change, Interval, NotChanged, Past};
+use crate::record::{BooksState, BooksStatus, Change, Interval, NotChanged, RecentLedger};
 use crate::store::{Book, NotAccepted, Options, Receipt, State, Store, Writer};
 use heddle_core::words::ledger::Entry;
 use lessons::Lessons;
@@ -64,7 +64,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A change that the engine made.
 #[derive(Debug)]
-pub struct Changed {
+pub struct ChangeOutcome {
     /// The engine's answer.
     pub answer: Value,
     /// Whether it is on disk. If not, it is in force, and is written as soon as possible.
@@ -73,7 +73,7 @@ pub struct Changed {
 
 /// What a store kept for the interface over HTTP.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoredMarks {
     /// Watermarks of accepted requests.
     pub watermarks: Watermarks,
     /// Whether intervals ended before this start.
@@ -89,7 +89,7 @@ pub struct Books {
 }
 
 struct Inner {
-    store: Keeping,
+    store: StoreState,
     /// The engine that follows these books.
     attached: Option<u64>,
     next_tick: u64,
@@ -108,9 +108,9 @@ struct Inner {
     told: Option<BooksState>,
 }
 
-enum Keeping {
+enum StoreState {
     /// No store is configured: budgets last as long as the engine.
-    Nowhere,
+    InMemory,
     /// This ResourceManager is not the active one yet.
     Ready(Box<dyn Store>),
     /// The writer runs; the flag says whether the books were read.
@@ -128,8 +128,8 @@ impl Books {
         while_down: WhileDown,
     ) -> Books {
         let store = match store {
-            Some(store) => Keeping::Ready(store),
-            None => Keeping::Nowhere,
+            Some(store) => StoreState::Ready(store),
+            None => StoreState::InMemory,
         };
         Books {
             inner: Mutex::new(Inner {
@@ -153,8 +153,8 @@ impl Books {
     /// not wait for the store.
     pub fn activate(&self, owner: &str, now_ms: i64) {
         let mut inner = self.inner.lock();
-        inner.store = match std::mem::replace(&mut inner.store, Keeping::Nowhere) {
-            Keeping::Ready(store) => {
+        inner.store = match std::mem::replace(&mut inner.store, StoreState::InMemory) {
+            StoreState::Ready(store) => {
                 // The later activation of a pair needs the larger fencing token. It has if their
                 // clocks differ by less than a failover takes; the operator has to keep them in
                 // step.
@@ -164,7 +164,7 @@ impl Books {
                     ..Options::default()
                 };
                 let writer = Writer::start(store, owner, token, options);
-                Keeping::Writing(writer, false)
+                StoreState::Writing(writer, false)
             }
             other => other,
         };
@@ -192,9 +192,9 @@ impl Books {
             return false;
         }
         let saved = match &inner.store {
-            Keeping::Nowhere => None,
-            Keeping::Writing(writer, true) => match writer.with_book(Book::for_engine) {
-                Some(accounts) => Some(Saved {
+            StoreState::InMemory => None,
+            StoreState::Writing(writer, true) => match writer.with_book(Book::for_engine) {
+                Some(accounts) => Some(SavedState {
                     accounts,
                     lessons: inner.lessons.for_engine(),
                 }),
@@ -213,20 +213,20 @@ impl Books {
 
     /// Returns the marks of accepted requests that the store had, and whether it had intervals.
     /// Returns them once, after the store was read.
-    pub fn restored(&self) -> Option<Restored> {
+    pub fn restored(&self) -> Option<RestoredMarks> {
         let mut inner = self.inner.lock();
         inner.open();
         let has_intervals = inner.next_tick > 1;
-        inner.marks.take().map(|watermarks| Restored {
+        inner.marks.take().map(|watermarks| RestoredMarks {
             watermarks,
             has_intervals,
         })
     }
 
     /// Returns the last intervals that the store had; once, a moment after the store was read.
-    pub fn past(&self) -> Option<Past> {
+    pub fn past(&self) -> Option<RecentLedger> {
         match &self.inner.lock().store {
-            Keeping::Writing(writer, true) => writer.past(),
+            StoreState::Writing(writer, true) => writer.past(),
             _ => None,
         }
     }
@@ -237,15 +237,15 @@ impl Books {
     /// Why it may not.
     pub fn readable(&self) -> Result<(), String> {
         match &self.inner.lock().store {
-            Keeping::Writing(_, true) => Ok(()),
-            Keeping::Writing(writer, false) => {
+            StoreState::Writing(_, true) => Ok(()),
+            StoreState::Writing(writer, false) => {
                 let (state, detail) = worded(&writer.status().state);
                 let detail = detail.map_or(String::new(), |detail| format!(", {detail}"));
                 Err(format!("the books are not open yet ({state}{detail})"))
             }
-            Keeping::Ready(_) => Err("this ResourceManager is not the active one".to_string()),
-            Keeping::Closed(_) => Err("this ResourceManager is stopping".to_string()),
-            Keeping::Nowhere => Err("there is no store".to_string()),
+            StoreState::Ready(_) => Err("this ResourceManager is not the active one".to_string()),
+            StoreState::Closed(_) => Err("this ResourceManager is stopping".to_string()),
+            StoreState::InMemory => Err("there is no store".to_string()),
         }
     }
 
@@ -270,7 +270,7 @@ impl Books {
         request: &Value,
         marks: Vec<Change>,
         now_ms: i64,
-    ) -> Result<Changed, NotChanged> {
+    ) -> Result<ChangeOutcome, NotChanged> {
         let (answer, receipt, must_be_stored) = {
             let mut inner = self.inner.lock();
             // Earlier entries are not part of this request.
@@ -284,13 +284,13 @@ impl Books {
             (answer, handed, must_be_stored)
         };
         let Some(receipt) = receipt else {
-            return Ok(Changed {
+            return Ok(ChangeOutcome {
                 answer,
                 stored: true,
             });
         };
         match receipt.wait(PATIENCE) {
-            Some(Ok(())) => Ok(Changed {
+            Some(Ok(())) => Ok(ChangeOutcome {
                 answer,
                 stored: true,
             }),
@@ -300,7 +300,7 @@ impl Books {
                 Err(not_stored(why))
             }
             // Refusing it would be wrong now: it may have been written.
-            None => Ok(Changed {
+            None => Ok(ChangeOutcome {
                 answer,
                 stored: false,
             }),
@@ -322,16 +322,16 @@ impl Books {
     pub fn status(&self, engine: &dyn Engine) -> BooksStatus {
         let inner = self.inner.lock();
         let mut status = match &inner.store {
-            Keeping::Nowhere => BooksStatus::of(BooksState::InMemory),
-            Keeping::Ready(store) => BooksStatus {
+            StoreState::InMemory => BooksStatus::of(BooksState::InMemory),
+            StoreState::Ready(store) => BooksStatus {
                 store: Some(store.describe()),
                 ..BooksStatus::of(BooksState::Standby)
             },
-            Keeping::Writing(writer, read) => BooksStatus {
+            StoreState::Writing(writer, read) => BooksStatus {
                 read: *read,
                 ..described(writer.status())
             },
-            Keeping::Closed(status) => status.clone(),
+            StoreState::Closed(status) => status.clone(),
         };
         // The store is reached, but the engine lacks its accounts: changes are still refused.
         if inner.attached != Some(engine.id()) && status.state == BooksState::Connected {
@@ -346,11 +346,11 @@ impl Books {
         let mut inner = self.inner.lock();
         let _ = inner.hand_over(&self.outbox, Vec::new(), now_ms);
         inner.hand_over_later(&self.later, now_ms);
-        let status = match std::mem::replace(&mut inner.store, Keeping::Nowhere) {
-            Keeping::Writing(writer, _) => described(writer.close(patience)),
+        let status = match std::mem::replace(&mut inner.store, StoreState::InMemory) {
+            StoreState::Writing(writer, _) => described(writer.close(patience)),
             _ => BooksStatus::of(BooksState::Closed),
         };
-        inner.store = Keeping::Closed(status.clone());
+        inner.store = StoreState::Closed(status.clone());
         status
     }
 }
@@ -358,7 +358,7 @@ impl Books {
 impl Inner {
     /// Reads the books once the store is reached.
     fn open(&mut self) {
-        if let Keeping::Writing(writer, open @ false) = &mut self.store
+        if let StoreState::Writing(writer, open @ false) = &mut self.store
             && let Some((epoch, book)) = writer.opened()
         {
             log::info!(
@@ -376,7 +376,7 @@ impl Inner {
 
     /// Logs why the store cannot be used and what to do, once for each kind of trouble.
     fn tell_of_trouble(&mut self) {
-        let Keeping::Writing(writer, read) = &self.store else {
+        let StoreState::Writing(writer, read) = &self.store else {
             return;
         };
         let status = writer.status();
@@ -411,7 +411,7 @@ impl Inner {
     /// those that `must_be_stored`.
     fn check(&self, engine: &dyn Engine, must_be_stored: bool) -> Result<(), String> {
         let why = match &self.store {
-            Keeping::Writing(writer, true) => match writer.status().state {
+            StoreState::Writing(writer, true) => match writer.status().state {
                 State::Unreachable { why, .. } if must_be_stored => Some(format!(
                     "the store is out of reach ({why}), and `store.while_down` refuses such \
                      changes"
@@ -422,10 +422,10 @@ impl Inner {
                     Some(format!("{state}: {}", detail.unwrap_or_default()))
                 }
             },
-            Keeping::Nowhere => None,
-            Keeping::Writing(..) => Some("the store was not read yet".to_string()),
-            Keeping::Ready(_) => Some("this ResourceManager is not the active one".to_string()),
-            Keeping::Closed(_) => Some("this ResourceManager is stopping".to_string()),
+            StoreState::InMemory => None,
+            StoreState::Writing(..) => Some("the store was not read yet".to_string()),
+            StoreState::Ready(_) => Some("this ResourceManager is not the active one".to_string()),
+            StoreState::Closed(_) => Some("this ResourceManager is stopping".to_string()),
         };
         let attached = self.attached == Some(engine.id());
         let anew = || "the engine is being replaced".to_string();
@@ -463,8 +463,8 @@ impl Inner {
                 self.lessons.add(key, value);
             }
             match posted.written() {
-                Written::Change(change) => changes.push(change),
-                Written::Interval(closed) => {
+                StoreStep::Change(change) => changes.push(change),
+                StoreStep::Interval(closed) => {
                     let changes = std::mem::take(&mut changes);
                     let closed = self.interval(closed, changes);
                     self.intervals.extend(closed);
@@ -483,7 +483,7 @@ impl Inner {
     /// Hands over the marks of requests that changed nothing. They wait here while the store is out
     /// of reach: they must not take the room of payments.
     fn hand_over_later(&mut self, later: &Mutex<Vec<Change>>, now_ms: i64) {
-        let Keeping::Writing(writer, true) = &self.store else {
+        let StoreState::Writing(writer, true) = &self.store else {
             return;
         };
         if writer.status().state == State::Connected {
@@ -501,7 +501,7 @@ impl Inner {
 
     fn changes(&self, at_ms: i64, changes: Vec<Change>) -> Result<Option<Receipt>, NotAccepted> {
         match &self.store {
-            Keeping::Writing(writer, true) if !changes.is_empty() => {
+            StoreState::Writing(writer, true) if !changes.is_empty() => {
                 writer.changes(at_ms, changes).map(Some)
             }
             _ => Ok(None),
@@ -511,8 +511,8 @@ impl Inner {
     /// Hands one interval over. Returns it, with its tick, if the writer took it; as it is if there
     /// is no store.
     fn interval(&mut self, closed: Interval, changes: Vec<Change>) -> Option<Interval> {
-        let Keeping::Writing(writer, true) = &self.store else {
-            return matches!(self.store, Keeping::Nowhere).then_some(closed);
+        let StoreState::Writing(writer, true) = &self.store else {
+            return matches!(self.store, StoreState::InMemory).then_some(closed);
         };
         let tick = self.next_tick;
         let closed = Interval { tick, ..closed };
@@ -536,7 +536,7 @@ impl Inner {
     /// Returns those of `marks` that the books lack: a timestamp overtaken by a later one says
     /// nothing new. Fails if one cannot be kept, so that the request is refused.
     fn wanting(&self, marks: Vec<Change>) -> Result<Vec<Change>, &'static str> {
-        let Keeping::Writing(writer, true) = &self.store else {
+        let StoreState::Writing(writer, true) = &self.store else {
             return Ok(marks);
         };
         let wanting = |book: &Book| marks::wanting(book, marks);

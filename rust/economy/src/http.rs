@@ -90,7 +90,7 @@ mod v1;
 pub use answer::Answer;
 pub use names::{JobName, NodeName};
 pub use route::{RouteInfo, routes};
-pub use submission::{Submitted, Taken};
+pub use submission::{Acceptance, JobSubmission};
 pub use v1::OPENAPI;
 
 use crate::auth::acl::file::{AclFile, Polled};
@@ -98,7 +98,7 @@ use crate::auth::acl::{Acl, Fault};
 use crate::auth::gate::Gate;
 use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
-use crate::record::{BooksState, BooksStatus, Extract, Interval, NotChanged, Past, Span};
+use crate::record::{BooksState, BooksStatus, Extract, Interval, NotChanged, RecentLedger, Span};
 use caller::Identity;
 use history::History;
 use parking_lot::Mutex;
@@ -330,7 +330,7 @@ impl Api {
 
     /// Adds the intervals from before the first call of `interval`. `now_ms` is since 1970. Unless
     /// they are in order, the store is asked for any range of times.
-    pub fn restore_history(&self, past: Past, now_ms: i64) {
+    pub fn restore_history(&self, past: RecentLedger, now_ms: i64) {
         let faulty = self.history.lock().restore(past, now_ms);
         if faulty > 0 {
             log::warn!("history of prices: {faulty} intervals with wrong times are left out");

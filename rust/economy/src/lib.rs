@@ -116,7 +116,10 @@ mod settings;
 )]
 pub mod store;
 
-pub use books::{Books, Changed, Collected, Engine, Outbox, Posted, Restored, Saved, WhileDown};
+pub use books::{
+    Books, ChangeOutcome, Engine, EntryBatch, Outbox, PostedEntry, RestoredMarks, SavedState,
+    WhileDown,
+};
 pub use hints::{hint_variable, hints};
 pub use service::Service;
 

@@ -88,7 +88,7 @@ pub struct Head {
 }
 
 /// The engine's account of one queue in one allocation interval.
-pub use heddle_core::words::ledger::Charged as Row;
+pub use heddle_core::words::ledger::ChargeRow as Row;
 
 /// An allocation interval that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,7 +289,7 @@ pub struct Page {
 
 /// The last intervals of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past {
+pub struct RecentLedger {
     /// The last intervals, oldest first. Their changes are left out: the books have them.
     pub intervals: Vec<Interval>,
     /// Whether the store has no earlier ones.

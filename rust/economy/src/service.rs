@@ -7,7 +7,7 @@ use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
 use crate::books::{Books, Engine, Reader, marks};
 use crate::hints::{self, Claims};
-use crate::http::{Answer, Api, Backend, JobName, NodeName, Request, Submitted};
+use crate::http::{Answer, Api, Backend, JobName, JobSubmission, NodeName, Request};
 use crate::record::{BooksStatus, Change, Extract, NotChanged, Span};
 use crate::settings::Settings;
 use heddle_core::Engine as Core;
@@ -157,7 +157,7 @@ impl Service {
             now_ms: time(now_ms),
             steady_ms: time(engine.now_ms()),
         };
-        let asked = Asked {
+        let asked = RequestContext {
             service: self,
             engine,
             now_ms,
@@ -190,7 +190,7 @@ impl Service {
     pub fn submit(&self, submitted: &str, now_ms: i64, steady_ms: i64) -> Result<Value, String> {
         let job: Job = serde_json::from_str(submitted)
             .map_err(|error| format!("a job that is submitted: {error}"))?;
-        let submitted = Submitted {
+        let submitted = JobSubmission {
             job: Submission {
                 user: &job.user,
                 queue: &job.queue,
@@ -269,7 +269,7 @@ impl Service {
 }
 
 /// What the interface asks the engine during one request.
-struct Asked<'a> {
+struct RequestContext<'a> {
     service: &'a Service,
     engine: &'a dyn Engine,
     now_ms: i64,
@@ -278,7 +278,7 @@ struct Asked<'a> {
     stored: Cell<bool>,
 }
 
-impl Backend for Asked<'_> {
+impl Backend for RequestContext<'_> {
     fn request(&self, request: &Value) -> Result<Value, String> {
         if !Core::is_mutating(request) {
             return self.service.report(self.engine, request, self.now_ms);

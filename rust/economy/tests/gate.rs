@@ -3,7 +3,7 @@
 use heddle_core::words::credits::Credits;
 use heddle_economy::auth::acl::Acl;
 use heddle_economy::auth::canonical::{Body, Signed, Validity};
-use heddle_economy::auth::gate::{BODY_BYTES_MAX, Gate, Interface, Refused, Request, Settings};
+use heddle_economy::auth::gate::{BODY_BYTES_MAX, Gate, Interface, Rejection, Request, Settings};
 use heddle_economy::auth::job::{self, Bounds, Submission};
 use heddle_economy::auth::query::Parameters;
 use heddle_economy::auth::role::{Command, Version, allow};
@@ -86,7 +86,7 @@ fn validity(nonce: u64) -> Validity {
     }
 }
 
-fn why(refused: Result<heddle_economy::auth::gate::Accepted, Refused>) -> Refusal {
+fn why(refused: Result<heddle_economy::auth::gate::Accepted, Rejection>) -> Refusal {
     refused.expect_err("refused").why
 }
 

@@ -10,10 +10,10 @@
 )]
 
 use heddle_core::words::credits::Credits;
-use heddle_core::words::ledger::{Charged, Entry, Taken};
+use heddle_core::words::ledger::{ChargeRow, Entry, LedgerBatch};
 use heddle_economy::http::Answer;
 use heddle_economy::record::BooksState;
-use heddle_economy::{Engine, Outbox, Saved, Service};
+use heddle_economy::{Engine, Outbox, SavedState, Service};
 use oorandom::Rand64;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl Engine for Teller {
         Err("it only tells".to_string())
     }
 
-    fn attach(&self, _: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, _: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
         *self.outbox.lock() = Some(Arc::clone(outbox));
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Site {
 
     fn post(&self, entries: Vec<Entry>) {
         let dropped = false;
-        let taken = Taken { entries, dropped };
+        let taken = LedgerBatch { entries, dropped };
         self.engine.outbox.lock().as_ref().unwrap().post(taken, 0);
     }
 
@@ -195,7 +195,7 @@ impl Site {
             }
             let debit = 1 + self.below(1_000) as i64;
             self.balances[i] -= debit;
-            rows.push(Charged {
+            rows.push(ChargeRow {
                 queue: queue.to_string(),
                 rate: Credits::from_micro(debit),
                 quota: [1, 0],

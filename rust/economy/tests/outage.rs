@@ -9,9 +9,9 @@
 )]
 
 use heddle_core::words::credits::Credits;
-use heddle_core::words::ledger::{Entry, Taken};
+use heddle_core::words::ledger::{Entry, LedgerBatch};
 use heddle_economy::record::{BooksState, NotChanged};
-use heddle_economy::{Books, Engine, Outbox, Saved, Service, WhileDown};
+use heddle_economy::{Books, Engine, Outbox, SavedState, Service, WhileDown};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs;
@@ -49,7 +49,7 @@ struct Market {
 
 impl Market {
     fn post(&self, entries: Vec<Entry>) {
-        let taken = Taken {
+        let taken = LedgerBatch {
             entries,
             dropped: false,
         };
@@ -86,7 +86,7 @@ impl Engine for Market {
         Ok(json!({}))
     }
 
-    fn attach(&self, _: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, _: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
         *self.outbox.lock() = Some(Arc::clone(outbox));
         Ok(())
     }

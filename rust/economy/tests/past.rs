@@ -6,7 +6,7 @@
 
 mod support;
 
-use heddle_economy::record::{Interval, Past};
+use heddle_economy::record::{Interval, RecentLedger};
 use heddle_economy::store::{Options, State, Store, Writer};
 use std::time::Duration;
 use support::economy::Economy;
@@ -33,7 +33,11 @@ fn lived(place: &str, intervals: usize) -> Vec<Interval> {
     written
 }
 
-fn read_by_a_writer(store: Box<dyn Store>, past_intervals: usize, past_rows: usize) -> Past {
+fn read_by_a_writer(
+    store: Box<dyn Store>,
+    past_intervals: usize,
+    past_rows: usize,
+) -> RecentLedger {
     let options = Options {
         past_intervals,
         past_rows,

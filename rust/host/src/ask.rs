@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The answer to a question.
 #[derive(Debug)]
-pub enum Answered {
+pub enum Reply {
     /// To `page`: an answer over HTTP.
     Page(Answer),
     /// To every other question.
@@ -20,18 +20,18 @@ pub enum Answered {
 ///
 /// # Errors
 /// What is wrong with the question: the host's fault.
-pub fn ask(question: &str) -> Result<Answered, String> {
+pub fn ask(question: &str) -> Result<Reply, String> {
     let question: Value = serde_json::from_str(question).map_err(|error| error.to_string())?;
     Ok(match question["op"].as_str() {
-        Some("page") => Answered::Page(pages::answer(&read(question)?)),
-        Some("file") => Answered::Json(watch::look(&read(question)?)),
-        Some("compare") => Answered::Json(compare::differences(&read(question)?)?),
-        Some("progress") => Answered::Json(progress::look(&read(question)?)),
+        Some("page") => Reply::Page(pages::answer(&read(question)?)),
+        Some("file") => Reply::Json(watch::look(&read(question)?)),
+        Some("compare") => Reply::Json(compare::differences(&read(question)?)?),
+        Some("progress") => Reply::Json(progress::look(&read(question)?)),
         Some("signed") => {
             let header = question["authorization"].as_str().unwrap_or("");
-            Answered::Json(json!(gate::is_ours(header)))
+            Reply::Json(json!(gate::is_ours(header)))
         }
-        Some("names") => Answered::Json(names(&question)),
+        Some("names") => Reply::Json(names(&question)),
         _ => return Err(format!("there is no question {}", question["op"])),
     })
 }
@@ -69,8 +69,8 @@ mod tests {
 
     fn asked(question: &Value) -> Value {
         match ask(&question.to_string()).expect("there is such a question") {
-            Answered::Json(answer) => answer,
-            Answered::Page(page) => panic!("{page:?}"),
+            Reply::Json(answer) => answer,
+            Reply::Page(page) => panic!("{page:?}"),
         }
     }
 

@@ -42,7 +42,7 @@ struct EngineJob(u32, u64, Vec<i64>, Vec<(u32, i64)>);
 /// the job or node, and a sentence.
 pub(crate) fn differences(books: &Books) -> Result<Value, String> {
     let engine: Reply = serde_json::from_str(&books.engine).map_err(|error| error.to_string())?;
-    let mut found = Found(Vec::new());
+    let mut found = Differences(Vec::new());
     let mut jobs: BTreeMap<u32, &HostJob> = BTreeMap::new();
     jobs.extend(books.jobs.iter().map(|job| (job.0.0, job)));
     for EngineJob(id, containers, used, asks) in &engine.jobs {
@@ -68,9 +68,9 @@ pub(crate) fn differences(books: &Books) -> Result<Value, String> {
     Ok(json!(found.0))
 }
 
-struct Found(Vec<Value>);
+struct Differences(Vec<Value>);
 
-impl Found {
+impl Differences {
     fn differ(
         &mut self,
         what: &str,

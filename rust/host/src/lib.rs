@@ -14,5 +14,5 @@ mod progress;
 mod replies;
 mod watch;
 
-pub use ask::{Answered, ask};
+pub use ask::{Reply, ask};
 pub use replies::reply;

@@ -20,7 +20,7 @@ const CONTENT_POLICY: &str =
 
 /// A request, and the queues as the host last heard of them.
 #[derive(Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct PageRequest {
     method: String,
     accept: String,
     /// Whether the page is wanted, and not the REST answer.
@@ -101,7 +101,7 @@ impl Snapshot {
 }
 
 /// Answers a request.
-pub(crate) fn answer(asked: &Asked) -> Answer {
+pub(crate) fn answer(asked: &PageRequest) -> Answer {
     match asked.method.as_str() {
         "GET" | "HEAD" => read(asked),
         "OPTIONS" => with("Allow", READS, of(200, PLAIN, String::new())),
@@ -112,7 +112,7 @@ pub(crate) fn answer(asked: &Asked) -> Answer {
     }
 }
 
-fn read(asked: &Asked) -> Answer {
+fn read(asked: &PageRequest) -> Answer {
     let kind = choose(&asked.accept);
     if !asked.page && kind.is_none() {
         let text = format!("This page is available as {JSON} and as {XML}.");

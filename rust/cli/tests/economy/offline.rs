@@ -3,7 +3,7 @@
 use crate::site::{failed, file, heddle, now_ms};
 use heddle_economy::auth::Now;
 use heddle_economy::auth::acl::Acl;
-use heddle_economy::auth::gate::{Accepted, Gate, Refused, Settings};
+use heddle_economy::auth::gate::{Accepted, Gate, Rejection, Settings};
 use heddle_economy::auth::job::Submission;
 use heddle_economy::auth::{Refusal, Secret, job};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn submit(
     name: &str,
     queue: &str,
     with: &BTreeMap<String, String>,
-) -> Result<Accepted, Refused> {
+) -> Result<Accepted, Rejection> {
     let submission = Submission {
         user: "alice",
         queue,

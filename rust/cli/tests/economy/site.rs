@@ -6,7 +6,7 @@ use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup};
 use heddle_economy::record::BooksState;
-use heddle_economy::{Outbox, Saved, Service};
+use heddle_economy::{Outbox, SavedState, Service};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs;
@@ -146,7 +146,7 @@ impl heddle_economy::Engine for Held {
         self.0.lock().request(request)
     }
 
-    fn attach(&self, saved: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String> {
+    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
         let mut cluster = self.0.lock();
         let accounts = cluster.engine.keep_ledger();
         if let Some(saved) = saved.filter(|_| accounts) {

@@ -1,7 +1,7 @@
 //! Traces and reasons as JSON, for `{"op": "explain"}`. A reason is an object with one key, its
 //! name, that holds the numbers that were compared; credits are in millionths, ids are the host's.
 
-use super::{Entry, Evicted, Granted, Names, What, sentence};
+use super::{Entry, EvictionRecord, GrantRecord, Names, What, sentence};
 use crate::model::wait::{Reason, Wait};
 use crate::words::event::{EvictReason, Refusal};
 use crate::words::ids::{Locality, Millis};
@@ -92,7 +92,7 @@ fn said_then(reason: &Reason, at_ms: Millis, names: &Names<'_>) -> String {
     sentence(&wait, &then)
 }
 
-fn of_grant(granted: &Granted, by_arrival: bool) -> Value {
+fn of_grant(granted: &GrantRecord, by_arrival: bool) -> Value {
     let task = match granted.kind {
         _ if granted.am => "its ApplicationMaster",
         Kind::Map => "a map",
@@ -128,7 +128,7 @@ fn of_grant(granted: &Granted, by_arrival: bool) -> Value {
     })
 }
 
-fn of_eviction(evicted: &Evicted, names: &Names<'_>) -> Value {
+fn of_eviction(evicted: &EvictionRecord, names: &Names<'_>) -> Value {
     let queue = names.queue(evicted.queue);
     let (used, entitled) = (evicted.used, evicted.entitled.unwrap_or(0));
     let why = match evicted.reason {

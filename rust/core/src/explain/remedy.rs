@@ -6,12 +6,12 @@ use super::survey::shortage;
 use super::why::next_level;
 use crate::backlog::Entry;
 use crate::model::job::Job;
-use crate::model::wait::{Ahead, Asked, Held, Reason, Remedy};
+use crate::model::wait::{Ahead, OrderLimit, PendingAsk, Reason, Remedy};
 use crate::words::ids::{Locality, QueueId};
 use crate::words::resource::RESOURCE_TYPES_MAX;
 
 impl View<'_> {
-    pub(super) fn remedies(&self, asked: &Asked<'_>, reason: &Reason) -> Vec<Remedy> {
+    pub(super) fn remedies(&self, asked: &PendingAsk<'_>, reason: &Reason) -> Vec<Remedy> {
         match *reason {
             Reason::JobLimit { .. } => self.more_running_jobs(asked.job),
             Reason::TooLarge(lacking) => vec![Remedy::Node {
@@ -68,7 +68,7 @@ impl View<'_> {
 
     /// Returns the least `max_share` that admits one more container, of each queue on the path
     /// whose limit does not.
-    fn larger_queues(&self, asked: &Asked<'_>) -> Vec<Remedy> {
+    fn larger_queues(&self, asked: &PendingAsk<'_>) -> Vec<Remedy> {
         let size = asked.size();
         let mut remedies = Vec::new();
         for at in self.world.tree.path_up(asked.job.leaf) {
@@ -92,7 +92,7 @@ impl View<'_> {
 
     /// Returns the least `max_am_share`, in thousandths, that admits this ApplicationMaster and
     /// those before it. Nothing if even the whole queue would not.
-    fn more_masters(&self, asked: &Asked<'_>, queue: QueueId) -> Vec<Remedy> {
+    fn more_masters(&self, asked: &PendingAsk<'_>, queue: QueueId) -> Vec<Remedy> {
         let node = self.world.tree.node(asked.job.leaf);
         let wanted = self.masters_before(asked) + asked.size();
         let fits = |per_mille: u32| node.masters_fit(&wanted, f64::from(per_mille) / 1_000.0);
@@ -116,7 +116,7 @@ impl View<'_> {
 
     /// Returns the least application priority that would put the job first. Nothing if the order
     /// stage ignores priorities.
-    fn higher_priority(&self, asked: &Asked<'_>, ahead: Ahead) -> Vec<Remedy> {
+    fn higher_priority(&self, asked: &PendingAsk<'_>, ahead: Ahead) -> Vec<Remedy> {
         let Some(first) = self.world.cluster.job(ahead.first) else {
             return Vec::new();
         };
@@ -144,13 +144,13 @@ impl View<'_> {
     }
 }
 
-fn released(held: Held) -> Vec<Remedy> {
+fn released(held: OrderLimit) -> Vec<Remedy> {
     match held {
-        Held::SlowStart { done, needed } => vec![Remedy::Maps {
+        OrderLimit::SlowStart { done, needed } => vec![Remedy::Maps {
             more: needed.saturating_sub(done),
         }],
-        Held::MaxTasks { running, .. } => vec![Remedy::MaxTasks { limit: running + 1 }],
-        Held::UserJobs { needed, .. } => vec![Remedy::UserJobs { limit: needed }],
-        Held::Unsaid => Vec::new(),
+        OrderLimit::MaxTasks { running, .. } => vec![Remedy::MaxTasks { limit: running + 1 }],
+        OrderLimit::UserJobs { needed, .. } => vec![Remedy::UserJobs { limit: needed }],
+        OrderLimit::Unsaid => Vec::new(),
     }
 }

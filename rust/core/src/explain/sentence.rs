@@ -2,7 +2,7 @@
 //! nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
 use crate::model::queue::Queues;
-use crate::model::wait::{Ahead, Held, Measure, Reason, Remedy, Shortage, Wait};
+use crate::model::wait::{Ahead, Measure, OrderLimit, Reason, Remedy, Shortage, Wait};
 use crate::words::credits::{Bound, Credits};
 use crate::words::ids::{Locality, Millis, QueueId};
 use crate::words::kind::Kind;
@@ -246,18 +246,18 @@ fn of_authority(reason: &Reason) -> String {
     format!("{why}; only slots that nobody bought are left for it")
 }
 
-fn of_held(held: &Held, tasks: &str) -> String {
+fn of_held(held: &OrderLimit, tasks: &str) -> String {
     match held {
-        Held::SlowStart { done, needed } => {
+        OrderLimit::SlowStart { done, needed } => {
             format!("{tasks} start when {needed} maps have ended, and {done} have")
         }
-        Held::MaxTasks { running, max } => {
+        OrderLimit::MaxTasks { running, max } => {
             format!("it runs {running} of {max} {tasks} (max_tasks_per_job)")
         }
-        Held::UserJobs { max, .. } => {
+        OrderLimit::UserJobs { max, .. } => {
             format!("its user runs {max} of {max} jobs (user_max_jobs)")
         }
-        Held::Unsaid => format!("the order of jobs lets no more {tasks} of it start now"),
+        OrderLimit::Unsaid => format!("the order of jobs lets no more {tasks} of it start now"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! for a bounded number of them in turn. Decisions never read it.
 
 use super::survey::Surveys;
-use super::{Evicted, Granted, Ring, Rings, View, What, sentence};
+use super::{EvictionRecord, GrantRecord, Ring, Rings, View, What, sentence};
 use crate::model::change::World;
 use crate::model::cluster::Cluster;
 use crate::model::share_tree::ShareTree;
@@ -81,7 +81,7 @@ impl Trace {
         };
         let Some(ask) = job.ask(ask) else { return };
         let kind = job.kind(ask.facts.priority);
-        let granted = Granted {
+        let granted = GrantRecord {
             node,
             ask: ask.facts.ask,
             kind,
@@ -126,7 +126,7 @@ impl Trace {
             }
             _ => (leaf.running[pool.unwrap_or(0)].into(), quota.map(i64::from)),
         };
-        let evicted = Evicted {
+        let evicted = EvictionRecord {
             key,
             reason,
             queue: job.facts.queue,

@@ -7,7 +7,7 @@ use super::survey::{Survey, Surveys, shortage};
 use crate::backlog::Entry;
 use crate::model::cluster::Node;
 use crate::model::job::{Job, Standing};
-use crate::model::wait::{Ahead, Asked, Reason, Wait};
+use crate::model::wait::{Ahead, PendingAsk, Reason, Wait};
 use crate::words::ids::{JobId, Locality, Millis, QueueId};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
@@ -19,7 +19,7 @@ impl View<'_> {
     /// containers: of each the ask that is served first.
     pub(crate) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
         let asks = self.asked(job);
-        let wait = |(asked, pending): (Asked<'_>, u32)| {
+        let wait = |(asked, pending): (PendingAsk<'_>, u32)| {
             let survey = surveys
                 .entry(asked.ask.shape)
                 .or_insert_with(|| self.survey(asked.ask.shape));
@@ -52,12 +52,12 @@ impl View<'_> {
     }
 
     /// Returns the first ask of each class of pending asks, with the containers the class wants.
-    fn asked<'a>(&self, job: &'a Job) -> Vec<(Asked<'a>, u32)> {
-        let mut classes: BTreeMap<(bool, Kind), (Asked<'a>, u32)> = BTreeMap::new();
+    fn asked<'a>(&self, job: &'a Job) -> Vec<(PendingAsk<'a>, u32)> {
+        let mut classes: BTreeMap<(bool, Kind), (PendingAsk<'a>, u32)> = BTreeMap::new();
         for ask in job.pending() {
             let kind = job.kind(ask.facts.priority);
             let pool = self.backlog.shapes.get(ask.shape).size.pool;
-            let asked = Asked {
+            let asked = PendingAsk {
                 job,
                 ask,
                 kind,
@@ -72,7 +72,7 @@ impl View<'_> {
         classes.into_values().collect()
     }
 
-    fn why(&self, asked: &Asked<'_>, survey: &Survey, ahead: Option<Ahead>) -> Reason {
+    fn why(&self, asked: &PendingAsk<'_>, survey: &Survey, ahead: Option<Ahead>) -> Reason {
         let job = asked.job;
         if !job.runnable {
             return self.job_limit(job);
@@ -149,7 +149,7 @@ impl View<'_> {
     }
 
     /// Returns the first limit of a queue that one more container would exceed.
-    fn over_limit(&self, asked: &Asked<'_>) -> Option<Reason> {
+    fn over_limit(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
         let (leaf, size) = (asked.job.leaf, asked.size());
         for at in self.world.tree.path_up(leaf) {
             let node = self.world.tree.node(at);
@@ -184,7 +184,7 @@ impl View<'_> {
 
     /// Handles nodes with room: the ask waits for its places, is kept off the nodes, or is about to
     /// be served.
-    fn with_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
+    fn with_room(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Reason {
         let (job, ask) = (asked.job, asked.ask);
         let size = &self.backlog.shapes.get(ask.shape).size;
         let (mut blacklisted, mut refused, mut elsewhere) = (0, 0, 0);
@@ -233,7 +233,7 @@ impl View<'_> {
 
     /// Returns when a locked ask goes further from its places: when its timer is due and the whole
     /// wait since the ask was first passed over has elapsed (`fire_timers`).
-    fn goes_further_ms(&self, asked: &Asked<'_>) -> Option<Millis> {
+    fn goes_further_ms(&self, asked: &PendingAsk<'_>) -> Option<Millis> {
         let ask = asked.ask;
         let skipped = self
             .backlog
@@ -244,7 +244,7 @@ impl View<'_> {
         Some((first + wait_ms).max(ask.timer_ms.unwrap_or(0)))
     }
 
-    fn behind(&self, asked: &Asked<'_>, ahead: Ahead) -> Reason {
+    fn behind(&self, asked: &PendingAsk<'_>, ahead: Ahead) -> Reason {
         let mine = self.order.measure(asked.job, asked.kind);
         let first = self.world.cluster.job(ahead.first);
         let theirs = first.and_then(|first| {
@@ -260,7 +260,7 @@ impl View<'_> {
         }
     }
 
-    fn without_room(&self, asked: &Asked<'_>, survey: &Survey) -> Reason {
+    fn without_room(&self, asked: &PendingAsk<'_>, survey: &Survey) -> Reason {
         if let (Some(pool), true) = (asked.pool, survey.slotless > 0) {
             let root = self.world.tree.node(ShareNodeId::ROOT);
             return Reason::Slots {
@@ -286,7 +286,7 @@ impl View<'_> {
     }
 
     /// Returns the jobs ahead of an ask in its leaf. Counts up to `most` asks of each size.
-    pub(super) fn ahead(&self, asked: &Asked<'_>, most: u32) -> Option<Ahead> {
+    pub(super) fn ahead(&self, asked: &PendingAsk<'_>, most: u32) -> Option<Ahead> {
         let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
         // With a ranking, the place stage also decides between jobs, not their keys alone.
@@ -322,7 +322,7 @@ impl View<'_> {
     }
 
     /// Sums what the ApplicationMasters ahead of an ask in its leaf want.
-    pub(super) fn masters_before(&self, asked: &Asked<'_>) -> Resource {
+    pub(super) fn masters_before(&self, asked: &PendingAsk<'_>) -> Resource {
         let mine = Entry::new(asked.job, asked.ask);
         let leaf = self.backlog.leaf(asked.job.leaf);
         let shapes = &self.backlog.shapes;

@@ -37,7 +37,7 @@ impl Stage {
 
 /// A pending ask that is explained.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct PendingAsk<'a> {
     /// Job of the ask.
     pub job: &'a Job,
     pub ask: &'a Ask,
@@ -46,7 +46,7 @@ pub struct Asked<'a> {
     pub pool: Option<usize>,
 }
 
-impl Asked<'_> {
+impl PendingAsk<'_> {
     /// Returns what one container needs.
     pub fn size(&self) -> Resource {
         self.ask.facts.resource
@@ -110,7 +110,7 @@ pub enum Reason {
     /// A container is larger than any node.
     TooLarge(Shortage),
     /// The order stage lets no task of its kind start.
-    Held(Held),
+    Held(OrderLimit),
     /// A queue on its path would exceed its `max_share`.
     QueueLimit {
         queue: QueueId,
@@ -246,7 +246,7 @@ pub enum Reason {
 /// Why the order stage holds tasks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Held {
+pub enum OrderLimit {
     /// Reduces wait for maps to end.
     SlowStart {
         done: u32,

@@ -17,9 +17,9 @@ use crate::config::Config;
 use crate::model::change::{Change, Stale, World, pool};
 use crate::model::job::Job;
 use crate::model::line::Line;
-use crate::model::wait::{Held, Measure};
+use crate::model::wait::{Measure, OrderLimit};
 use crate::stage::common::Stage;
-use crate::stage::entry::{Own, Preset};
+use crate::stage::entry::{PolicySection, Preset};
 use crate::stage::order::{Order, OrderEntry};
 use crate::words::ids::{JobId, Millis, UserId};
 use crate::words::keys::{OrderKey, POOLS, ShareNodeId};
@@ -45,7 +45,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "users",
     }),
     wants: &[],
-    own: Some(Own {
+    own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,
         check: |section| settings::read(section).map(|_| false),
@@ -518,19 +518,19 @@ impl Order for Deficit {
         entry.is_none_or(|entry| self.may_start(job, entry, kind))
     }
 
-    fn held(&self, job: &Job, kind: Kind, world: &World<'_>) -> Held {
+    fn held(&self, job: &Job, kind: Kind, world: &World<'_>) -> OrderLimit {
         let Some(entry) = self.jobs.get(job.facts.job) else {
-            return Held::Unsaid;
+            return OrderLimit::Unsaid;
         };
         let running = entry.tasks[kind as usize];
         let user_max = self.settings.max_jobs_of(job.facts.user);
         if let (Some(max), false) = (user_max, entry.may_run) {
             let needed = self.user_jobs_needed(job.facts.job, world);
-            Held::UserJobs { max, needed }
+            OrderLimit::UserJobs { max, needed }
         } else if let Some(max) = entry.max_tasks.filter(|max| running >= *max) {
-            Held::MaxTasks { running, max }
+            OrderLimit::MaxTasks { running, max }
         } else {
-            Held::SlowStart {
+            OrderLimit::SlowStart {
                 done: job.done[Kind::Map as usize],
                 needed: self.maps_needed(job, entry).ceil() as u32,
             }

@@ -18,10 +18,10 @@ pub use settings::{Late, Settings, settings};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
-use crate::model::wait::{Held, Measure};
+use crate::model::wait::{Measure, OrderLimit};
 use crate::stage::common::Stage;
-use crate::stage::entry::{Own, Preset, Wants};
-use crate::stage::order::{Displaced, Order, OrderEntry};
+use crate::stage::entry::{PolicySection, Preset, Wants};
+use crate::stage::order::{Displacement, Order, OrderEntry};
 use crate::words::ids::{JobId, Millis};
 use crate::words::keys::{OrderKey, POOLS};
 use crate::words::kind::Kind;
@@ -29,7 +29,7 @@ use crate::words::table::Table;
 use aging::{Aging, PhaseId};
 use estimate::{Estimator, PastTasks, PhaseFacts};
 use samples::SampleSet;
-use saved::Known;
+use saved::SavedPhase;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "sizes",
     }),
     wants: &[Wants::Totals, Wants::Progress],
-    own: Some(Own {
+    own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,
         check: |section| settings::read(section).map(|settings| settings.kill),
@@ -139,7 +139,7 @@ struct Hfsp {
     pools: [Pool; POOLS],
     phases: Table<PhaseId, Phase>,
     /// State from before a reload, for jobs that the engine has yet to announce.
-    known: BTreeMap<PhaseId, Known>,
+    known: BTreeMap<PhaseId, SavedPhase>,
 }
 
 impl Hfsp {
@@ -485,13 +485,13 @@ impl Order for Hfsp {
         }
     }
 
-    fn held(&self, job: &Job, _kind: Kind, _world: &World<'_>) -> Held {
+    fn held(&self, job: &Job, _kind: Kind, _world: &World<'_>) -> OrderLimit {
         match self.settings.slow_start_percent {
-            Some(percent) => Held::SlowStart {
+            Some(percent) => OrderLimit::SlowStart {
                 done: job.done[Kind::Map as usize],
                 needed: self.maps_needed(job, percent),
             },
-            None => Held::Unsaid,
+            None => OrderLimit::Unsaid,
         }
     }
 
@@ -510,7 +510,7 @@ impl Order for Hfsp {
         }
     }
 
-    fn reclaim(&mut self, world: &World<'_>) -> Displaced {
+    fn reclaim(&mut self, world: &World<'_>) -> Displacement {
         let mut victims = Vec::new();
         if self.settings.kill {
             for pool in &self.pools {
@@ -518,7 +518,7 @@ impl Order for Hfsp {
                 victims.extend(kill::victims(order, pool.slots, world));
             }
         }
-        Displaced {
+        Displacement {
             victims,
             for_others: false,
         }

@@ -24,8 +24,8 @@ use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
 use crate::model::lengths::Lengths;
 use crate::stage::common::Stage;
-use crate::stage::entry::{Own, Preset, Wants};
-use crate::stage::order::{Displaced, Order, OrderEntry};
+use crate::stage::entry::{PolicySection, Preset, Wants};
+use crate::stage::order::{Displacement, Order, OrderEntry};
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId};
 use crate::words::keys::{OrderKey, POOLS, Victim};
 use crate::words::kind::Kind;
@@ -54,7 +54,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         workload: "goals",
     }),
     wants: &[Wants::Totals],
-    own: Some(Own {
+    own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,
         check: |section| settings::read(section).map(|settings| settings.evict),
@@ -267,8 +267,8 @@ impl Order for ReverseAdaptive {
     }
 
     /// Returns the newest tasks on nodes that run more than the foreign load permits (RA-28).
-    fn reclaim(&mut self, world: &World<'_>) -> Displaced {
-        Displaced {
+    fn reclaim(&mut self, world: &World<'_>) -> Displacement {
+        Displacement {
             victims: self.crowded_out(world),
             for_others: true,
         }

@@ -6,7 +6,7 @@
 
 use crate::config::{ConfigError, Section};
 use crate::stage::common::Stage;
-use crate::stage::entry::{Key, Own};
+use crate::stage::entry::{Key, PolicySection};
 use crate::stage::place::{Place, PlaceEntry};
 use crate::words::ids::{Locality, Millis};
 
@@ -16,7 +16,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     summary: "tasks wait a bounded time for a node, then a rack, that holds their data",
     preset: None,
     wants: &[],
-    own: Some(Own {
+    own: Some(PolicySection {
         section: SECTION,
         keys: KEYS,
         check: |section| read(section).map(|_| false),

@@ -23,9 +23,9 @@ pub use settings::Settings;
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Container, Job};
-use crate::model::wait::{Asked, Reason};
+use crate::model::wait::{PendingAsk, Reason};
 use crate::stage::common::Stage;
-use crate::stage::entry::{Own, Preset, Wants};
+use crate::stage::entry::{PolicySection, Preset, Wants};
 use crate::stage::place::{Place, PlaceEntry, Ranking};
 use crate::words::event::JobCounters;
 use crate::words::ids::{JobId, Locality, Millis, NodeId, PlaceId};
@@ -53,7 +53,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
         workload: "shuffles",
     }),
     wants: &[Wants::Totals, Wants::Traffic],
-    own: Some(Own {
+    own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,
         check: |section| Settings::read(section).map(|_| false),
@@ -524,7 +524,7 @@ impl Ranking for ShuffleWatcher {
         &self.steps[usize::from(saturated)][wait as usize]
     }
 
-    fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason> {
+    fn explain(&self, asked: &PendingAsk<'_>, now: Millis) -> Option<Reason> {
         let leaf = asked.job.leaf;
         let until_ms = self.patience.until_ms(leaf, now)?;
         let tasks = asked.kind != Kind::Other;

@@ -14,7 +14,7 @@ const PROGRAMS_MAX: usize = 4_096;
 
 /// Likeness of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Like {
+enum Similarity {
     /// Runs of the same program.
     Program(u64),
     /// Tasks with about as much to read: the binary logarithm of the bytes.
@@ -50,7 +50,7 @@ impl Basis {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExpectedLengths {
     lengths: Lengths,
-    like: BTreeMap<(Like, Kind), Mean>,
+    like: BTreeMap<(Similarity, Kind), Mean>,
 }
 
 impl ExpectedLengths {
@@ -75,7 +75,7 @@ impl ExpectedLengths {
         let own = self.lengths.own_ms(job.facts.job, kind);
         let profile = job.hints.task_ms.get(kind as usize).copied().flatten();
         let [program, bytes] = likes(job, kind);
-        let mean = |like: Option<Like>| self.like.get(&(like?, kind))?.get();
+        let mean = |like: Option<Similarity>| self.like.get(&(like?, kind))?.get();
         let known = own
             .map(|ms| (ms, Basis::OwnTasks))
             .or_else(|| profile.map(|ms| (ms as f64, Basis::EarlierRuns)))
@@ -90,7 +90,7 @@ impl ExpectedLengths {
 }
 
 /// Returns the likenesses of a job's tasks of one kind: the same program, and as much to read.
-fn likes(job: &Job, kind: Kind) -> [Option<Like>; 2] {
+fn likes(job: &Job, kind: Kind) -> [Option<Similarity>; 2] {
     let hints = &job.hints;
     let bytes = || {
         let input = hints.input_bytes?;
@@ -103,9 +103,9 @@ fn likes(job: &Job, kind: Kind) -> [Option<Like>; 2] {
             _ => input,
         };
         let each = read / u64::from(tasks);
-        Some(Like::Bytes((u64::BITS - each.leading_zeros()) as u8))
+        Some(Similarity::Bytes((u64::BITS - each.leading_zeros()) as u8))
     };
-    [hints.signature.map(Like::Program), bytes()]
+    [hints.signature.map(Similarity::Program), bytes()]
 }
 
 #[cfg(test)]

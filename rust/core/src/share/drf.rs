@@ -7,7 +7,7 @@
 
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::model::wait::{Asked, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill_exact};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;
@@ -57,12 +57,12 @@ impl Share for Drf {
         }
     }
 
-    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
         let capacity = &world.cluster.capacity;
         behind(asked, world, |node| DOMINANT.compared(node, capacity))
     }
 
-    fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
         let capacity = &world.cluster.capacity;
         let compared = |node: &ShareNode| DOMINANT.compared(node, capacity);
         heavier(asked, world, compared, |parent, child, i, weight| {

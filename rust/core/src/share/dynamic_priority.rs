@@ -11,11 +11,11 @@ pub mod account;
 mod advice;
 pub mod authority;
 mod control;
+mod debt;
 mod explain;
 mod holdings;
 mod market;
 mod meter;
-mod owed;
 pub mod policy;
 pub mod quota;
 pub mod reclaim;
@@ -27,21 +27,21 @@ pub use settings::Settings;
 use crate::config::Config;
 use crate::model::change::{Change, Stale, World};
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::model::wait::{Asked, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::common::Stage;
-use crate::stage::entry::{Own, Preset};
+use crate::stage::entry::{PolicySection, Preset};
 use crate::stage::market::Market;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::credits::Credits;
 use crate::words::ids::Millis;
 use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
-use crate::words::ledger::{Charged, Entry, Ledger};
+use crate::words::ledger::{ChargeRow, Entry, Ledger};
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use account::{Accounts, Interval, Outcome, Usage};
-use authority::{Authorities, Kept};
+use authority::{Authorities, SavedJob};
+use debt::Debt;
 use meter::Meter;
-use owed::Owed;
 use policy::{ChargeCap, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
         workload: "bids",
     }),
     wants: &[],
-    own: Some(Own {
+    own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,
         check: |section| Ok(settings::read(section)?.reclaim_interval_ms > 0),
@@ -112,10 +112,10 @@ struct Saved {
     /// Jobs with an authority, by number. For a reload only: after a restart jobs have other
     /// numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    jobs: BTreeMap<u32, Kept>,
+    jobs: BTreeMap<u32, SavedJob>,
     /// Debts of such jobs beside that, by queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    owed: BTreeMap<String, Owed>,
+    owed: BTreeMap<String, Debt>,
     /// Spending under an earlier engine of applications that may still appear.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     spent: BTreeMap<String, Credits>,
@@ -351,10 +351,10 @@ impl DynamicPriority {
 fn charged(
     outcome: &Outcome,
     usage: &BTreeMap<String, Usage>,
-    owed: &BTreeMap<String, Owed>,
+    owed: &BTreeMap<String, Debt>,
     incomes: &BTreeMap<String, Credits>,
-) -> Vec<Charged> {
-    let rows = outcome.rows.iter().map(|(name, row)| Charged {
+) -> Vec<ChargeRow> {
+    let rows = outcome.rows.iter().map(|(name, row)| ChargeRow {
         queue: name.clone(),
         rate: row.charged_rate,
         quota: row.held,
@@ -367,7 +367,7 @@ fn charged(
         debit: row.debit,
         balance: row.budget,
     });
-    rows.filter(Charged::says_something).collect()
+    rows.filter(ChargeRow::says_something).collect()
 }
 
 impl Stage for DynamicPriority {
@@ -503,11 +503,11 @@ impl Share for DynamicPriority {
         }
     }
 
-    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
         self.why(asked, world)
     }
 
-    fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
         self.better_bid(asked, world).into_iter().collect()
     }
 }

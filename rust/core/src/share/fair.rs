@@ -6,7 +6,7 @@
 
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
-use crate::model::wait::{Asked, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;
@@ -72,13 +72,13 @@ impl Share for Fair {
         }
     }
 
-    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
         behind(asked, world, |node| {
             self.0.compared(node, &world.cluster.capacity)
         })
     }
 
-    fn remedies(&self, asked: &Asked<'_>, world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
         let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
         heavier(asked, world, compared, |parent, child, i, weight| {
             let mut claims = claims(world.tree, &parent.children, i, wanted);

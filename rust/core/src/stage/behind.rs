@@ -3,7 +3,7 @@
 
 use crate::model::change::World;
 use crate::model::share_tree::ShareNode;
-use crate::model::wait::{Asked, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::words::keys::ShareNodeId;
 use crate::words::resource::Resource;
 
@@ -14,7 +14,7 @@ const WEIGHT_MAX_PER_MILLE: u64 = 1_000_000_000;
 /// Counts only siblings that could take a container of the ask's size. Returns the child on the
 /// path and that sibling.
 pub(crate) fn passed_by(
-    asked: &Asked<'_>,
+    asked: &PendingAsk<'_>,
     world: &World<'_>,
 ) -> Option<(ShareNodeId, ShareNodeId)> {
     let size = asked.size();
@@ -34,7 +34,7 @@ fn fits_below(node: &ShareNode, size: &Resource) -> bool {
 
 /// The reason that follows from `passed_by`; `compared` is the resource type that counts.
 pub(crate) fn behind(
-    asked: &Asked<'_>,
+    asked: &PendingAsk<'_>,
     world: &World<'_>,
     compared: impl Fn(&ShareNode) -> usize,
 ) -> Option<Reason> {
@@ -53,7 +53,7 @@ pub(crate) fn behind(
 /// Finds the least weight, above the queue's own, that entitles it to one more container of the
 /// asked size. `entitled` computes the entitlement for a weight.
 pub(crate) fn heavier(
-    asked: &Asked<'_>,
+    asked: &PendingAsk<'_>,
     world: &World<'_>,
     compared: impl Fn(&ShareNode) -> usize,
     entitled: impl Fn(&ShareNode, ShareNodeId, usize, f64) -> i64,

@@ -13,7 +13,7 @@ pub struct Entry<Stage: ?Sized> {
     /// The facts that it wants to hear of jobs and that only their ApplicationMasters know.
     pub wants: &'static [Wants],
     /// The section of the configuration that it reads itself, if it has settings.
-    pub own: Option<Own>,
+    pub own: Option<PolicySection>,
     /// Builds the stage.
     pub build: fn(&Config) -> Box<Stage>,
 }
@@ -54,7 +54,7 @@ impl Wants {
 }
 
 /// A section of the configuration that one policy reads.
-pub struct Own {
+pub struct PolicySection {
     /// Its key in `heddle.json`.
     pub section: &'static str,
     /// Every key in it.

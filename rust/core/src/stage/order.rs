@@ -5,14 +5,14 @@ use super::entry::Entry;
 use crate::model::change::World;
 use crate::model::cluster::Node;
 use crate::model::job::Job;
-use crate::model::wait::{Held, Measure};
+use crate::model::wait::{Measure, OrderLimit};
 use crate::words::ids::JobId;
 use crate::words::keys::{OrderKey, Victim};
 use crate::words::kind::Kind;
 
 /// Containers that an order takes back.
 #[derive(Debug, Default)]
-pub struct Displaced {
+pub struct Displacement {
     pub victims: Vec<Victim>,
     /// Whether workloads outside YARN take their slots. Else asks do, and a container whose room
     /// serves none of them stays.
@@ -32,8 +32,8 @@ pub trait Order: Stage + Send {
     }
 
     /// Why `admits` says no.
-    fn held(&self, _job: &Job, _kind: Kind, _world: &World<'_>) -> Held {
-        Held::Unsaid
+    fn held(&self, _job: &Job, _kind: Kind, _world: &World<'_>) -> OrderLimit {
+        OrderLimit::Unsaid
     }
 
     /// The number that the job's place by `key` goes by, for explanations, if it is one number.
@@ -58,8 +58,8 @@ pub trait Order: Stage + Send {
     }
 
     /// Containers to take back because their slots go to others. Called on every tick.
-    fn reclaim(&mut self, _world: &World<'_>) -> Displaced {
-        Displaced::default()
+    fn reclaim(&mut self, _world: &World<'_>) -> Displacement {
+        Displacement::default()
     }
 }
 

@@ -7,7 +7,7 @@ use super::common::Stage;
 use super::entry::Entry;
 use crate::model::cluster::Node;
 use crate::model::job::Job;
-use crate::model::wait::{Asked, Reason};
+use crate::model::wait::{PendingAsk, Reason};
 use crate::words::ids::{Locality, Millis};
 use crate::words::keys::{ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
@@ -44,7 +44,7 @@ pub trait Ranking {
     fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step];
 
     /// Why its place makes an ask wait, though nodes have room and it may run there.
-    fn explain(&self, asked: &Asked<'_>, now: Millis) -> Option<Reason>;
+    fn explain(&self, asked: &PendingAsk<'_>, now: Millis) -> Option<Reason>;
 }
 
 /// One placement of the catalogue.

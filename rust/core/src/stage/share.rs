@@ -9,7 +9,7 @@ use super::entry::Entry;
 use super::market::Market;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareTree};
-use crate::model::wait::{Asked, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 
@@ -33,12 +33,12 @@ pub trait Share: Keys + Stage + Send {
 
     /// Why the queue of an ask without room is not the next to be served; none if it is. Asked only
     /// of asks that no limit holds.
-    fn explain(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+    fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
         behind::behind(asked, world, |_| 0)
     }
 
     /// Changes that would remove the reason that `explain` gave.
-    fn remedies(&self, _asked: &Asked<'_>, _world: &World<'_>) -> Vec<Remedy> {
+    fn remedies(&self, _asked: &PendingAsk<'_>, _world: &World<'_>) -> Vec<Remedy> {
         Vec::new()
     }
 }

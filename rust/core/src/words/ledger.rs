@@ -18,7 +18,7 @@ pub const CONFIGURATION: &str = "configuration";
 
 /// One account in the interval that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charged {
+pub struct ChargeRow {
     /// The queue's path.
     pub queue: String,
     /// The price of its slots: the rate that bought them, per slot and interval (DP-15).
@@ -35,7 +35,7 @@ pub struct Charged {
     pub balance: Credits,
 }
 
-impl Charged {
+impl ChargeRow {
     /// Whether there is anything to write down, or the account stayed as it was.
     pub fn says_something(&self) -> bool {
         self.quota != [0; POOLS]
@@ -95,7 +95,7 @@ pub enum Entry {
         /// The price that its end set.
         price: Credits,
         /// Accounts that were charged, paid or had slots, in the order of names.
-        rows: Vec<Charged>,
+        rows: Vec<ChargeRow>,
     },
     /// A stage learnt something about jobs. It concerns no account, but is kept in the same books.
     Learnt {
@@ -108,7 +108,7 @@ pub enum Entry {
 
 /// The entries taken from a ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct LedgerBatch {
     /// In order.
     pub entries: Vec<Entry>,
     /// Whether older entries were dropped because the host did not take them: its books then have a
@@ -123,7 +123,7 @@ pub struct Ledger {
     rows: usize,
     /// How many entries the initial list of accounts may have.
     listed: usize,
-    taken: Taken,
+    taken: LedgerBatch,
 }
 
 impl Ledger {
@@ -177,7 +177,7 @@ impl Ledger {
     }
 
     /// Takes all entries so far.
-    pub fn take(&mut self) -> Taken {
+    pub fn take(&mut self) -> LedgerBatch {
         (self.rows, self.listed) = (0, 0);
         std::mem::take(&mut self.taken)
     }

@@ -89,16 +89,16 @@ pub struct Accepted {
 
 /// A refused request or submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct Rejection {
     /// The reason.
     pub why: Refusal,
     /// The unproven user name, if one was given.
     pub user: Option<String>,
 }
 
-impl From<Refusal> for Refused {
-    fn from(why: Refusal) -> Refused {
-        Refused { why, user: None }
+impl From<Refusal> for Rejection {
+    fn from(why: Refusal) -> Rejection {
+        Rejection { why, user: None }
     }
 }
 
@@ -156,7 +156,7 @@ impl Gate {
     /// not meant for Heddle. Counts every failure except `Unsigned`. Beyond the limit of an address
     /// or of a user's name, unproven callers get `TooManyFailures`. A correct signature passes even
     /// then, unless the secret is short enough to be guessed.
-    pub fn identify(&mut self, request: &Request<'_>, now: Now) -> Result<Accepted, Refused> {
+    pub fn identify(&mut self, request: &Request<'_>, now: Now) -> Result<Accepted, Rejection> {
         let header = request.authorization.filter(|header| is_ours(header));
         let header = header.ok_or(Refusal::Unsigned)?;
         let now = self.time.read(now);
@@ -177,10 +177,10 @@ impl Gate {
         value: impl Fn(&str) -> Option<String>,
         address: Option<IpAddr>,
         now: Now,
-    ) -> Result<Accepted, Refused> {
+    ) -> Result<Accepted, Rejection> {
         let now = self.time.read(now);
         let outcome = self.submit_unlimited(submission, value, address, now);
-        let outcome = outcome.map_err(|why| Refused {
+        let outcome = outcome.map_err(|why| Rejection {
             why,
             user: Some(submission.user.to_string()),
         });
@@ -228,15 +228,15 @@ impl Gate {
     /// Counts a failure, or turns it into `TooManyFailures`.
     fn count(
         &mut self,
-        outcome: Result<Accepted, Refused>,
+        outcome: Result<Accepted, Rejection>,
         address: Option<IpAddr>,
         now: Reading,
-    ) -> Result<Accepted, Refused> {
-        let Err(Refused { why, user }) = outcome else {
+    ) -> Result<Accepted, Rejection> {
+        let Err(Rejection { why, user }) = outcome else {
             return outcome;
         };
         if matches!(why, Refusal::Unsigned | Refusal::TooManyFailures(_)) {
-            return Err(Refused { why, user });
+            return Err(Rejection { why, user });
         }
         let by_address = self.limiter.check_address(address, now.passed_ms);
         let name = user.as_deref();
@@ -249,7 +249,7 @@ impl Gate {
                 why
             }
         };
-        Err(Refused { why, user })
+        Err(Rejection { why, user })
     }
 
     fn identify_ours(
@@ -257,14 +257,14 @@ impl Gate {
         request: &Request<'_>,
         header: &str,
         now: Reading,
-    ) -> Result<Accepted, Refused> {
+    ) -> Result<Accepted, Rejection> {
         check_form(&request.signed, header)?;
         if request.signed.body.len() > FAILING_BODY_BYTES_MAX {
             self.limiter.check_address(request.address, now.passed_ms)?;
         }
         if header.contains(BLANKS) {
             let claim = v2::Claim::of_header(header)?;
-            let of_claim = |why| Refused {
+            let of_claim = |why| Rejection {
                 why,
                 user: Some(claim.user.clone()),
             };
@@ -277,7 +277,7 @@ impl Gate {
             return Err(Refusal::V1SignsTheQueryOnly.into());
         }
         let claim = v1::Claim::of_request(request.signed.query, header)?;
-        let of_claim = |why| Refused {
+        let of_claim = |why| Rejection {
             why,
             user: Some(claim.user.clone()),
         };

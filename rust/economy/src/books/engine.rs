@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// What the books saved for a new engine, as its requests take it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Saved {
+pub struct SavedState {
     /// Accounts, for `restoreAccounts`. An engine without a market takes none.
     pub accounts: Value,
     /// Lessons, for `restoreLessons`.
@@ -33,5 +33,5 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// As [`Engine::request`]; nothing is posted then.
-    fn attach(&self, saved: Option<&Saved>, outbox: &Arc<Outbox>) -> Result<(), String>;
+    fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String>;
 }

@@ -3,7 +3,7 @@
 
 use crate::record::{Change, Interval};
 use heddle_core::words::ids::Millis;
-use heddle_core::words::ledger::{Entry, Taken};
+use heddle_core::words::ledger::{Entry, LedgerBatch};
 use parking_lot::Mutex;
 
 /// With more entries than this, the books have stopped collecting.
@@ -11,7 +11,7 @@ const ENTRIES_MAX: usize = 16_384;
 
 /// An entry, and the offset that turns its times into milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posted {
+pub struct PostedEntry {
     /// What happened.
     pub entry: Entry,
     /// The wall clock's time when the engine's clock showed 0.
@@ -19,16 +19,16 @@ pub struct Posted {
 }
 
 /// An entry in the store's form.
-pub(super) enum Written {
+pub(super) enum StoreStep {
     Change(Change),
     /// An interval without a number.
     Interval(Interval),
 }
 
-impl Posted {
+impl PostedEntry {
     /// Returns the entry in the store's form.
-    pub(super) fn written(self) -> Written {
-        Written::Change(match self.entry {
+    pub(super) fn written(self) -> StoreStep {
+        StoreStep::Change(match self.entry {
             Entry::Opened { queue } => Change::Open { queue },
             Entry::Closed { queue, by, why } => Change::Close { queue, by, why },
             Entry::Granted {
@@ -46,7 +46,7 @@ impl Posted {
             Entry::Income { queue, income } => Change::Income { queue, income },
             Entry::Learnt { key, value } => Change::Learn { key, value },
             Entry::Interval { at_ms, price, rows } => {
-                return Written::Interval(Interval {
+                return StoreStep::Interval(Interval {
                     tick: 0,
                     ticks: 1,
                     at_ms: self.epoch_ms + at_ms,
@@ -61,9 +61,9 @@ impl Posted {
 
 /// Entries that the books take in one go.
 #[derive(Debug, Default)]
-pub struct Collected {
+pub struct EntryBatch {
     /// The entries, oldest first.
-    pub posted: Vec<Posted>,
+    pub posted: Vec<PostedEntry>,
     /// Whether earlier entries were dropped.
     pub dropped: bool,
 }
@@ -71,12 +71,12 @@ pub struct Collected {
 /// The queue from the engine's host to the books.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    collected: Mutex<Collected>,
+    collected: Mutex<EntryBatch>,
 }
 
 impl Outbox {
     /// Adds what was taken from an engine's ledger. Beyond `ENTRIES_MAX` drops the earlier ones.
-    pub fn post(&self, taken: Taken, epoch_ms: Millis) {
+    pub fn post(&self, taken: LedgerBatch, epoch_ms: Millis) {
         if taken.entries.is_empty() && !taken.dropped {
             return;
         }
@@ -90,12 +90,12 @@ impl Outbox {
             collected.dropped = true;
         }
         let entries = taken.entries.into_iter();
-        let posted = entries.map(|entry| Posted { entry, epoch_ms });
+        let posted = entries.map(|entry| PostedEntry { entry, epoch_ms });
         collected.posted.extend(posted);
     }
 
     /// Takes everything posted so far.
-    pub fn collect(&self) -> Collected {
+    pub fn collect(&self) -> EntryBatch {
         std::mem::take(&mut *self.collected.lock())
     }
 }

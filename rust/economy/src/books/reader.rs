@@ -13,9 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// thread of the web server after the other.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(crate) struct Reader(Mutex<Reading>);
+pub(crate) struct Reader(Mutex<ReaderState>);
 
-struct Reading {
+struct ReaderState {
     store: Box<dyn Store>,
     /// When the last page failed, and why.
     failed: Option<(Instant, String)>,
@@ -25,7 +25,7 @@ impl Reader {
     /// Takes a store that nothing else uses. Touches it only for the first page.
     pub(crate) fn new(store: Box<dyn Store>) -> Reader {
         let failed = None;
-        Reader(Mutex::new(Reading { store, failed }))
+        Reader(Mutex::new(ReaderState { store, failed }))
     }
 
     /// Reads a page, or says why there is none.

@@ -2,7 +2,7 @@
 //! Bounded; the store's ledger is permanent, and its end is read back after a restart. Knows no
 //! policy and no request.
 
-use crate::record::{Interval, Past};
+use crate::record::{Interval, RecentLedger};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl History {
     /// number of faulty ones, which are left out, too. An interval is faulty if it ended before
     /// 1970, after `now_ms`, or no earlier than its successors because a clock was set back. `add`
     /// would refuse the current interval, or those successors.
-    pub(crate) fn restore(&mut self, past: Past, now_ms: i64) -> usize {
+    pub(crate) fn restore(&mut self, past: RecentLedger, now_ms: i64) -> usize {
         let mut faulty = 0;
         if self.next == 0 {
             let last = past
@@ -197,12 +197,12 @@ mod tests {
     }
 
     /// Returns intervals with the numbers of a store, from 1.
-    fn past<const N: usize>(times_ms: [i64; N], rows: usize) -> Past {
+    fn past<const N: usize>(times_ms: [i64; N], rows: usize) -> RecentLedger {
         let numbered = |(at_ms, tick)| Interval {
             tick,
             ..interval(at_ms, rows)
         };
-        Past {
+        RecentLedger {
             intervals: times_ms.into_iter().zip(1..).map(numbered).collect(),
             whole: true,
             ordered: true,
@@ -272,7 +272,7 @@ mod tests {
         assert!(!history.reaches_back_to(69) && history.reaches_back_to(70));
         let mut short = History::new(9);
         short.restore(
-            Past {
+            RecentLedger {
                 intervals: long.intervals[6..].to_vec(),
                 whole: false,
                 ordered: true,

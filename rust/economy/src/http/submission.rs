@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// A submitted job.
 #[derive(Clone, Copy, Debug)]
-pub struct Submitted<'a> {
+pub struct JobSubmission<'a> {
     /// User, queue and name of the job.
     pub job: Submission<'a>,
     /// Variables of its ApplicationMaster's environment.
@@ -21,7 +21,7 @@ pub struct Submitted<'a> {
     pub recovering: bool,
 }
 
-impl Submitted<'_> {
+impl JobSubmission<'_> {
     fn value(&self, parameter: &str) -> Option<String> {
         let value = self.environment.get(&job::variable(parameter))?;
         job::carried(value).map(str::to_string)
@@ -30,7 +30,7 @@ impl Submitted<'_> {
 
 /// An accepted job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct Acceptance {
     /// The bounds of its spending; `None`: the queue's budget.
     pub bounds: Option<Bounds>,
     /// The watermarks of its signature.
@@ -43,7 +43,7 @@ impl Api {
     /// # Errors
     ///
     /// The reason, for its user.
-    pub fn submit(&self, submitted: &Submitted<'_>, now: Now) -> Result<Taken, Refusal> {
+    pub fn submit(&self, submitted: &JobSubmission<'_>, now: Now) -> Result<Acceptance, Refusal> {
         if submitted.recovering {
             return Ok(self.recover(submitted));
         }
@@ -53,7 +53,7 @@ impl Api {
         let outcome = self.gate.lock().submit(job, value, None, now);
         match outcome {
             Ok(accepted) => {
-                let taken = Taken {
+                let taken = Acceptance {
                     bounds: accepted
                         .authority
                         .as_ref()
@@ -66,7 +66,7 @@ impl Api {
             Err(refused)
                 if refused.why == Refusal::Unsigned && !self.settings.require_signed_jobs =>
             {
-                Ok(Taken::default())
+                Ok(Acceptance::default())
             }
             Err(refused) => {
                 let who = Identity::Claimed(job.user.to_string());
@@ -78,12 +78,12 @@ impl Api {
 
     /// Keeps the bounds of a running job. If they can no longer be proven, it may not spend at all.
     /// That happens after a change of the user's secret or of the job's queue.
-    fn recover(&self, submitted: &Submitted<'_>) -> Taken {
+    fn recover(&self, submitted: &JobSubmission<'_>) -> Acceptance {
         let value = |parameter: &str| submitted.value(parameter);
         let mut gate = self.gate.lock();
         match gate.prove_again(&submitted.job, value) {
-            Ok(None) | Err(Refusal::Unsigned) => Taken::default(),
-            Ok(Some(authority)) => Taken {
+            Ok(None) | Err(Refusal::Unsigned) => Acceptance::default(),
+            Ok(Some(authority)) => Acceptance {
                 bounds: Some(authority.bounds),
                 added: gate.recover(&authority),
             },
@@ -93,9 +93,9 @@ impl Api {
                     submitted.job.user,
                     submitted.job.queue
                 );
-                Taken {
+                Acceptance {
                     bounds: Some(Bounds::NOTHING),
-                    ..Taken::default()
+                    ..Acceptance::default()
                 }
             }
         }

@@ -119,13 +119,13 @@ impl Book {
             let given = batch.serial;
             return refuse(Refusal::NotNext { expected, given });
         }
-        let mut writes = self.plan_wish(batch.at_ms, &batch.changes)?;
+        let mut writes = self.plan_rows(batch.at_ms, &batch.changes)?;
         writes.head.serial = batch.serial;
         Ok(Some(writes))
     }
 
     /// Plans the writes of changes, independent of their batch.
-    pub(crate) fn plan_wish(&self, at_ms: i64, changes: &[Change]) -> Result<Writes, StoreError> {
+    pub(crate) fn plan_rows(&self, at_ms: i64, changes: &[Change]) -> Result<Writes, StoreError> {
         let mut plan = Plan::new(self);
         for change in changes {
             plan.change(change, at_ms)?;

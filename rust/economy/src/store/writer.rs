@@ -12,7 +12,7 @@ mod projected;
 mod receipt;
 mod worker;
 
-use crate::record::{Change, Epoch, Interval, Past};
+use crate::record::{Change, Epoch, Interval, RecentLedger};
 use crate::store::Store;
 use crate::store::book::Book;
 use crate::store::error::{Refusal, StoreError};
@@ -159,7 +159,7 @@ struct Shared {
     /// The epoch and books found at the opening, until the host takes them.
     opened: Option<(Epoch, Book)>,
     /// The last intervals before the opening, until the host takes them.
-    past: Option<Past>,
+    past: Option<RecentLedger>,
     /// The books with all pending items applied; `None` before the books were read.
     projected: Option<Projected>,
     /// The start of the current call to the store, by both clocks.
@@ -239,7 +239,7 @@ impl Writer {
     /// Returns the last intervals before the opening, once. The writer thread reads them after it
     /// opens the books and before its first write. Items handed over meanwhile wait as they do for
     /// a disk. Never returns any if they cannot be read, or if `past_intervals` is 0.
-    pub fn past(&self) -> Option<Past> {
+    pub fn past(&self) -> Option<RecentLedger> {
         self.desk.shared.lock().past.take()
     }
 
@@ -278,7 +278,7 @@ impl Writer {
             return Err(NotAccepted::Full);
         }
         shared.open()?.changes(at_ms, &changes)?;
-        let (number, heard) = shared.pending.wish(at_ms, changes);
+        let (number, heard) = shared.pending.batch(at_ms, changes);
         self.desk.called.notify_one();
         Ok(Receipt::new(heard, &self.desk, number))
     }
@@ -290,7 +290,7 @@ impl Writer {
             state: shared.shown(self.desk.options.silence),
             store: self.desk.store.clone(),
             behind: shared.pending.ticks(),
-            waiting: shared.pending.wishes(),
+            waiting: shared.pending.batches(),
             tick: shared.committed,
             merged: shared.merged,
             lost: shared.lost,
@@ -348,7 +348,7 @@ impl Shared {
     /// Counts all pending items as lost and tells their callers.
     fn give_up(&mut self, error: &StoreError) {
         self.lost.ticks += self.pending.ticks();
-        self.lost.batches += self.pending.wishes();
+        self.lost.batches += self.pending.batches();
         self.pending.fail(error);
     }
 }

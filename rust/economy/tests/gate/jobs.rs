@@ -146,12 +146,12 @@ impl SignedJob {
         self.given.get(name).cloned()
     }
 
-    fn submit(&self, gate: &mut Gate, now: Now) -> Result<Accepted, Refused> {
+    fn submit(&self, gate: &mut Gate, now: Now) -> Result<Accepted, Rejection> {
         gate.submit(&OWN, |name| self.value(name), None, now)
     }
 }
 
-fn request_passes(gate: &mut Gate, nonce: u64, now_ms: u64) -> Result<Accepted, Refused> {
+fn request_passes(gate: &mut Gate, nonce: u64, now_ms: u64) -> Result<Accepted, Rejection> {
     let signed = published("", "").signed;
     let validity = Validity {
         timestamp_ms: now_ms,

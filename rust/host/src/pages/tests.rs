@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn asked(page: bool, accept: &str, queues: &[Value]) -> Asked {
+fn asked(page: bool, accept: &str, queues: &[Value]) -> PageRequest {
     let snapshot = json!({
         "types": [["memory-mb", "Mi", "COUNTABLE", 0, i64::MAX], ["vcores", "", "COUNTABLE", 0, 9],
             ["gpu", "m", "COUNTABLE", 0, 9]],

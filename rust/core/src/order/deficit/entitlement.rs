@@ -7,7 +7,7 @@ use crate::model::waterfill::{Claim, waterfill_exact};
 
 /// A job's input to the division. Jobs are in order of submission, which breaks ties.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct Demand {
     /// Index of the job's pool, which has no pools below it.
     pub pool: usize,
     /// Weight by priority, age and size; at least 0.
@@ -35,7 +35,7 @@ pub struct Entitlement {
 /// to the pool's weight (FS-14). For nested pools it computes a group's part first, so that slots
 /// that one member leaves go to its group. With `capped`, no share exceeds the job's demand
 /// (FS-15). Without, as published, the deficit of a job with one task may grow by half the cluster.
-pub fn entitle(slots: f64, pools: &[Pool], wishes: &[Wish], capped: bool) -> Vec<Entitlement> {
+pub fn entitle(slots: f64, pools: &[Pool], wishes: &[Demand], capped: bool) -> Vec<Entitlement> {
     let pools = &with_demands(pools, wishes);
     let guarantees = hierarchy::guarantees(pools);
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); pools.len()];
@@ -77,7 +77,7 @@ pub fn entitle(slots: f64, pools: &[Pool], wishes: &[Wish], capped: bool) -> Vec
     entitlements
 }
 
-fn party(wish: &Wish) -> Party {
+fn party(wish: &Demand) -> Party {
     Party {
         weight: wish.weight,
         deficit: wish.deficit,
@@ -86,7 +86,7 @@ fn party(wish: &Wish) -> Party {
     }
 }
 
-fn with_demands(pools: &[Pool], wishes: &[Wish]) -> Vec<Pool> {
+fn with_demands(pools: &[Pool], wishes: &[Demand]) -> Vec<Pool> {
     let mut pools = pools.to_vec();
     for pool in &mut pools {
         pool.demand = 0.0;
@@ -148,8 +148,8 @@ mod tests {
         all
     }
 
-    fn wish(pool: usize, weight: f64, demand: u32) -> Wish {
-        Wish {
+    fn wish(pool: usize, weight: f64, demand: u32) -> Demand {
+        Demand {
             pool,
             weight,
             deficit: 0.0,
@@ -157,12 +157,12 @@ mod tests {
         }
     }
 
-    fn shares(slots: f64, pools: &[Pool], wishes: &[Wish], capped: bool) -> Vec<f64> {
+    fn shares(slots: f64, pools: &[Pool], wishes: &[Demand], capped: bool) -> Vec<f64> {
         let all = entitle(slots, pools, wishes, capped);
         all.iter().map(|entitlement| entitlement.share).collect()
     }
 
-    fn mins(slots: f64, pools: &[Pool], wishes: &[Wish]) -> Vec<u32> {
+    fn mins(slots: f64, pools: &[Pool], wishes: &[Demand]) -> Vec<u32> {
         let all = entitle(slots, pools, wishes, true);
         all.iter().map(|entitlement| entitlement.min).collect()
     }

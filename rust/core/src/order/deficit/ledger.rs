@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::entitlement::{Entitlement, Wish, entitle};
+use super::entitlement::{Demand, Entitlement, entitle};
 use super::hierarchy::Pool;
 use super::weight::{self, Boost, Scale};
 use crate::words::ids::{JobId, Millis};
@@ -184,7 +184,7 @@ impl Ledger {
     /// Recomputes the shares as of the last update, because jobs arrived at that same moment.
     pub fn refresh(&mut self, slots: f64, pools: &[Pool], members: &[Member], rules: &Rules) {
         let wish = |member: &Member| self.wish(member, rules);
-        let wishes: Vec<Wish> = members.iter().map(wish).collect();
+        let wishes: Vec<Demand> = members.iter().map(wish).collect();
         let entitlements = entitle(slots, pools, &wishes, rules.cap_demand);
         for account in self.accounts.values_mut() {
             account.entitled = Entitlement::default();
@@ -196,7 +196,7 @@ impl Ledger {
         }
     }
 
-    fn wish(&self, member: &Member, rules: &Rules) -> Wish {
+    fn wish(&self, member: &Member, rules: &Rules) -> Demand {
         let account = self.account(member.job).copied().unwrap_or_default();
         let tasks = account.running.saturating_add(member.waiting);
         let age_ms = self.updated_ms - member.submitted_ms;
@@ -207,7 +207,7 @@ impl Ledger {
         if let Some(boost) = rules.boost {
             weight *= boost.at(age_ms);
         }
-        Wish {
+        Demand {
             pool: member.pool,
             weight,
             deficit: account.deficit,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// State of a phase from before a reload.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct SavedPhase {
     /// Size divided by the number of tasks.
     pub(super) mean_task: f64,
     /// Virtual work done.
@@ -62,13 +62,13 @@ pub(super) fn load(hfsp: &mut Hfsp, saved: &Value) {
     }
 }
 
-fn known(item: &Value) -> Option<(PhaseId, Known)> {
+fn known(item: &Value) -> Option<(PhaseId, SavedPhase)> {
     let kind = item["kind"].as_str()?;
     let kind = Kind::ALL.into_iter().find(|k| KINDS[*k as usize] == kind)?;
     let job = JobId(u32::try_from(item["job"].as_u64()?).ok()?);
     let amount = |key: &str| item[key].as_f64().filter(|amount| *amount >= 0.0);
     let tasks = amount("tasks").filter(|tasks| *tasks > 0.0)?;
-    let known = Known {
+    let known = SavedPhase {
         mean_task: amount("size_ms")? / tasks,
         done: amount("done_ms")?,
         spent: amount("spent_ms")?,

@@ -18,7 +18,7 @@ pub enum Split {
 
 /// One job's wish.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct Request {
     /// Work that it could get done in the period.
     pub(super) work: f64,
     /// Deadline of its goal.
@@ -27,14 +27,14 @@ pub(super) struct Wish {
 
 /// Divides `room` and returns the amounts in the order of `wishes`. If there is enough for all,
 /// each gets its wish; otherwise `split` decides.
-pub(super) fn divide(split: Split, room: f64, wishes: &[Wish]) -> Vec<f64> {
+pub(super) fn divide(split: Split, room: f64, wishes: &[Request]) -> Vec<f64> {
     let wished: f64 = wishes.iter().map(|wish| wish.work).sum();
     if wished <= room {
         return wishes.iter().map(|wish| wish.work).collect();
     }
     match split {
         Split::MaxMin => {
-            let claim = |wish: &Wish| Claim {
+            let claim = |wish: &Request| Claim {
                 weight: 1.0,
                 least: 0.0,
                 most: wish.work,
@@ -52,7 +52,7 @@ pub(super) fn divide(split: Split, room: f64, wishes: &[Wish]) -> Vec<f64> {
 }
 
 /// Serves one after the other by `rank`, each up to its wish; ties keep their order.
-fn in_turn(room: f64, wishes: &[Wish], rank: impl Fn(&Wish) -> f64) -> Vec<f64> {
+fn in_turn(room: f64, wishes: &[Request], rank: impl Fn(&Request) -> f64) -> Vec<f64> {
     let mut turns: Vec<usize> = (0..wishes.len()).collect();
     turns.sort_by(|a, b| rank(&wishes[*a]).total_cmp(&rank(&wishes[*b])));
     let mut room = room;
@@ -68,8 +68,8 @@ fn in_turn(room: f64, wishes: &[Wish], rank: impl Fn(&Wish) -> f64) -> Vec<f64> 
 mod tests {
     use super::*;
 
-    fn wishes(wishes: &[(f64, f64)]) -> Vec<Wish> {
-        let wish = |(work, deadline): &(f64, f64)| Wish {
+    fn wishes(wishes: &[(f64, f64)]) -> Vec<Request> {
+        let wish = |(work, deadline): &(f64, f64)| Request {
             work: *work,
             deadline: *deadline,
         };

@@ -7,7 +7,7 @@
 
 use super::capacity::{Capacity, Piece};
 pub use super::division::Split;
-use super::division::{Wish, divide};
+use super::division::{Request, divide};
 
 /// Part of the work below which differences are rounding errors.
 const ROUNDING: f64 = 1e-9;
@@ -141,11 +141,11 @@ pub fn reverse(
 /// Does as much of the active jobs' work as a stretch of constant capacity holds.
 fn take(split: Split, piece: &Piece, goals: &[Goal], active: &[usize], left: &mut [f64]) {
     let length = piece.to - piece.from;
-    let wish = |job: &usize| Wish {
+    let wish = |job: &usize| Request {
         work: left[*job].min(goals[*job].width.unwrap_or(f64::INFINITY) * length),
         deadline: goals[*job].deadline.unwrap_or(f64::INFINITY),
     };
-    let wishes: Vec<Wish> = active.iter().map(wish).collect();
+    let wishes: Vec<Request> = active.iter().map(wish).collect();
     let parts = divide(split, piece.slots * length, &wishes);
     for (job, part) in active.iter().zip(parts) {
         // The division may round up by a last digit.

@@ -26,8 +26,8 @@
 //!   use is charged to the earlier queue. That, and the use of ended jobs, becomes a debt at once.
 //!   Under `overdraft` `skip` it may then count as spent though the tick skips the charge.
 
+use super::debt::Debt;
 use super::meter::Meter;
-use super::owed::Owed;
 use super::policy::ChargeRate;
 use super::{DynamicPriority, ShareNodeId};
 use crate::model::change::{Stale, World};
@@ -59,7 +59,7 @@ struct Terms {
 
 /// State of a job that must survive a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct SavedJob {
     spent: Credits,
     paid: [u32; POOLS],
     slot_ms: [i64; POOLS],
@@ -67,7 +67,7 @@ pub(super) struct Kept {
 
 /// A job that has an authority.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct BoundedJob {
     /// Authority, with the spending so far.
     authority: Authority,
     /// Spending when this stage began to count.
@@ -82,7 +82,7 @@ struct Held {
     since: Millis,
 }
 
-impl Held {
+impl BoundedJob {
     /// Returns the paid use up to `now` or the end of the authority.
     fn used(&self, now: Millis) -> [i64; POOLS] {
         let elapsed_ms = (now.min(self.authority.until_ms) - self.since).max(0);
@@ -134,7 +134,7 @@ impl Held {
 
     /// Returns the cost of the use since the last charge, at the charged rate: at most the
     /// remainder.
-    fn owes(&self, terms: &Terms) -> Owed {
+    fn owes(&self, terms: &Terms) -> Debt {
         let Authority { rate, until_ms, .. } = self.authority;
         let used = match terms.averaged {
             true => self.used(terms.now),
@@ -142,7 +142,7 @@ impl Held {
             false => self.paid.map(|slots| i64::from(slots) * terms.unit_ms),
         };
         if terms.rate > rate {
-            return Owed::default();
+            return Debt::default();
         }
         let (rate, unit_ms) = (i128::from(terms.rate.micro()), i128::from(terms.unit_ms));
         let most = (i128::from(self.left()) * unit_ms).checked_div(rate);
@@ -154,19 +154,19 @@ impl Held {
         });
         let sum: i128 = slot_ms.iter().map(|ms| i128::from(*ms)).sum();
         let micro = (sum * rate / unit_ms) as i64;
-        Owed { slot_ms, micro }
+        Debt { slot_ms, micro }
     }
 }
 
 /// All jobs with an authority.
 #[derive(Debug, Default)]
 pub(super) struct Authorities {
-    held: BTreeMap<Key, Held>,
+    held: BTreeMap<Key, BoundedJob>,
     /// Debts of this interval for jobs that ended, moved or got another authority, by leaf.
-    closed: BTreeMap<usize, Owed>,
+    closed: BTreeMap<usize, Debt>,
     /// State from before a reload, for jobs and queues that the engine has yet to announce.
-    kept: BTreeMap<u32, Kept>,
-    kept_closed: BTreeMap<String, Owed>,
+    kept: BTreeMap<u32, SavedJob>,
+    kept_closed: BTreeMap<String, Debt>,
 }
 
 /// Asks in the backlog and slots of a queue's jobs that cannot pay.
@@ -231,7 +231,7 @@ impl DynamicPriority {
     pub(super) fn follow(&mut self, job: &Job, world: &World<'_>, stale: &mut Stale) {
         let Some(told) = job.authority else { return };
         let (at, leaf) = (key(job), job.leaf.index());
-        let moved = |held: &Held| held.leaf != leaf;
+        let moved = |held: &BoundedJob| held.leaf != leaf;
         let known = self.authorities.held.get(&at).copied();
         if known.is_some_and(|held| moved(&held) || bounds(&held.authority) != bounds(&told)) {
             self.close(at, world.now);
@@ -251,7 +251,7 @@ impl DynamicPriority {
     }
 
     /// Begins to count a new job. Only slots that an earlier stage counted are included.
-    fn begin(&mut self, job: &Job, now: Millis) -> Held {
+    fn begin(&mut self, job: &Job, now: Millis) -> BoundedJob {
         let kept = self.authorities.kept.remove(&job.facts.job.0);
         let authority = job.authority.expect("the caller found it");
         let before = self.spent.before(authority.application);
@@ -263,7 +263,7 @@ impl DynamicPriority {
             shift(&mut leaf.meter, [0; POOLS], slots, [0; POOLS], paid);
         }
         let spent = spent.max(before);
-        Held {
+        BoundedJob {
             authority: Authority { spent, ..authority },
             at_first: spent,
             leaf,
@@ -294,7 +294,7 @@ impl DynamicPriority {
             kept[pool] + more
         });
         shift(&mut leaf.meter, slots, slots, kept, paid);
-        let held = Held {
+        let held = BoundedJob {
             slots,
             paid,
             ..held
@@ -352,7 +352,7 @@ impl DynamicPriority {
             return;
         }
         let beyond = self.beyond();
-        let affordable = |held: &Held| held.affordable(&self.terms(held.leaf, now, true));
+        let affordable = |held: &BoundedJob| held.affordable(&self.terms(held.leaf, now, true));
         let mut can: Vec<u32> = self.authorities.held.values().map(affordable).collect();
         let mut before: BTreeMap<usize, [u32; POOLS]> = BTreeMap::new();
         for held in self.authorities.held.values_mut() {
@@ -389,12 +389,12 @@ impl DynamicPriority {
     }
 
     /// Returns each job's debt for the ending interval, and all debts by queue.
-    pub(super) fn owed(&self, now: Millis) -> (Vec<(Key, Owed)>, BTreeMap<String, Owed>) {
-        let owes = |(at, held): (&Key, &Held)| {
+    pub(super) fn owed(&self, now: Millis) -> (Vec<(Key, Debt)>, BTreeMap<String, Debt>) {
+        let owes = |(at, held): (&Key, &BoundedJob)| {
             let owed = held.owes(&self.terms(held.leaf, now, false));
             (*at, held.leaf, owed)
         };
-        let jobs: Vec<(Key, usize, Owed)> = self.authorities.held.iter().map(owes).collect();
+        let jobs: Vec<(Key, usize, Debt)> = self.authorities.held.iter().map(owes).collect();
         let mut by_leaf = self.authorities.closed.clone();
         for (_, leaf, owed) in &jobs {
             by_leaf.entry(*leaf).or_default().add(owed);
@@ -409,8 +409,8 @@ impl DynamicPriority {
     /// Counts the debits of the last tick as spent by the jobs that caused them.
     pub(super) fn attribute(
         &mut self,
-        jobs: Vec<(Key, Owed)>,
-        queues: &BTreeMap<String, Owed>,
+        jobs: Vec<(Key, Debt)>,
+        queues: &BTreeMap<String, Debt>,
         now: Millis,
     ) {
         let closed = std::mem::take(&mut self.authorities.closed);
@@ -509,9 +509,9 @@ impl DynamicPriority {
         }
     }
 
-    pub(super) fn keep_authorities(&self) -> (BTreeMap<u32, Kept>, BTreeMap<String, Owed>) {
-        let kept = |((_, id), held): (&Key, &Held)| {
-            let kept = Kept {
+    pub(super) fn keep_authorities(&self) -> (BTreeMap<u32, SavedJob>, BTreeMap<String, Debt>) {
+        let kept = |((_, id), held): (&Key, &BoundedJob)| {
+            let kept = SavedJob {
                 spent: held.authority.spent,
                 paid: held.paid,
                 slot_ms: held.slot_ms,
@@ -530,7 +530,7 @@ impl DynamicPriority {
 }
 
 impl Authorities {
-    pub(super) fn resume(&mut self, jobs: BTreeMap<u32, Kept>, closed: BTreeMap<String, Owed>) {
+    pub(super) fn resume(&mut self, jobs: BTreeMap<u32, SavedJob>, closed: BTreeMap<String, Debt>) {
         (self.kept, self.kept_closed) = (jobs, closed);
     }
 

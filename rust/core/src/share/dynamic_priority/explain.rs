@@ -4,7 +4,7 @@
 use super::DynamicPriority;
 use super::quota::{least_bid, slots_at};
 use crate::model::change::World;
-use crate::model::wait::{Asked, Reason, Remedy};
+use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::stage::behind::passed_by;
 use crate::words::credits::Credits;
 
@@ -14,7 +14,7 @@ const DIGITS: u32 = 3;
 impl DynamicPriority {
     /// Returns the reason: no authority pays, the quota is used up, or another queue's job came
     /// first.
-    pub(super) fn why(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Reason> {
+    pub(super) fn why(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;
         if let Some(unpaid) = self.unpaid_reason(asked.job, world.now) {
@@ -48,7 +48,7 @@ impl DynamicPriority {
 
     /// Returns the least bid that gives the queue more slots at the next interval. It gives a
     /// quarter more if the job can use that many, otherwise one.
-    pub(super) fn better_bid(&self, asked: &Asked<'_>, world: &World<'_>) -> Option<Remedy> {
+    pub(super) fn better_bid(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Remedy> {
         let at = asked.job.leaf;
         let leaf = self.leaves.get(at.index())?;
         let pool = asked.pool.unwrap_or(0);

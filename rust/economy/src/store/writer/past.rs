@@ -1,7 +1,7 @@
 //! Reads the last intervals of a store with their rows, for a host that has just become active and
 //! missed them. Changes nothing.
 
-use crate::record::{IntervalHead, LedgerQuery, Past};
+use crate::record::{IntervalHead, LedgerQuery, RecentLedger};
 use crate::store::Store;
 use crate::store::error::StoreError;
 
@@ -14,7 +14,7 @@ pub(super) fn read(
     accounts: usize,
     intervals_max: usize,
     rows_max: usize,
-) -> Result<Past, StoreError> {
+) -> Result<RecentLedger, StoreError> {
     let mut span = intervals_max.min(rows_max / accounts.max(1)).max(1);
     loop {
         let after = last.saturating_sub(span as u64);
@@ -27,7 +27,7 @@ pub(super) fn read(
         })?;
         if rows.len() > rows_max {
             if span == 1 {
-                return Ok(Past::default());
+                return Ok(RecentLedger::default());
             }
             span /= 2;
             continue;
@@ -39,7 +39,7 @@ pub(super) fn read(
         let ordered = later.first().map(|head| head.tick) == heads.first().map(|head| head.tick);
         let mut rows = rows.into_iter().peekable();
         let intervals = heads.iter().map(|head| head.with_rows(&mut rows));
-        return Ok(Past {
+        return Ok(RecentLedger {
             intervals: intervals.collect(),
             whole: first <= 1,
             ordered,

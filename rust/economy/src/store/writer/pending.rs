@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A pending batch, and the channel for its outcome.
 #[derive(Clone)]
-pub(super) struct Wish {
+pub(super) struct ChangeBatch {
     number: u64,
     pub(super) at_ms: i64,
     pub(super) changes: Arc<Vec<Change>>,
@@ -24,11 +24,11 @@ pub(super) struct Wish {
 #[derive(Clone)]
 pub(super) enum Item {
     Interval(Arc<Interval>),
-    Changes(Wish),
+    Changes(ChangeBatch),
 }
 
 /// At most this many batches go into one transaction: one sync serves them all.
-const WISHES_TOGETHER: usize = 64;
+const BATCHES_TOGETHER: usize = 64;
 /// At this multiple of its limits the queue refuses intervals: merging frees nothing more.
 const OVERFULL: usize = 4;
 /// This many bytes of a lesson count as one row.
@@ -41,9 +41,9 @@ pub(super) struct Pending {
     sent: usize,
     /// Rows and changes of all items; then the changes of the batches among them.
     rows: usize,
-    wished: usize,
+    change_rows: usize,
     /// Number of batches ever accepted; the number of the last.
-    wishes: u64,
+    batches: u64,
 }
 
 impl Pending {
@@ -61,13 +61,13 @@ impl Pending {
     }
 
     /// Returns the first interval, or all batches before the next interval, at most
-    /// `WISHES_TOGETHER`. They count as sent from now on, and stay the same until `done`.
+    /// `BATCHES_TOGETHER`. They count as sent from now on, and stay the same until `done`.
     pub(super) fn send(&mut self) -> Vec<Item> {
         if self.sent == 0 {
-            let wishes = self.items.iter();
-            let wishes = wishes.take_while(|item| matches!(item, Item::Changes(_)));
+            let batches = self.items.iter();
+            let batches = batches.take_while(|item| matches!(item, Item::Changes(_)));
             let one = usize::from(!self.items.is_empty());
-            self.sent = wishes.count().min(WISHES_TOGETHER).max(one);
+            self.sent = batches.count().min(BATCHES_TOGETHER).max(one);
         }
         self.items.range(..self.sent).cloned().collect()
     }
@@ -81,21 +81,21 @@ impl Pending {
 
     fn recount(&mut self) {
         self.rows = self.items.iter().map(rows_of).sum();
-        let wishes = self.items.iter().filter(|item| item.is_wish());
-        self.wished = wishes.map(rows_of).sum();
+        let batches = self.items.iter().filter(|item| item.is_changes());
+        self.change_rows = batches.map(rows_of).sum();
     }
 
     /// Counts the pending batches.
-    pub(super) fn wishes(&self) -> u64 {
-        let wishes = self.items.iter().filter(|item| item.is_wish());
-        wishes.count() as u64
+    pub(super) fn batches(&self) -> u64 {
+        let batches = self.items.iter().filter(|item| item.is_changes());
+        batches.count() as u64
     }
 
     /// Tells whether a batch fits: half the places and half the rows are reserved for intervals. A
     /// larger batch is accepted when no other batch is pending.
     pub(super) fn has_room_for(&self, changes: &[Change], options: &Options) -> bool {
-        let rows = self.wished + changes_rows(changes);
-        let fits = rows <= options.rows_max / 2 || self.wished == 0;
+        let rows = self.change_rows + changes_rows(changes);
+        let fits = rows <= options.rows_max / 2 || self.change_rows == 0;
         fits && self.items.len() < options.items_max / 2
     }
 
@@ -107,28 +107,28 @@ impl Pending {
     }
 
     /// Adds a batch; returns its number and the channel for its outcome.
-    pub(super) fn wish(
+    pub(super) fn batch(
         &mut self,
         at_ms: i64,
         changes: Vec<Change>,
     ) -> (u64, Receiver<Result<(), StoreError>>) {
         let (heard, receipt) = channel();
-        self.wishes += 1;
-        let wish = Item::Changes(Wish {
-            number: self.wishes,
+        self.batches += 1;
+        let batch = Item::Changes(ChangeBatch {
+            number: self.batches,
             at_ms,
             changes: Arc::new(changes),
             heard,
         });
-        self.rows += rows_of(&wish);
-        self.wished += rows_of(&wish);
-        self.items.push_back(wish);
-        (self.wishes, receipt)
+        self.rows += rows_of(&batch);
+        self.change_rows += rows_of(&batch);
+        self.items.push_back(batch);
+        (self.batches, receipt)
     }
 
     /// Finds a batch that was not sent.
     fn position(&self, number: u64) -> Option<usize> {
-        let is = |item: &Item| matches!(item, Item::Changes(wish) if wish.number == number);
+        let is = |item: &Item| matches!(item, Item::Changes(batch) if batch.number == number);
         let at = self.items.iter().position(is)?;
         (at >= self.sent).then_some(at)
     }
@@ -143,9 +143,9 @@ impl Pending {
     /// Drops a batch that was not sent.
     pub(super) fn withdraw(&mut self, number: u64) {
         let item = self.position(number).and_then(|at| self.items.remove(at));
-        if let Some(Item::Changes(wish)) = item {
+        if let Some(Item::Changes(batch)) = item {
             let why = "it was withdrawn".to_string();
-            let _gone = wish.heard.send(Err(StoreError::Unavailable(why)));
+            let _gone = batch.heard.send(Err(StoreError::Unavailable(why)));
         }
         self.recount();
     }
@@ -210,17 +210,17 @@ impl Pending {
     pub(super) fn fail(&mut self, error: &StoreError) {
         self.sent = 0;
         self.rows = 0;
-        self.wished = 0;
+        self.change_rows = 0;
         for item in std::mem::take(&mut self.items) {
-            if let Item::Changes(wish) = item {
-                let _gone = wish.heard.send(Err(error.clone()));
+            if let Item::Changes(batch) = item {
+                let _gone = batch.heard.send(Err(error.clone()));
             }
         }
     }
 }
 
 impl Item {
-    fn is_wish(&self) -> bool {
+    fn is_changes(&self) -> bool {
         matches!(self, Item::Changes(_))
     }
 }
@@ -228,7 +228,7 @@ impl Item {
 fn rows_of(item: &Item) -> usize {
     match item {
         Item::Interval(interval) => interval.rows.len() + changes_rows(&interval.changes),
-        Item::Changes(wish) => changes_rows(&wish.changes),
+        Item::Changes(batch) => changes_rows(&batch.changes),
     }
 }
 
@@ -242,16 +242,16 @@ fn changes_rows(changes: &[Change]) -> usize {
 }
 
 /// Joins batches: returns changes with the same effect as the batches in order, and their time.
-pub(super) fn together(wishes: &[&Wish]) -> (i64, Vec<Change>) {
-    let mut wishes = wishes.iter();
-    let Some(first) = wishes.next() else {
+pub(super) fn together(batches: &[&ChangeBatch]) -> (i64, Vec<Change>) {
+    let mut batches = batches.iter();
+    let Some(first) = batches.next() else {
         return (0, Vec::new());
     };
     let mut at_ms = first.at_ms;
     let mut changes = first.changes.to_vec();
-    for wish in wishes {
-        follow(&mut changes, at_ms, &wish.changes, wish.at_ms);
-        at_ms = wish.at_ms;
+    for batch in batches {
+        follow(&mut changes, at_ms, &batch.changes, batch.at_ms);
+        at_ms = batch.at_ms;
     }
     (at_ms, changes)
 }

@@ -2,7 +2,7 @@
 //! Leaves out lessons: they are never refused, and they are most of a book's size.
 
 use super::NotAccepted;
-use super::pending::{Item, Wish};
+use super::pending::{ChangeBatch, Item};
 use crate::record::{Change, Interval};
 use crate::store::book::{Book, Writes};
 use crate::store::error::{Refusal, StoreError};
@@ -36,7 +36,7 @@ impl Projected {
 
     /// Applies changes; changes that do not follow are refused and have no effect.
     pub(super) fn changes(&mut self, at_ms: i64, changes: &[Change]) -> Result<(), NotAccepted> {
-        let writes = self.0.plan_wish(at_ms, changes).map_err(refused)?;
+        let writes = self.0.plan_rows(at_ms, changes).map_err(refused)?;
         self.apply(writes);
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Projected {
     pub(super) fn item(&mut self, item: &Item) -> Result<(), NotAccepted> {
         match item {
             Item::Interval(interval) => self.interval(interval),
-            Item::Changes(Wish { at_ms, changes, .. }) => self.changes(*at_ms, changes),
+            Item::Changes(ChangeBatch { at_ms, changes, .. }) => self.changes(*at_ms, changes),
         }
     }
 

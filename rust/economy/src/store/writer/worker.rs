@@ -1,7 +1,7 @@
 //! The writer thread: takes over the store, writes pending items, retries failed writes.
 
 use super::past;
-use super::pending::{Item, Wish, together};
+use super::pending::{ChangeBatch, Item, together};
 use super::projected::Projected;
 use super::{Desk, State};
 use crate::record::{Batch, Epoch};
@@ -148,12 +148,12 @@ impl<'a> Worker<'a> {
                 Err(error) => self.failed(error),
             };
         }
-        let wishes = items.iter().filter_map(|item| match item {
-            Item::Changes(wish) => Some(wish),
+        let batches = items.iter().filter_map(|item| match item {
+            Item::Changes(batch) => Some(batch),
             Item::Interval(_) => None,
         });
-        let wishes: Vec<&Wish> = wishes.collect();
-        let (at_ms, changes) = together(&wishes);
+        let batches: Vec<&ChangeBatch> = batches.collect();
+        let (at_ms, changes) = together(&batches);
         let batch = Batch {
             serial: self.serial + 1,
             at_ms,
@@ -164,8 +164,8 @@ impl<'a> Worker<'a> {
         }
         self.serial += 1;
         let goes_on = self.succeeded(items);
-        for wish in wishes {
-            let _gone = wish.heard.send(Ok(()));
+        for batch in batches {
+            let _gone = batch.heard.send(Ok(()));
         }
         goes_on
     }

@@ -181,7 +181,7 @@ fn changes_find_no_room_before_intervals_do() {
     let mut accepted = 0;
     for tick in 1..200 {
         if pending.has_room_for(&[], &options) {
-            pending.wish(0, Vec::new());
+            pending.batch(0, Vec::new());
             accepted += 1;
         }
         pending.interval(interval(tick, Vec::new()), &options);
@@ -197,17 +197,17 @@ fn changes_find_no_room_before_intervals_do() {
 fn wishes_go_together() {
     let mut pending = Pending::default();
     for _ in 0..3 {
-        pending.wish(0, Vec::new());
+        pending.batch(0, Vec::new());
     }
     pending.interval(interval(1, Vec::new()), &options(200, 1_000));
     for _ in 0..70 {
-        pending.wish(0, Vec::new());
+        pending.batch(0, Vec::new());
     }
     let mut sizes = Vec::new();
     while sizes.len() < 6 {
         sizes.push(pending.send().len());
         // A batch that arrives meanwhile does not join those in flight.
-        pending.wish(0, Vec::new());
+        pending.batch(0, Vec::new());
         assert_eq!(pending.send().len(), sizes[sizes.len() - 1]);
         pending.done();
     }

@@ -127,18 +127,18 @@ public final class MiniCluster implements AutoCloseable {
     }
   }
 
-  private void start(Builder wish) throws Exception {
-    YarnConfiguration initial = ClusterConfiguration.create(workFolder, wish.schedulerClass);
-    configure(initial, wish);
+  private void start(Builder builder) throws Exception {
+    YarnConfiguration initial = ClusterConfiguration.create(workFolder, builder.schedulerClass);
+    configure(initial, builder);
     hdfs = RackedHdfs.start(initial);
     fileSystem = hdfs.getNewFileSystemInstance(0);
     // Made here, because the history server would make it without access for others.
     FileSystem.mkdirs(fileSystem, new org.apache.hadoop.fs.Path("/history"), everybody());
-    if (wish.highlyAvailable) {
-      startTwoResourceManagers(initial, wish.name);
+    if (builder.highlyAvailable) {
+      startTwoResourceManagers(initial, builder.name);
     } else {
       // Hadoop's MapReduce mini cluster without NodeManagers.
-      yarn = new MiniMRYarnCluster("heddle-" + wish.name, 0);
+      yarn = new MiniMRYarnCluster("heddle-" + builder.name, 0);
       yarn.init(initial);
       yarn.start();
       conf = yarn.getConfig();
@@ -159,16 +159,16 @@ public final class MiniCluster implements AutoCloseable {
    * Sets the builder's properties in memory and in a yarn-site.xml. A ResourceManager reads only
    * that file again, at {@code rmadmin -refreshQueues} and when it becomes active.
    */
-  private void configure(Configuration initial, Builder wish) throws IOException {
+  private void configure(Configuration initial, Builder builder) throws IOException {
     Path folder = Files.createDirectory(workFolder.toPath().resolve("conf"));
     Configuration site = new Configuration(false);
-    site.set(YarnConfiguration.RM_SCHEDULER, wish.schedulerClass);
-    if (wish.engineConfiguration != null) {
+    site.set(YarnConfiguration.RM_SCHEDULER, builder.schedulerClass);
+    if (builder.engineConfiguration != null) {
       Path file = folder.resolve("heddle.json");
-      Files.write(file, wish.engineConfiguration.getBytes(StandardCharsets.UTF_8));
+      Files.write(file, builder.engineConfiguration.getBytes(StandardCharsets.UTF_8));
       site.set("heddle.config.file", file.toString());
     }
-    wish.properties.forEach(site::set);
+    builder.properties.forEach(site::set);
     try (OutputStream out = Files.newOutputStream(folder.resolve("yarn-site.xml"))) {
       site.writeXml(out);
     }

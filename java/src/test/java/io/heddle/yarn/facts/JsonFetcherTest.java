@@ -132,7 +132,7 @@ public class JsonFetcherTest {
   public void errorsAndPagesAreNoAnswers() throws Exception {
     assertContains("status 500", refusal((client, out) ->
         write(out, "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}")));
-    assertContains("no JSON", refusal((client, out) -> write(out,
+    assertContains("expected JSON", refusal((client, out) -> write(out,
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\n{}")));
     refusal((client, out) -> write(out, "no HTTP at all\r\n\r\n"));
     refusal((client, out) -> client.close());

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 /// A debt for slots of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owed {
+pub(super) struct Debt {
     /// Slots times milliseconds that are paid for, by pool.
     pub(super) slot_ms: [i64; POOLS],
     /// Their cost in millionths of a credit.
     pub(super) micro: i64,
 }
 
-impl Owed {
-    pub(super) fn add(&mut self, more: &Owed) {
+impl Debt {
+    pub(super) fn add(&mut self, more: &Debt) {
         for pool in 0..POOLS {
             self.slot_ms[pool] = self.slot_ms[pool].saturating_add(more.slot_ms[pool]);
         }

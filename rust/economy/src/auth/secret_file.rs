@@ -65,7 +65,7 @@ fn check(facts: &fs::Metadata) -> Result<(), Unusable> {
     }
     let mode = facts.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
-        let what = format!("its mode {mode:04o} lets users other than its owner read a secret");
+        let what = format!("its mode {mode:04o} lets users other than its owner access a secret");
         let expected = "mode 600 (chmod 600), and a new secret if others may have read this one";
         return Err(unusable(what, expected));
     }

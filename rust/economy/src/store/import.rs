@@ -169,7 +169,11 @@ mod tests {
         assert_eq!(import.changes, good.concat());
         let bad: Vec<usize> = import.faults.iter().map(|fault| fault.line).collect();
         assert_eq!(bad, [3, 4, 5, 6, 7, 8, 10, 11, 12, 14, 15, 16, 17, 18]);
-        assert!(import.faults[6].to_string().contains("line 1 already"));
+        assert!(
+            import.faults[6]
+                .to_string()
+                .contains("already defined in line 1")
+        );
         assert!(import.faults[7].to_string().contains("stays"));
     }
 }

@@ -41,7 +41,7 @@ impl fmt::Display for Unusable {
             Unusable::Unreadable(_, why) => write!(f, "cannot be read: {why}")?,
             Unusable::Exposed(_, mode) => write!(
                 f,
-                "it holds secrets, and its mode {:04o} lets users other than its owner read it; \
+                "it holds secrets, and its mode {:04o} lets users other than its owner access it; \
                  run chmod 600",
                 mode & 0o7777
             )?,
@@ -259,7 +259,7 @@ mod tests {
         for mode in [0o640, 0o620, 0o604, 0o602, 0o601, 0o610, 0o777] {
             place.mode(mode);
             let said = refused(file.poll(2));
-            let named = format!("its mode {mode:04o} lets others");
+            let named = format!("its mode {mode:04o} lets users other than its owner");
             assert!(
                 said.contains(&named) && said.contains("chmod 600"),
                 "{said}"

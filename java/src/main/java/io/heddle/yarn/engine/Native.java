@@ -84,7 +84,7 @@ public final class Native {
 
   /**
    * Reads the answer of a MapReduce ApplicationMaster or a NodeManager. The result depends on the
-   * path; see rust/economy/src/jobs/replies.rs.
+   * path; see rust/host/src/replies.rs.
    *
    * @param path the path of the request
    * @return JSON

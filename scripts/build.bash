@@ -13,6 +13,10 @@ build_native() { scripts/native-library ${HEDDLE_HOST_LIBC:+--host-libc}; }
 
 build_command_line() { cargo build --release --locked -p heddle-cli; }
 
+# The command line for tests, in the profile and with the features of `cargo test --workspace`, which
+# then does not compile its crates again. The release build takes minutes more.
+build_tests_command_line() { cargo build --profile test --workspace --locked --bin heddle; }
+
 build_laboratory() { cargo build --release --locked -p heddle-lab; }
 
 # command_line [NAME]: the path of heddle, or of the program NAME, in cargo's folder.

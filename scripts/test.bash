@@ -14,6 +14,8 @@ LONG_PARTS=(soak)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
 # which more processors do not shorten.
 LANES=${HEDDLE_TEST_LANES:-2}
+# The logs of steps that take minutes.
+LONG_STEPS='rust-tests|docs-|FairTest|MapReduceTest|java-|DynamicPriorityTest'
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=
@@ -153,6 +155,14 @@ run_junit() {
 # queue_steps LINES: adds steps for run_queued_steps.
 queue_steps() { [ ! "$1" ] || queued_steps+=$1$'\n'; }
 
+# Prints the queued steps, those of LONG_STEPS first: one that takes minutes and begins last leaves
+# the other lanes without work.
+long_steps_first() {
+    local long=$'^[^\t]*\t('"$LONG_STEPS)"
+    grep -E "$long" <<<"${queued_steps%$'\n'}" || true
+    grep -vE "$long" <<<"${queued_steps%$'\n'}" || true
+}
+
 # Runs the queued steps, LANES at a time. A lane's step is a subshell and returns its counts in a
 # file.
 run_queued_steps() {
@@ -172,7 +182,7 @@ run_queued_steps() {
         printf '0 1\n%s: died\n' "$name" >"$LOGS/$name.counts"
         step_in_lane "$line" "$LOGS/$name.counts" &
         running=$((running + 1))
-    done <<<"${queued_steps%$'\n'}"
+    done < <(long_steps_first)
     wait
     trap - INT
     queued_steps=
@@ -256,8 +266,8 @@ part_integration() {
     case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
     # The Kerberos tests run the command line.
     case "$class" in '' | *SpnegoTest)
-        step 'heddle, the command line' heddle build_command_line || true
-        HEDDLE_COMMAND=$(command_line)
+        step 'heddle, the command line, for tests' heddle build_tests_command_line || true
+        HEDDLE_COMMAND=${CARGO_TARGET_DIR:-$ROOT/target}/debug/heddle
         export HEDDLE_COMMAND
         ;;
     esac
@@ -308,18 +318,19 @@ part_readme() {
 }
 
 # Runs the pages of docs/ with `sh` blocks like an operator, on real daemons. Newest Hadoop only:
-# nothing in them depends on the version. Builds the command line first, so that the time is the
-# page's.
+# nothing in them depends on the version.
 part_docs() {
     local page name
     [ "$1" ] && return
-    test_step 'docs: the command line' docs-heddle count_exit_code build_command_line
     for page in docs/*.md; do
         grep -q '^```sh$' "$page" || continue
         name=${page##*/}
-        queue_steps "$(printf '%s\t' "$page" "docs-${name%.md}" count_tap bounded scripts/page-test)$page"
+        queue_steps "$(printf '%s\t' "$page" "docs-${name%.md}" count_tap page_step)$page"
     done
 }
+
+# page_step PAGE: builds the command line first, so that the time limit is the page's own.
+page_step() { build_command_line && bounded scripts/page-test "$1"; }
 
 # Runs real daemons with faults; a number of faults bounds its length. `./x soak` alone runs for
 # hours.

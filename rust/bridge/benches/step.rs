@@ -114,6 +114,7 @@ fn node_added(node: u32) -> Event {
         host: PlaceId(100 + node),
         rack: PlaceId(1 + node % 40),
         partition: PartitionId(0),
+        lends: false,
         schedulable: true,
         capacity: node_capacity(),
         free: node_capacity(),

@@ -125,6 +125,9 @@
 // Flag of a node: containers may be placed on it now.
 #define HEDDLE_NODE_SCHEDULABLE 1
 
+// Flag of a node: asks without a label may have what those of its label leave.
+#define HEDDLE_NODE_LENDS 2
+
 // Flag of a job: its application type is MAPREDUCE, so priorities tell its maps from its reduces.
 #define HEDDLE_JOB_MAPREDUCE 1
 
@@ -325,7 +328,7 @@ typedef struct heddle_node_added {
   uint32_t rack;
   // Its node label; 0 is the default partition.
   uint32_t partition;
-  // [`NODE_SCHEDULABLE`].
+  // [`NODE_SCHEDULABLE`], [`NODE_LENDS`].
   uint32_t flags;
   // Everything it has.
   heddle_resource_vector capacity;
@@ -349,7 +352,7 @@ typedef struct heddle_node_changed {
   uint32_t rack;
   // Its node label; 0 is the default partition.
   uint32_t partition;
-  // [`NODE_SCHEDULABLE`].
+  // [`NODE_SCHEDULABLE`], [`NODE_LENDS`].
   uint32_t flags;
   // Everything it has.
   heddle_resource_vector capacity;

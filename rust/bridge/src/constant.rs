@@ -84,6 +84,8 @@ pub const LOG: u16 = 4;
 
 /// Flag of a node: containers may be placed on it now.
 pub const NODE_SCHEDULABLE: u32 = 1;
+/// Flag of a node: asks without a label may have what those of its label leave.
+pub const NODE_LENDS: u32 = 2;
 /// Flag of a job: its application type is MAPREDUCE, so priorities tell its maps from its reduces.
 pub const JOB_MAPREDUCE: u32 = 1;
 /// Flag of a job: its application master runs outside the cluster.
@@ -206,8 +208,8 @@ pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
         DECISION_BYTES_MAX, COUNT_MAX, ID_MAX;
     "Codes": OK, BAD_HANDLE, BAD_FRAME, SHORT_BUFFER, BAD_CONFIG, BAD_REQUEST, ENGINE_FAILED,
         PANIC, BAD_VERSION;
-    "Flags": NODE_SCHEDULABLE, JOB_MAPREDUCE, JOB_UNMANAGED_AM, ASK_RELAX_LOCALITY, ASK_AM,
-        ASK_CONTAINER_UPDATE, CONTAINER_AM, TASK_EXECUTING, TASK_COMMITTING, OUTPUT_IDLE,
+    "Flags": NODE_SCHEDULABLE, NODE_LENDS, JOB_MAPREDUCE, JOB_UNMANAGED_AM, ASK_RELAX_LOCALITY,
+        ASK_AM, ASK_CONTAINER_UPDATE, CONTAINER_AM, TASK_EXECUTING, TASK_COMMITTING, OUTPUT_IDLE,
         OUTPUT_MORE;
     "Which hints are known": HINT_MAPS, HINT_REDUCES, HINT_INPUT_BYTES, HINT_SHUFFLE_PER_MILLE,
         HINT_DEADLINE_MS, HINT_MAP_MS, HINT_REDUCE_MS, HINT_SIGNATURE;

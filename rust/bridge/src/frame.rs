@@ -214,12 +214,14 @@ fn decode_container_record(at: At, job: JobId, bytes: &[u8]) -> Result<Event, Br
 fn node(at: At, bytes: &[u8]) -> Result<NodeFacts, BridgeError> {
     // NODE_CHANGED has the same fields at the same offsets.
     let node: record::NodeAdded = read(bytes);
+    let flags = at.flags("flags", node.flags, NODE_SCHEDULABLE | NODE_LENDS)?;
     Ok(NodeFacts {
         node: NodeId(node.header.id),
         host: PlaceId(node.host),
         rack: PlaceId(node.rack),
         partition: PartitionId(node.partition),
-        schedulable: at.flags("flags", node.flags, NODE_SCHEDULABLE)? != 0,
+        lends: flags & NODE_LENDS != 0,
+        schedulable: flags & NODE_SCHEDULABLE != 0,
         capacity: at.amount("capacity", node.capacity)?,
         free: Resource(node.free),
     })

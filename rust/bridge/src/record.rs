@@ -145,7 +145,7 @@ pub struct NodeAdded {
     pub rack: u32,
     /// Its node label; 0 is the default partition.
     pub partition: u32,
-    /// [`NODE_SCHEDULABLE`].
+    /// [`NODE_SCHEDULABLE`], [`NODE_LENDS`].
     pub flags: u32,
     /// Everything it has.
     pub capacity: ResourceVector,
@@ -173,7 +173,7 @@ pub struct NodeChanged {
     pub rack: u32,
     /// Its node label; 0 is the default partition.
     pub partition: u32,
-    /// [`NODE_SCHEDULABLE`].
+    /// [`NODE_SCHEDULABLE`], [`NODE_LENDS`].
     pub flags: u32,
     /// Everything it has.
     pub capacity: ResourceVector,

@@ -108,6 +108,7 @@ fn a_heartbeat_through_a_warm_host_allocates_nothing() {
             host: PlaceId(10 + node),
             rack: PlaceId(1),
             partition: PartitionId(0),
+            lends: false,
             schedulable: true,
             capacity: free,
             free,

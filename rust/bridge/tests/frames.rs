@@ -28,17 +28,24 @@ fn any_resource() -> impl Strategy<Value = Resource> {
 }
 
 fn node_facts() -> impl Strategy<Value = NodeFacts> {
-    (any::<[u32; 4]>(), any::<bool>(), amount(), any_resource()).prop_map(
-        |([node, host, rack, partition], schedulable, capacity, free)| NodeFacts {
-            node: NodeId(node),
-            host: PlaceId(host),
-            rack: PlaceId(rack),
-            partition: PartitionId(partition),
-            schedulable,
-            capacity,
-            free,
-        },
+    (
+        any::<[u32; 4]>(),
+        any::<[bool; 2]>(),
+        amount(),
+        any_resource(),
     )
+        .prop_map(
+            |([node, host, rack, partition], [lends, schedulable], capacity, free)| NodeFacts {
+                node: NodeId(node),
+                host: PlaceId(host),
+                rack: PlaceId(rack),
+                partition: PartitionId(partition),
+                lends,
+                schedulable,
+                capacity,
+                free,
+            },
+        )
 }
 
 fn job_facts() -> impl Strategy<Value = JobFacts> {

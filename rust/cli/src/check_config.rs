@@ -1,27 +1,28 @@
 //! `heddle check-config`: checks configuration files before a cluster uses them.
 //!
 //! Parses `heddle.json` and the allocations file with the readers that the engine and the service
-//! use. Of Hadoop's site files it checks only the part that concerns Heddle. Reports what cannot
-//! work, and gives no advice on what suits a cluster.
+//! use. Prints a verdict on each element of a stock scheduler's file. Of Hadoop's site files it
+//! checks only the part that concerns Heddle. Gives no advice on what suits a cluster.
 
 mod environment;
-mod site;
 
 use clap::Args;
-use heddle_core::config::{Allocations, Fault};
+use heddle_core::config::{Allocations, parse_json};
 use heddle_core::setup::read_config;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use site::{AUTHENTICATION, Site};
+use crate::site::{AUTHENTICATION, Site};
+use crate::stock::{self, Stock};
 
 /// The files to check.
 #[derive(Args)]
 pub(crate) struct Files {
-    /// heddle.json, an allocations file, or Hadoop's site files in the order in which Hadoop reads
-    /// them, such as core-site.xml mapred-site.xml: a reference may point from one to another.
+    /// heddle.json, a fair-scheduler.xml, an allocations file, or Hadoop's site files in the order
+    /// in which Hadoop reads them, such as core-site.xml mapred-site.xml: a reference may point
+    /// from one to another, and YARN's schedulers read properties of yarn-site.xml as well.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The cluster's resource types, which shares in heddle.json may name.
@@ -32,37 +33,80 @@ pub(crate) struct Files {
     json: bool,
 }
 
+/// The files, sorted by what they are.
+#[derive(Default)]
+struct Sorted<'f> {
+    site: Site,
+    site_files: usize,
+    /// The names of heddle.json files that trust the web server's user.
+    trusting: Vec<String>,
+    stock: Vec<(Stock, &'f Path, String)>,
+    json: Vec<(&'f Path, Value)>,
+}
+
+impl<'f> Sorted<'f> {
+    /// Reads a file, and checks it as far as it stands alone.
+    fn add(&mut self, file: &'f Path, resource_types: &[String]) -> Result<(), String> {
+        let text = read(file)?;
+        if ends_with(file, ".json") {
+            if trusts_web_user(&text) {
+                self.trusting.push(file.display().to_string());
+            }
+            check_json(file, &text, resource_types)?;
+            let json = serde_json::from_str(&text).unwrap_or_default();
+            self.json.push((file, json));
+            return Ok(());
+        }
+        let kind = stock::kind(&text);
+        if is_site(file, &text) {
+            self.site_files += 1;
+            self.site.add(file, &text)?;
+        } else if kind.is_none() {
+            return check_allocations(file, &text);
+        }
+        // The properties of the Capacity Scheduler are one configuration, in whatever files.
+        let known = |(known, ..): &(Stock, &Path, String)| *known == Stock::Capacity;
+        if let Some(kind) = kind
+            && (kind == Stock::Fair || !self.stock.iter().any(known))
+        {
+            self.stock.push((kind, file, text));
+        }
+        Ok(())
+    }
+}
+
 /// Prints one line per fault, or a summary if there is none.
 pub(crate) fn main(arguments: &Files) -> ExitCode {
+    let types = &arguments.resource_types;
     let mut faults = Vec::new();
-    let mut site = Site::default();
-    let mut site_files = 0;
-    let mut trusting = Vec::new();
+    let mut sorted = Sorted::default();
     for file in &arguments.files {
-        let checked = read(file).and_then(|text| {
-            if ends_with(file, ".json") {
-                if trusts_web_user(&text) {
-                    trusting.push(file.display().to_string());
-                }
-                check_json(file, &text, &arguments.resource_types)
-            } else if is_site(file, &text) {
-                site_files += 1;
-                site.add(file, &text)
-            } else {
-                check_allocations(file, &text)
-            }
-        });
-        if let Err(fault) = checked {
+        if let Err(fault) = sorted.add(file, types) {
             faults.push(format!("{}{fault}", file.display()));
         }
     }
+    // Every site file is read by now.
+    let mut lines = Vec::new();
+    for (kind, file, text) in &sorted.stock {
+        match check_stock((*kind, file, text), &sorted, types) {
+            Ok(mut said) => lines.append(&mut said),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    for line in &lines {
+        match line.stops {
+            true => faults.push(line.text.clone()),
+            false if !arguments.json => println!("{}", line.text),
+            false => {}
+        }
+    }
     let mut report = environment::Report::default();
-    if site_files > 0 && faults.is_empty() {
-        report = environment::check(&site);
+    if sorted.site_files > 0 && faults.is_empty() {
+        report = environment::check(&sorted.site);
         faults.append(&mut report.faults);
     }
-    if !site.authenticates() {
-        for file in trusting {
+    if !sorted.site.authenticates() {
+        for file in &sorted.trusting {
             eprintln!(
                 "{file}: key `api.trust_web_user`: true, and no site file sets \
                  {AUTHENTICATION} to anything but `simple`: a caller becomes any user, \
@@ -78,6 +122,7 @@ pub(crate) fn main(arguments: &Files) -> ExitCode {
             "faults": faults,
             "variables": report.variables,
             "variables_for_heddle": report.heddles,
+            "elements": stock::report(&lines),
         });
         println!("{found:#}");
     } else if faults.is_empty() {
@@ -117,8 +162,35 @@ fn count(files: usize) -> String {
     }
 }
 
+/// Translates the file of a stock scheduler, and checks what comes out, also under each
+/// heddle.json.
+fn check_stock(
+    (kind, file, text): (Stock, &Path, &str),
+    sorted: &Sorted<'_>,
+    resource_types: &[String],
+) -> Result<Vec<stock::Line>, String> {
+    let site = &sorted.site;
+    let at = |fault: String| format!("{}{fault}", file.display());
+    let translated = stock::translate(kind, file, text, site, resource_types).map_err(at)?;
+    stock::check(&translated.config, site, resource_types).map_err(at)?;
+    let mut lines = translated.lines;
+    for (above, json) in &sorted.json {
+        let merged = heddle_stock::merge(translated.config.clone(), json);
+        stock::check(&merged, site, resource_types)
+            .map_err(|fault| format!("{} over {}{fault}", above.display(), file.display()))?;
+        let notes = heddle_stock::in_vain(&translated.config, &merged);
+        let above = above.display();
+        lines.extend(
+            notes
+                .iter()
+                .map(|note| stock::line(&above.to_string(), note)),
+        );
+    }
+    Ok(lines)
+}
+
 /// Reads a file lossily. Invalid UTF-8 is left to the parser, which knows the line.
-fn read(file: &Path) -> Result<String, String> {
+pub(crate) fn read(file: &Path) -> Result<String, String> {
     let bytes = fs::read(file).map_err(|error| format!(": {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -138,20 +210,15 @@ fn is_site(file: &Path, text: &str) -> bool {
 
 /// Prints ignored elements as warnings, not as faults: files of later versions contain more.
 fn check_allocations(file: &Path, text: &str) -> Result<(), String> {
-    let said = |fault: &Fault| match fault.line {
-        0 => format!(": {}", fault.problem),
-        line => format!(":{line}: {}", fault.problem),
-    };
-    let allocations = Allocations::parse(text).map_err(|fault| said(&fault))?;
+    let allocations = Allocations::parse(text).map_err(|fault| stock::placed(&fault))?;
     for warning in &allocations.warnings {
-        eprintln!("{}{} (a warning)", file.display(), said(warning));
+        eprintln!("{}{} (a warning)", file.display(), stock::placed(warning));
     }
     Ok(())
 }
 
 fn check_json(file: &Path, text: &str, resource_types: &[String]) -> Result<(), String> {
-    let config: Value = serde_json::from_str(text)
-        .map_err(|error| format!(":{}: {error}; expected JSON", error.line()))?;
+    let config = parse_json(text).map_err(|fault| stock::placed(&fault))?;
     let read = read_config(&config, resource_types).map_err(|error| format!(": {error}"))?;
     let spared = read
         .queues

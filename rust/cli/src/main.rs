@@ -3,6 +3,7 @@
 
 mod check_config;
 mod clean;
+mod convert;
 mod economy;
 mod failure;
 mod manual;
@@ -11,6 +12,8 @@ mod remote;
 mod replay;
 mod report;
 mod simulate;
+mod site;
+mod stock;
 mod store;
 mod terminal;
 
@@ -61,10 +64,16 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Checks heddle.json, or what Hadoop's site files hand to MapReduce's ApplicationMasters.
+    /// Checks heddle.json, the file of a stock scheduler, or what Hadoop's site files hand to
+    /// MapReduce's ApplicationMasters.
     CheckConfig {
         #[command(flatten)]
         files: check_config::Files,
+    },
+    /// Prints the heddle.json that means the same as a stock scheduler's file.
+    Convert {
+        #[command(flatten)]
+        source: convert::Source,
     },
     /// Runs a journal, recorded with heddle.journal.path, through the engine again.
     Replay {
@@ -91,6 +100,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => manual::completions(shell, Arguments::command()),
         Command::Man => manual::man(Arguments::command()),
         Command::CheckConfig { files } => check_config::main(&files),
+        Command::Convert { source } => convert::main(&source),
         Command::Replay { journal } => replay::main(&journal),
         Command::Simulate { what, policy, out } => {
             simulate::simulate(&what, &policy, out.as_deref())

@@ -200,7 +200,7 @@ fn a_file_that_is_none_is_refused_with_its_place() {
             "<configuration>\n<property><value>1</value></property></configuration>",
             ":2: a <prop",
         ),
-        ("", "expected XML"),
+        ("", "expected </configuration>. Is the file whole?"),
     ] {
         let said = refused(&[&file("none", "mapred-site.xml", text)]);
         assert!(said.contains(words), "{text}: {said}");
@@ -321,12 +321,6 @@ fn an_allocations_file_is_read_by_the_engines_reader() {
             "pools",
             "ads 10 5\nweb 10".to_owned(),
             ":2: expected a pool, its minimum of map",
-        ),
-        (
-            "fair-scheduler.xml",
-            "<allocations>\n<queue name='ads'><weight>2.0</weight></queue>\n</allocations>"
-                .to_owned(),
-            ":2: <queue> is of YARN's fair-scheduler.xml, which is not read",
         ),
         (
             "pools",

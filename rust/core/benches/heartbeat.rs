@@ -146,6 +146,7 @@ fn facts(node: u32, memory_mb: i64) -> NodeFacts {
         host: host_of(node),
         rack: rack_place(node % 25 + NODES),
         partition: PartitionId(0),
+        lends: false,
         schedulable: true,
         capacity,
         free: capacity,

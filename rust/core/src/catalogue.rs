@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 pub const SHARES: &[ShareEntry] = &[
     share::single::ENTRY,
     share::fair::ENTRY,
+    share::capacity::ENTRY,
     share::drf::ENTRY,
     share::dynamic_priority::ENTRY,
 ];
@@ -25,6 +26,7 @@ pub const ORDERS: &[OrderEntry] = &[
     order::deficit::ENTRY,
     order::hfsp::ENTRY,
     order::reverse_adaptive::ENTRY,
+    order::by_queue::ENTRY,
 ];
 
 /// Every placement, in the order of the tables made from it.
@@ -166,6 +168,11 @@ pub(crate) fn build(config: &Config) -> Stages {
         (order.build)(config),
         (place.build)(config),
     )
+}
+
+/// Whether each leaf orders its jobs as its own setting says.
+pub(crate) fn leaves_order(composition: &Composition) -> bool {
+    composition.order == order::by_queue::ENTRY.name
 }
 
 /// The facts of jobs that a composition wants to hear, each once.

@@ -4,16 +4,35 @@
 //! error: a misspelt limit that is silently ignored shows only when it is needed.
 
 mod allocations;
+mod amounts;
+mod heartbeat;
+mod json;
+mod labels;
+mod leaf_order;
+mod placement;
 mod queues;
 mod reader;
 mod reservation;
+pub mod text;
+mod users;
+pub mod xml;
 
 pub(crate) use allocations::read_users;
-pub use allocations::{Allocations, Fault};
-pub use queues::{DynamicQueues, QueueConfig};
-pub use reader::{ConfigError, Section, unknown};
+pub use allocations::{Allocations, is_of_yarn};
+pub use amounts::{Amount, Amounts};
+pub(crate) use heartbeat::Granted;
+pub use heartbeat::HeartbeatLimits;
+pub use json::parse_json;
+pub(crate) use labels::read_numbers;
+pub use labels::{Accessible, LabelShare, Labels};
+pub use leaf_order::{By, LeafOrder};
+pub use placement::{Fallback, Matches, Names, Parent, PlacementRule, Source, VARIABLES};
+pub use queues::{Compare, DynamicQueues, Patience, QueueConfig, QueueDefaults};
+pub use reader::{ConfigError, Section, nearest, unknown};
+pub use text::Fault;
+pub use users::{Admission, OneUser, State, UserLimit, Users};
 
-use crate::words::ids::{Millis, UserId};
+use crate::words::ids::{Millis, PartitionId, UserId};
 use crate::words::keys::POOLS;
 use crate::words::resource::Resource;
 use serde_json::Value;
@@ -37,26 +56,6 @@ pub struct Composition {
     pub place: String,
 }
 
-/// How a job finds its queue; rules are tried in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlacementRule {
-    /// The queue that the submission names; `default` counts as none.
-    Specified {
-        /// Whether a queue that does not exist is made.
-        create: bool,
-    },
-    /// `root.<user>`.
-    User {
-        /// Whether a queue that does not exist is made.
-        create: bool,
-    },
-    /// A fixed queue.
-    Default {
-        /// Its path.
-        queue: String,
-    },
-}
-
 /// Taking containers back from queues above their share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preemption {
@@ -70,6 +69,11 @@ pub struct Preemption {
     pub fair_share_threshold: f64,
     /// How long a job may take to give a container back by itself.
     pub grace_ms: u32,
+    /// The part of the cluster's memory or vcores that must be in use, 0 to 1; no queue counts as
+    /// waiting before.
+    pub cluster_threshold: Option<f64>,
+    /// Whether ApplicationMasters may be taken; without them their applications start again.
+    pub masters: bool,
 }
 
 /// `heddle.json`.
@@ -81,6 +85,8 @@ pub struct Config {
     pub dominant: bool,
     /// The configured queues, parents implied.
     pub queues: Vec<QueueConfig>,
+    /// What holds for queues that set nothing.
+    pub queue_defaults: QueueDefaults,
     /// How many jobs may run at once in a leaf that sets no limit (`poolMaxJobsDefault` of the
     /// allocations file).
     pub pool_max_jobs: Option<u32>,
@@ -88,9 +94,8 @@ pub struct Config {
     pub placement: Vec<PlacementRule>,
     /// Section `dynamic_queues`.
     pub dynamic_queues: DynamicQueues,
-    /// How much of a node's free room one heartbeat may fill, above 0, at most 1. All of it unless
-    /// configured; less spreads a small job over nodes.
-    pub heartbeat_fill: f64,
+    /// The most that one heartbeat grants. Limits spread a small job over nodes.
+    pub heartbeat: HeartbeatLimits,
     /// How long an ask that fits no node's room waits before a node is held for it.
     pub reserve_after_ms: Millis,
     /// How long a node that gains no room is held.
@@ -114,6 +119,10 @@ pub struct Config {
     pub user_max_jobs: Option<u32>,
     /// The limits of users who have their own (`<user>` of the allocations file, FS-8).
     pub user_limits: BTreeMap<UserId, u32>,
+    /// Limits and weights of users.
+    pub users: Users,
+    /// The labels that queues name, by the host's number.
+    pub labels: BTreeMap<PartitionId, String>,
     policies_take_back: bool,
     /// The sections of policies, for them to read.
     own: BTreeMap<&'static str, Value>,
@@ -123,6 +132,11 @@ impl Config {
     /// Whether anything takes containers back from jobs that run.
     pub fn takes_back(&self) -> bool {
         self.preemption.enabled || self.policies_take_back
+    }
+
+    /// Whether a queue says anything of node labels.
+    pub fn sets_labels(&self) -> bool {
+        self.queues.iter().any(|queue| queue.labels.is_set())
     }
 
     /// Reads a policy's settings from its own section, which `read_own` found good before.
@@ -173,14 +187,16 @@ impl Config {
             section.finish()?;
         }
         let holds = reservation::read(root)?;
+        let queue_defaults = queues::read_defaults(root, resource_types)?;
         Ok(Config {
             composition,
             dominant,
-            queues: queues::read_queues(root, resource_types)?,
+            queues: queues::read_queues(root, resource_types, &queue_defaults)?,
+            queue_defaults,
             pool_max_jobs: None,
-            placement: read_placement(root)?,
+            placement: placement::read_placement(root)?,
             dynamic_queues: queues::read_dynamic_queues(root)?,
-            heartbeat_fill: root.number("heartbeat_fill", 0.01, 1.0)?.unwrap_or(1.0),
+            heartbeat: HeartbeatLimits::read(root)?,
             reserve_after_ms: holds.after_ms,
             reserve_hold_ms: holds.hold_ms,
             reserve_hold_max_ms: holds.hold_max_ms,
@@ -192,6 +208,8 @@ impl Config {
             epoch_ms: 0,
             user_max_jobs: None,
             user_limits: BTreeMap::new(),
+            users: users::read_users_section(root)?,
+            labels: BTreeMap::new(),
             policies_take_back: false,
             own: BTreeMap::new(),
         })
@@ -261,39 +279,6 @@ pub(crate) fn read_resource(
     Ok(resource)
 }
 
-fn read_placement(root: &mut Section<'_>) -> Result<Vec<PlacementRule>, ConfigError> {
-    let mut rules = Vec::new();
-    for (path, value) in root.list("placement")? {
-        let mut section = Section::new(&path, value)?;
-        let rule = section.text("rule")?.unwrap_or("");
-        rules.push(match rule {
-            "specified" => PlacementRule::Specified {
-                create: section.boolean("create")?.unwrap_or(true),
-            },
-            "user" => PlacementRule::User {
-                create: section.boolean("create")?.unwrap_or(true),
-            },
-            "default" => {
-                let queue = section.text("queue")?.unwrap_or("root.default");
-                queues::check_queue_path(&section.key("queue"), queue)?;
-                PlacementRule::Default {
-                    queue: queue.to_string(),
-                }
-            }
-            other => {
-                let problem = unknown(other, &["specified", "user", "default"]);
-                return Err(ConfigError::new(section.key("rule"), problem));
-            }
-        });
-        section.finish()?;
-    }
-    if rules.is_empty() {
-        rules.push(PlacementRule::Specified { create: true });
-        rules.push(PlacementRule::User { create: true });
-    }
-    Ok(rules)
-}
-
 fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
     let mut preemption = Preemption {
         enabled: false,
@@ -301,23 +286,28 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
         fair_share_timeout_ms: 120_000,
         fair_share_threshold: 0.5,
         grace_ms: 15_000,
+        cluster_threshold: None,
+        masters: false,
     };
     if let Some(mut section) = root.section("preemption")? {
         let plain = preemption.clone();
+        let patience = Patience::read(&mut section)?;
         preemption = Preemption {
             enabled: section.boolean("enabled")?.unwrap_or(plain.enabled),
-            min_share_timeout_ms: section
-                .whole("min_share_timeout_ms", 0, WHOLE_MAX)?
+            min_share_timeout_ms: patience
+                .min_share_timeout_ms
                 .unwrap_or(plain.min_share_timeout_ms),
-            fair_share_timeout_ms: section
-                .whole("fair_share_timeout_ms", 0, WHOLE_MAX)?
+            fair_share_timeout_ms: patience
+                .fair_share_timeout_ms
                 .unwrap_or(plain.fair_share_timeout_ms),
-            fair_share_threshold: section
-                .number("fair_share_threshold", 0.0, 1.0)?
+            fair_share_threshold: patience
+                .fair_share_threshold
                 .unwrap_or(plain.fair_share_threshold),
             grace_ms: section
                 .whole("grace_ms", 0, i64::from(u32::MAX))?
                 .map_or(plain.grace_ms, |grace_ms| grace_ms as u32),
+            cluster_threshold: section.number("cluster_threshold", 0.0, 1.0)?,
+            masters: section.boolean("masters")?.unwrap_or(plain.masters),
         };
         section.finish()?;
     }

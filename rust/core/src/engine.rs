@@ -5,8 +5,25 @@
 //! every event of the host before it applies it. It ignores and counts events that name something
 //! unknown: hosts lose races, and the audit finds books that differ.
 
+/// The world as stages and explanations see it. A macro, because a method would borrow the whole
+/// engine, and the stage that looks at the world is borrowed to be changed.
+macro_rules! world {
+    ($engine:expr) => {
+        crate::model::change::World {
+            now: $engine.now,
+            cluster: &$engine.cluster,
+            tree: &$engine.tree,
+            labelled: &$engine.partitions,
+            slots: $engine.slots,
+            config: &$engine.setup.config,
+            evicting: &$engine.evicting,
+        }
+    };
+}
+
 mod apply;
 mod bounds;
+mod capacities;
 mod containers;
 mod control;
 mod explain;
@@ -16,23 +33,27 @@ mod index;
 mod invariants;
 mod labels;
 mod note;
+mod partitions;
+mod placed;
 mod preemption;
+mod report;
 mod reservation;
 mod search;
 mod subject;
 mod submission;
 mod tick;
+mod users;
 mod victims;
 
 use crate::backlog::{Backlog, FitList, Reservation};
 use crate::catalogue::build;
-use crate::config::{Config, ConfigError};
+use crate::config::{Compare, Config, ConfigError};
 use crate::explain::{Ring, Trace};
 use crate::model::change::{Change, Stale};
 use crate::model::cluster::Cluster;
 use crate::model::job::Container;
 use crate::model::queue::{Queue, Queues};
-use crate::model::share_tree::ShareTree;
+use crate::model::share_tree::{Limits, ShareTree};
 use crate::predict::Predictor;
 use crate::setup::Setup;
 use crate::stage::market::Market;
@@ -49,6 +70,7 @@ use preemption::Starving;
 use reservation::Rest;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use users::UserBooks;
 
 pub use bounds::COUNT_MAX;
 pub use subject::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
@@ -86,7 +108,12 @@ struct Counted {
 pub struct Engine {
     setup: Setup,
     cluster: Cluster,
+    /// The tree of shares: of all nodes or, where queues set labels, of those without one.
     tree: ShareTree,
+    /// The trees of the nodes of each label. Empty unless queues set labels.
+    partitions: BTreeMap<PartitionId, ShareTree>,
+    /// Whether labels have trees of their own.
+    partitioned: bool,
     backlog: Backlog,
     share: Box<dyn Share>,
     order: Box<dyn Order>,
@@ -112,8 +139,10 @@ pub struct Engine {
     starving: BTreeMap<(ShareNodeId, PartitionId), Starving>,
     /// Predicts when jobs start and end. No decision depends on it.
     predictor: Predictor,
-    /// Jobs that wait for `max_running_jobs`, over all queues.
+    /// Jobs that wait for a limit of running jobs, over all queues.
     waiting_jobs: u32,
+    /// Users of the leaves that limit them.
+    users: UserBooks,
     /// The job at which the next tick resumes telling headrooms, if the last was cut short.
     headroom_from: u32,
     /// Jobs whose containers started or ended; `keep_reduces` reviews their headrooms.
@@ -134,10 +163,13 @@ impl Engine {
     pub fn new(setup: Setup) -> Result<Engine, ConfigError> {
         let (share, order, place) = build(&setup.config);
         let trace = Trace::new(setup.config.explain_entries);
+        let tree = ShareTree::new(share.layout(), setup.minimum_allocation);
         let mut engine = Engine {
             cluster: Cluster::new(Queues::new(&setup.config)),
             setup,
-            tree: ShareTree::new(share.layout()),
+            tree,
+            partitions: BTreeMap::new(),
+            partitioned: false,
             backlog: Backlog::default(),
             share,
             order,
@@ -155,6 +187,7 @@ impl Engine {
             starving: BTreeMap::new(),
             predictor: Predictor::default(),
             waiting_jobs: 0,
+            users: UserBooks::default(),
             headroom_from: 0,
             news: Vec::new(),
             trace,
@@ -165,6 +198,8 @@ impl Engine {
             fits: FitList::default(),
         };
         engine.grow_tree();
+        engine.restart_partitions();
+        engine.restart_users();
         Ok(engine)
     }
 
@@ -250,7 +285,9 @@ impl Engine {
 
     /// Whether nothing is pending, so that a heartbeat without news needs no step.
     pub fn is_idle(&self) -> bool {
-        self.backlog.shapes.standing().is_empty() && self.reservations.is_empty()
+        // Asks that a user's limit holds back may be due again.
+        let settled = self.users.is_settled() || !self.holds_users();
+        settled && self.backlog.shapes.standing().is_empty() && self.reservations.is_empty()
     }
 
     /// Whether the last step left decisions unmade because of `decisions_max`.
@@ -301,9 +338,44 @@ impl Engine {
             if layout == Layout::Single && queue.id.0 > 0 {
                 break;
             }
-            grow_by(&mut self.tree, layout, queue);
+            let limits = self.limits(queue);
+            grow_by(&mut self.tree, layout, queue, &limits);
         }
+        self.grow_partitions(None);
         self.backlog.grow(self.tree.len());
+    }
+
+    /// Lets limits that are parts of the cluster follow it.
+    fn follow_capacity(&mut self) {
+        self.follow_partitions();
+        let capacity = self.capacity_of(PartitionId::DEFAULT);
+        let changed = self.cluster.queues.follow(&capacity);
+        for id in changed {
+            let leaf = self.leaf_of(id);
+            if leaf.0 == id.0 {
+                let queue = self.cluster.queues.get(id);
+                let limits = self.limits(queue.expect("its limits were just computed"));
+                self.tree.node_mut(leaf).configure(&limits);
+            }
+        }
+    }
+
+    /// The weight and the limits of a queue, for the tree of shares.
+    fn limits(&self, queue: &Queue) -> Limits {
+        self.compared(queue, self.cluster.queues.limits(queue))
+    }
+
+    /// Limits of a queue with how the share compares it.
+    fn compared(&self, queue: &Queue, limits: Limits) -> Limits {
+        let compared_by = match queue.parent {
+            Some(_) => self.share.compare(limits.compared_by),
+            None => None,
+        };
+        Limits {
+            compared_by,
+            masters_in_line: limits.masters_in_line && compared_by == Some(Compare::Capacity),
+            ..limits
+        }
     }
 
     /// Like `grow_tree`, for one new queue and its ancestors.
@@ -315,9 +387,20 @@ impl Engine {
         let queues = &self.cluster.queues;
         let path: Vec<_> = queues.path_up(queue).collect();
         for queue in path.into_iter().rev() {
-            grow_by(&mut self.tree, layout, queue);
+            let limits = self.limits(queue);
+            grow_by(&mut self.tree, layout, queue, &limits);
         }
+        self.grow_partitions(Some(queue));
         self.backlog.grow(self.tree.len());
+        for at in self.cluster.queues.path_up(queue) {
+            if at.config.admission.user_limit.is_some() {
+                self.users.limit();
+                self.tree.keeps_passed = true;
+            }
+            if at.id != queue {
+                self.users.queues_changed(at.id);
+            }
+        }
     }
 
     /// Removes queues that submissions made and that have been empty for `expire_ms`. Returns their
@@ -331,6 +414,10 @@ impl Engine {
         if self.share.layout() != Layout::Single {
             let leaves: Vec<_> = expired.iter().map(|queue| ShareNodeId(queue.0)).collect();
             self.tree.remove(&leaves);
+            for tree in self.partitions.values_mut() {
+                tree.remove(&leaves);
+            }
+            self.users.queues_changed(QueueId(0));
             for leaf in leaves {
                 self.tell(|_| Some(Change::QueueRemoved { leaf }));
             }
@@ -340,15 +427,15 @@ impl Engine {
 }
 
 /// Adds a queue to the tree, or takes over its configuration. Parents come first.
-fn grow_by(tree: &mut ShareTree, layout: Layout, queue: &Queue) {
+fn grow_by(tree: &mut ShareTree, layout: Layout, queue: &Queue, limits: &Limits) {
     let id = ShareNodeId(queue.id.0);
     if id.index() < tree.len() && !tree.node(id).removed {
-        tree.node_mut(id).configure(&queue.config);
+        tree.node_mut(id).configure(limits);
         return;
     }
     let parent = match layout {
         Layout::Flat => queue.parent.map(|_| ShareNodeId::ROOT),
         _ => queue.parent.map(|parent| ShareNodeId(parent.0)),
     };
-    tree.put(id, parent, queue.id, &queue.config);
+    tree.put(id, parent, queue.id, limits);
 }

@@ -2,7 +2,9 @@
 //! policies of the catalogue. Reads no file.
 
 use crate::catalogue;
-use crate::config::{Allocations, Config, ConfigError, Section, read_resource, read_users};
+use crate::config::{
+    Allocations, Config, ConfigError, Section, read_numbers, read_resource, read_users,
+};
 use crate::words::ids::Millis;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use serde_json::Value;
@@ -26,7 +28,7 @@ const EPOCH_MAX_MS: Millis = 1_000_000_000_000_000;
 
 impl Setup {
     /// Reads `{"resource_types": [...], "minimum_allocation": {...}, "epoch_ms": ...,
-    /// "config": {...}, "allocations": ..., "users": {...}}`.
+    /// "config": {...}, "allocations": ..., "users": {...}, "labels": {...}}`.
     pub fn from_json(setup: &Value) -> Result<Setup, ConfigError> {
         let mut section = Section::new("", setup)?;
         let mut resource_types = Vec::new();
@@ -83,7 +85,8 @@ impl Setup {
 /// Reads the common part of a setup and a reload:
 /// - `config`, which is `heddle.json`;
 /// - `allocations`, the text of an allocations file, if there is one;
-/// - `users`, the host's numbers of the users that this file names.
+/// - `users`, the host's numbers of the users that this file or `config` names;
+/// - `labels`, its numbers of the node labels that `config` names.
 pub(crate) fn read(
     section: &mut Section<'_>,
     resource_types: &[String],
@@ -92,6 +95,8 @@ pub(crate) fn read(
     let config = section.value("config").unwrap_or(&empty);
     let mut config = read_config(config, resource_types)?;
     let users = read_users(section)?;
+    config.users.number(&users);
+    config.labels = read_numbers(section)?;
     if let Some(text) = section.text("allocations")? {
         let allocations = Allocations::parse(text)
             .map_err(|fault| ConfigError::new("allocations", fault.to_string()))?;

@@ -4,6 +4,7 @@
 pub(crate) mod behind;
 pub(crate) mod by_usage;
 pub(crate) mod common;
+pub(crate) mod division;
 pub mod entry;
 pub(crate) mod market;
 pub(crate) mod order;

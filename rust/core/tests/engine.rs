@@ -50,6 +50,29 @@ fn one_heartbeat_fills_what_fits_or_the_part_of_the_room_that_is_configured() {
     };
     assert_eq!(grants(json!({})), [8, 0, 0, 0, 0]);
     assert_eq!(grants(json!({"heartbeat_fill": 0.5})), [4, 2, 1, 1, 0]);
+    let limited = |limits: Value| grants(json!({"heartbeat": limits}));
+    assert_eq!(limited(json!({"containers_max": 1})), [1, 1, 1, 1, 1]);
+    assert_eq!(limited(json!({"containers_max": 3})), [3, 3, 2, 0, 0]);
+    // YARN's Fair Scheduler goes on while what it assigned fits in half: 4 of 8 does.
+    assert_eq!(limited(json!({"node_part_max": 0.5})), [5, 2, 1, 0, 0]);
+    // An ask that names no host runs off-switch everywhere.
+    assert_eq!(limited(json!({"off_switch_max": 2})), [2, 2, 2, 2, 0]);
+}
+
+#[test]
+fn containers_near_their_data_do_not_count_as_off_switch() {
+    let mut host = Host::new(json!({
+        "policy": {"share": "single", "order": "fifo", "place": "local-first"},
+        "heartbeat": {"off_switch_max": 1},
+    }));
+    let (node, other) = (host.node(0, 8192, 8), host.node(1, 8192, 8));
+    let queue = host.queue("alice", None);
+    host.job(1, queue);
+    host.ask_on(1, 0, 1024, &[(node, 0), (node, 0), (node, 0), (other, 1)]);
+    host.job(2, queue);
+    host.ask(2, 0, 2, 1024);
+    let grants = host.beat(node).len();
+    assert_eq!(grants, 4, "three on the host, then one that is off-switch");
 }
 
 #[test]
@@ -354,6 +377,7 @@ fn events_that_name_nothing_known_are_counted_and_change_nothing() {
             host: PlaceId(1),
             rack: PlaceId(2),
             partition: PartitionId(0),
+            lends: false,
             schedulable: true,
             capacity: Resource::ZERO,
             free: Resource::ZERO,

@@ -116,6 +116,7 @@ fn a_held_node_that_changed_its_label_is_not_given_to_what_it_was_held_for() {
         host: host_of(0),
         rack: rack_place(0),
         partition: PartitionId(1),
+        lends: false,
         schedulable: true,
         capacity: Resource::new(4096, 8),
         free: Resource::new(4096, 8),
@@ -281,4 +282,57 @@ fn a_node_does_not_move_to_a_rack_out_of_range() {
         (facts_of(&host).rack, host.engine.ignored()),
         (facts.rack, 1)
     );
+}
+
+/// Delay scheduling waits 1 s for the host, which is full. Every 600 ms the user is above the limit
+/// for a while: the third time the wait is over. It must not begin again each time.
+#[test]
+fn a_user_who_is_now_and_then_above_the_limit_waits_for_data_no_longer() {
+    let config = json!({
+        "policy": {"place": "delay"},
+        "delay": {"node_wait_ms": 1_000, "rack_wait_ms": 0},
+        "queues": [{
+            "path": "root.a", "min_share": {"memory-mb": 4_096, "vcores": 4},
+            "user_limit_percent": 100, "user_limit_factor": 1
+        }, {"path": "root.b"}]
+    });
+    let users = json!({"alice": 1, "bob": 2});
+    let mut host = Host::from_setup(&json!({"config": config, "users": users}));
+    let (full, free) = (host.node(0, 8_192, 8), host.node(1, 8_192, 8));
+    let b = host.queue("bob", Some("root.b"));
+    host.user_job(2, b, 2);
+    host.ask(2, 0, 8, 1_024);
+    host.beat(full);
+    let a = host.queue("alice", Some("root.a"));
+    host.user_job(1, a, 1);
+    host.ask(1, 0, 5, 1_024);
+    host.beat(free);
+    assert_eq!((host.running(2), host.running(1)), (8, 5));
+    host.ask_on(1, 1, 1_024, &[(full, 0)]);
+    let mut rounds = 0;
+    loop {
+        rounds += 1;
+        let key = host
+            .containers
+            .iter()
+            .find(|c| c.0 == 1)
+            .expect("it runs")
+            .1;
+        host.complete(1, key);
+        host.tick();
+        let grants = host.beat(free);
+        if !grants.is_empty() {
+            break;
+        }
+        host.now += 300;
+        host.ask(1, 0, 1, 1_024);
+        assert_eq!(
+            host.beat(free).len(),
+            1,
+            "the user is above the limit again"
+        );
+        host.now += 300;
+        assert!(rounds < 10, "the ask insists without end");
+    }
+    assert_eq!(rounds, 3);
 }

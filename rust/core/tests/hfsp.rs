@@ -370,6 +370,7 @@ fn slots_shrink_below_the_running_tasks() {
         host: host_of(1),
         rack: rack_place(0),
         partition: PartitionId(0),
+        lends: false,
         schedulable: false,
         capacity: Resource::new(4 * 1_024, 64),
         free: Resource::ZERO,

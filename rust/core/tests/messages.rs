@@ -28,6 +28,7 @@ const TOOLS: &[&str] = &[
     "rust/lab/",
     "rust/fuzz/",
     "rust/core/src/engine/invariants.rs",
+    "rust/core/src/engine/users/check.rs",
     "rust/sim/src/check",
     "rust/sim/src/host.rs",
     "rust/sim/src/link.rs",

@@ -111,3 +111,21 @@ fn every_application_gives_up_what_its_queue_does_not_spare() {
         }
     }
 }
+
+#[test]
+fn what_no_one_may_take_from_keeps_everything() {
+    for (name, config) in mechanisms() {
+        for at in [0, 1, 2] {
+            let mut queues = queues(Some(true), Some(true), Some(true));
+            queues[at]["preempt_from"] = json!(false);
+            // A queue below does not overrule it.
+            for below in at + 1..3 {
+                queues[below]["preempt_from"] = json!(true);
+            }
+            for mapreduce in [true, false] {
+                let taken = losers(config.clone(), queues.clone(), mapreduce);
+                assert_eq!(taken, [0; 0], "{name}, at {at}");
+            }
+        }
+    }
+}

@@ -32,7 +32,8 @@ fn a_policy_says_what_it_wants_to_hear_and_what_can_be_set() {
         .iter()
         .map(|row| &row["key"])
         .collect();
-    assert_eq!(keys, ["node_wait_ms", "rack_wait_ms"]);
+    let waits = ["node_wait_ms", "rack_wait_ms", "node_misses", "rack_misses"];
+    assert_eq!(keys[..4], waits);
     let fifo = named(&answer, "order", "fifo");
     assert_eq!(
         (&fifo["section"], &fifo["settings"]),

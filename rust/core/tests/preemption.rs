@@ -243,6 +243,7 @@ fn room_on_its_way_is_not_made_twice() {
         host: host_of(0),
         rack: rack_place(0),
         partition: PartitionId(0),
+        lends: false,
         schedulable: true,
         capacity: Resource::new(4096, 64),
         free: Resource::ZERO,
@@ -293,4 +294,96 @@ fn the_queue_that_spares_its_containers_is_named() {
         ),
         "{sentence}"
     );
+}
+
+/// The nearest queue on the path decides how long one waits.
+#[test]
+fn each_queue_waits_as_long_as_it_says() {
+    for (root, own, taken) in [
+        (json!({}), json!({}), 2),
+        (json!({}), json!({"min_share_timeout_ms": 100_000}), 0),
+        (json!({"min_share_timeout_ms": 100_000}), json!({}), 0),
+        (
+            json!({"min_share_timeout_ms": 100_000}),
+            json!({"min_share_timeout_ms": 30_000}),
+            2,
+        ),
+    ] {
+        let mut config = config(json!({ "preemption": own.clone() }));
+        // Only the minimum counts.
+        config["preemption"]["fair_share_timeout_ms"] = json!(1_000_000);
+        config["queues"]
+            .as_array_mut()
+            .expect("a list")
+            .push(json!({"path": "root", "preemption": root}));
+        let mut host = full(config, &[(4096, 0)]);
+        host.ask(STARVED, 0, 2, 1024);
+        assert_eq!(minute(&mut host, 1).len(), taken, "{root} {own}");
+    }
+}
+
+/// Three of four GB are in use; the ask for two is starved only beyond the threshold.
+#[test]
+fn nothing_is_taken_before_the_cluster_is_as_full_as_configured() {
+    for (threshold, taken) in [(json!(0.75), 0), (json!(0.7), 1), (json!(null), 1)] {
+        let mut config = config(json!({}));
+        config["preemption"]["cluster_threshold"] = threshold.clone();
+        let mut host = Host::new(config);
+        let node = host.labelled_node(0, 4096, 64, 0);
+        let queue = host.queue("u", Some("root.greedy"));
+        host.job(GREEDY, queue);
+        for _ in 0..3 {
+            host.recovered(GREEDY, node, 1024, false);
+        }
+        let queue = host.queue("u", Some("root.starved"));
+        host.job(STARVED, queue);
+        host.ask(STARVED, 0, 1, 2048);
+        assert_eq!(minute(&mut host, 1).len(), taken, "{threshold}");
+    }
+}
+
+#[test]
+fn masters_go_last_and_only_where_the_configuration_allows_it() {
+    for (masters, asked, taken, ams) in [(false, 3, 2, 0), (true, 3, 3, 1), (true, 2, 2, 0)] {
+        let mut config = config(json!({}));
+        config["preemption"]["masters"] = json!(masters);
+        let mut host = Host::new(config);
+        let node = host.labelled_node(0, 4096, 64, 0);
+        let queue = host.queue("u", Some("root.greedy"));
+        let mut keys = BTreeSet::new();
+        for (job, am) in [(GREEDY, true), (GREEDY, false), (3, true), (3, false)] {
+            if am {
+                host.job(job, queue);
+            }
+            let key = host.recovered(job, node, 1024, am);
+            if am {
+                keys.insert(key);
+            }
+            host.now += 1;
+        }
+        let queue = host.queue("u", Some("root.starved"));
+        host.job(STARVED, queue);
+        host.ask(STARVED, 0, asked, 1024);
+        let gone = minute(&mut host, 1).len();
+        let left = host.containers.iter().filter(|c| keys.contains(&c.1));
+        assert_eq!((gone, 2 - left.count()), (taken, ams), "{masters}, {asked}");
+    }
+}
+
+/// 8 GB for two queues that compare as in YARN's Fair Scheduler: 4 GB each. It takes back half of
+/// that for a queue with a threshold of 0.5, and no more; Heddle's own rule fills the share.
+#[test]
+fn as_in_the_fair_scheduler_only_the_threshold_is_filled() {
+    for (compare, taken) in [
+        (json!("memory"), 2),
+        (json!("dominant"), 2),
+        (json!(null), 4),
+    ] {
+        let mut config = config(json!({"min_share": {}}));
+        config["preemption"]["fair_share_threshold"] = json!(0.5);
+        config["queue_defaults"] = json!({ "compare": compare });
+        let mut host = full(config, &[(8192, 0)]);
+        host.ask(STARVED, 0, 9, 1024);
+        assert_eq!(minute(&mut host, 1).len(), taken, "{compare}");
+    }
 }

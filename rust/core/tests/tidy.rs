@@ -196,14 +196,41 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("rust/economy/src/http/account.rs", "fifo"),
     // A value of a setting: jobs one after another.
     ("hfsp/settings.rs", "fifo"),
-    // Hadoop's own scheduler, and the head of a column.
+    // Values of a queue's key, as YARN's Fair Scheduler names them.
+    ("config/leaf_order.rs", "fifo"),
+    ("config/leaf_order.rs", "fair"),
+    ("config/leaf_order.rs", "drf"),
+    // A value of a queue's key.
+    ("config/queues.rs", "capacity"),
+    // How much a cluster, a frame or a queue holds.
+    ("queues/QueueReports.java", "capacity"),
+    ("bridge/src/frame.rs", "capacity"),
+    ("http/v1/market.rs", "capacity"),
+    // Hadoop's own schedulers, and the head of a column.
     ("bench/SchedulerKind.java", "fair"),
+    ("bench/SchedulerKind.java", "capacity"),
     ("demo/Picture.java", "fair"),
+    // Whose file queues come from.
+    ("demo/StockFile.java", "fair"),
+    ("demo/StockFile.java", "capacity"),
+    ("config/StockSource.java", "fair"),
+    ("config/StockSource.java", "capacity"),
+    ("rust/host/src/config.rs", "fair"),
+    ("rust/host/src/config.rs", "capacity"),
+    // Fields and words of the stock schedulers' answers.
+    ("queues/QueueDetails.java", "capacity"),
+    ("rust/host/src/pages.rs", "capacity"),
+    ("rust/host/src/pages/capacity.rs", "capacity"),
+    ("rust/host/src/pages/capacity.rs", "fifo"),
+    ("rust/host/src/pages/capacity/figures.rs", "capacity"),
+    ("rust/host/src/pages/capacity/nodes.rs", "capacity"),
+    ("rust/host/src/pages/capacity/settings.rs", "capacity"),
 ];
 
 /// Products know policies only by the catalogue. A quoted name stands in the policy's own file or
 /// folder, and where a preset lists its stages. Sections of the configuration are no names.
-/// `rust/lab` has the experiments of each policy, `rust/fuzz` only tests.
+/// `rust/lab` has the experiments of each policy, `rust/fuzz` only tests. `rust/stock` has the
+/// words of YARN's files, and the compositions that stand for them.
 #[test]
 fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
     use heddle_core::catalogue;
@@ -221,7 +248,7 @@ fn no_policy_is_named_outside_its_own_file_and_the_catalogue() {
     ];
     let mut faults = String::new();
     for (file, text) in files(&[".rs", ".java", ".js"]) {
-        let experiments = ["rust/lab/", "rust/fuzz/"];
+        let experiments = ["rust/lab/", "rust/fuzz/", "rust/stock/"];
         let experiment = experiments.iter().any(|folder| file.starts_with(folder));
         let test = ["/tests", "/test/", "/benches/"]
             .iter()

@@ -21,7 +21,7 @@
 //!
 //! ```text
 //! engine (scheduling thread) -> ledger -> Outbox -> Books -> Writer -> store
-//! web threads -> ApiHandler -> Service -> Api -> Asked -> Books -> engine
+//! web threads -> ApiHandler -> Service -> Api -> RequestContext -> Books -> engine
 //! ```
 //!
 //! # A bid, from the filter to the account
@@ -30,7 +30,8 @@
 //!
 //! 1. The shim's `HeddleFilter` and `ApiHandler` read it; JNI leads to the bridge's
 //!    `services::serve`.
-//! 2. `Service::serve` parses the head, and makes an `Asked`: the `Backend` of this request.
+//! 2. `Service::serve` parses the head, and makes a `RequestContext`: the `Backend` of this
+//!    request.
 //! 3. `Api::answer` picks the interface: `route::answer`, or `published::answer` for `/scheduler`.
 //! 4. `route::find` finds the route. `route::serve` makes its `Exchange`, and writes the audit line
 //!    in the end.
@@ -38,9 +39,9 @@
 //! 6. `Api::identify` proves the sender with `Gate::identify`; `Identity::may` checks the role.
 //! 7. The route's handler, `queues::bid`, reads the body; `Exchange::change` and `account::change`
 //!    turn it into an engine request.
-//! 8. `Asked::change` adds the watermarks of the signature; `Books::change` locks the books and
-//!    calls `Engine::request`. The engine's market changes the account, and its host posts that to
-//!    the `Outbox`.
+//! 8. `RequestContext::change` adds the watermarks of the signature; `Books::change` locks the
+//!    books and calls `Engine::request`. The engine's market changes the account, and its host
+//!    posts that to the `Outbox`.
 //! 9. `Inner::hand_over` takes it from there to `Writer::changes`, together with the watermarks.
 //!    `Receipt::wait` waits for the disk, without the lock.
 //! 10. `account::account` reads the account, which is the answer.

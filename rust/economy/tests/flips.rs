@@ -172,7 +172,7 @@ proptest! {
             let user = flipped("alice", at, bits);
             prop_assume!(user.is_some());
             let user = user.expect("assumed");
-            let queue = heddle_core::model::queue::user_queue(&user);
+            let queue = heddle_core::model::placement::user_queue(&user);
             let other = Submission { user: &user, queue: &queue, ..job };
             prop_assert!(!submit(&other, &given));
         } else {

@@ -53,6 +53,7 @@ fn config(policy: usize) -> Value {
         "queues": [
             {"path": "root.a", "budget": 1000, "spending_rate": 2, "max_running_jobs": 2},
             {"path": "root.b", "weight": 2.0, "min_share": {"memory-mb": 4096, "vcores": 2}},
+            {"path": "root.c", "compare": "memory", "min_share": "20%", "max_share": "80%"},
         ],
         "preemption": {"enabled": true, "fair_share_timeout_ms": 500, "grace_ms": 1},
         "reservation": {"after_ms": 500, "hold_ms": 1000},
@@ -83,6 +84,7 @@ fn node(id: u32) -> NodeFacts {
         host: PlaceId(1 + id),
         rack: PlaceId(10),
         partition: PartitionId::DEFAULT,
+        lends: false,
         schedulable: true,
         capacity,
         free: capacity,
@@ -300,6 +302,7 @@ fn any_node(bytes: &mut Unstructured<'_>) -> Result<NodeFacts> {
         host: PlaceId(word(bytes)?.saturating_add(1)),
         rack: PlaceId(word(bytes)?.saturating_add(1)),
         partition: PartitionId(u32::from(bytes.ratio(1, 4)?)),
+        lends: bool::arbitrary(bytes)?,
         schedulable: bytes.ratio(7, 8)?,
         capacity: size(bytes)?,
         free: size(bytes)?,
@@ -495,7 +498,15 @@ pub(crate) fn control(data: &[u8]) {
 
 pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     let plain = [
-        "queues", "waits", "predict", "audit", "policies", "stages", "accounts", "price",
+        "queues",
+        "waits",
+        "activities",
+        "predict",
+        "audit",
+        "policies",
+        "stages",
+        "accounts",
+        "price",
     ];
     let mut lines: Vec<Value> = plain.iter().map(|op| json!({ "op": op })).collect();
     lines.extend([

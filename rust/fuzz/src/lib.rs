@@ -7,6 +7,7 @@
 mod engine;
 mod http;
 pub mod mutate;
+mod stock;
 mod text;
 
 /// One kind of input and what must hold for every input of that kind.
@@ -59,6 +60,12 @@ pub const TARGETS: &[Target] = &[
         summary: "allocations files, XML and plain",
         run: text::allocations,
         seeds: text::allocation_seeds,
+    },
+    Target {
+        name: "fair",
+        summary: "fair-scheduler.xml, translated and read by the engine",
+        run: stock::fair,
+        seeds: stock::fair_seeds,
     },
     Target {
         name: "acl",

@@ -26,16 +26,23 @@ pub(crate) fn config_seeds() -> Vec<Vec<u8>> {
          "max_running_jobs": 5, "max_am_share": 0.5, "acl_submit": "alice staff", "budget": 100,
          "spending_rate": 2, "income": 1},
         {"path": "root.b.c", "max_share": {"memory-mb": 65536, "vcores": 16}, "min_maps": 2,
-         "min_reduces": 1, "max_tasks_per_job": 3, "preempt_opaque": false}
+         "min_reduces": 1, "max_tasks_per_job": 3, "preempt_opaque": false},
+        {"path": "root.d", "min_share": {"memory-mb": "12.5%", "vcores": "50% of parent"},
+         "max_share": "75%", "max_child_share": {"vcores": 2}, "max_container": {"vcores": 1},
+         "parent": true, "compare": "dominant", "preempt_from": false,
+         "preemption": {"min_share_timeout_ms": 1, "fair_share_threshold": 0.25}}
     ]);
+    let defaults = json!({"max_share": "90%", "max_am_share": -1, "compare": "capacity"});
     let placement = json!([{"rule": "specified", "create": false}, {"rule": "user"},
         {"rule": "default", "queue": "root.a"}]);
-    let preemption = json!({"enabled": true, "grace_ms": 1, "fair_share_threshold": 0.5});
+    let preemption = json!({"enabled": true, "grace_ms": 1, "fair_share_threshold": 0.5,
+        "cluster_threshold": 0.5, "masters": true});
     policies()
         .into_iter()
         .map(|policy| {
             let config = json!({
-                "policy": policy, "queues": queues, "placement": placement,
+                "policy": policy, "queues": queues,
+                "queue_defaults": defaults, "placement": placement,
                 "preemption": preemption, "slots": {"map_per_node": 2, "reduce_per_node": 1},
                 "delay": {"node_wait_ms": 10}, "reservation": {"after_ms": 1, "hold_ms": 2},
                 "hfsp": {"samples": 2}, "deficit": {"new_job_boost": {"factor": 3.0}},

@@ -86,6 +86,7 @@ targets!(
     journal,
     config,
     allocations,
+    fair,
     acl,
     signature,
     request

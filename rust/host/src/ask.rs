@@ -1,7 +1,9 @@
 //! Answers questions of the shim that need neither an engine nor a service. A question is JSON with
 //! its name as `op`.
 
-use crate::{compare, pages, progress, watch};
+use crate::{
+    activities, compare, config, fair_file, pages, progress, scheduler_conf, terms, watch,
+};
 use heddle_economy::auth::gate;
 use heddle_economy::http::Answer;
 use serde::de::DeserializeOwned;
@@ -24,7 +26,18 @@ pub fn ask(question: &str) -> Result<Reply, String> {
     let question: Value = serde_json::from_str(question).map_err(|error| error.to_string())?;
     Ok(match question["op"].as_str() {
         Some("page") => Reply::Page(pages::answer(&read(question)?)),
+        Some("queue_infos") => Reply::Json(pages::descriptions(&read(question["queues"].clone())?)),
+        Some("scheduler_conf") => Reply::Json(scheduler_conf::read(&read(question)?)),
+        Some("configuration") => {
+            let accept = question["accept"].as_str().unwrap_or("");
+            Reply::Page(pages::configuration(accept, &question["properties"]))
+        }
         Some("file") => Reply::Json(watch::look(&read(question)?)),
+        Some("config") => Reply::Json(config::read(&read(question)?)),
+        Some("fair_file") => Reply::Json(fair_file::find(question["named"].as_str().unwrap_or(""))),
+        Some("priority") => Reply::Json(terms::priority(&read(question)?)),
+        Some("lifetime") => Reply::Json(terms::lifetime(&read(question)?)),
+        Some("activities") => Reply::Json(activities::allocations(&read(question)?)),
         Some("compare") => Reply::Json(compare::differences(&read(question)?)?),
         Some("progress") => Reply::Json(progress::look(&read(question)?)),
         Some("signed") => {

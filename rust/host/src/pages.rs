@@ -2,21 +2,29 @@
 //! `/cluster/scheduler`. Both come from one snapshot of the queues, which the host hands over with
 //! the request. No engine is asked, so they are there while an engine is replaced.
 
+mod applications;
+mod capacity;
 mod document;
+mod frame;
 mod info;
-mod table;
+mod tree;
 
+use document::Node;
 use heddle_economy::http::Answer;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 const READS: &str = "GET, HEAD, OPTIONS";
 const PLAIN: &str = "text/plain;charset=utf-8";
 const JSON: &str = "application/json";
 const XML: &str = "application/xml";
-/// Forbids the page to load anything except its own style, whatever the name of a queue.
-const CONTENT_POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'";
+/// Forbids the page to run anything, and to load anything except styles and pictures of the
+/// ResourceManager, whatever the name of a queue.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data:; frame-ancestors 'self'; base-uri 'none'";
+/// Where the same is to be had for programs.
+const INFO_PATH: &str = "/ws/v1/cluster/scheduler";
 
 /// A request, and the queues as the host last heard of them.
 #[derive(Deserialize)]
@@ -25,13 +33,19 @@ pub(crate) struct PageRequest {
     accept: String,
     /// Whether the page is wanted, and not the REST answer.
     page: bool,
+    /// The query of the page's address.
+    query: Option<String>,
+    /// The user who is logged in, if one is.
+    user: Option<String>,
+    /// The applications that this user may see. Only for the page.
+    applications: Option<Vec<applications::Application>>,
     /// None before the scheduler is initialised.
     queues: Option<Snapshot>,
 }
 
 /// All queues at one moment.
 #[derive(Deserialize)]
-struct Snapshot {
+pub(crate) struct Snapshot {
     /// The resource types: name, unit, kind, least and largest amount.
     types: Vec<(String, String, String, i64, i64)>,
     /// The largest container that may be asked for.
@@ -44,8 +58,33 @@ struct Snapshot {
     by_weight: bool,
     /// Whether this Hadoop's REST library writes empty maps.
     empty_maps: bool,
+    /// What a stock scheduler's file says, if queues come from one.
+    #[serde(default)]
+    stock: Stock,
     /// Parents come before their children, and siblings in their order.
     queues: Vec<Queue>,
+}
+
+/// What is known of a stock scheduler's file.
+#[derive(Default, Deserialize)]
+struct Stock {
+    /// `fair`, `capacity` or empty.
+    kind: String,
+    /// The settings of the Capacity Scheduler's file (`heddle_stock::capacity::shown`).
+    shown: Value,
+    /// The largest container of the configuration, whatever nodes have.
+    largest: Value,
+    /// Names of users by the engine's numbers.
+    users: BTreeMap<String, String>,
+    /// Whether this Hadoop has vectors of capacities, as 3.4 and later have.
+    vectors: bool,
+}
+
+impl Stock {
+    /// Whether memory alone counts.
+    fn memory_only(&self) -> bool {
+        self.shown["memory_only"] == true
+    }
 }
 
 /// The engine's description of a queue; then what only the host knows: whether it is a leaf by now,
@@ -87,7 +126,7 @@ impl Snapshot {
 
     /// Returns the queues right below each queue, by its place in the list.
     fn children(&self) -> Vec<Vec<usize>> {
-        let mut by_path = std::collections::BTreeMap::new();
+        let mut by_path = BTreeMap::new();
         let mut children = vec![Vec::new(); self.queues.len()];
         for (at, queue) in self.queues.iter().enumerate() {
             by_path.insert(queue.path(), at);
@@ -97,6 +136,29 @@ impl Snapshot {
             }
         }
         children
+    }
+}
+
+/// Describes all queues of a Capacity Scheduler's file for YARN's own clients.
+pub(crate) fn descriptions(queues: &Snapshot) -> Value {
+    capacity::descriptions(queues)
+}
+
+/// Answers with the properties of a configuration, as YARN's REST does.
+pub(crate) fn configuration(accept: &str, properties: &Value) -> Answer {
+    let text = |value: &str| Node::Text(value.to_string());
+    let property = |(name, value): (&String, &Value)| {
+        let value = text(value.as_str().unwrap_or(""));
+        Node::Object(vec![("name", text(name)), ("value", value)])
+    };
+    let properties = properties.as_object().into_iter().flatten().map(property);
+    let list = Node::Object(vec![("property", Node::List(properties.collect()))]);
+    match choose(accept) {
+        Some(XML) => {
+            let document = Node::Object(vec![("configuration", list)]);
+            of(200, "application/xml;charset=utf-8", document.xml())
+        }
+        _ => of(200, "application/json;charset=utf-8", list.json()),
     }
 }
 
@@ -124,14 +186,36 @@ fn read(asked: &PageRequest) -> Answer {
         return with("Retry-After", "1", sentence(503, text));
     };
     if asked.page {
-        let page = of(200, "text/html;charset=utf-8", table::page(snapshot));
+        let page = of(200, "text/html;charset=utf-8", page(asked, snapshot));
         return with("Content-Security-Policy", CONTENT_POLICY, page);
     }
-    let document = info::document(snapshot);
+    let document = match snapshot.stock.kind.as_str() {
+        "capacity" => capacity::document(snapshot),
+        _ => info::document(snapshot),
+    };
     match kind {
         Some(XML) => of(200, "application/xml;charset=utf-8", document.xml()),
         _ => of(200, "application/json;charset=utf-8", document.json()),
     }
+}
+
+/// Writes the page.
+fn page(asked: &PageRequest, snapshot: &Snapshot) -> String {
+    let stage = |name: &str| document::escaped(snapshot.stage(name));
+    let content = format!(
+        "<p>Policy: share <b>{}</b>, order <b>{}</b>, place <b>{}</b>. Cluster: {}. \
+         The same for programs: <a href=\"{INFO_PATH}\">{INFO_PATH}</a></p>\n{}{}",
+        stage("share"),
+        stage("order"),
+        stage("place"),
+        tree::sentence(snapshot, &snapshot.capacity),
+        tree::html(snapshot),
+        applications::html(
+            asked.applications.as_deref().unwrap_or_default(),
+            &applications::Wanted::read(asked.query.as_deref().unwrap_or_default())
+        ),
+    );
+    frame::page("Heddle Scheduler", asked.user.as_deref(), &content)
 }
 
 /// Chooses a type by the header `Accept`, as the ResourceManager's own REST does: the range with

@@ -1,25 +1,44 @@
-//! Watches the allocations file (FS-7): tells whether it has changed and settled. The host keeps
-//! the state between two looks; the engine reads the text.
+//! Watches the allocations file (FS-7) and Fair's file (DI-1): tells whether it has changed and
+//! settled. The host keeps the state between two looks.
+//!
+//! YARN's FairScheduler compares a file's date with the time of its last load, so it misses a file
+//! that was put in place with an older date. Here any other state of the file is a change.
 
 use heddle_economy::auth::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs::{self, Metadata};
 use std::io::{Error, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The engine takes no more bytes. One more is read, so that it can say so.
 const BYTES_MAX: u64 = 1 << 20;
+/// A stock file is read up to this size, which no cluster's comes near.
+pub(crate) const STOCK_BYTES_MAX: u64 = 64 << 20;
 /// A file that changed more lately than this may be half written.
 const SETTLING_MS: i64 = 5_000;
 
 /// A look at the file.
 #[derive(Deserialize)]
 pub(crate) struct Look {
-    path: PathBuf,
+    #[serde(flatten)]
+    file: Followed,
+    /// Whether it is a stock scheduler's file.
+    #[serde(default)]
+    stock: bool,
     /// The wall clock; none to read the file in any case.
     now_ms: Option<i64>,
     state: Option<State>,
+}
+
+/// A followed file.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Followed {
+    /// On this machine.
+    Local { path: PathBuf },
+    /// On a file system that only the host can read: what it says of the file.
+    Elsewhere { modified_ms: i64, bytes: u64 },
 }
 
 /// What earlier looks found.
@@ -32,31 +51,57 @@ struct State {
 }
 
 /// Returns the next `state`, and `text` if there is one to take over, or `wrong`. Bytes that are
-/// not UTF-8 become a character that the engine refuses, with its line.
+/// not UTF-8 become a character that the engine refuses, with its line. For a file elsewhere
+/// returns `bytes` instead of a text: how many the host reads at most, if there is a text.
 pub(crate) fn look(look: &Look) -> Value {
     let mut state = look.state.unwrap_or_default();
-    match read(look, &mut state) {
+    let bytes_max = match look.stock {
+        true => STOCK_BYTES_MAX,
+        false => BYTES_MAX,
+    };
+    let path = match &look.file {
+        Followed::Local { path } => path,
+        Followed::Elsewhere { modified_ms, bytes } => {
+            let stamp = Stamp::elsewhere(*modified_ms, *bytes);
+            let due = is_due(look, &mut state, stamp);
+            if due {
+                state.read = Some(stamp);
+            }
+            return json!({ "state": state, "bytes": due.then_some(bytes_max + 1) });
+        }
+    };
+    match read(look, path, bytes_max, &mut state) {
         Ok(text) => json!({ "state": state, "text": text }),
         Err(wrong) => json!({ "state": state, "wrong": wrong }),
     }
 }
 
-fn read(look: &Look, state: &mut State) -> Result<Option<String>, String> {
-    let metadata = fs::metadata(&look.path).map_err(|error| unreadable(&error))?;
+fn read(
+    look: &Look,
+    path: &Path,
+    bytes_max: u64,
+    state: &mut State,
+) -> Result<Option<String>, String> {
+    let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
     check(&metadata)?;
     let stamp = Stamp::of(&metadata);
-    let still = state.seen.replace(stamp) == Some(stamp);
-    if let Some(now_ms) = look.now_ms
-        && (state.read == Some(stamp) || !settled(now_ms - stamp.modified_ms(), still))
-    {
+    if !is_due(look, state, stamp) {
         return Ok(None);
     }
-    let (contents, same) = stamp.read(&look.path, BYTES_MAX, check, unreadable)?;
+    let (contents, same) = stamp.read(path, bytes_max, check, unreadable)?;
     if !same && look.now_ms.is_some() {
         return Ok(None);
     }
     state.read = Some(stamp);
     Ok(Some(String::from_utf8_lossy(&contents).into_owned()))
+}
+
+/// Whether a file in this state is to be read: in any case, or changed and settled.
+fn is_due(look: &Look, state: &mut State, stamp: Stamp) -> bool {
+    let still = state.seen.replace(stamp) == Some(stamp);
+    look.now_ms.is_none_or(|now_ms| {
+        state.read != Some(stamp) && settled(now_ms - stamp.modified_ms(), still)
+    })
 }
 
 /// A date in the future comes from another machine's clock. Such a file has settled if it is the
@@ -184,6 +229,33 @@ mod tests {
         // The host could not use what was read.
         file.state["read"] = Value::Null;
         assert_eq!(file.text(T0 + 50_000).as_deref(), Some("a 4 0"));
+    }
+
+    #[test]
+    fn a_file_elsewhere_is_judged_by_what_its_file_system_says() {
+        let mut state = Value::Null;
+        let mut bytes = |modified_ms: i64, size: u64, now_ms: Option<i64>| {
+            let question = json!({
+                "modified_ms": modified_ms, "bytes": size, "stock": true,
+                "now_ms": now_ms, "state": state,
+            });
+            let answer = look(&serde_json::from_value(question).expect("a look"));
+            state = answer["state"].clone();
+            answer["bytes"].as_u64()
+        };
+        let most = Some((64 << 20) + 1);
+        assert_eq!(bytes(T0, 9, None), most, "at the start");
+        assert_eq!(bytes(T0, 9, Some(T0 + 60_000)), None, "nothing has changed");
+        assert_eq!(bytes(T0 + 60_000, 9, Some(T0 + 65_000)), None);
+        assert_eq!(bytes(T0 + 60_000, 9, Some(T0 + 65_001)), most);
+        // With an older date, which YARN's FairScheduler does not notice.
+        assert_eq!(bytes(T0 - 60_000, 9, Some(T0 + 75_000)), most);
+        assert_eq!(bytes(T0 - 60_000, 9, Some(T0 + 85_000)), None);
+        assert_eq!(
+            bytes(T0 - 60_000, 8, Some(T0 + 95_000)),
+            most,
+            "another size"
+        );
     }
 
     #[test]

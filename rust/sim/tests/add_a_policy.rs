@@ -11,14 +11,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where cargo built this test: what others compiled is not compiled again.
+/// Where cargo built this test. With `--workspace`, crates of others are not compiled again.
 fn target() -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let target = test.ancestors().nth(3);
     target.expect("target/PROFILE/deps/TEST").to_path_buf()
 }
 
-/// The files that git tracks, or would, in a folder of their own.
+/// The files that git tracks, or would, in a folder of their own. The version differs: cargo names
+/// crates of one version alike in both checkouts, and would put the copy's in place of ours.
 fn copy_of_the_repository() -> PathBuf {
     let copy = target().join("add-a-policy");
     let _ = fs::remove_dir_all(&copy);
@@ -36,6 +37,13 @@ fn copy_of_the_repository() -> PathBuf {
             fs::copy(from, to).expect("a file of the checkout");
         }
     }
+    let (manifest, version) = (read(&copy, "Cargo.toml"), env!("CARGO_PKG_VERSION"));
+    let (ours, theirs) = (
+        format!("\nversion = \"{version}\""),
+        "\nversion = \"0.0.0-copy\"",
+    );
+    assert_eq!(manifest.matches(&ours).count(), 1, "one version for all");
+    fs::write(copy.join("Cargo.toml"), manifest.replace(&ours, theirs)).expect("a writable copy");
     copy
 }
 

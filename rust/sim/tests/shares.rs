@@ -31,6 +31,7 @@ impl Endless {
                 host: PlaceId(2 + i as u32),
                 rack: PlaceId(1),
                 partition: PartitionId::DEFAULT,
+                lends: false,
                 schedulable: true,
                 capacity: *capacity,
                 free: *capacity,

@@ -185,11 +185,8 @@ impl FrameWriter {
             host: facts.host.0,
             rack: facts.rack.0,
             partition: facts.partition.0,
-            flags: if facts.schedulable {
-                NODE_SCHEDULABLE
-            } else {
-                0
-            },
+            flags: u32::from(facts.schedulable) * NODE_SCHEDULABLE
+                + u32::from(facts.lends) * NODE_LENDS,
             capacity: facts.capacity.0,
             free: facts.free.0,
         });

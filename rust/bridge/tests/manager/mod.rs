@@ -106,6 +106,7 @@ impl Manager {
             host: PlaceId(0),
             rack: PlaceId(1),
             partition: PartitionId(0),
+            lends: false,
             schedulable: true,
             capacity: resource.times(SLOTS),
             free: resource.times(SLOTS),

@@ -126,6 +126,7 @@ impl Cluster {
             host: PlaceId(1 + RACKS + number),
             rack: PlaceId(1 + number % RACKS),
             partition: PartitionId(0),
+            lends: false,
             schedulable: true,
             capacity,
             free: capacity,

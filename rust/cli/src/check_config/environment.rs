@@ -2,7 +2,7 @@
 //! leads nowhere is enough to keep every ApplicationMaster from starting: the shell that exports
 //! the variable takes `${heddle.deadline}` for a substitution that it cannot do, and gives up.
 
-use super::site::{Expanded, Property, Site};
+use crate::site::{Expanded, Property, Site};
 use heddle_core::config::unknown;
 use heddle_economy::auth::job;
 
@@ -33,6 +33,8 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.nm-poll.interval-ms",
     "heddle.node-load.enable",
     "heddle.progress.enable",
+    "heddle.queues.from",
+    "heddle.queues.tolerate",
     "heddle.tick-ms",
     "heddle.user-metrics.enable",
     "heddle.web.enable",

@@ -300,6 +300,7 @@ impl Site {
             host: PlaceId(0),
             rack: PlaceId(1),
             partition: PartitionId(0),
+            lends: false,
             schedulable: true,
             capacity,
             free: capacity,

@@ -59,26 +59,43 @@ pub(crate) fn run(chosen: &[String]) {
     );
     let named = |name: &str| chosen.is_empty() || chosen.iter().any(|other| other == name);
     for preset in PRESETS.iter().filter(|preset| named(preset.name)) {
-        let few = measure(preset.name, FEW);
-        few.print(preset.name, FEW);
-        let many = measure(preset.name, MANY);
-        many.print(preset.name, MANY);
-        println!(
-            "{:<17}{:>6}{:>14.2}{:>14.2}{:>11.2}{:>13.2}{:>9.2}{:>18.2}",
-            "",
-            "ratio",
-            many.ns_per_beat() / few.ns_per_beat(),
-            many.ns_per_container() / few.ns_per_container(),
-            many.us_per_tick() / few.us_per_tick(),
-            many.longest_tick.as_secs_f64() / few.longest_tick.as_secs_f64(),
-            many.us_per_job() / few.us_per_job(),
-            many.ns_of_all() / few.ns_of_all(),
-        );
+        compare(preset.name, |jobs| measure(config(preset.name), jobs));
+    }
+    // The keys of this order follow usage, and all applications stand in one line.
+    if named("by-queue") {
+        for order in ["fair", "drf"] {
+            let one = json!({
+                "policy": {"share": "single", "order": "by-queue", "place": "delay"},
+                "queue_defaults": {"order": order},
+            });
+            compare(&format!("1 queue, {order}"), |jobs| {
+                measure(one.clone(), jobs)
+            });
+        }
     }
 }
 
-fn measure(preset: &'static str, jobs: u32) -> Figures {
-    let mut load = Load::new(config(preset), jobs);
+/// Measures a policy with few and with many jobs; prints both, and their ratio.
+fn compare(policy: &str, measure: impl Fn(u32) -> Figures) {
+    let few = measure(FEW);
+    few.print(policy, FEW);
+    let many = measure(MANY);
+    many.print(policy, MANY);
+    println!(
+        "{:<17}{:>6}{:>14.2}{:>14.2}{:>11.2}{:>13.2}{:>9.2}{:>18.2}",
+        "",
+        "ratio",
+        many.ns_per_beat() / few.ns_per_beat(),
+        many.ns_per_container() / few.ns_per_container(),
+        many.us_per_tick() / few.us_per_tick(),
+        many.longest_tick.as_secs_f64() / few.longest_tick.as_secs_f64(),
+        many.us_per_job() / few.us_per_job(),
+        many.ns_of_all() / few.ns_of_all(),
+    );
+}
+
+fn measure(config: Value, jobs: u32) -> Figures {
+    let mut load = Load::new(config, jobs);
     load.run(WARM_TICKS);
     load.figures = Figures::default();
     load.run(TICKS);
@@ -372,6 +389,7 @@ fn node(node: u32) -> Event {
         host: host_of(node),
         rack: rack_of(node),
         partition: PartitionId(0),
+        lends: false,
         schedulable: true,
         capacity,
         free: capacity,

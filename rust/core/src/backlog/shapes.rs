@@ -211,6 +211,21 @@ impl Shapes {
         }
     }
 
+    /// Drops from `fits` what is not `wanted`.
+    pub(crate) fn keep(&mut self, fits: &mut FitList, wanted: impl Fn(&ShapeSize) -> bool) {
+        let table = &mut self.table;
+        fits.mask = 0;
+        fits.shapes.retain(|id| {
+            let shape = &mut table[id.0 as usize];
+            let keep = wanted(&shape.size);
+            match keep {
+                true => fits.mask |= 1 << id.bit(),
+                false => shape.stamp = 0,
+            }
+            keep
+        });
+    }
+
     /// Drops from `fits` what no longer fits: room only shrinks during a heartbeat.
     pub(crate) fn refit(&mut self, free: &Resource, full: [bool; POOLS], fits: &mut FitList) {
         let table = &mut self.table;

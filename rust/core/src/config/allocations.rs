@@ -12,12 +12,14 @@ mod plain;
 mod tests;
 mod xml;
 
+pub use xml::is_of_yarn;
+
 use super::queues::check_queue_path;
+use super::text::{Fault, checked as checked_text, shown};
 use super::{Config, ConfigError, QueueConfig, Section};
 use crate::words::ids::UserId;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt;
 
 /// Larger files are refused unread: 10,000 pools take less.
 const BYTES_MAX: usize = 1 << 20;
@@ -30,36 +32,6 @@ const NAME_BYTES_MAX: usize = 255;
 
 /// Further warnings are only counted.
 const WARNINGS_MAX: usize = 20;
-
-/// How many characters of a wrong text a message repeats.
-const SHOWN_MAX: usize = 60;
-
-/// A fault of a file, and where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The line, from 1; 0 when it is the whole file.
-    pub line: u32,
-    /// What was expected there, what was found, and what to do.
-    pub problem: String,
-}
-
-impl Fault {
-    fn new(line: u32, problem: impl Into<String>) -> Fault {
-        let problem = problem.into();
-        Fault { line, problem }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.problem),
-            line => write!(f, "line {line}: {}", self.problem),
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// The file's values for one pool; `None` where it has none.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,16 +77,7 @@ impl Allocations {
     /// # Errors
     /// The first fault, with its line. Nothing of such a file may be used.
     pub fn parse(text: &str) -> Result<Allocations, Fault> {
-        if text.len() > BYTES_MAX {
-            let problem = format!("is larger than {BYTES_MAX} bytes; expected a list of pools");
-            return Err(Fault::new(0, problem));
-        }
-        // Hosts put this in the place of bytes that are not UTF-8.
-        if let Some(at) = text.find('\u{fffd}') {
-            let problem = "expected UTF-8, found other bytes; save the file as UTF-8";
-            return Err(Fault::new(line_of(text, at), problem));
-        }
-        let text = text.trim_start_matches('\u{feff}');
+        let text = checked_text(text, BYTES_MAX, "a list of pools")?;
         let mut draft = Draft::default();
         match text.trim_start().chars().next() {
             Some('<') => xml::read(text, &mut draft)?,
@@ -138,7 +101,7 @@ impl Allocations {
             let at = known.get(&pool.path).copied().unwrap_or_else(|| {
                 config.queues.push(QueueConfig {
                     only_allocated: true,
-                    ..QueueConfig::new(&pool.path)
+                    ..config.queue_defaults.queue(&pool.path)
                 });
                 config.queues.len() - 1
             });
@@ -303,20 +266,6 @@ fn weight(line: u32, text: &str) -> Result<f64, Fault> {
             );
             Fault::new(line, problem)
         })
-}
-
-/// Quotes what was found for a message, cut to `SHOWN_MAX`.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_MAX) {
-        Some((end, _)) => format!("{:?}...", &text[..end]),
-        None => format!("{text:?}"),
-    }
-}
-
-/// The line in which the byte at `at` stands.
-fn line_of(text: &str, at: usize) -> u32 {
-    let before = text.as_bytes()[..at].iter();
-    1 + before.filter(|byte| **byte == b'\n').count() as u32
 }
 
 /// `allocations_file` of heddle.json: where the host finds the file. Only its form is checked.

@@ -178,17 +178,7 @@ impl<'a> Section<'a> {
         most: f64,
     ) -> Result<Option<f64>, ConfigError> {
         let path = self.key(key);
-        self.typed(key, |value| {
-            value
-                .as_f64()
-                .filter(|number| (least..=most).contains(number))
-                .ok_or_else(|| {
-                    ConfigError::new(
-                        path.clone(),
-                        format!("expected a number from {least} to {most}, found {value}"),
-                    )
-                })
-        })
+        self.typed(key, |value| number(value, &path, least, most))
     }
 
     fn typed<T>(
@@ -218,16 +208,31 @@ impl<'a> Section<'a> {
 
 /// Describes a name that is none of `known`, and suggests the nearest of them if one is near.
 pub fn unknown(name: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .min_by_key(|candidate| edit_distance(name, candidate));
     let list = known.join(", ");
-    match nearest {
-        Some(nearest) if edit_distance(name, nearest) <= 1 + name.len() / 4 => {
+    match nearest(name, known) {
+        Some(nearest) => {
             format!("`{name}` is not known; did you mean `{nearest}`? (known: {list})")
         }
-        _ => format!("`{name}` is not known; expected one of: {list}"),
+        None => format!("`{name}` is not known; expected one of: {list}"),
     }
+}
+
+/// The one of `known` that was probably meant by `name`.
+pub fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let distance = |candidate: &&&'k str| edit_distance(name, candidate);
+    let nearest = known.iter().min_by_key(distance)?;
+    (edit_distance(name, nearest) <= 1 + name.len() / 4).then_some(*nearest)
+}
+
+/// Reads a number at `path`.
+pub(super) fn number(value: &Value, path: &str, least: f64, most: f64) -> Result<f64, ConfigError> {
+    let number = value
+        .as_f64()
+        .filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| {
+        let problem = format!("expected a number from {least} to {most}, found {value}");
+        ConfigError::new(path, problem)
+    })
 }
 
 /// Levenshtein's distance. Written here to keep the core's dependencies to a handful of crates.

@@ -12,13 +12,12 @@ fn read(config: Value) -> Result<Config, ConfigError> {
 fn nothing_configured_is_fair_between_users() {
     let config = read(json!({})).expect("an empty configuration is complete");
     assert_eq!(config.composition.share, "fair");
-    assert_eq!(
-        config.placement,
-        [
-            PlacementRule::Specified { create: true },
-            PlacementRule::User { create: true }
-        ]
-    );
+    let rules = config
+        .placement
+        .iter()
+        .map(|rule| (&rule.source, rule.create));
+    let expected = [(&Source::Specified, true), (&Source::User(None), true)];
+    assert!(rules.eq(expected));
 }
 
 #[test]
@@ -77,11 +76,114 @@ fn every_wrong_key_or_value_is_refused_where_it_stands() {
         (json!({"heartbeat_fill": 0}), "heartbeat_fill", "0.01 to 1"),
         (json!([]), "", "expected an object"),
     ];
+    check_refused(&cases);
+}
+
+#[test]
+fn every_wrong_limit_of_a_queue_is_refused_where_it_stands() {
+    check_refused(&[
+        (
+            json!({"queues": [{"path": "root.a", "max_am_share": -0.5}]}),
+            "queues[0].max_am_share",
+            "-1 for no limit",
+        ),
+        (
+            json!({"queues": [{"path": "root.a", "compare": "memroy"}]}),
+            "queues[0].compare",
+            "did you mean `memory`",
+        ),
+        (
+            json!({"queues": [{"path": "root.a", "preemption": {"grace_ms": 1}}]}),
+            "queues[0].preemption.grace_ms",
+            "fair_share_threshold",
+        ),
+        (
+            json!({"queue_defaults": {"weight": 1}}),
+            "queue_defaults.weight",
+            "max_share",
+        ),
+        (
+            json!({"preemption": {"cluster_threshold": 1.5}}),
+            "preemption.cluster_threshold",
+            "from 0 to 1",
+        ),
+    ]);
+}
+
+/// Checks that each configuration is refused at a key, with these words.
+fn check_refused(cases: &[(Value, &str, &str)]) {
     for (config, key, words) in cases {
         let error = read(config.clone()).expect_err(&format!("{config} must be refused"));
-        assert_eq!(error.key, key, "{config}");
+        assert_eq!(error.key, *key, "{config}");
         assert!(error.problem.contains(words), "{config}: {error}");
     }
+}
+
+#[test]
+fn wrong_rules_and_limits_of_users_are_refused_where_they_stand() {
+    check_refused(&[
+        (
+            json!({"placement": [{"rule": "default", "group": "a"}]}),
+            "placement[0].group",
+            "expected one of",
+        ),
+        (
+            json!({"placement": [{"rule": "nested_user"}]}),
+            "placement[0].inner",
+            "primary_group",
+        ),
+        (
+            json!({"placement": [{"rule": "nested_user", "inner": {"rule": "user"}}]}),
+            "placement[0].inner.rule",
+            "another than",
+        ),
+        (
+            json!({"placement": [{"rule": "mapping", "user": "a", "group": "b"}]}),
+            "placement[0].rule",
+            "a rule for each",
+        ),
+        (
+            json!({"placement": [{"rule": "mapping", "user": "a"}]}),
+            "placement[0].queue",
+            "%user",
+        ),
+        (
+            json!({"users": {"each": {"alice": {"wieght": 1}}}}),
+            "users.each.alice.wieght",
+            "did you mean `weight`",
+        ),
+        (
+            json!({"queues": [{"path": "root.a", "state": "stoped"}]}),
+            "queues[0].state",
+            "did you mean `stopped`",
+        ),
+    ]);
+}
+
+#[test]
+fn one_limit_has_one_key() {
+    check_refused(&[
+        (
+            json!({"heartbeat": {"containers_max": 0}}),
+            "heartbeat.containers_max",
+            "from 1",
+        ),
+        (
+            json!({"heartbeat_fill": 0.5, "heartbeat": {"node_part_max": 0.5}}),
+            "heartbeat.node_part_max",
+            "remove one",
+        ),
+        (
+            json!({"delay": {"node_wait_ms": 1, "node_misses": 1}}),
+            "delay.node_misses",
+            "remove one",
+        ),
+        (
+            json!({"delay": {"rack_misses": "101%"}}),
+            "delay.rack_misses",
+            "100%",
+        ),
+    ]);
 }
 
 #[test]

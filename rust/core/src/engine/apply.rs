@@ -131,6 +131,7 @@ impl Engine {
             return self.ignore("id out of range", facts);
         }
         let facts = *facts;
+        self.open_partition(facts.partition);
         if self.cluster.node(facts.node).is_some() {
             self.change_node(&facts);
         } else if self.cluster.is_rack(facts.rack) || self.cluster.job_count == 0 {
@@ -145,16 +146,22 @@ impl Engine {
     }
 
     fn change_node(&mut self, facts: &NodeFacts) {
-        if self.cluster.node(facts.node).is_none() || !in_range(facts) {
+        let known = self.cluster.node(facts.node).filter(|_| in_range(facts));
+        let Some(before) = known else {
             return self.ignore("unknown node, or id out of range", facts);
-        }
+        };
         let facts = *facts;
+        let relabelled = before.facts.partition != facts.partition;
+        self.open_partition(facts.partition);
         if self.cluster.is_rack(facts.rack) {
             self.cluster.change_node(facts);
         } else {
             self.reindex(|engine| {
                 engine.cluster.change_node(facts);
             });
+        }
+        if relabelled {
+            self.relabel_containers(facts.node, facts.partition);
         }
         self.nodes_changed();
     }
@@ -216,31 +223,16 @@ impl Engine {
     /// Counts a job into its queue and lets it run if the limits admit one more.
     fn join_queue(&mut self, id: JobId) {
         let job = self.cluster.job(id).expect("the caller just put it there");
-        let queue = job.facts.queue;
-        let path: Vec<QueueId> = self.cluster.queues.path_up(queue).map(|q| q.id).collect();
-        let admits = self.cluster.queues.path_up(queue).all(|queue| {
-            queue
-                .max_running_jobs()
-                .is_none_or(|most| queue.runnable_jobs < most)
-        });
-        for at in path {
-            let queue = self.cluster.queues.get_mut(at).expect("it is on the path");
-            queue.jobs += 1;
-            queue.runnable_jobs += u32::from(admits);
-        }
-        if !admits {
-            let queue = self
-                .cluster
-                .queues
-                .get_mut(queue)
-                .expect("it is on the path");
-            queue.waiting.insert(id);
-            self.waiting_jobs += 1;
-        }
+        let (queue, user) = (job.facts.queue, job.facts.user);
+        let queues = &mut self.cluster.queues;
+        let admits = queues.reached(queue, user).is_none();
+        queues.join(id, queue, user, admits);
+        self.waiting_jobs += u32::from(!admits);
         self.cluster
             .job_mut(id)
             .expect("the caller just put it there")
             .runnable = admits;
+        self.users.touch(id);
         self.enter_all(id);
     }
 
@@ -248,55 +240,37 @@ impl Engine {
     fn leave_queue(&mut self, id: JobId) {
         self.leave_all(id);
         let job = self.cluster.job_mut(id).expect("the caller found it");
-        let (queue, ran) = (job.facts.queue, job.runnable);
-        job.runnable = false;
-        let path: Vec<QueueId> = self.cluster.queues.path_up(queue).map(|q| q.id).collect();
-        for at in path {
-            let queue = self.cluster.queues.get_mut(at).expect("it is on the path");
-            queue.jobs -= 1;
-            queue.runnable_jobs -= u32::from(ran);
-        }
-        let queue = self
-            .cluster
-            .queues
-            .get_mut(queue)
-            .expect("it is on the path");
-        if queue.waiting.remove(&id) {
-            self.waiting_jobs -= 1;
-        }
+        let (queue, user) = (job.facts.queue, job.facts.user);
+        let ran = std::mem::replace(&mut job.runnable, false);
+        let waited = self.cluster.queues.leave(id, queue, user, ran);
+        self.waiting_jobs -= u32::from(waited);
+        self.users.touch(id);
     }
 
-    /// Lets waiting jobs run where a limit admits one more, the first of each queue by `turn_of`.
+    /// Lets waiting jobs run where the limits admit one more: those of all queues in one line, by
+    /// `Cluster::turn`.
     pub(super) fn admit_waiting(&mut self) {
         if self.waiting_jobs == 0 {
             return;
         }
-        let queues: Vec<QueueId> = self
-            .cluster
-            .queues
-            .iter()
-            .filter(|queue| !queue.waiting.is_empty())
-            .map(|queue| queue.id)
-            .collect();
-        for queue in queues {
-            while let Some(first) = self.first_waiting(queue) {
-                let before = self.waiting_jobs;
-                self.leave_queue(first);
-                self.join_queue(first);
-                self.job_changed(first);
-                if self.waiting_jobs == before {
-                    break;
-                }
+        let queues = self.cluster.queues.iter();
+        let waiting = queues.flat_map(|queue| queue.waiting.iter().copied());
+        let mut line: Vec<_> = waiting.map(|id| self.cluster.turn(id)).collect();
+        line.sort_unstable();
+        // Whoever comes in only takes room, so one pass is enough.
+        for (_, id) in line {
+            let facts = self.cluster.job(id).expect("waiting jobs are there").facts;
+            if self
+                .cluster
+                .queues
+                .reached(facts.queue, facts.user)
+                .is_none()
+            {
+                self.leave_queue(id);
+                self.join_queue(id);
+                self.job_changed(id);
             }
         }
-    }
-
-    fn first_waiting(&self, queue: QueueId) -> Option<JobId> {
-        let waiting = &self.cluster.queues.get(queue)?.waiting;
-        waiting
-            .iter()
-            .copied()
-            .min_by_key(|id| self.cluster.turn(*id))
     }
 
     fn remove_job(&mut self, id: JobId) {
@@ -361,6 +335,7 @@ impl Engine {
         }
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.facts.priority = priority;
+        self.users.touch(id);
         self.job_changed(id);
     }
 
@@ -369,6 +344,7 @@ impl Engine {
             return self.ignore("unknown job", &id);
         }
         self.forget_asks(id);
+        self.users.restart(id);
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.blacklist.clear();
         job.refused.clear();
@@ -395,6 +371,7 @@ impl Engine {
         for ask in std::mem::take(&mut job.asks).into_iter().flatten() {
             self.backlog.shapes.release(ask.shape);
         }
+        self.users.touch(id);
     }
 
     fn blacklist(&mut self, id: JobId, place: PlaceId, added: bool) {
@@ -441,6 +418,7 @@ impl Engine {
                 let ask = job.ask_mut(facts.ask).expect("it was found above");
                 let before = std::mem::replace(&mut ask.shape, shape);
                 ask.facts = *facts;
+                ask.suspended = false;
                 self.backlog.shapes.release(before);
                 self.enter(facts.job, facts.ask);
             }
@@ -458,12 +436,15 @@ impl Engine {
                     level: Locality::OffSwitch,
                     insisting_since_ms: self.now,
                     passed_over_ms: None,
+                    waiting_since_ms: self.now,
                     timer_ms: None,
                     standing: Standing::Out,
+                    suspended: false,
                 }));
                 self.enter(facts.job, facts.ask);
             }
         }
+        self.users.touch(facts.job);
         self.tell(|cluster| {
             cluster
                 .job(facts.job)
@@ -480,10 +461,9 @@ impl Engine {
             .cluster
             .job_mut(facts.job)
             .expect("the caller found it");
-        job.ask_mut(facts.ask)
-            .expect("the caller found it")
-            .facts
-            .count = facts.count;
+        let ask = job.ask_mut(facts.ask).expect("the caller found it");
+        ask.facts.count = facts.count;
+        ask.suspended &= facts.count > 0;
         self.enter(facts.job, facts.ask);
     }
 

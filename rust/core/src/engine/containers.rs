@@ -17,14 +17,16 @@ impl Engine {
         let Some(job) = self.cluster.job(facts.job) else {
             return self.ignore("unknown job", facts);
         };
-        if self.cluster.node(facts.node).is_none() {
+        let Some(node) = self.cluster.node(facts.node) else {
             return self.ignore("unknown node", facts);
-        }
+        };
         if job.containers.contains_key(&facts.key) {
             return self.resize(facts.job, facts.key, &facts.resource);
         }
         let container = Container {
             node: facts.node,
+            partition: node.facts.partition,
+            lent: false,
             resource: facts.resource,
             priority: facts.priority,
             am: facts.am,
@@ -119,6 +121,7 @@ impl Engine {
         self.charge(id, &container, true);
         let job = self.cluster.job_mut(id).expect("it was found above");
         job.containers.insert(key, container);
+        self.tell(|cluster| cluster.job(id).map(Change::Resized));
     }
 
     fn take_in_flight(&mut self, seq: u64) -> Option<InFlight> {
@@ -226,36 +229,24 @@ impl Engine {
             .job_mut(id)
             .expect("containers are charged to jobs that are there");
         let kind = job.kind(container.priority) as usize;
-        let leaf = job.leaf;
-        let share_leaf = self.tree.node_mut(leaf);
+        let of_master = match container.am {
+            true => *resource,
+            false => Resource::ZERO,
+        };
         count_slot(&mut job.slots, pool, taken);
         if taken {
             job.used += *resource;
+            job.masters_used += of_master;
             job.running[kind] += 1;
-            share_leaf.am_used += if container.am {
-                *resource
-            } else {
-                Resource::ZERO
-            };
-            share_leaf.ams += u32::from(container.am);
             self.cluster.used += *resource;
         } else {
             job.used -= *resource;
+            job.masters_used -= of_master;
             job.running[kind] -= 1;
-            share_leaf.am_used -= if container.am {
-                *resource
-            } else {
-                Resource::ZERO
-            };
-            share_leaf.ams -= u32::from(container.am);
             self.cluster.used -= *resource;
         }
-        if taken {
-            self.note_wanting(leaf);
-        }
-        let capacity = &self.cluster.capacity;
-        self.tree
-            .charge(&*self.share, capacity, leaf, resource, pool, taken);
+        self.users.touch(id);
+        self.charge_tree(id, container, taken);
     }
 
     /// Recomputes the pools whose slots asks and containers take: a reload may have changed them.

@@ -4,13 +4,14 @@
 use super::{Engine, bounds};
 use crate::catalogue::{self, build};
 use crate::config::{Allocations, Section, unknown};
-use crate::model::change::{Change, World};
+use crate::model::change::Change;
 use crate::model::job::{Authority, Job};
 use crate::model::queue::Queue;
 use crate::setup;
 use crate::setup::Setup;
+use crate::stage::division;
 use crate::words::credits::{Credits, Spending};
-use crate::words::ids::{JobId, Millis, NodeId, QueueId};
+use crate::words::ids::{JobId, Millis, NodeId, PartitionId, QueueId};
 use crate::words::keys::Layout;
 use crate::words::resource::Resource;
 use serde_json::{Map, Value, json};
@@ -38,8 +39,10 @@ const OPERATIONS: &[&str] = &[
     "predict",
     "explain",
     "waits",
+    "activities",
     "place",
     "foresee",
+    "take",
     "authorize",
     "restoreLessons",
     "reload",
@@ -74,12 +77,14 @@ impl Engine {
             "node" => self.node_report(section),
             "explain" => self.explain(section),
             "waits" => self.waits_report(section),
+            "activities" => self.activities(section),
             "predict" => match section.value("job") {
                 Some(_) => self.predict(Some(numbered(&mut section, "job")?)),
                 None => self.predict(None),
             },
             "place" => self.place_request(section),
             "foresee" => self.foresee(section),
+            "take" => self.take(section),
             "authorize" => self.authorize(section),
             "restoreLessons" => self.restore_lessons(section),
             "allocations" => allocations_report(&mut section),
@@ -93,14 +98,7 @@ impl Engine {
 
     /// Serves a request of the share stage's market, such as a bid.
     fn share_request(&mut self, op: &str, request: &Value) -> Result<Value, RequestError> {
-        let world = World {
-            now: self.now,
-            cluster: &self.cluster,
-            tree: &self.tree,
-            slots: self.slots,
-            config: &self.setup.config,
-            evicting: &self.evicting,
-        };
+        let world = world!(self);
         let market = self.share.market_mut();
         let answer = market.and_then(|market| market.control(op, request, &world, &mut self.stale));
         self.settle();
@@ -123,6 +121,7 @@ impl Engine {
                     | "node"
                     | "explain"
                     | "waits"
+                    | "activities"
                     | "foresee"
                     | "predict"
                     | "allocations"
@@ -257,7 +256,9 @@ impl Engine {
             engine.cluster.queues.reload(&engine.setup.config);
             engine.grow_tree();
             engine.recount_pools();
+            engine.restart_partitions();
             engine.count_slots();
+            engine.restart_users();
             engine.tell_all();
             engine.settle();
             engine.resize_trace();
@@ -332,10 +333,14 @@ impl Engine {
                 masters[i][1] += u64::from(job.pending_masters());
             }
         }
+        let steady = division::steady_shares(&self.tree, &self.capacity_of(PartitionId::DEFAULT));
         let counted = |i: usize| (used[i], demand[i], pending[i], running[i]);
         let row = |queue: &Queue| {
             let i = queue.id.index();
             let mut row = self.report_queue(queue, counted(i));
+            if let Some(steady) = &steady {
+                row["steady_share"] = self.amounts(&steady[self.leaf_of(queue.id).index()]);
+            }
             row["running_masters"] = json!(masters[i][0]);
             row["pending_masters"] = json!(masters[i][1]);
             row
@@ -377,16 +382,17 @@ impl Engine {
     ) -> Value {
         let (used, demand, pending, running) = counted;
         let config = &queue.config;
+        let capacity = self.capacity_of(PartitionId::DEFAULT);
         let mut report = json!({
             "id": queue.id.0,
             "path": config.path,
             "parent": queue.parent.map(|parent| parent.0),
-            "leaf": queue.children.is_empty(),
+            "leaf": queue.is_leaf(),
             "dynamic": queue.dynamic,
             "draining": queue.draining,
             "weight": config.weight,
-            "min_share": self.amounts(&config.min_share),
-            "max_share": self.amounts(&config.max_share.component_min(&self.cluster.capacity)),
+            "min_share": self.amounts(&queue.min_share),
+            "max_share": self.amounts(&queue.max_share.component_min(&capacity)),
             "fair_share": self.amounts(&self.fair_share(queue.id)),
             "active_share": self.amounts(&self.tree.node(self.leaf_of(queue.id)).active_share),
             "used": self.amounts(&used),
@@ -404,6 +410,12 @@ impl Engine {
         if config.min_maps > 0 || config.min_reduces > 0 {
             report["min_maps"] = json!(config.min_maps);
             report["min_reduces"] = json!(config.min_reduces);
+        }
+        self.add_limits(queue, &mut report);
+        self.report_labels(queue, &mut report);
+        self.report_terms(queue.id, &mut report);
+        if let Some(users) = self.report_users(queue.id) {
+            report["users"] = users;
         }
         report
     }
@@ -481,7 +493,7 @@ impl Engine {
         self.tree.node(self.leaf_of(queue)).fair_share
     }
 
-    fn amounts(&self, resource: &Resource) -> Value {
+    pub(super) fn amounts(&self, resource: &Resource) -> Value {
         let names = self.setup.resource_types.iter().enumerate();
         Value::Object(
             names
@@ -545,7 +557,7 @@ fn slice(section: &mut Section<'_>, key: &'static str) -> Result<Range<u32>, Req
     }
 }
 
-fn no_job(id: JobId) -> RequestError {
+pub(super) fn no_job(id: JobId) -> RequestError {
     RequestError(format!("key `job`: no job has number {}", id.0))
 }
 

@@ -5,13 +5,13 @@ use super::control::{RequestError, numbered, refused};
 use super::search::Pick;
 use super::{Engine, Subject};
 use crate::config::Section;
-use crate::explain::{Answers, Surveys, View, json, sentence};
-use crate::model::change::World;
+use crate::explain::{Answers, Surveys, View, What, json, sentence};
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
-use crate::model::wait::Wait;
+use crate::model::queue::Spares;
+use crate::model::wait::{Remedy, UserBound, Wait};
 use crate::words::event::EvictReason;
-use crate::words::ids::{ContainerKey, JobId, Locality, NodeId, QueueId};
+use crate::words::ids::{ContainerKey, JobId, Locality, NodeId};
 use crate::words::keys::POOLS;
 use serde_json::{Value, json};
 
@@ -23,28 +23,32 @@ const AHEAD_OF_EACH_MAX: u32 = 100;
 const WAITS_MAX: i64 = 1_000;
 const LOOKED_AT_MAX: u32 = 2_000;
 
+/// How many jobs one answer about activities has at most.
+const ACTIVE_MAX: usize = 100;
+
 impl Answers for Engine {
     fn full_pools(&self, node: &Node) -> [bool; POOLS] {
         Engine::full_pools(self, node)
     }
 
-    fn spared(&self, waiting: &Job, ask: &Ask) -> Option<QueueId> {
+    fn spared(&self, waiting: &Job, ask: &Ask) -> Option<Spares> {
         let sparing = || self.sparing(waiting, ask);
         self.preempts().then(sparing).flatten()
+    }
+
+    fn user_bound(&self, job: &Job, masters: bool) -> Option<UserBound> {
+        Engine::user_bound(self, job, masters)
+    }
+
+    fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
+        Engine::user_remedy(self, job, ask)
     }
 }
 
 impl Engine {
     fn view(&self) -> View<'_> {
         View {
-            world: World {
-                now: self.now,
-                cluster: &self.cluster,
-                tree: &self.tree,
-                slots: self.slots,
-                config: &self.setup.config,
-                evicting: &self.evicting,
-            },
+            world: world!(self),
             backlog: &self.backlog,
             holds: &self.reservations,
             share: self.share.as_ref(),
@@ -56,7 +60,9 @@ impl Engine {
     }
 
     pub(super) fn note_grant(&mut self, node: NodeId, pick: &Pick, locality: Locality) {
-        let books = (&self.cluster, &self.tree);
+        let partition = self.cluster.node(node).map(|node| node.facts.partition);
+        let tree = partition.and_then(|partition| self.partitions.get(&partition));
+        let books = (&self.cluster, tree.unwrap_or(&self.tree));
         let picked = (pick.job, pick.ask);
         self.trace.granted(self.now, books, picked, node, locality);
     }
@@ -68,14 +74,7 @@ impl Engine {
         reason: EvictReason,
         lacking_mb: i64,
     ) {
-        let world = World {
-            now: self.now,
-            cluster: &self.cluster,
-            tree: &self.tree,
-            slots: self.slots,
-            config: &self.setup.config,
-            evicting: &self.evicting,
-        };
+        let world = world!(self);
         let market = self.share.market();
         self.trace
             .evicted(&world, market, (job, key), reason, lacking_mb);
@@ -157,6 +156,62 @@ impl Engine {
             at += 1;
         }
         Ok(json!({ "jobs": jobs, "next": if at < end { at } else { 0 } }))
+    }
+
+    /// `{"op": "activities"}`: what YARN's pages about scheduling activities show, of the jobs that
+    /// wait or have decisions in memory, or of one with `"job": N`. A wait stands for the asks of
+    /// its kind and has the number of their first. `more` says that there are more than
+    /// [`ACTIVE_MAX`] jobs.
+    pub(super) fn activities(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let one = match section.value("job") {
+            Some(_) => Some(numbered(&mut section, "job")?),
+            None => None,
+        };
+        section.finish().map_err(refused)?;
+        let chosen = |job: &&Job| one.is_none_or(|one| job.facts.job.0 == one);
+        let mut surveys = Surveys::new();
+        let mut jobs = Vec::new();
+        let mut more = false;
+        for job in self.cluster.jobs().filter(chosen) {
+            let Some(row) = self.activity(job, &mut surveys) else {
+                continue;
+            };
+            more = jobs.len() == ACTIVE_MAX;
+            if more {
+                break;
+            }
+            jobs.push(row);
+        }
+        Ok(json!({ "now_ms": self.now, "jobs": jobs, "more": more }))
+    }
+
+    fn activity(&self, job: &Job, surveys: &mut Surveys) -> Option<Value> {
+        let view = self.view();
+        let names = view.names();
+        let by_arrival = self.tree.keeps_arrivals();
+        let ring = self.trace.of(job.facts.job);
+        let entries = ring.iter().flat_map(|ring| ring.entries());
+        let decided = entries.filter(|entry| !matches!(entry.what, What::Waits(_)));
+        let decided: Vec<Value> = decided
+            .map(|entry| json::entry(entry, by_arrival, &names))
+            .collect();
+        let waits = view.waits(job, surveys, AHEAD_OF_EACH_MAX);
+        if waits.is_empty() && decided.is_empty() {
+            return None;
+        }
+        let wait = |wait: &Wait| {
+            json!({
+                "ask": wait.ask.0,
+                "reason": wait.reason,
+                "sentence": sentence(wait, &names),
+            })
+        };
+        Some(json!({
+            "job": job.facts.job.0,
+            "queue": self.cluster.queues.get(job.facts.queue).map(|queue| &queue.config.path),
+            "waits": waits.iter().map(wait).collect::<Vec<_>>(),
+            "decided": decided,
+        }))
     }
 
     /// One sentence for all waits of a job: the first, because the rest usually wait for the same.

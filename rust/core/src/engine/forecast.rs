@@ -38,7 +38,7 @@ impl Engine {
         let mut predictions = Vec::new();
         for (leaf, works) in &leaves {
             let slots = self.slots_of(*leaf, works);
-            let expected = match self.order.shares_equally() {
+            let expected = match self.order.shares_equally(*leaf) {
                 true => in_shares(self.now, slots, works),
                 false => in_line(self.now, slots, works),
             };

@@ -1,16 +1,29 @@
 //! Grants containers for the room of a node that reports. Bounded by the decisions that the host
-//! accepts, by the configured fill, and by the room itself.
+//! accepts, by the configured limits, and by the room itself.
 
+use super::partitions::may_be_lent;
 use super::search::{Pick, Search};
 use super::{Counted, Engine, InFlight, PLANTED_GRANT, Subject};
 use crate::backlog::FitList;
+use crate::config::Granted;
 use crate::model::change::Change;
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Row, Standing};
 use crate::words::event::{Decision, TaskFacts};
-use crate::words::ids::{JobId, Locality, NodeId, PlaceId};
+use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, Pass, ShareNodeId};
 use crate::words::resource::Resource;
+
+/// One report of a node.
+struct Visit {
+    /// Its room when it reported.
+    room: Resource,
+    granted: Granted,
+    /// Whether the room that is left goes to asks without a label.
+    lends: bool,
+    /// Whether it gets no more.
+    full: bool,
+}
 
 impl Engine {
     pub(super) fn heartbeat(
@@ -36,48 +49,107 @@ impl Engine {
             return;
         }
         let (room, partition) = (node.free, node.facts.partition);
+        let mut visit = Visit {
+            room,
+            granted: Granted::default(),
+            lends: false,
+            full: false,
+        };
+        let stale = |label| self.tree_of(label).capacity != self.capacity_of(label);
+        if stale(PartitionId::DEFAULT) || stale(partition) {
+            // A node came or went since the last tick: limits in parts follow at once.
+            self.follow_capacity();
+            self.tree.capacity = self.capacity_of(PartitionId::DEFAULT);
+        }
+        self.note_look(&room);
         self.review_hold(id);
-        let full = self.full_pools(self.cluster.node(id).expect("it was found above"));
         // Taken out of self so that the search may borrow the rest.
         let mut fits = std::mem::take(&mut self.fits);
-        self.backlog
-            .shapes
-            .fit(&room, partition, full, self.now, &mut fits);
+        self.fit(id, &visit, &mut fits);
         if !fits.shapes.is_empty() {
             self.renew_entitlements();
             if !self.serve_reservation(id, decisions_max, decisions, &mut fits) {
                 self.note_unheld(id);
-                self.fill(id, room, decisions_max, decisions, &mut fits);
+                self.fill(id, &mut visit, decisions_max, decisions, &mut fits);
             }
         }
+        self.lend(id, visit, decisions_max, decisions, &mut fits);
         self.fits = fits;
+    }
+
+    /// Gives asks without a label what those of the node's label leave.
+    fn lend(
+        &mut self,
+        id: NodeId,
+        mut visit: Visit,
+        decisions_max: usize,
+        decisions: &mut Vec<Decision>,
+        fits: &mut FitList,
+    ) {
+        let node = self.cluster.node(id).expect("the heartbeat found it");
+        if visit.full || !self.lends(node) || self.reservations.contains_key(&id) {
+            return;
+        }
+        visit.lends = true;
+        self.fit(id, &visit, fits);
+        if !fits.shapes.is_empty() {
+            self.renew_entitlements();
+            self.fill(id, &mut visit, decisions_max, decisions, fits);
+        }
+    }
+
+    /// Finds the pending shapes that fit a node.
+    fn fit(&mut self, id: NodeId, visit: &Visit, fits: &mut FitList) {
+        let node = self.cluster.node(id).expect("the heartbeat found it");
+        let full = self.full_pools(node);
+        let (free, partition) = (node.free, node.facts.partition);
+        let shapes = &mut self.backlog.shapes;
+        if visit.lends {
+            shapes.fit(&free, PartitionId::DEFAULT, full, self.now, fits);
+            shapes.keep(fits, |size| may_be_lent(size.partition, size.am));
+        } else {
+            shapes.fit(&free, partition, full, self.now, fits);
+        }
+    }
+
+    /// Notes that queues are looked at for a node, if it has room for the smallest container.
+    fn note_look(&mut self, room: &Resource) {
+        if self.setup.minimum_allocation.fits_in(room) {
+            self.tree.pass();
+        }
     }
 
     fn fill(
         &mut self,
         id: NodeId,
-        room: Resource,
+        visit: &mut Visit,
         decisions_max: usize,
         decisions: &mut Vec<Decision>,
         fits: &mut FitList,
     ) {
-        let fill = self.setup.config.heartbeat_fill;
-        let enough = room.scaled(fill);
-        let mut granted = Resource::ZERO;
+        let limits = self.setup.config.heartbeat;
         let mut nominated: [Vec<JobId>; POOLS] = Default::default();
         loop {
             if decisions.len() >= decisions_max {
                 self.cut = true;
+                visit.full = true;
                 return;
             }
             let node = self.cluster.node(id).expect("the heartbeat found it");
             let full = self.full_pools(node);
-            self.backlog.shapes.refit(&node.free, full, fits);
+            if self.users.take_released() {
+                // A grant made the limit of users grow: their asks are back.
+                self.fit(id, visit, fits);
+            } else {
+                self.backlog.shapes.refit(&node.free, full, fits);
+            }
             if fits.shapes.is_empty() {
                 return;
             }
+            let node = self.cluster.node(id).expect("the heartbeat found it");
             self.nominate(node, &mut nominated);
             let mut search = self.search(node, fits, &nominated);
+            search.lends = visit.lends;
             let pick = search.run();
             let (passed_over, left_out) = (search.passed_over, search.left_out);
             self.subject.set(None);
@@ -91,12 +163,20 @@ impl Engine {
                 ask.passed_over_ms.get_or_insert(self.now);
             }
             let Some(pick) = pick else {
-                return self.note_skips(fits);
+                if !visit.lends {
+                    let room = self.cluster.node(id).map(|node| node.free);
+                    self.note_look(&room.unwrap_or(Resource::ZERO));
+                    self.note_skips(fits);
+                }
+                return;
             };
-            granted += self.backlog.shapes.get(pick.shape).size.resource;
-            self.grant(id, pick, decisions);
+            visit.granted.resource += self.backlog.shapes.get(pick.shape).size.resource;
+            visit.granted.containers += 1;
+            let locality = self.grant(id, pick, decisions);
+            visit.granted.off_switch += u32::from(locality == Locality::OffSwitch);
             self.subject.set(None);
-            if fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]) {
+            if limits.are_reached(&visit.granted, &visit.room) {
+                visit.full = true;
                 return;
             }
         }
@@ -119,12 +199,13 @@ impl Engine {
     ) -> Search<'a> {
         Search {
             cluster: &self.cluster,
-            tree: &self.tree,
+            tree: self.tree_of(node.facts.partition),
             backlog: &self.backlog,
             share: &*self.share,
             place: &*self.place,
             node,
             fits,
+            lends: false,
             now: self.now,
             subject: &self.subject,
             nominated,
@@ -159,13 +240,19 @@ impl Engine {
         }
     }
 
-    /// Takes the room for the picked ask and tells the host.
-    pub(super) fn grant(&mut self, id: NodeId, pick: Pick, decisions: &mut Vec<Decision>) {
+    /// Takes the room for the picked ask and tells the host. Returns how near the node is to what
+    /// the ask named.
+    pub(super) fn grant(
+        &mut self,
+        id: NodeId,
+        pick: Pick,
+        decisions: &mut Vec<Decision>,
+    ) -> Locality {
         let node = self
             .cluster
             .node_mut(id)
             .expect("a grant is for a node that reported");
-        let (host, rack) = (node.facts.host, node.facts.rack);
+        let at = node.facts;
         let job = self
             .cluster
             .job(pick.job)
@@ -175,9 +262,11 @@ impl Engine {
             .expect("a pick is of an ask that is there");
         self.subject.set(Some(Subject::Job(pick.job)));
         self.plant(ask.facts.priority, PLANTED_GRANT);
-        let locality = ask.locality(host, rack);
+        let locality = ask.locality(at.host, at.rack);
         let container = Container {
             node: id,
+            partition: at.partition,
+            lent: ask.facts.partition != at.partition,
             resource: ask.facts.resource,
             priority: ask.facts.priority,
             am: ask.facts.am,
@@ -191,7 +280,7 @@ impl Engine {
         let node = self.cluster.node_mut(id).expect("it was found above");
         node.free -= container.resource;
         self.charge(pick.job, &container, true);
-        let counted = self.count_down(pick, host, rack, locality);
+        let counted = self.count_down(pick, (at.host, at.rack), locality, container.lent);
         self.settle_after_grant(pick, floor, locality);
         self.tell(|cluster| {
             let job = cluster.job(pick.job)?;
@@ -221,6 +310,7 @@ impl Engine {
             locality,
             seq,
         });
+        locality
     }
 
     /// Lowers the counts exactly as YARN's `LocalityAppPlacementAllocator` does: a node-local
@@ -228,10 +318,11 @@ impl Engine {
     fn count_down(
         &mut self,
         pick: Pick,
-        host: PlaceId,
-        rack: PlaceId,
+        (host, rack): (PlaceId, PlaceId),
         locality: Locality,
+        lent: bool,
     ) -> [Option<Counted>; 2] {
+        let now = self.now;
         let mut counted = [None; 2];
         for (i, place) in counted_places(host, rack, locality).enumerate() {
             let job = self
@@ -261,6 +352,9 @@ impl Engine {
             .expect("a pick is of an ask that is there");
         if ask.facts.count > 1 {
             ask.facts.count -= 1;
+            if !lent {
+                ask.waiting_since_ms = now;
+            }
             return counted;
         }
         // Leaves before its count changes: the indexes find it by its old state.

@@ -55,20 +55,24 @@ impl Engine {
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         let (leaf, arrival) = (job.leaf, (job.facts.submitted_ms, job_id));
         let ask = job.ask_mut(ask_id).expect("it was found above");
-        // A strict ask never leaves the places that it names.
-        ask.level = if ask.facts.relax {
-            level
-        } else {
-            level.min(Locality::RackLocal)
-        };
-        ask.insisting_since_ms = now;
-        ask.passed_over_ms = None;
+        if !std::mem::take(&mut ask.suspended) || ask.level < level {
+            // A strict ask never leaves the places that it names.
+            ask.level = if ask.facts.relax {
+                level
+            } else {
+                level.min(Locality::RackLocal)
+            };
+            ask.insisting_since_ms = now;
+            ask.passed_over_ms = None;
+            ask.waiting_since_ms = now;
+        }
         ask.standing = standing_at(ask);
         let shape = ask.shape;
+        let partition = ask.facts.partition;
         self.backlog.shapes.enter(shape, now);
-        self.tree
-            .count_ask(&*self.share, &self.cluster.capacity, leaf, arrival, true);
-        self.note_wanting(leaf);
+        self.open_partition(partition);
+        self.count_ask(leaf, arrival, shape, true);
+        self.note_wanting(leaf, partition);
         self.list_everywhere(job_id, ask_id, true);
         self.arm(job_id, ask_id);
     }
@@ -131,11 +135,19 @@ impl Engine {
         let arrival = (job.facts.submitted_ms, job_id);
         self.list_everywhere(job_id, ask_id, false);
         self.backlog.shapes.leave(shape);
-        self.tree
-            .count_ask(&*self.share, &self.cluster.capacity, leaf, arrival, false);
+        self.count_ask(leaf, arrival, shape, false);
         self.disarm(job_id, ask_id);
         let job = self.cluster.job_mut(job_id).expect("it was found above");
         job.ask_mut(ask_id).expect("it was found above").standing = Standing::Out;
+    }
+
+    /// Takes an ask out that a limit of its user holds; its clock goes on.
+    pub(super) fn suspend(&mut self, job_id: JobId, ask_id: AskId) {
+        let job = self.cluster.job_mut(job_id);
+        if let Some(ask) = job.and_then(|job| job.ask_mut(ask_id)) {
+            ask.suspended |= ask.standing != Standing::Out;
+        }
+        self.leave(job_id, ask_id);
     }
 
     /// Takes all asks of a job out, so that its leaf or order key may change.

@@ -3,10 +3,13 @@
 //! build.
 
 use super::Engine;
+use super::partitions::may_be_lent;
 use crate::backlog::Entry;
 use crate::model::cluster::LabelRoom;
 use crate::model::job::{Ask, Container, Standing};
-use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId, QueueId};
+use crate::model::queue::Queue;
+use crate::model::share_tree::ShareTree;
+use crate::words::ids::{JobId, Locality, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +21,9 @@ impl Engine {
     /// Describes the first invariant that does not hold, with its figures.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.check_containers()?;
-        self.check_tree()?;
+        self.check_trees()?;
         self.check_queues()?;
+        self.check_users()?;
         self.check_backlog()?;
         self.check_places()?;
         self.check_classes()
@@ -94,7 +98,7 @@ impl Engine {
         same("containers that are answered", &self.answered(), &answered)?;
         let schedulable = self.cluster.nodes().filter(|node| node.facts.schedulable);
         let capacity = schedulable.fold(Resource::ZERO, |sum, node| sum + node.facts.capacity);
-        same("capacity", &self.cluster.capacity, &capacity)?;
+        same("capacity of the cluster", &self.cluster.capacity, &capacity)?;
         let mut rooms: BTreeMap<PartitionId, LabelRoom> = BTreeMap::new();
         for node in self.cluster.nodes().filter(|node| node.facts.schedulable) {
             let room = rooms.entry(node.facts.partition).or_default();
@@ -108,45 +112,88 @@ impl Engine {
         same("rooms by label", &kept, &rooms)
     }
 
-    /// The tree of shares: usage from the leaves up, slots, ApplicationMasters, pending asks, and
-    /// the children in order.
-    fn check_tree(&self) -> Result<(), String> {
-        let mut used = vec![Resource::ZERO; self.tree.len()];
-        let mut ams = vec![(Resource::ZERO, 0); self.tree.len()];
-        let mut slots = vec![[0; POOLS]; self.tree.len()];
+    /// The trees of shares: usage from the leaves up, slots, ApplicationMasters, pending asks, and
+    /// the children in order. A container counts in the tree of its node's label, an ask in those
+    /// by whose order it may be served.
+    fn check_trees(&self) -> Result<(), String> {
+        for (_, container) in self.all_containers() {
+            let node = self.cluster.node(container.node);
+            let label = node.map(|node| node.facts.partition);
+            same("label of a container", &Some(container.partition), &label)?;
+        }
+        let mut labelled: BTreeMap<JobId, Resource> = BTreeMap::new();
         for (job, container) in self.all_containers() {
+            if self.partitions.contains_key(&container.partition) {
+                *labelled.entry(job).or_default() += container.resource;
+            }
+        }
+        for job in self.cluster.jobs() {
+            let used = labelled.remove(&job.facts.job).unwrap_or_default();
+            same("usage of a job with labels", &job.labelled_used, &used)?;
+        }
+        let known = |label: PartitionId| self.partitions.contains_key(&label);
+        let own = |label| {
+            if known(label) {
+                label
+            } else {
+                PartitionId::DEFAULT
+            }
+        };
+        self.check_tree(&self.tree, |label, _| own(label) == PartitionId::DEFAULT)?;
+        for (partition, tree) in &self.partitions {
+            let here = |label, am| own(label) == *partition || may_be_lent(label, am);
+            self.check_tree(tree, here)?;
+        }
+        Ok(())
+    }
+
+    fn check_tree(
+        &self,
+        tree: &ShareTree,
+        serves: impl Fn(PartitionId, bool) -> bool,
+    ) -> Result<(), String> {
+        let mut used = vec![Resource::ZERO; tree.len()];
+        let mut leaves = vec![(Resource::ZERO, 0, Resource::ZERO); tree.len()];
+        let mut slots = vec![[0; POOLS]; tree.len()];
+        let mine = |container: &Container| std::ptr::eq(self.tree_of(container.partition), tree);
+        for (job, container) in self.all_containers().filter(|(_, it)| mine(it)) {
             let leaf = self
                 .cluster
                 .job(job)
                 .expect("containers belong to jobs")
                 .leaf;
-            for at in self.tree.path_up(leaf) {
+            for at in tree.path_up(leaf) {
                 used[at.index()] += container.resource;
                 if let Some(pool) = self.pool_of(job, container) {
                     slots[at.index()][pool] += 1;
                 }
             }
             if container.am {
-                ams[leaf.index()].0 += container.resource;
-                ams[leaf.index()].1 += 1;
+                leaves[leaf.index()].0 += container.resource;
+                leaves[leaf.index()].1 += 1;
+            }
+            if container.lent {
+                leaves[leaf.index()].2 += container.resource;
             }
         }
-        let mut pending = vec![0; self.tree.len()];
+        let mut pending = vec![0; tree.len()];
         for job in self.cluster.jobs() {
             let asks = job.asks.iter().flatten();
-            let standing = asks.filter(|ask| ask.standing != Standing::Out).count() as u32;
-            for at in self.tree.path_up(job.leaf) {
+            let here = |ask: &Ask| serves(ask.facts.partition, ask.facts.am);
+            let standing = asks.filter(|ask| ask.standing != Standing::Out && here(ask));
+            let standing = standing.count() as u32;
+            for at in tree.path_up(job.leaf) {
                 pending[at.index()] += standing;
             }
         }
-        for id in self.tree.ids() {
-            let (node, i) = (self.tree.node(id), id.index());
+        for id in tree.ids() {
+            let (node, i) = (tree.node(id), id.index());
             same(&format!("usage of share {i}"), &node.used, &used[i])?;
             same(&format!("slots of share {i}"), &node.running, &slots[i])?;
             same(
-                &format!("masters of share {i}"),
-                &(node.am_used, node.ams),
-                &ams[i],
+                &format!("masters and lent room of share {i}"),
+                &(node.am_used, node.ams, node.lent),
+                &leaves[i],
             )?;
             same(
                 &format!("asks of share {i}"),
@@ -194,6 +241,9 @@ impl Engine {
             if self.share.layout() != Layout::Single {
                 let removed = self.tree.node(leaf).removed;
                 same(&format!("share {}", leaf.0), &removed, &queue.is_removed())?;
+                if !removed {
+                    self.check_limits(queue)?;
+                }
             }
         }
         for queue in self.cluster.queues.iter() {
@@ -228,6 +278,44 @@ impl Engine {
             waiting += queue.waiting.len() as u32;
         }
         same("waiting jobs", &self.waiting_jobs, &waiting)
+    }
+
+    /// The limits of a queue are those that its configuration means on this cluster, and its node
+    /// of the tree of shares has them.
+    fn check_limits(&self, queue: &Queue) -> Result<(), String> {
+        let node = self.tree.node(ShareNodeId(queue.id.0));
+        let path = &queue.config.path;
+        let kept = (node.weight, node.min_share, node.max_share);
+        let meant = self.cluster.queues.limits(queue);
+        let meant = (meant.weight, meant.min_share, meant.max_share);
+        same(&format!("limits of {path}"), &kept, &meant)?;
+        if !self.entitled_late {
+            let kept = [queue.min_share, queue.max_share];
+            let meant = self.cluster.queues.in_whole(queue.id);
+            same(&format!("whole limits of {path}"), &kept, &meant)?;
+        }
+        Ok(())
+    }
+
+    /// Running jobs by user, within the limits; users of limited leaves as they are held.
+    fn check_users(&self) -> Result<(), String> {
+        let queues = &self.cluster.queues;
+        let mut running: BTreeMap<(QueueId, UserId), u32> = BTreeMap::new();
+        for job in self.cluster.jobs().filter(|job| job.runnable) {
+            for queue in queues.path_up(job.facts.queue) {
+                *running.entry((queue.id, job.facts.user)).or_default() += 1;
+            }
+        }
+        same("running jobs by user", queues.running_by_user(), &running)?;
+        for (id, user) in running.keys() {
+            let queue = queues.get(*id).expect("it is on a path");
+            for limit in queues.running_limits(queue, *user).into_iter().flatten() {
+                if limit.running > limit.max && !self.limits_were_lowered() {
+                    return Err(format!("more jobs run than may: {limit:?}, {user:?}"));
+                }
+            }
+        }
+        self.check_user_books()
     }
 
     /// Every pending ask of a job that may run stands where its level says, and nowhere else.
@@ -316,7 +404,11 @@ impl Engine {
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, kept: &T, counted: &T) -> Result<(), String> {
+pub(super) fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    kept: &T,
+    counted: &T,
+) -> Result<(), String> {
     if kept == counted {
         return Ok(());
     }

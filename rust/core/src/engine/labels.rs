@@ -14,15 +14,53 @@ pub(super) struct Label {
     capacity: Resource,
     /// Usage without evicted containers, which are about to go.
     used: Vec<Resource>,
+    /// The part of it that other labels' queues have for asks without a label.
+    lent: Vec<Resource>,
     pending: Vec<Resource>,
     fair: Vec<Resource>,
+    /// The shares of YARN's Fair Scheduler, in which demand plays no part.
+    active: Vec<Resource>,
+}
+
+/// A leaf's figures on the nodes of one label.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) used_mb: i64,
+    /// The memory that it asks for.
+    pub(super) pending_mb: i64,
+    /// Whether it is below the threshold of its share.
+    pub(super) is_starved: bool,
+    /// The memory that is then taken back for it.
+    pub(super) lacking_mb: i64,
 }
 
 impl Label {
-    /// Memory that a leaf uses, asks for beyond that, and is entitled to.
-    pub(super) fn memory_mb(&self, leaf: ShareNodeId) -> (i64, i64, i64) {
-        let mb = |amounts: &[Resource]| amounts[leaf.index()].memory_mb();
-        (mb(&self.used), mb(&self.pending), mb(&self.fair))
+    /// The figures of a leaf, which counts as starved below `threshold` of its share.
+    pub(super) fn share(&self, engine: &Engine, leaf: ShareNodeId, threshold: f64) -> Share {
+        let i = leaf.index();
+        let node = engine.tree.node(leaf);
+        let (used, fair) = (self.used[i], self.fair[i]);
+        let low_mb = (fair.memory_mb() as f64 * threshold) as i64;
+        let mut share = Share {
+            used_mb: used.memory_mb(),
+            pending_mb: self.pending[i].memory_mb(),
+            is_starved: used.memory_mb() < low_mb,
+            lacking_mb: fair.memory_mb() - used.memory_mb(),
+        };
+        if node.is_stock_fair() {
+            // As `FSAppAttempt.fairShareStarvation`: below a part of the share, whatever others
+            // want, as far as it asks for that; up to this part only.
+            let threshold = f64::from(threshold as f32);
+            let low = self.active[i].scaled(threshold);
+            let low = low.component_min(&(used + self.pending[i]));
+            share.lacking_mb = low.memory_mb() - used.memory_mb();
+            share.is_starved = share.lacking_mb > 0;
+            if engine.divides_all_types(node.queue) {
+                let of_all = |amounts: &Resource| amounts.dominant_share(&self.capacity);
+                share.is_starved &= of_all(&used) < of_all(&low);
+            }
+        }
+        share
     }
 }
 
@@ -40,7 +78,8 @@ impl Labels {
         let mut surplus = BTreeMap::new();
         for (partition, label) in self.iter() {
             for leaf in engine.leaves() {
-                let (used, _, fair) = label.memory_mb(leaf);
+                let of = |amounts: &[Resource]| amounts[leaf.index()].memory_mb();
+                let (used, fair) = (of(&label.used), of(&label.fair));
                 if used > fair {
                     surplus.insert((partition, leaf), used - fair);
                 }
@@ -64,6 +103,7 @@ impl Engine {
         for node in self.cluster.nodes().filter(|node| node.facts.schedulable) {
             let label = labels.entry(node.facts.partition).or_insert_with(|| Label {
                 used: nothing.clone(),
+                lent: nothing.clone(),
                 pending: nothing.clone(),
                 ..Label::default()
             });
@@ -83,6 +123,9 @@ impl Engine {
                 let label = node.and_then(|node| labels.get_mut(&node.facts.partition));
                 if let Some(label) = label {
                     label.used[job.leaf.index()] += container.resource;
+                    if container.lent {
+                        label.lent[job.leaf.index()] += container.resource;
+                    }
                 }
             }
         }
@@ -91,6 +134,9 @@ impl Engine {
             let label = node.and_then(|node| labels.get_mut(&node.facts.partition));
             if let (Some(label), Some(job)) = (label, self.cluster.job(grant.job)) {
                 label.used[job.leaf.index()] += grant.container.resource;
+                if grant.container.lent {
+                    label.lent[job.leaf.index()] += grant.container.resource;
+                }
             }
         }
         self.entitle_labels(&mut labels);
@@ -99,33 +145,29 @@ impl Engine {
 
     /// Lets the share stage divide each label's nodes as if there were no others.
     fn entitle_labels(&mut self, labels: &mut BTreeMap<PartitionId, Label>) {
-        let ids: Vec<ShareNodeId> = self.tree.ids().collect();
-        let saved = ids.iter().map(|id| {
-            let node = self.tree.node(*id);
-            (node.demand, node.fair_share, node.active_share)
-        });
-        let saved: Vec<_> = saved.collect();
-        for label in labels.values_mut() {
+        for (partition, label) in labels {
+            let tree = self.partitions.get_mut(partition);
+            let tree = tree.unwrap_or(&mut self.tree);
+            let ids: Vec<ShareNodeId> = tree.ids().collect();
+            let saved: Vec<_> = ids.iter().map(|id| tree.node(*id).shares()).collect();
             for id in &ids {
-                let wanted = label.used[id.index()] + label.pending[id.index()];
-                self.tree.node_mut(*id).demand = wanted;
+                let i = id.index();
+                tree.node_mut(*id).demand = label.used[i] - label.lent[i] + label.pending[i];
             }
             // Parents come before children in the table.
             for id in ids.iter().rev() {
-                let (demand, parent) = (self.tree.node(*id).demand, self.tree.node(*id).parent);
+                let (demand, parent) = (tree.node(*id).demand, tree.node(*id).parent);
                 if let Some(parent) = parent {
-                    self.tree.node_mut(parent).demand += demand;
+                    tree.node_mut(parent).demand += demand;
                 }
             }
-            self.share.entitle(&mut self.tree, &label.capacity);
-            label.fair = ids
-                .iter()
-                .map(|id| self.tree.node(*id).fair_share)
-                .collect();
-        }
-        for (id, before) in ids.iter().zip(saved) {
-            let node = self.tree.node_mut(*id);
-            (node.demand, node.fair_share, node.active_share) = before;
+            self.share.entitle(tree, &label.capacity);
+            let nodes = || ids.iter().map(|id| tree.node(*id));
+            label.fair = nodes().map(|node| node.fair_share).collect();
+            label.active = nodes().map(|node| node.active_share).collect();
+            for (id, before) in ids.iter().zip(saved) {
+                tree.node_mut(*id).set_shares(before);
+            }
         }
     }
 }

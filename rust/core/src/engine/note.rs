@@ -2,11 +2,11 @@
 //! Everything that changes what a stage may look at goes through here.
 
 use super::{Engine, Subject};
-use crate::model::change::{Change, Stale, World, pool};
+use crate::model::change::{Change, Stale, pool};
 use crate::model::cluster::Cluster;
 use crate::model::job::{Container, Job, Standing};
 use crate::words::event::{JobCounters, TaskFacts};
-use crate::words::ids::{AskId, ContainerKey, JobId, Locality, UserId};
+use crate::words::ids::{AskId, ContainerKey, JobId, Locality, PartitionId, UserId};
 use crate::words::keys::{POOLS, ShareNodeId, Tag};
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
@@ -29,14 +29,7 @@ impl Engine {
         let Some(change) = change(&self.cluster, gone) else {
             return;
         };
-        let world = World {
-            now: self.now,
-            cluster: &self.cluster,
-            tree: &self.tree,
-            slots: self.slots,
-            config: &self.setup.config,
-            evicting: &self.evicting,
-        };
+        let world = world!(self);
         self.share.note(&change, &world, &mut self.stale);
         self.order.note(&change, &world, &mut self.stale);
         self.place.note(&change, &world, &mut self.stale);
@@ -47,6 +40,7 @@ impl Engine {
     /// is followed by its rows, a task by more of its kind. Never at the end of a step: a host may
     /// cut events into steps anywhere.
     pub(super) fn settle(&mut self) {
+        self.settle_users();
         if self.stale.is_empty() {
             return;
         }
@@ -60,12 +54,16 @@ impl Engine {
             self.rekey(job);
         }
         self.subject.set(before);
-        let capacity = &self.cluster.capacity;
+        let capacity = self.capacity_of(PartitionId::DEFAULT);
         for leaf in stale.leaves.drain(..) {
-            self.tree.rekey(&*self.share, capacity, leaf);
+            self.tree.rekey(&*self.share, &capacity, leaf);
         }
         if stale.shares {
-            self.tree.rekey_all(&*self.share, &self.cluster.capacity);
+            self.tree.rekey_all(&*self.share, &capacity);
+            for tree in self.partitions.values_mut() {
+                let capacity = tree.capacity;
+                tree.rekey_all(&*self.share, &capacity);
+            }
         }
         // Reuses the vectors. Asking again makes nothing stale.
         self.stale = Stale {
@@ -150,8 +148,8 @@ impl Engine {
     }
 
     /// Notes that a leaf wants or has something. Entitlements computed without it are late.
-    pub(super) fn note_wanting(&mut self, leaf: ShareNodeId) {
-        self.entitled_late |= self.tree.node(leaf).demand.is_zero();
+    pub(super) fn note_wanting(&mut self, leaf: ShareNodeId, partition: PartitionId) {
+        self.entitled_late |= self.tree_of(partition).node(leaf).demand.is_zero();
     }
 
     fn shared_slots(&self) -> u32 {
@@ -201,9 +199,11 @@ impl Engine {
         let running = |job: &Job| i64::from(job.running_containers());
         let mut sum = self.cluster.used;
         let mut count: i64 = self.cluster.jobs().map(running).sum();
-        for leaf in self.tree.ids().map(|id| self.tree.node(id)) {
-            sum -= leaf.am_used;
-            count -= i64::from(leaf.ams);
+        for tree in self.trees() {
+            for leaf in tree.ids().map(|id| tree.node(id)) {
+                sum -= leaf.am_used;
+                count -= i64::from(leaf.ams);
+            }
         }
         for grant in self.in_flight.iter().filter(|grant| !grant.container.am) {
             sum -= grant.container.resource;

@@ -1,7 +1,8 @@
 //! Takes containers back for queues that have waited too long below their share.
 //!
 //! Off unless configured. Never takes:
-//! - an ApplicationMaster, or what `preempt_opaque` spares;
+//! - what `preempt_from` or `preempt_opaque` spares;
+//! - an ApplicationMaster, unless `preemption.masters` says so;
 //! - more than the starved queue lacks;
 //! - so much that the victim's queue falls below its own share of the nodes in question;
 //! - a container whose end lets no ask fit its node.
@@ -12,10 +13,11 @@
 use super::Engine;
 use super::labels::Labels;
 use super::victims::{EVICTIONS_MAX, Eviction, Need, Round};
-use crate::model::change::World;
 use crate::model::job::{Ask, Job, Standing};
+use crate::model::queue::Spares;
+use crate::model::share_tree::ShareTree;
 use crate::words::event::{Decision, EvictReason};
-use crate::words::ids::{JobId, Millis, NodeId, QueueId};
+use crate::words::ids::{JobId, Millis, NodeId};
 use crate::words::keys::{Layout, Victim as Reclaimed};
 use crate::words::resource::Resource;
 use std::cmp::Reverse;
@@ -62,26 +64,26 @@ impl Engine {
 
     /// For an ask without room: the queue above its share that spares the most memory on nodes
     /// where the ask may run.
-    pub(super) fn sparing(&self, waiting: &Job, ask: &Ask) -> Option<QueueId> {
-        let mut spared_mb: BTreeMap<QueueId, i64> = BTreeMap::new();
-        for job in self.cluster.jobs().filter(|job| !job.facts.mapreduce) {
-            let leaf = self.tree.node(job.leaf);
+    pub(super) fn sparing(&self, waiting: &Job, ask: &Ask) -> Option<Spares> {
+        let mut spared_mb: BTreeMap<Spares, i64> = BTreeMap::new();
+        for job in self.cluster.jobs() {
+            let leaf = self.tree_of(ask.facts.partition).node(job.leaf);
             let above = leaf.used.memory_mb() > leaf.fair_share.memory_mb();
-            let Some(queue) = self.cluster.queues.spares(job.facts.queue) else {
+            let Some(spares) = self.cluster.queues.spares(&job.facts) else {
                 continue;
             };
             let here = |id| self.cluster.node(id);
             let may_use = |node| self.may_come_to_run(waiting, ask, node);
             for container in job.containers.values().filter(|c| above && !c.am) {
                 if here(container.node).is_some_and(may_use) {
-                    *spared_mb.entry(queue).or_insert(0) += container.resource.memory_mb();
+                    *spared_mb.entry(spares).or_insert(0) += container.resource.memory_mb();
                 }
             }
         }
         let most = spared_mb
             .into_iter()
-            .max_by_key(|(id, mb)| (*mb, Reverse(*id)));
-        most.map(|(queue, _)| queue)
+            .max_by_key(|(spares, mb)| (*mb, Reverse(*spares)));
+        most.map(|(spares, _)| spares)
     }
 
     /// Warns once that a starved queue gets nothing back because another queue spares its
@@ -90,7 +92,7 @@ impl Engine {
         let at = (need.leaf, need.partition);
         let asks = self.asks_of(need.leaf, need.partition);
         let first = asks.first();
-        let queue = first.and_then(|(job, ask)| self.sparing(job, ask));
+        let spares = first.and_then(|(job, ask)| self.sparing(job, ask));
         let Some(starving) = self.starving.get_mut(&at).filter(|starving| !starving.told) else {
             return;
         };
@@ -100,14 +102,15 @@ impl Engine {
                 .get(id)
                 .map_or("?", |queue| &queue.config.path)
         };
-        if let Some(queue) = queue {
+        if let Some(spares) = spares {
             starving.told = true;
             log::warn!(
                 "queue {} lacks {} MB of its share; preemption takes nothing of queue {}, which \
-                 spares applications other than MapReduce (preempt_opaque)",
+                 spares {}",
                 path(self.tree.node(need.leaf).queue),
                 need.lacking_mb,
-                path(queue)
+                path(spares.queue),
+                spares.applications()
             );
         }
     }
@@ -140,14 +143,7 @@ impl Engine {
     /// Evicts the containers that the share and the order stage want back, none of them twice. Each
     /// must be takable and, unless another workload gets its slot, make room for an ask.
     pub(super) fn reclaim(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
-        let world = World {
-            now: self.now,
-            cluster: &self.cluster,
-            tree: &self.tree,
-            slots: self.slots,
-            config: &self.setup.config,
-            evicting: &self.evicting,
-        };
+        let world = world!(self);
         let market = self.share.market_mut();
         let unpaid = market.map_or_else(Vec::new, |market| market.reclaim(&world));
         let displaced = self.order.reclaim(&world);
@@ -215,13 +211,15 @@ impl Engine {
         named.into_iter().map(|(victim, _)| victim).collect()
     }
 
-    /// Whether the order stage and the limit on ApplicationMasters let an ask have a container at
-    /// all. Ignores a queue's maximum: the containers to take back may be what fills it.
+    /// Whether the order stage, the user's limits and that on ApplicationMasters let an ask have a
+    /// container at all. Ignores a queue's maximum: the containers to take back may be what fills
+    /// it.
     fn is_admitted(&self, job: &Job, ask: &Ask) -> bool {
         job.runnable
+            && !job.is_held(ask)
             && if ask.facts.am {
-                let leaf = self.tree.node(job.leaf);
-                leaf.admits_am(&ask.facts.resource)
+                let tree = self.tree_of(ask.facts.partition);
+                tree.admits_am(job.leaf, &ask.facts.resource)
             } else {
                 job.admitted[job.kind(ask.facts.priority) as usize]
             }
@@ -258,28 +256,37 @@ impl Engine {
 
     /// Queues that have been below a share for longer than its timeout, with what they lack in MB.
     fn starved(&mut self, labels: &Labels) -> Vec<Need> {
-        let preemption = self.setup.config.preemption.clone();
         let now = self.now;
         let before = std::mem::take(&mut self.starving);
         let mut starved = Vec::new();
+        if !self.is_busy_enough() {
+            return starved;
+        }
         for leaf in self.leaves().collect::<Vec<_>>() {
-            let node = self.tree.node(leaf);
-            let used_mb = node.used.memory_mb();
-            let min_mb = node.min_share.component_min(&node.demand).memory_mb();
-            let mut below_min_mb = min_mb - used_mb;
+            let queue = self.tree.node(leaf).queue;
+            let preemption = &self.setup.config.preemption;
+            let preemption = self.cluster.queues.patience(queue, preemption);
+            let below_min = |tree: &ShareTree| {
+                let node = tree.node(leaf);
+                let min_mb = node.min_share.component_min(&node.demand).memory_mb();
+                (min_mb, min_mb - node.used.memory_mb())
+            };
+            let (mut min_mb, mut below_min_mb) = below_min(&self.tree);
             for (partition, label) in labels.iter() {
-                let (used_mb, pending_mb, fair_mb) = label.memory_mb(leaf);
-                if pending_mb == 0 {
+                if self.partitioned {
+                    (min_mb, below_min_mb) = below_min(self.tree_of(partition));
+                }
+                let share = label.share(self, leaf, preemption.fair_share_threshold);
+                if share.pending_mb == 0 {
                     continue;
                 }
-                let low_mb = (fair_mb as f64 * preemption.fair_share_threshold) as i64;
                 let was = before.get(&(leaf, partition)).copied().unwrap_or_default();
                 let since =
                     |below: bool, since: Option<Millis>| below.then_some(since.unwrap_or(now));
                 let is = Starving {
                     below_min_ms: since(below_min_mb > 0, was.below_min_ms),
-                    below_fair_ms: since(used_mb < low_mb, was.below_fair_ms),
-                    told: was.told && used_mb < low_mb.max(min_mb),
+                    below_fair_ms: since(share.is_starved, was.below_fair_ms),
+                    told: was.told && (share.is_starved || share.used_mb < min_mb),
                 };
                 self.starving.insert((leaf, partition), is);
                 let waited = |since: Option<Millis>, timeout_ms| {
@@ -287,9 +294,9 @@ impl Engine {
                 };
                 let (lacking_mb, reason) =
                     if waited(is.below_min_ms, preemption.min_share_timeout_ms) {
-                        (below_min_mb.min(pending_mb), EvictReason::MinShare)
+                        (below_min_mb.min(share.pending_mb), EvictReason::MinShare)
                     } else if waited(is.below_fair_ms, preemption.fair_share_timeout_ms) {
-                        (fair_mb - used_mb, EvictReason::FairShare)
+                        (share.lacking_mb, EvictReason::FairShare)
                     } else {
                         continue;
                     };
@@ -304,5 +311,16 @@ impl Engine {
             }
         }
         starved
+    }
+
+    /// Whether the cluster is as full as `cluster_threshold` wants before anything is taken back.
+    fn is_busy_enough(&self) -> bool {
+        let threshold = self.setup.config.preemption.cluster_threshold;
+        threshold.is_none_or(|threshold| {
+            let (used, capacity) = (&self.cluster.used, &self.cluster.capacity);
+            // Memory and vcores, as in YARN's Fair Scheduler; further types do not count.
+            let in_use = |i: usize| used[i] as f64 / capacity[i].max(1) as f64;
+            in_use(0).max(in_use(1)) > threshold
+        })
     }
 }

@@ -2,6 +2,7 @@
 //! first ask of the leaf that may run there, in the order stage's order. Changes nothing.
 
 use super::Subject;
+use super::partitions::may_borrow;
 use crate::backlog::{Backlog, Entry, FitList};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::Standing;
@@ -13,6 +14,10 @@ use crate::words::ids::{AskId, JobId, Millis, PlaceId};
 use crate::words::keys::{Near, POOLS, Pass, ShapeId, ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
 use std::cell::Cell;
+
+/// How many asks of a size a search looks at in a leaf for one that may borrow: a thousand new ones
+/// must not make each heartbeat of a node that lends longer.
+const LENT_LOOKS: usize = 16;
 
 /// The ask that a search found.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +36,8 @@ pub(super) struct Search<'a> {
     pub(super) place: &'a dyn Place,
     pub(super) node: &'a Node,
     pub(super) fits: &'a FitList,
+    /// Whether the node lends its room to asks without a label, whatever the limits of queues.
+    pub(super) lends: bool,
     pub(super) now: Millis,
     /// The job that the search looks at, in case this panics.
     pub(super) subject: &'a Cell<Option<Subject>>,
@@ -70,7 +77,7 @@ impl Search<'_> {
             self.pass_over_below(at);
             return None;
         }
-        if node.limited && !self.any_within_limit(at) {
+        if node.limited && !self.lends && !self.any_within_limit(at) {
             return None;
         }
         if self.pass.by_ratio {
@@ -214,7 +221,8 @@ impl Search<'_> {
         shape: ShapeId,
         best: &mut Option<(Entry, ShapeId)>,
     ) {
-        for entry in asks {
+        let looked_at = if self.lends { LENT_LOOKS } else { usize::MAX };
+        for entry in asks.take(looked_at) {
             if best.is_some_and(|(best, _)| best <= *entry) {
                 return;
             }
@@ -231,12 +239,15 @@ impl Search<'_> {
         if !self.backlog.shapes.is_fit(id, self.fits) {
             return false;
         }
+        if self.lends {
+            return true;
+        }
         let size = &self.backlog.shapes.get(id).size;
         let node = self.tree.node(leaf);
         let market = self.share.market();
         market.is_none_or(|market| market.admits(leaf, node, size.pool, self.pass))
             && self.tree.within_limits(leaf, &size.resource)
-            && (!size.am || node.admits_am(&size.resource))
+            && (!size.am || self.tree.admits_am(leaf, &size.resource))
     }
 
     /// Whether the job can pay for one more container, if this pass asks for that, and the ask may
@@ -252,6 +263,7 @@ impl Search<'_> {
         let facts = &self.node.facts;
         let market = self.share.market().filter(|_| job.authority.is_some());
         market.is_none_or(|market| market.affords(job, self.pass, self.now))
+            && (!self.lends || may_borrow(ask, self.now))
             && !job.blacklists(facts.host, facts.rack)
             && job
                 .refused
@@ -262,7 +274,8 @@ impl Search<'_> {
     }
 
     fn pass_over_below(&mut self, at: ShareNodeId) {
-        if self.passed_over.is_some() || self.backlog.locked_mask(at) & self.fits.mask == 0 {
+        let any = self.backlog.locked_mask(at) & self.fits.mask != 0;
+        if self.passed_over.is_some() || self.lends || !any {
             return;
         }
         let mut leaf = at;
@@ -273,7 +286,7 @@ impl Search<'_> {
     }
 
     fn pass_over_in_leaf(&mut self, leaf: ShareNodeId, before: Option<Entry>) {
-        if self.passed_over.is_some() {
+        if self.passed_over.is_some() || self.lends {
             return;
         }
         for (shape, asks) in &self.backlog.leaf(leaf).locked {

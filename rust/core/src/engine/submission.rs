@@ -2,8 +2,11 @@
 
 use super::Engine;
 use super::control::{RequestError, refused};
-use crate::config::Section;
+use crate::config::{Section, State};
+use crate::model::placement::Submission;
 use crate::model::queue::{Queue, Target};
+use crate::stage::division;
+use crate::words::ids::{PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
 
@@ -12,22 +15,36 @@ impl Engine {
         &mut self,
         mut section: Section<'_>,
     ) -> Result<Value, RequestError> {
-        let user = section.text("user").map_err(refused)?;
-        let user = user.filter(|user| !user.is_empty());
-        let user = user.ok_or_else(|| RequestError("key `user`: expected a name".to_string()))?;
-        let requested = section.text("queue").map_err(refused)?;
-        let recovering = section
-            .boolean("recovering")
-            .map_err(refused)?
-            .unwrap_or(false);
+        let groups = groups(&mut section)?;
+        let submission = submission(&mut section, &groups)?;
+        if submission.user.is_empty() {
+            return Err(RequestError("key `user`: expected a name".to_string()));
+        }
+        let user = section.whole("user_number", 0, i64::from(u32::MAX));
+        let user = user.map_err(refused)?.map(|user| UserId(user as u32));
+        self.renew_parts();
         let queues = &mut self.cluster.queues;
-        let (id, created) = queues
-            .place(user, requested, recovering)
-            .map_err(RequestError)?;
+        if !submission.recovering {
+            let chosen = queues.choose(&submission).map_err(RequestError)?;
+            let nearest = queues.nearest_of(&chosen);
+            queues
+                .check_admission(nearest, user)
+                .map_err(RequestError)?;
+        }
+        let (id, created) = queues.place(&submission).map_err(RequestError)?;
         let queue = queues.get(id).expect("the job was just placed there");
         let mut reply = json!({ "queue": id.0, "path": queue.config.path, "created": created });
+        self.report_terms(id, &mut reply);
         if created {
             self.grow_branch(id);
+            self.renew_parts();
+            if !submission.recovering {
+                // The part of a queue that a submission makes may be too small for a job.
+                self.cluster
+                    .queues
+                    .check_admission(id, user)
+                    .map_err(RequestError)?;
+            }
             // Lets hosts publish the new queues without a report of all queues.
             let branch: Vec<&Queue> = self.cluster.queues.path_up(id).collect();
             let empty = (Resource::ZERO, Resource::ZERO, 0, 0);
@@ -37,18 +54,102 @@ impl Engine {
         Ok(reply)
     }
 
-    /// Tells what `place` would do with a new submission, and changes nothing: `leaf` is the path
-    /// of the queue that exists, `made` of one that would be made. A queue that is being removed
-    /// is neither.
-    pub(super) fn foresee(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
-        let user = section.text("user").map_err(refused)?.unwrap_or_default();
-        let requested = section.text("queue").map_err(refused)?;
+    /// Renews the parts of the cluster by which queues take jobs.
+    fn renew_parts(&mut self) {
+        if !self.cluster.queues.counts_by_share() {
+            return;
+        }
+        self.follow_capacity();
+        if !self.cluster.queues.take_late_shares() {
+            return;
+        }
+        self.tree.dominant = self.setup.config.dominant;
+        let capacity = self.capacity_of(PartitionId::DEFAULT);
+        division::guarantee(&mut self.tree, &capacity);
+        let ids: Vec<QueueId> = self.cluster.queues.iter().map(|queue| queue.id).collect();
+        for id in ids {
+            let part = self.tree.node(self.leaf_of(id)).part;
+            let queue = self.cluster.queues.get_mut(id);
+            queue.expect("its id was just listed").part = part;
+        }
+    }
+
+    /// Adds what a queue has for submissions, as far as it has anything.
+    pub(super) fn report_terms(&self, queue: QueueId, report: &mut Value) {
         let queues = &self.cluster.queues;
-        let target = queues.choose(user, requested, false);
+        let terms = queues.terms(queue);
+        for (key, value) in [
+            ("default_priority", terms.default_priority),
+            ("max_priority", terms.max_priority),
+            ("lifetime_s", terms.lifetime_s),
+            ("max_lifetime_s", terms.max_lifetime_s),
+        ] {
+            if let Some(value) = value {
+                report[key] = json!(value);
+            }
+        }
+        if let Some(max) = queues.get(queue).and_then(|at| queues.max_jobs(at)) {
+            report["max_jobs"] = json!(max);
+        }
+        let state = queues.state(queue);
+        if state != State::Running {
+            report["state"] = json!(state.name());
+        }
+    }
+
+    /// Tells what `place` would do with a new submission, and changes nothing: `leaf` is the path
+    /// of the queue that exists, `made` of one that would be made, and `rights` the lists of users
+    /// who may submit into it beside those of the queues above. A queue that is being removed is
+    /// neither.
+    pub(super) fn foresee(&self, mut section: Section<'_>) -> Result<Value, RequestError> {
+        let groups = groups(&mut section)?;
+        let submission = Submission {
+            recovering: false,
+            ..submission(&mut section, &groups)?
+        };
+        let queues = &self.cluster.queues;
+        let target = queues.choose(&submission);
+        if let Ok(target) = &target {
+            let nearest = queues.nearest_of(target);
+            queues
+                .check_admission(nearest, None)
+                .map_err(RequestError)?;
+        }
         Ok(match target.map_err(RequestError)? {
             Target::Exists(id) => json!({ "leaf": queues.get(id).map(|queue| &queue.config.path) }),
-            Target::New(path) => json!({ "made": path }),
+            Target::New(path) => match queues.rights_of_new(&path) {
+                rights if rights.is_empty() => json!({ "made": path }),
+                rights => json!({ "made": path, "rights": rights }),
+            },
             Target::Revived(_) => json!({}),
         })
     }
+}
+
+/// What a request says of a submission, `groups` apart.
+fn submission<'a, 'request: 'a>(
+    section: &mut Section<'request>,
+    groups: &'a [&'a str],
+) -> Result<Submission<'a>, RequestError> {
+    let mut text = |key| section.text(key).map_err(refused);
+    Ok(Submission {
+        user: text("user")?.unwrap_or_default(),
+        requested: text("queue")?,
+        application: text("application")?.unwrap_or_default(),
+        groups,
+        recovering: section
+            .boolean("recovering")
+            .map_err(refused)?
+            .unwrap_or(false),
+    })
+}
+
+/// The user's groups, the primary one first.
+fn groups<'a>(section: &mut Section<'a>) -> Result<Vec<&'a str>, RequestError> {
+    let groups = section.list("groups").map_err(refused)?;
+    let name = |(path, value): (String, &'a Value)| {
+        let name = value.as_str();
+        name.ok_or_else(|| RequestError(format!("key `{path}`: expected a name, found {value}")))
+    };
+    groups.into_iter().map(name).collect()
 }

@@ -2,13 +2,16 @@
 //! and queues, twice a second.
 
 use super::{Engine, Subject};
+use crate::config::By;
 use crate::model::change::Change;
 use crate::model::job::{Ask, Job};
+use crate::model::share_tree::{ShareNode, ShareTree};
 use crate::words::event::{Decision, Event};
-use crate::words::ids::{JobId, PartitionId};
+use crate::words::ids::{JobId, PartitionId, QueueId};
 use crate::words::kind::Kind;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::BTreeSet;
+use std::iter::once;
 
 impl Engine {
     pub(super) fn tick(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
@@ -40,28 +43,29 @@ impl Engine {
     /// Computes demands from the asks, entitlements from the demands, and the order of siblings.
     pub(super) fn entitle(&mut self) {
         self.entitled_late = false;
-        for id in self.tree.ids() {
-            self.tree.node_mut(id).demand = Resource::ZERO;
+        self.follow_capacity();
+        let keys = &*self.share;
+        let mut trees = std::mem::take(&mut self.partitions);
+        self.tree.capacity = self.capacity_of(PartitionId::DEFAULT);
+        for tree in once(&mut self.tree).chain(trees.values_mut()) {
+            tree.dominant = self.setup.config.dominant;
+            tree.clear_demands();
         }
-        for job in self.cluster.jobs().filter(|job| job.runnable) {
-            let pending = job.pending().fold(Resource::ZERO, |sum, ask| {
-                sum + ask.facts.resource.times(i64::from(ask.facts.count))
-            });
-            self.tree.node_mut(job.leaf).demand += pending;
-        }
-        let ids: Vec<_> = self.tree.ids().collect();
-        for id in ids.iter().rev() {
-            let node = self.tree.node_mut(*id);
-            if node.children.is_empty() {
-                node.demand += node.used;
-            }
-            let (demand, parent) = (node.demand, node.parent);
-            if let Some(parent) = parent {
-                self.tree.node_mut(parent).demand += demand;
+        let may_run = |job: &&Job| job.runnable && !job.over_limit;
+        for job in self.cluster.jobs().filter(may_run) {
+            for ask in job.pending() {
+                let tree = trees.get_mut(&ask.facts.partition);
+                let wanted = ask.facts.resource.times(i64::from(ask.facts.count));
+                tree.unwrap_or(&mut self.tree).node_mut(job.leaf).demand += wanted;
             }
         }
-        self.share.entitle(&mut self.tree, &self.cluster.capacity);
-        self.tree.rekey_all(&*self.share, &self.cluster.capacity);
+        for tree in once(&mut self.tree).chain(trees.values_mut()) {
+            tree.add_up_demands();
+            let capacity = tree.capacity;
+            keys.entitle(tree, &capacity);
+            tree.rekey_all(keys, &capacity);
+        }
+        self.partitions = trees;
     }
 
     fn tell_headrooms(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
@@ -137,33 +141,70 @@ impl Engine {
     }
 
     /// The room that a job may still get: free on nodes that it may use, within its queues' limits.
-    /// In multiples of the smallest container, because an ApplicationMaster plans again on every
+    /// Where queues compare as in YARN's Fair Scheduler, within the share of the leaf; where a leaf
+    /// limits users as its Capacity Scheduler does, as `headroom_of_user` has it. Else in
+    /// multiples of the smallest container, because an ApplicationMaster plans again on every
     /// change.
     fn headroom(&self, job: &Job) -> Resource {
-        let free = self.free_for(job);
-        let room = self.tree.path_up(job.leaf).fold(free, |room, at| {
-            let node = self.tree.node(at);
-            room.component_min(&node.max_share.minus_or_zero(&node.used))
-        });
-        let step = &self.setup.minimum_allocation;
-        let mut room = room;
-        for i in 0..RESOURCE_TYPES_MAX {
-            room.0[i] -= room[i] % step[i].max(1);
+        let labels = labels_of(job);
+        if !self.partitioned {
+            let free = self.free_for(job, &labels);
+            if let Some(room) = self.headroom_of_user(job, &free) {
+                return room.component_max(&keeps_reduces(job));
+            }
+        }
+        let mut room = self.room_for(job, labels);
+        let leaf = self.tree.node(job.leaf);
+        if leaf.is_stock_fair() {
+            room = of_share(leaf, self.divides_all_types(leaf.queue), &room);
+        } else {
+            let step = &self.setup.minimum_allocation;
+            for i in 0..RESOURCE_TYPES_MAX {
+                room.0[i] -= room[i] % step[i].max(1);
+            }
         }
         room.component_max(&keeps_reduces(job))
     }
 
-    /// The free room on nodes with the labels that a job asks for, or asked for last, without the
-    /// nodes that it has blacklisted.
-    fn free_for(&self, job: &Job) -> Resource {
-        let label = |ask: &Ask| ask.facts.partition;
-        let mut labels: BTreeSet<PartitionId> = job.pending().map(label).collect();
-        if labels.is_empty() {
-            labels.extend(job.asks.iter().flatten().map(|ask| label(ask)));
+    /// Whether applications of a leaf share by dominant resource, so that in YARN's Fair Scheduler
+    /// its headroom and its starvation go by all types instead of memory.
+    pub(super) fn divides_all_types(&self, leaf: QueueId) -> bool {
+        let queue = self.cluster.queues.get(leaf);
+        queue.is_some_and(|queue| queue.config.leaf_order.by == By::Drf)
+    }
+
+    /// The room of a job within the limits of its queues and its user: on the nodes with the labels
+    /// that it asks for, or asked for last. Where labels have limits of their own, the sum of what
+    /// each leaves.
+    fn room_for(&self, job: &Job, labels: BTreeSet<PartitionId>) -> Resource {
+        let limited = |free: Resource, tree: &ShareTree| {
+            tree.path_up(job.leaf).fold(free, |room, at| {
+                let node = tree.node(at);
+                room.component_min(&node.max_share.minus_or_zero(&node.used))
+            })
+        };
+        let of_user = |room: Resource| match self.user_bound(job, false) {
+            Some(user) => room.component_min(&user.limit.minus_or_zero(&user.used)),
+            None => room,
+        };
+        if !self.partitioned {
+            return of_user(limited(self.free_for(job, &labels), &self.tree));
         }
-        if labels.is_empty() {
-            labels.insert(PartitionId::DEFAULT);
-        }
+        labels.into_iter().fold(Resource::ZERO, |sum, label| {
+            let free = self.free_for(job, &BTreeSet::from([label]));
+            let room = limited(free, self.tree_of(label));
+            sum + match label {
+                PartitionId::DEFAULT => {
+                    let of_capacity = self.headroom_of_user(job, &free);
+                    of_capacity.unwrap_or_else(|| of_user(room))
+                }
+                _ => room,
+            }
+        })
+    }
+
+    /// The free room on nodes with some labels, without the nodes that a job has blacklisted.
+    fn free_for(&self, job: &Job, labels: &BTreeSet<PartitionId>) -> Resource {
         let rooms = self.cluster.label_rooms();
         let rooms = labels.iter().filter_map(|label| rooms.get(label));
         let mut free = rooms.fold(Resource::ZERO, |sum, room| {
@@ -183,6 +224,30 @@ impl Engine {
         }
         free
     }
+}
+
+/// The labels that a job asks for, or asked for last.
+fn labels_of(job: &Job) -> BTreeSet<PartitionId> {
+    let label = |ask: &Ask| ask.facts.partition;
+    let mut labels: BTreeSet<PartitionId> = job.pending().map(label).collect();
+    if labels.is_empty() {
+        labels.extend(job.asks.iter().flatten().map(|ask| label(ask)));
+    }
+    if labels.is_empty() {
+        labels.insert(PartitionId::DEFAULT);
+    }
+    labels
+}
+
+/// The part of `room` within a leaf's share, as YARN's Fair Scheduler tells it: memory, in a leaf
+/// that divides `all_types` vcores too, and nothing of further types.
+fn of_share(leaf: &ShareNode, all_types: bool, room: &Resource) -> Resource {
+    let left = leaf.active_share.minus_or_zero(&leaf.used);
+    let vcores = if all_types { left.vcores() } else { i64::MAX };
+    Resource::new(
+        room.memory_mb().min(left.memory_mb()),
+        room.vcores().min(vcores),
+    )
 }
 
 /// The headroom below which MapReduce's ApplicationMaster would kill its own reduces.

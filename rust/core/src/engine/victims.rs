@@ -36,6 +36,10 @@ struct Candidate {
     job: JobId,
     key: ContainerKey,
     leaf: ShareNodeId,
+    /// Whether it is an ApplicationMaster.
+    am: bool,
+    /// Whether its room was lent to an ask without the node's label: that goes first.
+    lent: bool,
     /// How many queues are further above their share than this one's.
     rank: usize,
     started_ms: Millis,
@@ -62,9 +66,10 @@ pub(super) struct Eviction {
     pub(super) victims: Vec<(JobId, ContainerKey)>,
 }
 
-/// A plan's cost; the lowest wins. First nodes where the ask may run now, then the least memory
-/// lost, the fewest containers, the queue furthest above its share, the latest starts.
-type Cost = (bool, i64, usize, usize, Reverse<Millis>, NodeId);
+/// A plan's cost; the lowest wins. First the fewest ApplicationMasters, nodes where the ask may run
+/// now, then the least memory lost, the fewest containers, the queue furthest above its share, the
+/// latest starts.
+type Cost = (usize, bool, i64, usize, usize, Reverse<Millis>, NodeId);
 
 /// One round of preemption.
 pub(super) struct Round<'a> {
@@ -72,10 +77,10 @@ pub(super) struct Round<'a> {
     rooms: BTreeMap<NodeId, Room>,
     /// The surplus of each leaf above its share on the nodes of a label, in MB.
     surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
-    /// The usage that the plan adds to each node of the tree, less that of the victims.
-    planned: BTreeMap<ShareNodeId, Resource>,
-    /// Planned usage of ApplicationMasters, by leaf.
-    masters: BTreeMap<ShareNodeId, Resource>,
+    /// The usage that the plan adds to each node of a label's tree, less that of the victims.
+    planned: BTreeMap<(PartitionId, ShareNodeId), Resource>,
+    /// Planned usage of ApplicationMasters, by label and leaf.
+    masters: BTreeMap<(PartitionId, ShareNodeId), Resource>,
     /// How many more nodes may be held, by label.
     holds: BTreeMap<PartitionId, usize>,
     served: usize,
@@ -118,6 +123,7 @@ impl<'a> Round<'a> {
     /// Sorts containers by node: evicted ones count as room, those that may go are candidates.
     fn collect(&mut self) {
         let engine = self.engine;
+        let masters = engine.setup.config.preemption.masters;
         let mut ranks: Vec<_> = self.surplus_mb.iter().collect();
         ranks.sort_by_key(|(at, mb)| (Reverse(**mb), **at));
         let ranks: BTreeMap<_, _> = ranks
@@ -139,17 +145,20 @@ impl<'a> Round<'a> {
                     room.free += container.resource;
                     count_slot(&mut room.slots, pool);
                     for at in engine.tree.path_up(job.leaf) {
+                        let at = (engine.tree_label(node.facts.partition), at);
                         let planned = self.planned.entry(at).or_default();
                         *planned -= container.resource;
                     }
                     continue;
                 }
                 let rank = ranks.get(&(node.facts.partition, job.leaf));
-                if let Some(rank) = rank.filter(|_| takes && !container.am) {
+                if let Some(rank) = rank.filter(|_| takes && (masters || !container.am)) {
                     room.candidates.push(Candidate {
                         job: job.facts.job,
                         key: *key,
                         leaf: job.leaf,
+                        am: container.am,
+                        lent: container.lent,
                         rank: *rank,
                         started_ms: container.started_ms,
                         resource: container.resource,
@@ -159,7 +168,8 @@ impl<'a> Round<'a> {
             }
         }
         for room in self.rooms.values_mut() {
-            let order = |c: &Candidate| (c.rank, Reverse(c.started_ms), c.job, c.key);
+            let order =
+                |c: &Candidate| (c.am, !c.lent, c.rank, Reverse(c.started_ms), c.job, c.key);
             room.candidates.sort_unstable_by_key(order);
         }
     }
@@ -213,12 +223,21 @@ impl<'a> Round<'a> {
             let lost_mb = victims.iter().map(|c| c.resource.memory_mb()).sum();
             let rank = victims.iter().map(|c| c.rank).max().unwrap_or(0);
             let oldest = victims.iter().map(|c| c.started_ms).min().unwrap_or(0);
-            let cost = (!now, lost_mb, victims.len(), rank, Reverse(oldest), *id);
+            let masters = victims.iter().filter(|c| c.am).count();
+            let cost = (
+                masters,
+                !now,
+                lost_mb,
+                victims.len(),
+                rank,
+                Reverse(oldest),
+                *id,
+            );
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, victims));
             }
         }
-        let ((later, .., id), victims) = best?;
+        let ((_, later, .., id), victims) = best?;
         Some(self.take(job, ask, id, &victims, !later))
     }
 
@@ -268,23 +287,24 @@ impl<'a> Round<'a> {
 
     /// Whether limits admit the ask once everything planned has happened.
     fn within_limits(&self, leaf: ShareNodeId, ask: &Ask, taken: &[Candidate]) -> bool {
-        let tree = &self.engine.tree;
+        let book = self.engine.tree_label(ask.facts.partition);
+        let tree = self.engine.tree_of(book);
         let size = &ask.facts.resource;
         let below = |at: ShareNodeId, leaf: ShareNodeId| tree.path_up(leaf).any(|up| up == at);
         let within = tree.path_up(leaf).all(|at| {
             let node = tree.node(at);
-            let planned = self.planned.get(&at).copied().unwrap_or_default();
+            let planned = self.planned.get(&(book, at)).copied().unwrap_or_default();
             let going = taken.iter().filter(|c| below(at, c.leaf));
             let used = going.fold(node.used + planned, |sum, c| sum - c.resource);
             !node.limited || size.fits_in(&(node.max_share - used))
         });
-        let node = tree.node(leaf);
         within
             && (!ask.facts.am
-                || match self.masters.get(&leaf) {
-                    None => node.admits_am(size),
-                    Some(planned) => (node.am_used + *planned + *size)
-                        .fits_in(&node.active_share.scaled(node.max_am_share)),
+                || match self.masters.get(&(book, leaf)) {
+                    None => tree.admits_am(leaf, size),
+                    Some(planned) => tree.am_limit(leaf).is_none_or(|limit| {
+                        (tree.node(leaf).am_used + *planned + *size).fits_in(&limit)
+                    }),
                 })
     }
 
@@ -300,6 +320,7 @@ impl<'a> Round<'a> {
         let size = ask.facts.resource;
         let engine = self.engine;
         let partition = ask.facts.partition;
+        let book = engine.tree_label(partition);
         let room = self.rooms.get_mut(&id).expect("the plan is for this node");
         let taken: BTreeSet<_> = victims.iter().map(|c| (c.job, c.key)).collect();
         room.candidates.retain(|c| !taken.contains(&(c.job, c.key)));
@@ -309,7 +330,7 @@ impl<'a> Round<'a> {
             let surplus = self.surplus_mb.entry((partition, victim.leaf)).or_default();
             *surplus -= victim.resource.memory_mb();
             for at in engine.tree.path_up(victim.leaf) {
-                *self.planned.entry(at).or_default() -= victim.resource;
+                *self.planned.entry((book, at)).or_default() -= victim.resource;
             }
         }
         room.free -= size;
@@ -317,10 +338,10 @@ impl<'a> Round<'a> {
             room.slots[pool] -= 1;
         }
         for at in engine.tree.path_up(job.leaf) {
-            *self.planned.entry(at).or_default() += size;
+            *self.planned.entry((book, at)).or_default() += size;
         }
         if ask.facts.am {
-            *self.masters.entry(job.leaf).or_default() += size;
+            *self.masters.entry((book, job.leaf)).or_default() += size;
         }
         let hold = now && must_hold(&size, victims) && !engine.reservations.contains_key(&id);
         if hold {

@@ -4,7 +4,7 @@
 use super::{Entry, EvictionRecord, GrantRecord, Names, What, sentence};
 use crate::model::wait::{Reason, Wait};
 use crate::words::event::{EvictReason, Refusal};
-use crate::words::ids::{Locality, Millis};
+use crate::words::ids::{AskId, Locality, Millis};
 use crate::words::kind::Kind;
 use serde_json::{Value, json};
 
@@ -78,6 +78,7 @@ pub(crate) fn entry(entry: &Entry, by_arrival: bool, names: &Names<'_>) -> Value
 /// jobs ahead.
 fn said_then(reason: &Reason, at_ms: Millis, names: &Names<'_>) -> String {
     let wait = Wait {
+        ask: AskId(0),
         kind: Kind::Other,
         am: false,
         pending: 0,

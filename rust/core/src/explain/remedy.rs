@@ -5,6 +5,7 @@ use super::View;
 use super::survey::shortage;
 use super::why::next_level;
 use crate::backlog::Entry;
+use crate::model::admission::Reached;
 use crate::model::job::Job;
 use crate::model::wait::{Ahead, OrderLimit, PendingAsk, Reason, Remedy};
 use crate::words::ids::{Locality, QueueId};
@@ -13,7 +14,11 @@ use crate::words::resource::RESOURCE_TYPES_MAX;
 impl View<'_> {
     pub(super) fn remedies(&self, asked: &PendingAsk<'_>, reason: &Reason) -> Vec<Remedy> {
         match *reason {
-            Reason::JobLimit { .. } => self.more_running_jobs(asked.job),
+            Reason::JobLimit { .. } | Reason::UserJobs { .. } => self.more_running_jobs(asked.job),
+            Reason::UserLimit { .. } | Reason::UserMasters { .. } => {
+                let remedy = self.answers.user_remedy(asked.job, asked.ask);
+                remedy.into_iter().collect()
+            }
             Reason::TooLarge(lacking) => vec![Remedy::Node {
                 resource: lacking.resource,
                 amount: lacking.wanted,
@@ -52,18 +57,21 @@ impl View<'_> {
         }
     }
 
-    /// Returns the least `max_running_jobs` of each queue on the path with which the job would run.
+    /// Returns the least limit of running jobs of each queue on the path with which the job would
+    /// run.
     fn more_running_jobs(&self, job: &Job) -> Vec<Remedy> {
-        let path = self.world.cluster.queues.path_up(job.facts.queue);
-        path.filter_map(|queue| {
-            let max = queue.max_running_jobs()?;
-            let limit = queue.runnable_jobs + self.waiting_before(job, queue.id) + 1;
-            (limit > max).then_some(Remedy::RunningJobs {
-                queue: queue.id,
-                limit,
+        let queues = &self.world.cluster.queues;
+        let path = queues.path_up(job.facts.queue);
+        let limits = path.flat_map(|queue| queues.running_limits(queue, job.facts.user));
+        let more = |at: Reached| {
+            let limit = at.running + self.waiting_before(job, &at) + 1;
+            let queue = at.queue;
+            (limit > at.max).then_some(match at.by_user {
+                true => Remedy::UserRunningJobs { queue, limit },
+                false => Remedy::RunningJobs { queue, limit },
             })
-        })
-        .collect()
+        };
+        limits.flatten().filter_map(more).collect()
     }
 
     /// Returns the least `max_share` that admits one more container, of each queue on the path
@@ -93,9 +101,9 @@ impl View<'_> {
     /// Returns the least `max_am_share`, in thousandths, that admits this ApplicationMaster and
     /// those before it. Nothing if even the whole queue would not.
     fn more_masters(&self, asked: &PendingAsk<'_>, queue: QueueId) -> Vec<Remedy> {
-        let node = self.world.tree.node(asked.job.leaf);
+        let (tree, leaf) = (self.world.tree, asked.job.leaf);
         let wanted = self.masters_before(asked) + asked.size();
-        let fits = |per_mille: u32| node.masters_fit(&wanted, f64::from(per_mille) / 1_000.0);
+        let fits = |per_mille: u32| tree.masters_fit(leaf, &wanted, f64::from(per_mille) / 1_000.0);
         if !fits(1_000) {
             return Vec::new();
         }
@@ -128,6 +136,7 @@ impl View<'_> {
         let mut raised = Job::new(asked.job.facts, asked.job.leaf);
         raised.hints = asked.job.hints;
         (raised.running, raised.done) = (asked.job.running, asked.job.done);
+        raised.used = asked.job.used;
         let mut goes_first = |priority: i32| {
             raised.facts.priority = priority;
             let key = self.order.key(&raised, asked.kind);

@@ -1,7 +1,7 @@
 //! Renders reasons and remedies as sentences. Names come from the queues and the setup. Jobs and
 //! nodes are `job#N` and `node#N`, which a host replaces by the names it knows.
 
-use crate::model::queue::Queues;
+use crate::model::queue::{LimitedBy, Queues, Spares};
 use crate::model::wait::{Ahead, Measure, OrderLimit, Reason, Remedy, Shortage, Wait};
 use crate::words::credits::{Bound, Credits};
 use crate::words::ids::{Locality, Millis, QueueId};
@@ -24,6 +24,15 @@ impl Names<'_> {
         format!("queue `{path}`")
     }
 
+    /// The key that sets a queue's limit.
+    fn limit(&self, id: QueueId) -> String {
+        match self.queues.limited_by(id) {
+            LimitedBy::Itself => "max_share".to_string(),
+            LimitedBy::Parent(above) => format!("max_child_share of {}", self.queue(above)),
+            LimitedBy::Defaults => "max_share of queue_defaults".to_string(),
+        }
+    }
+
     fn amount(&self, resource: u8, amount: i64) -> String {
         match self.resource_types.get(usize::from(resource)) {
             Some(name) if name == "memory-mb" => format!("{amount} MB"),
@@ -43,6 +52,10 @@ fn seconds(span_ms: Millis) -> String {
 
 fn slot_seconds(slot_ms: i64) -> String {
     format!("{:.1} slot-seconds", slot_ms as f64 / 1_000.0)
+}
+
+fn percent(millionths: i64) -> String {
+    format!("{:.2} %", millionths as f64 / 1e4)
 }
 
 fn tasks(kind: Kind, am: bool) -> &'static str {
@@ -93,6 +106,9 @@ fn reason(wait: &Wait, names: &Names<'_>) -> String {
         | Reason::Authority { .. }
         | Reason::Share { .. }
         | Reason::Arrival { .. } => of_queue(&wait.reason, names),
+        Reason::UserJobs { .. } | Reason::UserLimit { .. } | Reason::UserMasters { .. } => {
+            of_user(&wait.reason, names)
+        }
         Reason::Held(held) => of_held(held, tasks(wait.kind, wait.am)),
         Reason::Behind {
             ahead,
@@ -122,6 +138,72 @@ fn compared(mine: Measure, theirs: Measure, first: u32) -> String {
             slot_seconds(mine),
             slot_seconds(theirs)
         ),
+        (Measure::Memory(mine), Measure::Memory(theirs)) => {
+            format!(": it uses {mine} MB, job#{first} {theirs} MB")
+        }
+        (Measure::MemoryBySize(mine), Measure::MemoryBySize(theirs)) => {
+            format!(": for its size it uses {mine} MB, job#{first} {theirs} MB (size_weight)")
+        }
+        (Measure::DominantShare(mine), Measure::DominantShare(theirs)) => format!(
+            ": its dominant share is {}, that of job#{first} {}",
+            percent(mine),
+            percent(theirs)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn others(ahead: u32) -> String {
+    match ahead {
+        0 => "and it is the next".to_string(),
+        n => format!("and {n} more come before it"),
+    }
+}
+
+fn of_user(reason: &Reason, names: &Names<'_>) -> String {
+    match *reason {
+        Reason::UserJobs {
+            queue,
+            running,
+            max,
+            ahead,
+        } => {
+            let (place, key) = match queue.0 {
+                0 => (String::new(), "users.max_running_jobs"),
+                _ => (
+                    format!(" in {}", names.queue(queue)),
+                    "max_running_jobs_per_user",
+                ),
+            };
+            let others = others(ahead);
+            format!("its user runs {running} of {max} jobs{place} ({key}), {others}")
+        }
+        Reason::UserLimit {
+            queue,
+            resource,
+            used,
+            max,
+        } => format!(
+            "its user's jobs use {} in {}, more than the {} of one user (user_limit_percent, \
+             user_limit_factor)",
+            names.amount(resource, used),
+            names.queue(queue),
+            names.amount(resource, max)
+        ),
+        Reason::UserMasters {
+            queue,
+            resource,
+            used,
+            wanted,
+            max,
+        } => format!(
+            "ApplicationMasters of its user use {} of {} in {} (max_am_share, one user's part), \
+             and one more needs {}",
+            names.amount(resource, used),
+            names.amount(resource, max),
+            names.queue(queue),
+            names.amount(resource, wanted)
+        ),
         _ => String::new(),
     }
 }
@@ -134,10 +216,7 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             max,
             ahead,
         } => {
-            let others = match ahead {
-                0 => "and it is the next".to_string(),
-                n => format!("and {n} more come before it"),
-            };
+            let others = others(ahead);
             let queue = names.queue(queue);
             format!("{queue} runs {running} of {max} jobs (max_running_jobs), {others}")
         }
@@ -148,10 +227,11 @@ fn of_queue(reason: &Reason, names: &Names<'_>) -> String {
             wanted,
             max,
         } => format!(
-            "{} uses {} of {} (max_share), and one more container needs {}",
+            "{} uses {} of {} ({}), and one more container needs {}",
             names.queue(queue),
             names.amount(resource, used),
             names.amount(resource, max),
+            names.limit(queue),
             names.amount(resource, wanted)
         ),
         Reason::MasterLimit {
@@ -376,15 +456,38 @@ fn elsewhere(labelled: u32) -> String {
 }
 
 /// Says why preemption does not help.
-fn kept(spared: Option<QueueId>, names: &Names<'_>) -> String {
-    let Some(queue) = spared else {
+fn kept(spared: Option<Spares>, names: &Names<'_>) -> String {
+    let Some(spares) = spared else {
         return String::new();
     };
     format!(
-        "; preemption takes nothing of {}, which spares applications other than MapReduce \
-         (preempt_opaque)",
-        names.queue(queue)
+        "; preemption takes nothing of {}, which spares {}",
+        names.queue(spares.queue),
+        spares.applications()
     )
+}
+
+fn remedy_of_user(remedy: &Remedy, names: &Names<'_>) -> String {
+    match remedy {
+        Remedy::UserRunningJobs {
+            queue: QueueId(0),
+            limit,
+        } => format!("with users.max_running_jobs at {limit} it would run"),
+        Remedy::UserRunningJobs { queue, limit } => format!(
+            "with max_running_jobs_per_user of {} at {limit} it would run",
+            names.queue(*queue)
+        ),
+        Remedy::UserPercent { queue, percent } => format!(
+            "with user_limit_percent of {} at {percent} it would go on",
+            names.queue(*queue)
+        ),
+        Remedy::UserFactor { queue, tenths } => format!(
+            "with user_limit_factor of {} at {} it would go on",
+            names.queue(*queue),
+            f64::from(*tenths) / 10.0
+        ),
+        _ => String::new(),
+    }
 }
 
 fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {
@@ -454,6 +557,7 @@ fn remedy(remedy: &Remedy, names: &Names<'_>) -> String {
             let rest = if *free { " free" } else { "" };
             format!("a node {what} {amount}{rest} would do")
         }
+        _ => remedy_of_user(remedy, names),
     }
 }
 

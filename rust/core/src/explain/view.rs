@@ -6,10 +6,12 @@ use crate::backlog::{Backlog, Reservation};
 use crate::model::change::World;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Job};
+use crate::model::queue::Spares;
+use crate::model::wait::{Remedy, UserBound};
 use crate::stage::order::Order;
 use crate::stage::place::Place;
 use crate::stage::share::Share;
-use crate::words::ids::{NodeId, QueueId};
+use crate::words::ids::{NodeId, PartitionId};
 use crate::words::keys::POOLS;
 use std::collections::BTreeMap;
 
@@ -20,7 +22,14 @@ pub(crate) trait Answers {
 
     /// Returns, for an ask without room, the queue above its share with the most containers that
     /// preemption spares. None if queues do not preempt each other.
-    fn spared(&self, waiting: &Job, ask: &Ask) -> Option<QueueId>;
+    fn spared(&self, waiting: &Job, ask: &Ask) -> Option<Spares>;
+
+    /// Returns what the user of a job has in its leaf and may have there, if that is limited: of
+    /// everything, or of ApplicationMasters.
+    fn user_bound(&self, job: &Job, masters: bool) -> Option<UserBound>;
+
+    /// Returns a setting with which an ask that its user's limit holds would go on.
+    fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy>;
 }
 
 /// An engine as explanations see it.
@@ -37,7 +46,15 @@ pub(crate) struct View<'a> {
     pub(crate) resource_types: &'a [String],
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// The same view with the shares of the nodes of an ask's label.
+    pub(super) fn of_label(&self, partition: PartitionId) -> View<'a> {
+        View {
+            world: self.world.of_label(partition),
+            ..*self
+        }
+    }
+
     /// The names that sentences use.
     pub(crate) fn names(&self) -> Names<'_> {
         Names {

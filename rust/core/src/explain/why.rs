@@ -5,13 +5,15 @@
 use super::View;
 use super::survey::{Survey, Surveys, shortage};
 use crate::backlog::Entry;
+use crate::model::admission::Reached;
 use crate::model::cluster::Node;
 use crate::model::job::{Job, Standing};
+use crate::model::queue::Queue;
 use crate::model::wait::{Ahead, PendingAsk, Reason, Wait};
-use crate::words::ids::{JobId, Locality, Millis, QueueId};
+use crate::words::ids::{JobId, Locality, Millis};
 use crate::words::keys::ShareNodeId;
 use crate::words::kind::Kind;
-use crate::words::resource::Resource;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl View<'_> {
@@ -20,18 +22,20 @@ impl View<'_> {
     pub(crate) fn waits(&self, job: &Job, surveys: &mut Surveys, ahead_max: u32) -> Vec<Wait> {
         let asks = self.asked(job);
         let wait = |(asked, pending): (PendingAsk<'_>, u32)| {
+            let view = self.of_label(asked.ask.facts.partition);
             let survey = surveys
                 .entry(asked.ask.shape)
-                .or_insert_with(|| self.survey(asked.ask.shape));
-            let ahead = self.ahead(&asked, ahead_max);
-            let reason = self.why(&asked, survey, ahead);
+                .or_insert_with(|| view.survey(asked.ask.shape));
+            let ahead = view.ahead(&asked, ahead_max);
+            let reason = view.why(&asked, survey, ahead);
             Wait {
+                ask: asked.ask.facts.ask,
                 kind: asked.kind,
                 am: asked.ask.facts.am,
                 pending,
                 reason,
                 ahead,
-                remedies: self.remedies(&asked, &reason),
+                remedies: view.remedies(&asked, &reason),
             }
         };
         asks.into_iter().map(wait).collect()
@@ -45,10 +49,11 @@ impl View<'_> {
         ahead_max: u32,
     ) -> Option<Reason> {
         let (asked, _) = self.asked(job).into_iter().next()?;
+        let view = self.of_label(asked.ask.facts.partition);
         let survey = surveys
             .entry(asked.ask.shape)
-            .or_insert_with(|| self.survey(asked.ask.shape));
-        Some(self.why(&asked, survey, self.ahead(&asked, ahead_max)))
+            .or_insert_with(|| view.survey(asked.ask.shape));
+        Some(view.why(&asked, survey, view.ahead(&asked, ahead_max)))
     }
 
     /// Returns the first ask of each class of pending asks, with the containers the class wants.
@@ -88,6 +93,15 @@ impl View<'_> {
         if let Some(shortage) = survey.too_small {
             return Reason::TooLarge(shortage);
         }
+        if job.is_held(asked.ask)
+            && let Some(reason) = self.user_limit(asked)
+        {
+            return reason;
+        }
+        if job.master_held {
+            // The room has come since the last look at the line.
+            return Reason::Soon { nodes: 0 };
+        }
         if !job.is_due(asked.ask) {
             return Reason::Held(self.order.held(job, asked.kind, &self.world));
         }
@@ -108,44 +122,86 @@ impl View<'_> {
 
     fn job_limit(&self, job: &Job) -> Reason {
         let queues = &self.world.cluster.queues;
-        let mut path = queues.path_up(job.facts.queue);
-        let reached = path.find_map(|queue| {
-            let max = queue.max_running_jobs()?;
-            (queue.runnable_jobs >= max).then_some((queue.id, queue.runnable_jobs, max))
-        });
-        match reached {
-            Some((queue, running, max)) => Reason::JobLimit {
+        let Some(limit) = queues.reached(job.facts.queue, job.facts.user) else {
+            // The job is let in as soon as any job ends.
+            return Reason::Soon { nodes: 0 };
+        };
+        let ahead = self.waiting_before(job, &limit);
+        let (queue, running, max) = (limit.queue, limit.running, limit.max);
+        match limit.by_user {
+            true => Reason::UserJobs {
                 queue,
                 running,
                 max,
-                ahead: self.waiting_before(job, queue),
+                ahead,
             },
-            // The job is let in as soon as any job ends.
-            None => Reason::Soon { nodes: 0 },
+            false => Reason::JobLimit {
+                queue,
+                running,
+                max,
+                ahead,
+            },
         }
     }
 
-    /// Counts the jobs that wait for `max_running_jobs` and are let into `queue` or below it before
-    /// this one. Jobs of its own queue count by their order, those of other queues by the queue's.
-    pub(super) fn waiting_before(&self, job: &Job, queue: QueueId) -> u32 {
-        let queues = &self.world.cluster.queues;
-        let turn = |id: &JobId| self.world.cluster.turn(*id);
-        let own = queues.get(job.facts.queue);
-        let mine = turn(&job.facts.job);
-        let own = own.map_or(0, |own| {
-            own.waiting.iter().filter(|id| turn(id) < mine).count()
-        });
-        let below = |other: &QueueId| queues.path_up(*other).any(|at| at.id == queue);
-        let others = queues.iter().filter(|other| {
-            other.id < job.facts.queue && !other.waiting.is_empty() && below(&other.id)
-        });
-        let let_in = |other: &crate::model::queue::Queue| {
-            let room = other
-                .max_running_jobs()
-                .map_or(u32::MAX, |max| max.saturating_sub(other.runnable_jobs));
-            (other.waiting.len() as u32).min(room)
+    /// Counts the jobs that wait for a limit and are let in before this one, up to what other
+    /// limits of their queues leave.
+    pub(super) fn waiting_before(&self, job: &Job, limit: &Reached) -> u32 {
+        let cluster = self.world.cluster;
+        let queues = &cluster.queues;
+        let mine = cluster.turn(job.facts.job);
+        let goes_first = |id: &JobId| {
+            let other = cluster.job(*id).map(|other| other.facts.user);
+            cluster.turn(*id) < mine && (!limit.by_user || other == Some(job.facts.user))
         };
-        others.map(let_in).sum::<u32>() + own as u32
+        let below = |other: &Queue| queues.path_up(other.id).any(|at| at.id == limit.queue);
+        let let_in = |other: &Queue| {
+            let room = match other.max_running_jobs() {
+                Some(max) if other.id != job.facts.queue => max.saturating_sub(other.runnable_jobs),
+                _ => u32::MAX,
+            };
+            let first = other.waiting.iter().filter(|id| goes_first(id)).count();
+            (first as u32).min(room)
+        };
+        let waiting = queues.iter().filter(|other| !other.waiting.is_empty());
+        waiting.filter(|other| below(other)).map(let_in).sum()
+    }
+
+    /// Returns the limit of its user that holds an ask.
+    fn user_limit(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
+        let masters = !asked.job.over_limit;
+        let bound = self.answers.user_bound(asked.job, masters)?;
+        let room = bound.limit - bound.used;
+        let (queue, size) = (bound.queue, asked.size());
+        if masters {
+            let lacking = shortage(&size, &room)?;
+            let (resource, wanted) = (lacking.resource, lacking.wanted);
+            let i = usize::from(resource);
+            let (used, max) = (bound.used[i], bound.limit[i]);
+            return Some(match bound.of_leaf {
+                true => Reason::MasterLimit {
+                    queue,
+                    resource,
+                    used,
+                    wanted,
+                    max,
+                },
+                false => Reason::UserMasters {
+                    queue,
+                    resource,
+                    used,
+                    wanted,
+                    max,
+                },
+            });
+        }
+        let i = (0..RESOURCE_TYPES_MAX).find(|i| room[*i] < 0).unwrap_or(0);
+        Some(Reason::UserLimit {
+            queue,
+            resource: i as u8,
+            used: bound.used[i],
+            max: bound.limit[i],
+        })
     }
 
     /// Returns the first limit of a queue that one more container would exceed.
@@ -167,10 +223,10 @@ impl View<'_> {
             });
         }
         let node = self.world.tree.node(leaf);
-        if !asked.ask.facts.am || node.admits_am(&size) {
+        if !asked.ask.facts.am || self.world.tree.admits_am(leaf, &size) {
             return None;
         }
-        let most = node.active_share.scaled(node.max_am_share);
+        let most = self.world.tree.am_limit(leaf)?;
         let lacking = shortage(&size, &(most - node.am_used))?;
         let i = usize::from(lacking.resource);
         Some(Reason::MasterLimit {

@@ -6,10 +6,10 @@ use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Container, Job};
 use crate::model::share_tree::ShareTree;
 use crate::words::event::JobCounters;
-use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PlaceId};
+use crate::words::ids::{ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{POOLS, ShareNodeId};
 use crate::words::kind::Kind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The engine's state, read-only.
 pub struct World<'a> {
@@ -17,8 +17,10 @@ pub struct World<'a> {
     pub now: Millis,
     /// Nodes, jobs, asks, containers.
     pub cluster: &'a Cluster,
-    /// Usage and entitlement of queues.
+    /// Usage and entitlement of queues. Where queues set labels, on the nodes without one.
     pub tree: &'a ShareTree,
+    /// The same for the nodes of each label. Empty unless queues set labels.
+    pub labelled: &'a BTreeMap<PartitionId, ShareTree>,
     /// How many slots the cluster has, by pool. The second is 0 if all kinds share the first.
     pub slots: [u32; POOLS],
     /// The configuration in force.
@@ -27,7 +29,15 @@ pub struct World<'a> {
     pub evicting: &'a BTreeSet<(JobId, ContainerKey)>,
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    /// The same world with the tree that holds for asks of a label.
+    pub(crate) fn of_label(&self, partition: PartitionId) -> World<'a> {
+        World {
+            tree: self.labelled.get(&partition).unwrap_or(self.tree),
+            ..*self
+        }
+    }
+
     /// The pool whose slots a container takes. None for an ApplicationMaster, because the papers'
     /// clusters had none. One pool for all kinds unless the configuration tells them apart.
     pub fn pool(&self, kind: Kind, am: bool) -> Option<usize> {
@@ -98,6 +108,8 @@ pub enum Change<'a> {
         /// Whether its task succeeded, so that its length is a sample.
         succeeded: bool,
     },
+    /// A container of the job became larger or smaller.
+    Resized(&'a Job),
     /// A running task reported its progress.
     Progress {
         job: &'a Job,

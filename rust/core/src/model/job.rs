@@ -2,7 +2,7 @@
 
 use crate::words::credits::Credits;
 use crate::words::event::{AskFacts, JobCounters, JobFacts, JobHints, TaskFacts};
-use crate::words::ids::{AskId, ContainerKey, Locality, Millis, NodeId, PlaceId};
+use crate::words::ids::{AskId, ContainerKey, Locality, Millis, NodeId, PartitionId, PlaceId};
 use crate::words::keys::{OrderKey, POOLS, ShapeId, ShareNodeId, Tag};
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
@@ -19,6 +19,10 @@ const PENDING_MAX: u32 = 1 << 30;
 pub struct Container {
     /// Where it runs.
     pub node: NodeId,
+    /// The label of that node.
+    pub partition: PartitionId,
+    /// Whether it was granted to an ask without that label.
+    pub lent: bool,
     /// The resources that it holds.
     pub resource: Resource,
     /// Its request priority.
@@ -93,10 +97,15 @@ pub struct Ask {
     pub insisting_since_ms: Millis,
     /// When it was first passed over since then, if that was seen.
     pub passed_over_ms: Option<Millis>,
+    /// Since when it has waited: it became pending, or a node of its label served it.
+    pub waiting_since_ms: Millis,
     /// When its level is reviewed next.
     pub timer_ms: Option<Millis>,
     /// Where it stands in the backlog.
     pub standing: Standing,
+    /// Whether a limit of its user took it out of the backlog. Its level and clock then go on: a
+    /// user who is above the limit now and then would otherwise insist without end.
+    pub suspended: bool,
 }
 
 impl Ask {
@@ -202,14 +211,23 @@ pub struct Job {
     pub hints: JobHints,
     /// The last counters of its ApplicationMaster, if it sent any.
     pub counters: Option<JobCounters>,
-    /// Whether it may run, or waits for another to end (`max_running_jobs`).
+    /// Whether it may run, or waits for another to end (limits of running jobs).
     pub runnable: bool,
+    /// Whether its user is above the limit in its leaf, so that it gets nothing.
+    pub over_limit: bool,
+    /// The part of `used` on nodes whose label has shares of its own. The limit of its user does
+    /// not count it.
+    pub labelled_used: Resource,
+    /// Whether its ApplicationMaster waits in the line of its leaf.
+    pub master_held: bool,
     /// Its asks by `AskId`.
     pub asks: Vec<Option<Box<Ask>>>,
     /// Its containers by key.
     pub containers: BTreeMap<ContainerKey, Container>,
     /// The resources of its containers, grants in flight included.
     pub used: Resource,
+    /// Those of its ApplicationMaster.
+    pub masters_used: Resource,
     /// How many containers it has by kind (map, reduce, other), grants in flight included.
     pub running: [u32; 3],
     /// How many of them take slots, by pool.
@@ -230,7 +248,12 @@ impl Job {
     /// Whether the ask belongs in the backlog, provided that the job may run.
     pub(crate) fn is_due(&self, ask: &Ask) -> bool {
         let admitted = self.admitted[self.kind(ask.facts.priority) as usize];
-        ask.facts.count > 0 && (ask.facts.am || admitted)
+        ask.facts.count > 0 && !self.is_held(ask) && (ask.facts.am || admitted)
+    }
+
+    /// Whether a limit of its user holds the ask back.
+    pub(crate) fn is_held(&self, ask: &Ask) -> bool {
+        self.over_limit || self.master_held && (ask.facts.am || self.facts.unmanaged_am)
     }
 
     /// A job at its submission.
@@ -245,9 +268,13 @@ impl Job {
             hints: JobHints::default(),
             counters: None,
             runnable: false,
+            over_limit: false,
+            labelled_used: Resource::ZERO,
+            master_held: false,
             asks: Vec::new(),
             containers: BTreeMap::new(),
             used: Resource::ZERO,
+            masters_used: Resource::ZERO,
             running: [0; 3],
             slots: [0; POOLS],
             authority: None,

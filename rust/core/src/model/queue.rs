@@ -1,27 +1,22 @@
-//! The tree of queues: configuration, counts and how a job finds its queue. The `share` stage
-//! computes their shares.
+//! The tree of queues: configuration and counts. The `share` stage computes their shares,
+//! `limits.rs` their limits, and `placement` finds the queue of a job.
 
-use crate::config::{Config, PlacementRule, QueueConfig};
-use crate::words::event::JobFacts;
-use crate::words::ids::{JobId, Millis, QueueId};
+mod limits;
+
+pub use limits::{LimitedBy, Spares};
+
+use crate::config::{
+    Amount, Amounts, Config, PlacementRule, QueueConfig, QueueDefaults, Source, Users,
+};
+use crate::words::ids::{JobId, Millis, QueueId, UserId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The queue of jobs that come back after a restart and find no other: theirs is gone and must not
-/// be made.
-const RECOVERY_QUEUE: &str = "root.recovery";
 
 /// The most queues that `expire` removes at once: the host takes time for each, with its lock held.
 const EXPIRED_MAX: usize = 256;
 
-/// Longest path of a queue that a submission may make, in bytes.
-const PATH_MAX: usize = 1_024;
-
-/// The full path of the queue that a user has of their own. Replaces dots in the name, which would
-/// make a queue below another user's.
-pub fn user_queue(user: &str) -> String {
-    format!("root.{}", user.replace('.', "_dot_"))
-}
+/// How far guarantees of queues that submissions make may be above that of the queue above.
+const GUARANTEE_SLACK: f32 = 0.001;
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -34,6 +29,10 @@ pub struct Queue {
     pub children: Vec<QueueId>,
     /// Limits and weight.
     pub config: QueueConfig,
+    /// `min_share` in whole numbers.
+    pub min_share: Resource,
+    /// `max_share` in whole numbers; not below the minimum.
+    pub max_share: Resource,
     /// Whether it was made for a job and not by the configuration.
     pub dynamic: bool,
     /// Whether it vanished from the configuration while jobs were still in it.
@@ -47,7 +46,7 @@ pub struct Queue {
     pub jobs: u32,
     /// How many of those may run.
     pub runnable_jobs: u32,
-    /// Jobs of this very queue that wait for `max_running_jobs`.
+    /// Jobs of this very queue that wait for a limit of running jobs.
     pub waiting: BTreeSet<JobId>,
     /// The user whose submission made it; none if the configuration did.
     made_by: Option<String>,
@@ -55,15 +54,21 @@ pub struct Queue {
     empty_since_ms: Option<Millis>,
     /// Whether it was removed, so that its id may go to another.
     removed: bool,
+    /// Whether its guarantee counts for those of queues made after it.
+    resolved: bool,
+    /// Its part of the cluster, by its guarantee.
+    pub(crate) part: f32,
 }
 
 impl Queue {
-    fn new(id: QueueId, parent: Option<QueueId>, path: &str) -> Queue {
+    fn new(id: QueueId, parent: Option<QueueId>, config: QueueConfig) -> Queue {
         Queue {
             id,
             parent,
             children: Vec::new(),
-            config: QueueConfig::new(path),
+            config,
+            min_share: Resource::ZERO,
+            max_share: Resource::UNBOUNDED,
             dynamic: false,
             draining: false,
             removed_pool: false,
@@ -74,6 +79,8 @@ impl Queue {
             made_by: None,
             empty_since_ms: None,
             removed: false,
+            resolved: false,
+            part: 0.0,
         }
     }
 
@@ -82,10 +89,19 @@ impl Queue {
         self.removed
     }
 
+    /// Whether jobs may be in it: nothing is below it, nor is to be.
+    pub fn is_leaf(&self) -> bool {
+        self.children.is_empty() && !self.config.parent && self.config.admission.dynamic_depth == 0
+    }
+
+    /// Whether it is a leaf other than root.
+    pub fn is_for_jobs(&self) -> bool {
+        self.is_leaf() && self.parent.is_some()
+    }
+
     /// How many jobs may run in it or below it at once.
     pub fn max_running_jobs(&self) -> Option<u32> {
-        let leaf = self.children.is_empty() && self.parent.is_some();
-        let default = self.pool_max_jobs.filter(|_| leaf);
+        let default = self.pool_max_jobs.filter(|_| self.is_for_jobs());
         self.config.max_running_jobs.or(default)
     }
 }
@@ -104,7 +120,17 @@ pub struct Queues {
     made: BTreeMap<String, u32>,
     max_per_user: u32,
     placement: Vec<PlacementRule>,
+    pub(super) users: Users,
+    /// How many jobs of each user may run now, in each queue or below it.
+    pub(super) running: BTreeMap<(QueueId, UserId), u32>,
     pool_max_jobs: Option<u32>,
+    defaults: QueueDefaults,
+    /// The cluster's capacity, of which limits are parts.
+    capacity: Resource,
+    /// Whether parts of the cluster may have changed.
+    pub(super) shares_late: bool,
+    /// Whether any queue takes jobs by its part.
+    pub(super) by_share: bool,
     reloads: u32,
 }
 
@@ -120,13 +146,14 @@ impl Queues {
     /// Takes over a new configuration. Queues that it does not name keep their jobs until they
     /// end, with the limits of an unconfigured queue.
     pub fn reload(&mut self, config: &Config) {
+        self.defaults = config.queue_defaults.clone();
         self.pool_max_jobs = config.pool_max_jobs;
         self.max_per_user = config.dynamic_queues.max_per_user;
         for queue in self.queues.iter_mut().filter(|queue| !queue.removed) {
             queue.draining = !queue.dynamic && queue.id.0 != 0;
             queue.removed_pool |= queue.config.only_allocated;
             queue.pool_max_jobs = config.pool_max_jobs;
-            queue.config = QueueConfig::new(&queue.config.path);
+            queue.config = self.defaults.queue(&queue.config.path);
         }
         for wanted in &config.queues {
             let id = self.ensure(&wanted.path, None);
@@ -134,13 +161,85 @@ impl Queues {
             self.keep(id);
         }
         for rule in &config.placement {
-            if let PlacementRule::Default { queue } = rule {
+            if let Source::Default {
+                queue,
+                configured: true,
+            } = &rule.source
+            {
                 let id = self.ensure(queue, None);
                 self.keep(id);
             }
         }
+        for queue in &mut self.queues {
+            queue.resolved = !queue.dynamic;
+        }
+        self.limit_children();
+        for i in 0..self.queues.len() {
+            self.resolve(QueueId(i as u32));
+            self.queues[i].resolved = true;
+        }
+        self.shares_late = true;
+        let by_share = |queue: &Queue| queue.config.admission.max_jobs_by_share.is_some();
+        let any = self.iter().any(by_share);
+        self.by_share = any;
         self.placement = config.placement.clone();
+        self.users = config.users.clone();
         self.reloads += 1;
+    }
+
+    /// Gives the queues that no configuration names the limit that the queue above has for them.
+    fn limit_children(&mut self) {
+        for i in 0..self.queues.len() {
+            let queue = &self.queues[i];
+            if !queue.removed && (queue.dynamic || queue.draining) {
+                let (id, leaf) = (queue.id, queue.children.is_empty());
+                self.queues[i].config = self.unconfigured(&queue.config.path, queue.parent, leaf);
+                self.fit(id);
+            }
+        }
+    }
+
+    /// The configuration of a queue that nothing names; `leaf` says whether it is for jobs.
+    fn unconfigured(&self, path: &str, parent: Option<QueueId>, leaf: bool) -> QueueConfig {
+        let mut config = self.defaults.queue(path);
+        let above = parent.map(|parent| &self.queues[parent.index()].config);
+        let like = above.and_then(|above| match leaf {
+            true => above.new_leaf.as_ref(),
+            false => above.new_parent.as_ref(),
+        });
+        if let Some(like) = like {
+            config = QueueConfig {
+                path: config.path,
+                max_running_jobs: like.max_running_jobs.or(config.max_running_jobs),
+                compare: like.compare.or(config.compare),
+                ..(**like).clone()
+            };
+        }
+        if let Some(limit) = above.and_then(|above| above.max_child_share) {
+            config.max_share = limit;
+        }
+        config
+    }
+
+    /// Takes the guarantee from a queue that a submission made, if those made before have taken all
+    /// that the queue above has: as YARN's Capacity Scheduler does with leaves of a template.
+    fn fit(&mut self, id: QueueId) {
+        let part = |queue: &Queue| match queue.config.min_share.map(|share| share.0[0]) {
+            Some(Amount::OfParent(part)) => part,
+            _ => 0.0,
+        };
+        let queue = &self.queues[id.index()];
+        let Some(parent) = queue.parent.filter(|_| queue.dynamic && part(queue) > 0.0) else {
+            return;
+        };
+        let siblings = self.queues[parent.index()].children.iter();
+        let siblings = siblings.filter(|sibling| **sibling != id);
+        let siblings = siblings.map(|sibling| &self.queues[sibling.index()]);
+        let known = siblings.filter(|sibling| !sibling.removed && sibling.resolved);
+        let taken: f32 = known.map(part).sum();
+        if taken + part(queue) > 1.0 + GUARANTEE_SLACK {
+            self.queues[id.index()].config.min_share = Some(Amounts::ZERO);
+        }
     }
 
     /// How many configurations were taken over, the first included.
@@ -204,6 +303,7 @@ impl Queues {
         self.disown(id);
         let queue = &mut self.queues[id.index()];
         queue.removed = true;
+        self.shares_late = true;
         self.by_path.remove(&queue.config.path);
         let name = last_part(&queue.config.path);
         let named = self.by_name.get_mut(name).expect("every queue is listed");
@@ -246,17 +346,30 @@ impl Queues {
         queue.filter(|queue| !queue.removed)
     }
 
-    /// Finds a queue by its full path or, if exactly one leaf has it, by the end of its path.
+    /// The queue of a full path.
+    pub fn by_path(&self, path: &str) -> Option<&Queue> {
+        self.get(*self.by_path.get(path)?)
+    }
+
+    /// Finds a queue by the last part of its path, if it is the only one.
+    pub(super) fn find_last(&self, name: &str) -> Option<&Queue> {
+        let named = self.by_name.get(name)?;
+        let only = named.first().filter(|_| named.len() == 1)?;
+        self.get(*only)
+    }
+
+    /// Finds a queue by its path, `root.` left out or not, or, if exactly one leaf has it, by the
+    /// end of its path.
     pub fn find(&self, name: &str) -> Option<&Queue> {
-        if let Some(id) = self.by_path.get(&full_path(name)) {
-            return self.get(*id);
+        if let Some(queue) = self.by_path(&full_path(name)) {
+            return Some(queue);
         }
         let ending = format!(".{name}");
         let named = self.by_name.get(last_part(name))?;
         let mut named = named
             .iter()
             .map(|id| &self.queues[id.index()])
-            .filter(|queue| queue.children.is_empty() && queue.config.path.ends_with(&ending));
+            .filter(|queue| queue.is_leaf() && queue.config.path.ends_with(&ending));
         let first = named.next()?;
         named.next().is_none().then_some(first)
     }
@@ -269,19 +382,27 @@ impl Queues {
     /// Finds the queue of a full path. If there is none, makes it with its parents: for the
     /// configuration, or for a user.
     fn ensure(&mut self, path: &str, user: Option<&str>) -> QueueId {
+        self.ensure_as(path, user, true)
+    }
+
+    fn ensure_as(&mut self, path: &str, user: Option<&str>, leaf: bool) -> QueueId {
         if let Some(id) = self.by_path.get(path) {
             return *id;
         }
         let above = path.rsplit_once('.').map(|(parent, _)| parent);
-        let parent = above.map(|parent| self.ensure(parent, user));
+        let parent = above.map(|parent| self.ensure_as(parent, user, false));
         let after = parent.map_or(QueueId(0), |parent| QueueId(parent.0 + 1));
         let id = self.free.range(after..).next().copied();
         let id = id.unwrap_or(QueueId(self.queues.len() as u32));
+        let config = match user {
+            Some(_) => self.unconfigured(path, parent, leaf),
+            None => self.defaults.queue(path),
+        };
         let queue = Queue {
             dynamic: user.is_some(),
             pool_max_jobs: self.pool_max_jobs,
             made_by: user.map(str::to_string),
-            ..Queue::new(id, parent, path)
+            ..Queue::new(id, parent, config)
         };
         if self.free.remove(&id) {
             self.queues[id.index()] = queue;
@@ -294,21 +415,21 @@ impl Queues {
         if let Some(user) = user {
             *self.made.entry(user.to_string()).or_insert(0) += 1;
         }
+        self.fit(id);
+        self.resolve(id);
+        self.queues[id.index()].resolved = true;
+        self.shares_late = true;
+        let admission = &self.queues[id.index()].config.admission;
+        self.by_share |= admission.max_jobs_by_share.is_some();
         self.by_path.insert(path.to_string(), id);
         let name = last_part(path).to_string();
         self.by_name.entry(name).or_default().insert(id);
         id
     }
 
-    /// Finds or makes the queue of a submission; the second value tells whether it was made. While
-    /// recovering it always finds one: no job may be lost for want of a queue.
-    pub fn place(
-        &mut self,
-        user: &str,
-        requested: Option<&str>,
-        recovering: bool,
-    ) -> Result<(QueueId, bool), String> {
-        Ok(match self.choose(user, requested, recovering)? {
+    /// The queue that the rules chose; made if it does not exist. The second value tells whether.
+    pub(super) fn take(&mut self, target: Target, user: &str) -> (QueueId, bool) {
+        match target {
             Target::Exists(id) => {
                 self.queues[id.index()].empty_since_ms = None;
                 (id, false)
@@ -318,154 +439,17 @@ impl Queues {
                 (id, true)
             }
             Target::New(path) => (self.ensure(&path, Some(user)), true),
-        })
+        }
     }
 
-    /// Chooses the queue of a submission by the rules. Changes nothing.
-    pub fn choose(
-        &self,
-        user: &str,
-        requested: Option<&str>,
-        recovering: bool,
-    ) -> Result<Target, String> {
-        let requested = requested.filter(|name| {
-            !name.is_empty() && *name != "default" && *name != "root.default"
-                || self.configured_default(name)
-        });
-        if let (true, Some(name)) = (recovering, requested)
-            && let Ok(found) = self.look_up(name, None)
-        {
-            // A moved job comes back to its queue, whatever the rules say.
-            return Ok(found);
-        }
-        let maker = Maker {
-            user,
-            bounded: !recovering,
-        };
-        let by_maker = |create: bool| create.then_some(maker);
-        let mut refusals = Vec::new();
-        for rule in &self.placement {
-            let attempt = match (rule, requested) {
-                (PlacementRule::Specified { create }, Some(name)) => {
-                    self.look_up(name, by_maker(*create))
-                }
-                (PlacementRule::Specified { .. }, None) => continue,
-                (PlacementRule::User { create }, _) => {
-                    self.look_up(&user_queue(user), by_maker(*create))
-                }
-                (PlacementRule::Default { queue }, _) => self.look_up(queue, None),
-            };
-            match attempt {
-                Ok(found) => return Ok(found),
-                Err(refusal) if matches!(rule, PlacementRule::Specified { .. }) && !recovering => {
-                    // A named queue that is not available is an error. The job must not run
-                    // somewhere else unnoticed.
-                    return Err(refusal);
-                }
-                Err(refusal) => refusals.push(refusal),
-            }
-        }
-        if recovering {
-            let known = self.by_path.get(RECOVERY_QUEUE).copied();
-            return Ok(known.map_or(Target::New(RECOVERY_QUEUE.to_string()), Target::Exists));
-        }
-        let asked = requested.unwrap_or("(none)");
-        Err(format!(
-            "no placement rule found a queue for user {user}, requested queue {asked}: {}",
-            refusals.join("; ")
-        ))
+    /// How jobs find their queue.
+    pub(super) fn rules(&self) -> &[PlacementRule] {
+        &self.placement
     }
 
-    fn configured_default(&self, name: &str) -> bool {
-        (name == "default" || name == "root.default")
-            && self
-                .by_path
-                .get("root.default")
-                .is_some_and(|id| !self.queues[id.index()].dynamic)
-    }
-
-    fn look_up(&self, name: &str, maker: Option<Maker<'_>>) -> Result<Target, String> {
-        if let Some(queue) = self.find(name) {
-            let path = &queue.config.path;
-            return if !queue.children.is_empty() || queue.id.0 == 0 {
-                Err(format!(
-                    "queue {path} has queues below it; name one of them"
-                ))
-            } else if queue.draining && queue.removed_pool && maker.is_some() {
-                Ok(Target::Revived(queue.id))
-            } else if queue.draining {
-                Err(format!("queue {path} is being removed; name another"))
-            } else {
-                Ok(Target::Exists(queue.id))
-            };
-        }
-        let path = full_path(name);
-        let Some(maker) = maker else {
-            return Err(format!("unknown queue {path}; name one that exists"));
-        };
-        self.check_new(&path, maker)?;
-        Ok(Target::New(path))
-    }
-
-    /// Checks that a submission may make a queue and the missing ones above it.
-    fn check_new(&self, path: &str, maker: Maker<'_>) -> Result<(), String> {
-        if path.len() > PATH_MAX {
-            let bytes = path.len();
-            return Err(format!(
-                "the queue's name has {bytes} bytes; at most {PATH_MAX} are allowed"
-            ));
-        }
-        if path.split('.').any(|part| part.trim().is_empty()) {
-            return Err(format!("queue name `{path}` has an empty part"));
-        }
-        let mut more = 1;
-        let mut above = path;
-        while let Some((parent, _)) = above.rsplit_once('.') {
-            let known = self.by_path.get(parent).map(|id| &self.queues[id.index()]);
-            if let Some(queue) = known
-                && queue.id.0 != 0
-                && queue.children.is_empty()
-                && queue.jobs > 0
-            {
-                return Err(format!(
-                    "queue {parent} runs jobs and cannot have queues below it"
-                ));
-            }
-            more += u32::from(known.is_none());
-            above = parent;
-        }
-        let (user, most) = (maker.user, self.max_per_user);
-        let made = self.made.get(user).copied().unwrap_or(0);
-        if maker.bounded && made + more > most {
-            return Err(format!(
-                "cannot make queue {path}: submissions of user {user} have made {made} queues, and \
-                 {more} more would exceed dynamic_queues.max_per_user ({most}); name a queue that \
-                 exists, or wait until queues without applications expire"
-            ));
-        }
-        Ok(())
-    }
-
-    /// Whether a job's containers may be taken back at all. A queue may spare applications other
-    /// than MapReduce: the nearest one on the path that says so decides.
-    pub fn may_take_from(&self, job: &JobFacts) -> bool {
-        job.mapreduce || self.spares(job.queue).is_none()
-    }
-
-    /// The queue on the path from `id` that spares applications other than MapReduce, if one does.
-    pub fn spares(&self, id: QueueId) -> Option<QueueId> {
-        let mut says = self
-            .path_up(id)
-            .filter(|queue| queue.config.preempt_opaque.is_some());
-        let nearest = says.next()?;
-        (nearest.config.preempt_opaque == Some(false)).then_some(nearest.id)
-    }
-
-    /// The most that `queue` may use, within the limits of every queue above it.
-    pub fn max_share(&self, queue: QueueId) -> Resource {
-        self.path_up(queue).fold(Resource::UNBOUNDED, |max, at| {
-            max.component_min(&at.config.max_share)
-        })
+    /// The queues that a user's submissions have made, and how many they may have made at once.
+    pub(super) fn made_by(&self, user: &str) -> (u32, u32) {
+        (self.made.get(user).copied().unwrap_or(0), self.max_per_user)
     }
 }
 
@@ -482,13 +466,13 @@ pub enum Target {
 
 /// The user whose submission makes a queue, and whether `max_per_user` applies.
 #[derive(Clone, Copy)]
-struct Maker<'a> {
-    user: &'a str,
-    bounded: bool,
+pub(super) struct Maker<'a> {
+    pub(super) user: &'a str,
+    pub(super) bounded: bool,
 }
 
-/// Returns the path that a name means if no queue has it for its end.
-fn full_path(name: &str) -> String {
+/// The path that a name means if it may leave `root.` out.
+pub(super) fn full_path(name: &str) -> String {
     match name == "root" || name.starts_with("root.") {
         true => name.to_string(),
         false => format!("root.{name}"),
@@ -498,6 +482,3 @@ fn full_path(name: &str) -> String {
 fn last_part(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, last)| last)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,11 @@
 //! The tree of shares: usage, limits and the order of siblings. The share stage's keys say which
-//! sibling goes first; this file only keeps the keys in order as usage changes.
+//! sibling goes first; this file only keeps the keys in order as usage changes. `masters.rs` has
+//! the limit of ApplicationMasters.
 
-use crate::config::QueueConfig;
+mod masters;
+
+use crate::config::Compare;
+use crate::model::job::Container;
 use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::keys::{Layout, POOLS, ShareKey, ShareNodeId};
 use crate::words::resource::Resource;
@@ -11,6 +15,47 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Keys {
     /// The key of a node among its siblings. `capacity` is all that the cluster has.
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
+}
+
+/// What a node takes over from its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Its weight against its siblings.
+    pub weight: f64,
+    /// The resources that it gets before others get more.
+    pub min_share: Resource,
+    /// The limit of its usage.
+    pub max_share: Resource,
+    /// The part of the fair share that ApplicationMasters may take; -1 for no limit.
+    pub max_am_share: f64,
+    /// How it is compared with its siblings, if the queue above says so.
+    pub compared_by: Option<Compare>,
+    /// Whether it sets a minimum share. Where siblings compare by guarantees, weights divide what
+    /// those that set one leave.
+    pub sets_minimum: bool,
+    /// Its priority among siblings that compare by guarantees.
+    pub priority: i32,
+    /// Its part of the queue above, where its guarantee is set as one.
+    pub part: Option<f32>,
+    /// Whether its ApplicationMasters start in a line of their own (`engine/users`), as in YARN's
+    /// Capacity Scheduler, and no longer by what the leaf has when a node reports.
+    pub masters_in_line: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            weight: 1.0,
+            min_share: Resource::ZERO,
+            max_share: Resource::UNBOUNDED,
+            max_am_share: 1.0,
+            compared_by: None,
+            sets_minimum: false,
+            priority: 0,
+            part: None,
+            masters_in_line: false,
+        }
+    }
 }
 
 /// Usage, demand and limits of one node of the tree.
@@ -33,8 +78,24 @@ pub struct ShareNode {
     pub max_share: Resource,
     /// Whether `max_share` limits anything.
     pub limited: bool,
-    /// The part of the fair share that ApplicationMasters may take.
+    /// The part of the fair share that ApplicationMasters may take; -1 for no limit.
     pub max_am_share: f64,
+    /// How it is compared with its siblings, if the queue above says so.
+    pub compared_by: Option<Compare>,
+    /// See `Limits::sets_minimum`.
+    pub sets_minimum: bool,
+    /// See `Limits::priority`.
+    pub priority: i32,
+    /// See `Limits::part`.
+    pub set_part: Option<f32>,
+    /// Its guarantee as a part of the cluster.
+    pub part: f32,
+    /// See `Limits::masters_in_line`.
+    pub masters_in_line: bool,
+    /// The most that it could have used at the last look; see `engine/users/masters.rs`.
+    pub recorded: Resource,
+    /// What it used at the last look, if that has changed since.
+    passed: Option<Resource>,
     /// The resources of its jobs' containers, grants in flight included.
     pub used: Resource,
     /// How many containers of its jobs take slots, by pool.
@@ -47,6 +108,8 @@ pub struct ShareNode {
     pub am_used: Resource,
     /// How many ApplicationMasters it has. Kept at leaves.
     pub ams: u32,
+    /// The part of `used` that other labels' nodes lend it. Kept at leaves.
+    pub lent: Resource,
     /// How many asks are in the backlog at or below it.
     pub pending_asks: u32,
     /// Usage and pending asks, as last computed.
@@ -56,13 +119,16 @@ pub struct ShareNode {
     /// Its entitlement if it had use for everything, as last computed. Limits that are a part of
     /// the share go by it.
     pub active_share: Resource,
+    /// Its part of the cluster whatever others want, as last computed. Only among siblings that
+    /// compare by it.
+    pub guaranteed: Resource,
     key: ShareKey,
     order: BTreeSet<(ShareKey, ShareNodeId)>,
 }
 
 impl ShareNode {
     /// A node for a queue, with nothing used or wanted.
-    pub fn new(parent: Option<ShareNodeId>, queue: QueueId, config: &QueueConfig) -> ShareNode {
+    pub fn new(parent: Option<ShareNodeId>, queue: QueueId, limits: &Limits) -> ShareNode {
         let mut node = ShareNode {
             parent,
             children: Vec::new(),
@@ -73,30 +139,45 @@ impl ShareNode {
             max_share: Resource::UNBOUNDED,
             limited: false,
             max_am_share: 1.0,
+            compared_by: None,
+            sets_minimum: false,
+            priority: 0,
+            set_part: None,
+            part: 1.0,
+            masters_in_line: false,
+            recorded: Resource::UNBOUNDED,
+            passed: None,
             used: Resource::ZERO,
             running: [0; POOLS],
             first_arrival: None,
             arrivals: BTreeMap::new(),
             am_used: Resource::ZERO,
             ams: 0,
+            lent: Resource::ZERO,
             pending_asks: 0,
             demand: Resource::ZERO,
             fair_share: Resource::ZERO,
             active_share: Resource::ZERO,
+            guaranteed: Resource::ZERO,
             key: ShareKey::default(),
             order: BTreeSet::new(),
         };
-        node.configure(config);
+        node.configure(limits);
         node
     }
 
     /// Takes over weight and limits.
-    pub fn configure(&mut self, config: &QueueConfig) {
-        self.weight = config.weight;
-        self.min_share = config.min_share;
-        self.max_share = config.max_share;
-        self.limited = config.max_share != Resource::UNBOUNDED;
-        self.max_am_share = config.max_am_share;
+    pub fn configure(&mut self, limits: &Limits) {
+        self.weight = limits.weight;
+        self.min_share = limits.min_share;
+        self.max_share = limits.max_share;
+        self.limited = limits.max_share != Resource::UNBOUNDED;
+        self.max_am_share = limits.max_am_share;
+        self.compared_by = limits.compared_by;
+        self.sets_minimum = limits.sets_minimum;
+        self.priority = limits.priority;
+        self.set_part = limits.part;
+        self.masters_in_line = limits.masters_in_line;
     }
 
     /// The children that have something pending, in the order in which they are served.
@@ -106,7 +187,7 @@ impl ShareNode {
 
     /// The same in order of their ratios alone: merges the lines of the two classes.
     pub fn in_order_of_ratio(&self) -> impl Iterator<Item = ShareNodeId> {
-        let second = (ShareKey { class: 1, ratio: 0 }, ShareNodeId(0));
+        let second = (ShareKey::new(1, 0.0), ShareNodeId(0));
         let mut low = self.order.range(..second).peekable();
         let mut high = self.order.range(second..).peekable();
         std::iter::from_fn(move || {
@@ -129,21 +210,35 @@ impl ShareNode {
         self.first_arrival = self.arrivals.keys().next().copied();
     }
 
+    /// What `Share::entitle` reads and computes: `demand`, then its three results.
+    pub(crate) fn shares(&self) -> [Resource; 4] {
+        [
+            self.demand,
+            self.fair_share,
+            self.active_share,
+            self.guaranteed,
+        ]
+    }
+
+    /// Puts these back.
+    pub(crate) fn set_shares(&mut self, shares: [Resource; 4]) {
+        [
+            self.demand,
+            self.fair_share,
+            self.active_share,
+            self.guaranteed,
+        ] = shares;
+    }
+
+    /// What it used at the last look: the container that it led to does not count, those that have
+    /// ended since do.
+    pub(crate) fn passed(&self) -> &Resource {
+        self.passed.as_ref().unwrap_or(&self.used)
+    }
+
     /// Its key among its siblings, as last computed.
     pub fn key(&self) -> ShareKey {
         self.key
-    }
-
-    /// Whether one more ApplicationMaster of that size may start in this leaf. The first always
-    /// may: a share too small for any must not lock up a queue.
-    pub fn admits_am(&self, resource: &Resource) -> bool {
-        self.masters_fit(resource, self.max_am_share)
-    }
-
-    /// The same for ApplicationMasters that want `more` together, of which `part` of the share is
-    /// theirs.
-    pub fn masters_fit(&self, more: &Resource, part: f64) -> bool {
-        self.ams == 0 || (self.am_used + *more).fits_in(&self.active_share.scaled(part))
     }
 }
 
@@ -152,14 +247,35 @@ pub struct ShareTree {
     nodes: Vec<ShareNode>,
     /// Whether leaves keep `ShareNode::first_arrival`, for keys that look at it.
     keeps_arrivals: bool,
+    /// The capacity for which entitlements were last computed.
+    pub(crate) capacity: Resource,
+    /// Whether every resource type counts where queues compare by guarantees, or memory alone.
+    pub(crate) dominant: bool,
+    /// The smallest container: limits of the Capacity Scheduler are multiples of it.
+    step: Resource,
+    /// Whether it is for the nodes of one label.
+    labelled: bool,
+    /// Whether nodes keep what they used at the last look.
+    pub(crate) keeps_passed: bool,
+    /// The nodes that differ from it.
+    ended: Vec<ShareNodeId>,
 }
 
 impl ShareTree {
     /// An empty tree for a layout.
-    pub(crate) fn new(layout: Layout) -> ShareTree {
+    pub(crate) fn new(layout: Layout, step: Resource) -> ShareTree {
         ShareTree {
-            nodes: Vec::new(),
             keeps_arrivals: layout == Layout::Flat,
+            step,
+            ..ShareTree::default()
+        }
+    }
+
+    /// An empty tree for the nodes of one label.
+    pub(crate) fn of_label(layout: Layout, step: Resource) -> ShareTree {
+        ShareTree {
+            labelled: true,
+            ..ShareTree::new(layout, step)
         }
     }
 
@@ -173,10 +289,10 @@ impl ShareTree {
         &mut self,
         parent: Option<ShareNodeId>,
         queue: QueueId,
-        config: &QueueConfig,
+        limits: &Limits,
     ) -> ShareNodeId {
         let id = ShareNodeId(self.nodes.len() as u32);
-        self.nodes.push(ShareNode::new(parent, queue, config));
+        self.nodes.push(ShareNode::new(parent, queue, limits));
         if let Some(parent) = parent {
             self.nodes[parent.index()].children.push(id);
         }
@@ -189,15 +305,23 @@ impl ShareTree {
         id: ShareNodeId,
         parent: Option<ShareNodeId>,
         queue: QueueId,
-        config: &QueueConfig,
+        limits: &Limits,
     ) {
         if id.index() == self.nodes.len() {
-            self.add(parent, queue, config);
+            self.add(parent, queue, limits);
             return;
         }
-        self.nodes[id.index()] = ShareNode::new(parent, queue, config);
+        self.nodes[id.index()] = ShareNode::new(parent, queue, limits);
         if let Some(parent) = parent {
             self.nodes[parent.index()].children.push(id);
+        }
+    }
+
+    /// Leaves a new id without a node: its queue was removed before the tree was made.
+    pub(crate) fn leave_out(&mut self, id: ShareNodeId, queue: QueueId) {
+        if id.index() == self.nodes.len() {
+            self.add(None, queue, &Limits::default());
+            self.remove(&[id]);
         }
     }
 
@@ -210,7 +334,7 @@ impl ShareTree {
             parents.extend(node.parent);
             *node = ShareNode {
                 removed: true,
-                ..ShareNode::new(None, node.queue, &QueueConfig::new(""))
+                ..ShareNode::new(None, node.queue, &Limits::default())
             };
         }
         for parent in parents {
@@ -270,9 +394,17 @@ impl ShareTree {
         pool: Option<usize>,
         taken: bool,
     ) {
+        if taken {
+            // Queues were looked at for this container, and as yet for none after it.
+            self.pass();
+        }
         let mut at = Some(leaf);
         while let Some(id) = at {
             let node = &mut self.nodes[id.index()];
+            if self.keeps_passed && node.passed.is_none() {
+                node.passed = Some(node.used);
+                self.ended.push(id);
+            }
             if taken {
                 node.used += *resource;
             } else {
@@ -284,6 +416,60 @@ impl ShareTree {
             }
             at = node.parent;
             self.rekey(keys, capacity, id);
+        }
+    }
+
+    /// Counts a container's part of what leaves alone keep.
+    pub(crate) fn count_container(&mut self, leaf: ShareNodeId, it: &Container, taken: bool) {
+        let node = &mut self.nodes[leaf.index()];
+        let sum = |sum: &mut Resource, counts: bool| match (counts, taken) {
+            (false, _) => {}
+            (true, true) => *sum += it.resource,
+            (true, false) => *sum -= it.resource,
+        };
+        sum(&mut node.am_used, it.am);
+        sum(&mut node.lent, it.lent);
+        match taken {
+            true => node.ams += u32::from(it.am),
+            false => node.ams -= u32::from(it.am),
+        }
+    }
+
+    /// Forgets what every node wants.
+    pub(crate) fn clear_demands(&mut self) {
+        for node in &mut self.nodes {
+            node.demand = Resource::ZERO;
+        }
+    }
+
+    /// Adds usage to what leaves want, and the sums to the nodes above. What other labels' nodes
+    /// lend gives no claim to them.
+    pub(crate) fn add_up_demands(&mut self) {
+        for i in (0..self.nodes.len()).rev() {
+            let node = &mut self.nodes[i];
+            if node.children.is_empty() {
+                node.demand += node.used - node.lent;
+            }
+            let (demand, parent) = (node.demand, node.parent);
+            if let Some(parent) = parent {
+                self.nodes[parent.index()].demand += demand;
+            }
+        }
+    }
+
+    /// Forgets all usage, to be counted again. No ask may be in the backlog.
+    pub(crate) fn clear_usage(&mut self) {
+        self.clear_slots();
+        for node in &mut self.nodes {
+            (node.used, node.am_used, node.lent) = (Resource::ZERO, Resource::ZERO, Resource::ZERO);
+            node.ams = 0;
+        }
+    }
+
+    /// Notes that all queues are looked at: what ended before no longer counts.
+    pub(crate) fn pass(&mut self) {
+        while let Some(id) = self.ended.pop() {
+            self.nodes[id.index()].passed = None;
         }
     }
 

@@ -2,8 +2,9 @@
 //! reason is small and `Copy`, so that keeping it costs nothing on a heartbeat.
 
 use crate::model::job::{Ask, Job};
+use crate::model::queue::Spares;
 use crate::words::credits::{Bound, Credits};
-use crate::words::ids::{JobId, Locality, Millis, NodeId, PartitionId, QueueId};
+use crate::words::ids::{AskId, JobId, Locality, Millis, NodeId, PartitionId, QueueId};
 use crate::words::kind::Kind;
 use crate::words::resource::Resource;
 use serde::Serialize;
@@ -53,6 +54,16 @@ impl PendingAsk<'_> {
     }
 }
 
+/// The amounts that a user has in a leaf, and may have; or those of all ApplicationMasters there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserBound {
+    pub queue: QueueId,
+    pub used: Resource,
+    pub limit: Resource,
+    /// Whether it is the limit of all users.
+    pub of_leaf: bool,
+}
+
 /// A resource type of which a container needs more than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shortage {
@@ -72,6 +83,13 @@ pub enum Measure {
     Owed(i64),
     /// Slot-milliseconds of work left in the virtual fair cluster; the smaller goes first.
     WorkLeft(i64),
+    /// MB in use; the smaller goes first.
+    Memory(i64),
+    /// MB in use, divided by the weight of the job's size; the smaller goes first.
+    MemoryBySize(i64),
+    /// Millionths of the cluster that the job uses of its dominant resource, by weight; the smaller
+    /// goes first.
+    DominantShare(i64),
 }
 
 /// The jobs that go first in the queue.
@@ -99,6 +117,38 @@ pub enum Reason {
         max: u32,
         /// Jobs that are let in before it.
         ahead: u32,
+    },
+    /// Its user runs as many jobs as allowed, in a queue or, at root, in all.
+    UserJobs {
+        queue: QueueId,
+        /// Jobs of the user that run there.
+        running: u32,
+        /// Limit of running jobs.
+        max: u32,
+        /// Jobs of the user that are let in before it.
+        ahead: u32,
+    },
+    /// Its user has more of the queue than one user may.
+    UserLimit {
+        queue: QueueId,
+        /// Index of the resource type.
+        resource: u8,
+        /// Amount that the user's jobs use.
+        used: i64,
+        /// The limit, above which they get nothing.
+        max: i64,
+    },
+    /// ApplicationMasters of its user use what those of one user may.
+    UserMasters {
+        queue: QueueId,
+        /// Index of the resource type.
+        resource: u8,
+        /// Amount that they use.
+        used: i64,
+        /// Amount that one more wants.
+        wanted: i64,
+        /// Limit of what they may use.
+        max: i64,
     },
     /// No node of its label is up.
     NoNodes {
@@ -230,7 +280,7 @@ pub enum Reason {
         /// Nodes of other labels that have the room.
         labelled: u32,
         /// A queue above its share that preemption spares.
-        spared: Option<QueueId>,
+        spared: Option<Spares>,
     },
     /// The ask is next, and the nodes that have room are held for a larger ask.
     HeldNodes {
@@ -308,6 +358,25 @@ pub enum Remedy {
         queue: QueueId,
         /// The least limit.
         limit: u32,
+    },
+    /// A limit of the user's running jobs, in a queue or, at root, in all, with which the job would
+    /// run.
+    UserRunningJobs {
+        queue: QueueId,
+        /// The least limit.
+        limit: u32,
+    },
+    /// A `user_limit_percent` of the queue with which the user's jobs would go on.
+    UserPercent {
+        queue: QueueId,
+        /// The least percentage.
+        percent: u32,
+    },
+    /// A `user_limit_factor` of the queue with which the user's jobs would go on.
+    UserFactor {
+        queue: QueueId,
+        /// The least factor, in tenths.
+        tenths: u32,
     },
     /// A `max_share` of the queue that admits one more container of this size.
     MaxShare {
@@ -387,6 +456,8 @@ pub enum Remedy {
 /// Why an ask waits and what would change that.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wait {
+    /// The ask; the first of those that wait alike.
+    pub ask: AskId,
     pub kind: Kind,
     /// Whether it is the ApplicationMaster.
     pub am: bool,

@@ -509,7 +509,7 @@ impl Order for Deficit {
         }
     }
 
-    fn shares_equally(&self) -> bool {
+    fn shares_equally(&self, _leaf: ShareNodeId) -> bool {
         true
     }
 

@@ -1,10 +1,15 @@
 //! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 2), by time. An ask that is passed
 //! over insists on its hosts for `node_wait_ms`, then on its racks for `rack_wait_ms`.
 //!
+//! YARN's schedulers count missed chances: nodes that reported, with an ask's job in line, and
+//! served something else or nothing. As all nodes report once in an interval, a number of misses is
+//! a time.
+//!
 //! An ask's clock starts when it is first passed over, not when it appears. On a full cluster no
 //! ask could have been served, and waiting must not cost locality.
 
 use crate::config::{ConfigError, Section};
+use crate::model::change::{Change, Stale, World};
 use crate::stage::common::Stage;
 use crate::stage::entry::{Key, PolicySection};
 use crate::stage::place::{Place, PlaceEntry};
@@ -38,39 +43,119 @@ const KEYS: &[Key] = &[
         "3000",
         "time for which it then insists on its rack",
     ),
+    Key::new(
+        "node_misses",
+        "",
+        "in place of `node_wait_ms`: the time in which that many nodes report, at most all; a \
+         number, or a part such as `\"50%\"`",
+    ),
+    Key::new("rack_misses", "", "the same in place of `rack_wait_ms`"),
+    Key::new(
+        "report_ms",
+        "1000",
+        "the interval at which a node reports, which turns misses into times",
+    ),
 ];
 
 /// Limit above which waits are typing errors (about 31 years in ms).
 const WAIT_MAX_MS: i64 = 1_000_000_000_000;
 
+const DEFAULT_WAIT_MS: Millis = 3_000;
+
+/// How long an ask insists on a level.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Time(Millis),
+    /// As long as it takes that number of nodes to report.
+    Misses(u32),
+    /// The same with a part of the nodes, 0 to 1.
+    Part(f64),
+}
+
+impl Wait {
+    fn read(
+        section: &mut Section<'_>,
+        time: &'static str,
+        misses: &'static str,
+    ) -> Result<Wait, ConfigError> {
+        let wait_ms = section.whole(time, 0, WAIT_MAX_MS)?;
+        let Some(value) = section.value(misses) else {
+            return Ok(Wait::Time(wait_ms.unwrap_or(DEFAULT_WAIT_MS)));
+        };
+        let key = section.key(misses);
+        if wait_ms.is_some() {
+            let problem = format!("`{time}` sets the same wait; remove one of the two");
+            return Err(ConfigError::new(key, problem));
+        }
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+        let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
+        let percent = percent.and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+        match (count, percent) {
+            (Some(count), _) => Ok(Wait::Misses(count)),
+            (None, Some(percent)) => Ok(Wait::Part(percent / 100.0)),
+            (None, None) => {
+                let expected = "expected a whole number, or a part from \"0%\" to \"100%\"";
+                Err(ConfigError::new(key, format!("{expected}, found {value}")))
+            }
+        }
+    }
+
+    fn in_ms(self, nodes: u32, report_ms: Millis) -> Millis {
+        match self {
+            Wait::Time(wait_ms) => wait_ms,
+            Wait::Misses(misses) => {
+                let nodes = Millis::from(nodes.max(1));
+                let misses = Millis::from(misses).min(nodes);
+                (misses * report_ms + nodes - 1) / nodes
+            }
+            Wait::Part(part) => (part * report_ms as f64).ceil() as Millis,
+        }
+    }
+}
+
 fn read(section: &mut Section<'_>) -> Result<Delay, ConfigError> {
-    let mut wait_ms = |key| Ok(section.whole(key, 0, WAIT_MAX_MS)?.unwrap_or(3_000));
     Ok(Delay {
-        node_wait_ms: wait_ms("node_wait_ms")?,
-        rack_wait_ms: wait_ms("rack_wait_ms")?,
+        node: Wait::read(section, "node_wait_ms", "node_misses")?,
+        rack: Wait::read(section, "rack_wait_ms", "rack_misses")?,
+        report_ms: section.whole("report_ms", 1, 3_600_000)?.unwrap_or(1_000),
+        nodes: 0,
     })
 }
 
 struct Delay {
-    node_wait_ms: Millis,
-    rack_wait_ms: Millis,
+    node: Wait,
+    rack: Wait,
+    report_ms: Millis,
+    /// The nodes that may get containers, as of the last tick.
+    nodes: u32,
 }
 
-impl Stage for Delay {}
+impl Stage for Delay {
+    fn note(&mut self, change: &Change<'_>, world: &World<'_>, _stale: &mut Stale) {
+        let counts = |wait: &Wait| matches!(wait, Wait::Misses(_));
+        if matches!(change, Change::Nodes | Change::Tick)
+            && [self.node, self.rack].iter().any(counts)
+        {
+            let nodes = world.cluster.nodes();
+            self.nodes = nodes.filter(|node| node.facts.schedulable).count() as u32;
+        }
+    }
+}
 
 impl Place for Delay {
     fn start(&self, floor: Locality) -> Locality {
         match floor {
-            Locality::NodeLocal if self.node_wait_ms == 0 => self.start(Locality::RackLocal),
-            Locality::RackLocal if self.rack_wait_ms == 0 => Locality::OffSwitch,
+            Locality::NodeLocal if self.wait_ms(floor) == 0 => self.start(Locality::RackLocal),
+            Locality::RackLocal if self.wait_ms(floor) == 0 => Locality::OffSwitch,
             level => level,
         }
     }
 
     fn wait_ms(&self, level: Locality) -> Millis {
         match level {
-            Locality::NodeLocal => self.node_wait_ms,
-            Locality::RackLocal => self.rack_wait_ms,
+            Locality::NodeLocal => self.node.in_ms(self.nodes, self.report_ms),
+            Locality::RackLocal => self.rack.in_ms(self.nodes, self.report_ms),
             Locality::OffSwitch => 0,
         }
     }
@@ -86,12 +171,18 @@ mod tests {
     use super::*;
     use Locality::{NodeLocal, OffSwitch, RackLocal};
 
+    fn waiting(node_ms: Millis, rack_ms: Millis) -> Delay {
+        Delay {
+            node: Wait::Time(node_ms),
+            rack: Wait::Time(rack_ms),
+            report_ms: 1_000,
+            nodes: 1,
+        }
+    }
+
     #[test]
     fn a_local_launch_makes_the_job_insist_again_and_a_remote_one_does_not() {
-        let delay = Delay {
-            node_wait_ms: 3_000,
-            rack_wait_ms: 3_000,
-        };
+        let delay = waiting(3_000, 3_000);
         assert_eq!(delay.start(NodeLocal), NodeLocal);
         assert_eq!(
             delay.after_grant(NodeLocal, OffSwitch, NodeLocal),
@@ -113,15 +204,23 @@ mod tests {
 
     #[test]
     fn a_wait_of_zero_skips_its_level() {
-        let no_node_wait = Delay {
-            node_wait_ms: 0,
-            rack_wait_ms: 3_000,
-        };
+        let no_node_wait = waiting(0, 3_000);
         assert_eq!(no_node_wait.start(NodeLocal), RackLocal);
-        let no_wait = Delay {
-            node_wait_ms: 0,
-            rack_wait_ms: 0,
-        };
+        let no_wait = waiting(0, 0);
         assert_eq!(no_wait.start(NodeLocal), OffSwitch);
+    }
+
+    #[test]
+    fn misses_take_the_time_in_which_as_many_nodes_report() {
+        let wait_ms = |wait: Wait, nodes| wait.in_ms(nodes, 1_000);
+        // Of 100 nodes that report each second, 40 do so in 0.4 s.
+        assert_eq!(wait_ms(Wait::Misses(40), 100), 400);
+        assert_eq!(wait_ms(Wait::Part(0.4), 100), 400);
+        // Both schedulers wait for as many nodes as there are, at most.
+        assert_eq!(wait_ms(Wait::Misses(40), 10), 1_000);
+        assert_eq!(wait_ms(Wait::Misses(0), 10), 0);
+        // Never none for some: in a large cluster one report follows within less than 1 ms.
+        assert_eq!(wait_ms(Wait::Misses(1), 5_000), 1);
+        assert_eq!(wait_ms(Wait::Misses(1), 0), 1_000, "before any node came");
     }
 }

@@ -217,17 +217,20 @@ fn stop(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::QueueConfig;
+    use crate::model::share_tree::Limits;
     use crate::words::ids::QueueId;
 
     /// Builds a root with a queue per weight, minimum and demand.
     fn tree(queues: &[(f64, Resource, Resource)]) -> ShareTree {
         let mut tree = ShareTree::default();
-        let root = tree.add(None, QueueId(0), &QueueConfig::new("root"));
+        let root = tree.add(None, QueueId(0), &Limits::default());
         for (weight, min_share, demand) in queues {
-            let mut config = QueueConfig::new("root.q");
-            (config.weight, config.min_share) = (*weight, *min_share);
-            let id = tree.add(Some(root), QueueId(1), &config);
+            let limits = Limits {
+                weight: *weight,
+                min_share: *min_share,
+                ..Limits::default()
+            };
+            let id = tree.add(Some(root), QueueId(1), &limits);
             tree.node_mut(id).demand = *demand;
         }
         tree

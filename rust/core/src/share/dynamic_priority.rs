@@ -155,7 +155,7 @@ impl DynamicPriority {
                 meter,
             });
             let bids = config.budget > Credits::ZERO || config.income > Credits::ZERO;
-            let leaf = queue.parent.is_some() && queue.children.is_empty();
+            let leaf = queue.parent.is_some() && queue.is_leaf();
             let named = account::check_name(&config.path);
             if let (true, Err(why)) = (leaf || bids, &named) {
                 log::warn!("a queue has no account: {why}: {:.80?}", config.path);

@@ -2,19 +2,21 @@
 //!
 //! Water-filling computes entitlements per resource type. Siblings below their minimum share go
 //! first, then the one with the least usage per weight. Usage is memory, or the dominant share if
-//! so configured (Ghodsi et al., NSDI 2011).
+//! so configured (Ghodsi et al., NSDI 2011). A queue may say itself how those below it compare.
 
+use crate::config::Compare;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
-use crate::model::waterfill::{Claim, waterfill};
+use crate::model::waterfill::waterfill;
 use crate::stage::behind::{behind, heavier};
 use crate::stage::by_usage::ByUsage;
 use crate::stage::common::Stage;
+use crate::stage::division::{self, claims, wanted};
 use crate::stage::entry::Preset;
 use crate::stage::share::{Share, ShareEntry};
-use crate::words::keys::{Layout, ShareKey, ShareNodeId};
-use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+use crate::words::keys::{Layout, ShareKey};
+use crate::words::resource::Resource;
 
 /// Entry in the catalogue.
 pub(crate) const ENTRY: ShareEntry = ShareEntry {
@@ -52,24 +54,12 @@ impl Share for Fair {
         Layout::Queues
     }
 
+    fn compare(&self, said: Option<Compare>) -> Option<Compare> {
+        said
+    }
+
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource) {
-        let root = tree.root_mut();
-        root.fair_share = root.max_share.component_min(capacity);
-        root.active_share = root.fair_share;
-        // Parents come before children in the table, so one pass down suffices.
-        for parent in tree.ids() {
-            let children = tree.node(parent).children.clone();
-            if children.is_empty() {
-                continue;
-            }
-            let (fair, active) = (tree.node(parent).fair_share, tree.node(parent).active_share);
-            let fair = divide(tree, &children, &fair, wanted);
-            let active = divide(tree, &children, &active, allowed);
-            for (i, child) in children.into_iter().enumerate() {
-                let node = tree.node_mut(child);
-                (node.fair_share, node.active_share) = (fair[i], active[i]);
-            }
-        }
+        division::entitle(tree, capacity);
     }
 
     fn explain(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Option<Reason> {
@@ -79,6 +69,9 @@ impl Share for Fair {
     }
 
     fn remedies(&self, asked: &PendingAsk<'_>, world: &World<'_>) -> Vec<Remedy> {
+        if world.tree.node(asked.job.leaf).compared_by == Some(Compare::Capacity) {
+            return Vec::new();
+        }
         let compared = |node: &ShareNode| self.0.compared(node, &world.cluster.capacity);
         heavier(asked, world, compared, |parent, child, i, weight| {
             let mut claims = claims(world.tree, &parent.children, i, wanted);
@@ -90,67 +83,19 @@ impl Share for Fair {
     }
 }
 
-/// Divides `total` among siblings, each resource type alone; none gets more than `most`.
-fn divide(
-    tree: &ShareTree,
-    siblings: &[ShareNodeId],
-    total: &Resource,
-    most: fn(&ShareNode) -> Resource,
-) -> Vec<Resource> {
-    let mut shares = vec![Resource::ZERO; siblings.len()];
-    for i in 0..RESOURCE_TYPES_MAX {
-        let claims = claims(tree, siblings, i, most);
-        for (sibling, amount) in waterfill(total[i], &claims).into_iter().enumerate() {
-            shares[sibling].0[i] = amount;
-        }
-    }
-    shares
-}
-
-/// Returns the siblings' claims on one resource type.
-fn claims(
-    tree: &ShareTree,
-    siblings: &[ShareNodeId],
-    i: usize,
-    most: fn(&ShareNode) -> Resource,
-) -> Vec<Claim> {
-    let claim = |id: &ShareNodeId| {
-        let node = tree.node(*id);
-        let most = most(node)[i].max(0);
-        Claim {
-            weight: node.weight,
-            least: node.min_share[i].min(most),
-            most,
-        }
-    };
-    siblings.iter().map(claim).collect()
-}
-
-/// Returns the most that a node can use.
-fn wanted(node: &ShareNode) -> Resource {
-    node.demand.component_min(&node.max_share)
-}
-
-/// Returns the most that a node may use, if it has or wants anything.
-fn allowed(node: &ShareNode) -> Resource {
-    if node.demand.is_zero() {
-        Resource::ZERO
-    } else {
-        node.max_share
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::QueueConfig;
+    use crate::model::share_tree::Limits;
     use crate::words::ids::QueueId;
 
     fn node(weight: f64, min_mb: i64, used: Resource) -> ShareNode {
-        let mut config = QueueConfig::new("root.q");
-        config.weight = weight;
-        config.min_share = Resource::new(min_mb, 0);
-        let mut node = ShareNode::new(None, QueueId(0), &config);
+        let limits = Limits {
+            weight,
+            min_share: Resource::new(min_mb, 0),
+            ..Limits::default()
+        };
+        let mut node = ShareNode::new(None, QueueId(0), &limits);
         node.used = used;
         node
     }

@@ -1,11 +1,13 @@
-//! The order of siblings by usage per weight, those below their minimum share first. For every
-//! share that serves in this order, whatever it entitles to.
+//! The order of siblings by usage per weight, those below their minimum share first, or by usage
+//! over guarantee. For every share that serves in this order, whatever it entitles to.
 
+use crate::config::Compare;
 use crate::model::share_tree::ShareNode;
 use crate::words::keys::ShareKey;
 use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
 
-/// Compares by memory, or by dominant share.
+/// Compares as the queue above says. By memory alone where it leaves that open, or by the dominant
+/// type.
 pub(crate) struct ByUsage {
     pub(crate) dominant: bool,
 }
@@ -13,15 +15,21 @@ pub(crate) struct ByUsage {
 impl ByUsage {
     /// A node's key among its siblings.
     pub(crate) fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
-        let compared = self.compared(node, capacity);
-        let (used, min_share) = (
-            node.used[compared].max(0) as f64,
-            node.min_share[compared] as f64,
-        );
-        if used < min_share {
-            return ShareKey::new(0, used / min_share);
+        if node.compared_by == Some(Compare::Capacity) {
+            return self.by_guarantee(node, capacity);
         }
-        let usage = if self.dominant {
+        let dominant = self.is_dominant(node);
+        let compared = self.compared(node, capacity);
+        let used = node.used[compared].max(0) as f64;
+        let mut least = node.min_share[compared];
+        if node.compared_by == Some(Compare::Memory) {
+            // As YARN's Fair Scheduler: no queue is short of what it does not ask for.
+            least = least.min(node.demand[compared]);
+        }
+        if used < least as f64 {
+            return ShareKey::new(0, used / least as f64);
+        }
+        let usage = if dominant {
             node.used.dominant_share(capacity)
         } else {
             used
@@ -34,12 +42,47 @@ impl ByUsage {
         }
     }
 
+    /// As `PriorityUtilizationQueueOrderingPolicy`: queues with a guarantee before those without.
+    /// Of two that are both below their guarantee, or both not, the higher priority first; then the
+    /// less used.
+    fn by_guarantee(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
+        let (class, of) = match self.guarantees(node) {
+            true => (0, &node.guaranteed),
+            false => (2, capacity),
+        };
+        let used = match self.dominant {
+            true => node.used.dominant_share(of),
+            false => node.used[0] as f64 / of[0].max(1) as f64,
+        };
+        // Without priorities the first two classes are one line.
+        let class = class + u8::from(class == 0 && used >= 1.0);
+        ShareKey::by_priority(class, node.priority, used)
+    }
+
+    fn guarantees(&self, node: &ShareNode) -> bool {
+        match self.dominant {
+            true => !node.guaranteed.is_zero(),
+            false => node.guaranteed[0] > 0,
+        }
+    }
+
     /// The resource type by which a queue is compared with its siblings.
     pub(crate) fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
-        if self.dominant {
-            dominant_type(&node.used, capacity)
-        } else {
+        let by_guarantee = node.compared_by == Some(Compare::Capacity);
+        if !self.is_dominant(node) {
             0
+        } else if by_guarantee && self.guarantees(node) {
+            dominant_type(&node.used, &node.guaranteed)
+        } else {
+            dominant_type(&node.used, capacity)
+        }
+    }
+
+    fn is_dominant(&self, node: &ShareNode) -> bool {
+        match node.compared_by {
+            None | Some(Compare::Capacity) => self.dominant,
+            Some(Compare::Memory) => false,
+            Some(Compare::Dominant) => true,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::model::cluster::Node;
 use crate::model::job::Job;
 use crate::model::wait::{Measure, OrderLimit};
 use crate::words::ids::JobId;
-use crate::words::keys::{OrderKey, Victim};
+use crate::words::keys::{OrderKey, ShareNodeId, Victim};
 use crate::words::kind::Kind;
 
 /// Containers that an order takes back.
@@ -51,9 +51,9 @@ pub trait Order: Stage + Send {
         None
     }
 
-    /// Whether the jobs of a leaf run all at once in equal parts, rather than one after the other
+    /// Whether the jobs of the leaf run all at once in equal parts, rather than one after the other
     /// by their keys. For predictions.
-    fn shares_equally(&self) -> bool {
+    fn shares_equally(&self, _leaf: ShareNodeId) -> bool {
         false
     }
 

@@ -7,6 +7,7 @@ use super::behind;
 use super::common::Stage;
 use super::entry::Entry;
 use super::market::Market;
+use crate::config::Compare;
 use crate::model::change::World;
 use crate::model::share_tree::{Keys, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
@@ -17,6 +18,11 @@ use crate::words::resource::Resource;
 pub trait Share: Keys + Stage + Send {
     /// The form of the tree of shares. Fixed while the engine lives.
     fn layout(&self) -> Layout;
+
+    /// How queues compare if the queue above them says this. None: as the share always does.
+    fn compare(&self, _said: Option<Compare>) -> Option<Compare> {
+        None
+    }
 
     /// Computes every node's entitlement from their demands: fills `fair_share` and `active_share`.
     fn entitle(&self, tree: &mut ShareTree, capacity: &Resource);

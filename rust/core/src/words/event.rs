@@ -20,6 +20,9 @@ pub struct NodeFacts {
     pub rack: PlaceId,
     /// Its node label.
     pub partition: PartitionId,
+    /// Whether asks without a label may have the room that those of its label leave: YARN's
+    /// labels that are not exclusive.
+    pub lends: bool,
     /// Whether it may get containers (running, neither draining nor lost).
     pub schedulable: bool,
     /// All that it has for containers.

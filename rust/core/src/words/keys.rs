@@ -22,6 +22,8 @@ pub struct ShareKey {
     /// Compared first. By usage: 0 below the minimum share, 1 above it, 2 without weight. A market
     /// has classes of its own.
     pub class: u8,
+    /// Compared next; 0 where queues have no priorities. The smaller goes first.
+    pub rank: i32,
     /// How much it has of what it should have: the bits of a non-negative `f64`, which sort like
     /// the numbers. Or the first arrival.
     pub ratio: u64,
@@ -30,8 +32,14 @@ pub struct ShareKey {
 impl ShareKey {
     /// A key from a ratio of at least 0.
     pub fn new(class: u8, ratio: f64) -> ShareKey {
+        ShareKey::by_priority(class, 0, ratio)
+    }
+
+    /// The same with a priority, of which the larger goes first.
+    pub fn by_priority(class: u8, priority: i32, ratio: f64) -> ShareKey {
         ShareKey {
             class,
+            rank: priority.saturating_neg(),
             ratio: ratio.max(0.0).to_bits(),
         }
     }
@@ -41,6 +49,7 @@ impl ShareKey {
         let submitted_ms = submitted_ms.clamp(0, TIME_MAX_MS) as u64;
         ShareKey {
             class,
+            rank: 0,
             ratio: submitted_ms << 20 | u64::from(job.0),
         }
     }

@@ -45,7 +45,11 @@ pub fn rack_place(rack: u32) -> PlaceId {
 
 impl Host {
     pub fn new(config: Value) -> Host {
-        let engine = Engine::new(Setup::with_config(&config).expect("a good configuration"));
+        Host::from_setup(&json!({ "config": config }))
+    }
+
+    pub fn from_setup(setup: &Value) -> Host {
+        let engine = Engine::new(Setup::from_json(setup).expect("a good configuration"));
         Host {
             engine: engine.expect("a good setup"),
             now: 0,
@@ -86,6 +90,15 @@ impl Host {
     }
 
     pub fn labelled_node(&mut self, rack: u32, memory_mb: i64, vcores: i64, label: u32) -> u32 {
+        self.add_node(rack, memory_mb, vcores, (label, false))
+    }
+
+    /// Adds a node of a label whose idle room asks without a label may have.
+    pub fn lending_node(&mut self, rack: u32, memory_mb: i64, vcores: i64, label: u32) -> u32 {
+        self.add_node(rack, memory_mb, vcores, (label, true))
+    }
+
+    fn add_node(&mut self, rack: u32, memory_mb: i64, vcores: i64, label: (u32, bool)) -> u32 {
         let node = self.free.len() as u32;
         let capacity = Resource::new(memory_mb, vcores);
         self.free.push(capacity);
@@ -93,7 +106,8 @@ impl Host {
             node: NodeId(node),
             host: host_of(node),
             rack: rack_place(rack),
-            partition: PartitionId(label),
+            partition: PartitionId(label.0),
+            lends: label.1,
             schedulable: true,
             capacity,
             free: capacity,
@@ -106,10 +120,23 @@ impl Host {
     }
 
     pub fn prioritised_job(&mut self, job: u32, queue: QueueId, priority: i32) {
+        self.submit(job, queue, 0, priority);
+    }
+
+    pub fn user_job(&mut self, job: u32, queue: QueueId, user: u32) {
+        self.submit(job, queue, user, 0);
+    }
+
+    /// Returns how many nodes were added.
+    pub fn nodes(&self) -> usize {
+        self.free.len()
+    }
+
+    fn submit(&mut self, job: u32, queue: QueueId, user: u32, priority: i32) {
         let facts = JobFacts {
             job: JobId(job),
             queue,
-            user: UserId(0),
+            user: UserId(user),
             priority,
             mapreduce: true,
             unmanaged_am: false,
@@ -148,6 +175,13 @@ impl Host {
             }
         }
         self.step(&events);
+    }
+
+    /// Reports every node once, in order.
+    pub fn beat_all(&mut self) {
+        for node in 0..self.nodes() as u32 {
+            self.beat(node);
+        }
     }
 
     /// Lets `node` report, and commits its grants.

@@ -16,7 +16,7 @@ pub mod file;
 
 use crate::auth::role::{Role, queue_path};
 use crate::auth::secret::Secret;
-use heddle_core::model::queue::user_queue;
+use heddle_core::model::placement::user_queue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

@@ -4,7 +4,7 @@
 use crate::auth::amount::published_credits;
 use crate::auth::query::Parameters;
 use crate::auth::refusal::{Refusal, malformed};
-use heddle_core::model::queue::user_queue;
+use heddle_core::model::placement::user_queue;
 use heddle_core::words::credits::Credits;
 
 const QUEUE_BYTES_MAX: usize = 255;
@@ -208,6 +208,7 @@ fn queue_name(parameter: &str, name: &str) -> Result<String, Refusal> {
 mod tests {
     use super::*;
     use heddle_core::Setup;
+    use heddle_core::model::placement::Submission;
     use heddle_core::model::queue::Queues;
     use serde_json::{Value, json};
 
@@ -290,7 +291,11 @@ mod tests {
         assert!(!dotted.has("root.bob.alice"), "bob's");
         let mut queues = queues(&[]);
         for user in ["alice", "bob.alice", "a.b.c", "root.alice"] {
-            let (id, _) = queues.place(user, None, false).expect("rule `user`");
+            let submission = Submission {
+                user,
+                ..Submission::default()
+            };
+            let (id, _) = queues.place(&submission).expect("rule `user`");
             let path = &queues.get(id).expect("just placed").config.path;
             assert!(caller(user, Role::User).has(path), "{user}: {path}");
         }

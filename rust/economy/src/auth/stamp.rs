@@ -29,6 +29,18 @@ impl Stamp {
         }
     }
 
+    /// Returns the state of a file of which only its date and size are known.
+    pub fn elsewhere(modified_ms: i64, size: u64) -> Stamp {
+        let nanos = modified_ms.rem_euclid(1_000) * 1_000_000;
+        Stamp {
+            modified: (modified_ms.div_euclid(1_000), nanos),
+            size,
+            inode: (0, 0),
+            mode: 0,
+            owner: 0,
+        }
+    }
+
     /// Returns when the contents were changed, in ms since 1970.
     pub fn modified_ms(&self) -> i64 {
         let (seconds, nanos) = self.modified;

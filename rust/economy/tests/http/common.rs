@@ -61,6 +61,7 @@ impl Cluster {
                 host: PlaceId(1 + node),
                 rack: PlaceId(1_000),
                 partition: PartitionId(0),
+                lends: false,
                 schedulable: true,
                 capacity,
                 free: capacity,

@@ -8,6 +8,8 @@ use serde::{Serialize, Serializer};
 pub(super) enum Node {
     Flag(bool),
     Number(i64),
+    /// Written as Java writes it.
+    Float(f32),
     Text(String),
     Object(Vec<(&'static str, Node)>),
     List(Vec<Node>),
@@ -18,6 +20,7 @@ impl Serialize for Node {
         match self {
             Node::Flag(flag) => to.serialize_bool(*flag),
             Node::Number(number) => to.serialize_i64(*number),
+            Node::Float(number) => to.serialize_f32(*number),
             Node::Text(text) => to.serialize_str(text),
             Node::Object(fields) => to.collect_map(fields.iter().map(|(name, node)| (name, node))),
             Node::List(items) => to.collect_seq(items),
@@ -74,6 +77,7 @@ impl Node {
         match self {
             Node::Flag(flag) => flag.to_string(),
             Node::Number(number) => number.to_string(),
+            Node::Float(number) => format!("{number:?}"),
             Node::Text(text) => text.clone(),
             Node::Object(_) | Node::List(_) => String::new(),
         }

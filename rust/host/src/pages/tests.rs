@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 fn asked(page: bool, accept: &str, queues: &[Value]) -> PageRequest {
     let snapshot = json!({
@@ -22,7 +23,12 @@ fn asked(page: bool, accept: &str, queues: &[Value]) -> PageRequest {
 }
 
 fn queue(path: &str, weight: f64, leaf: bool) -> Value {
-    json!([{"path": path, "weight": weight, "max_share": {"memory-mb": 5000}}, leaf, 3, 4])
+    let policy = if leaf { "fifo" } else { "fair" };
+    let limit = json!({"memory-mb": 5000});
+    let described = json!({
+        "path": path, "weight": weight, "max_share": limit, "scheduling_policy": policy,
+    });
+    json!([described, leaf, 3, 4])
 }
 
 fn tree() -> Vec<Value> {
@@ -128,25 +134,99 @@ fn parts_by_weight_end_at_the_maximum() {
     assert_eq!(root["maxResources"]["vCores"], i32::MAX);
 }
 
+/// The details of each queue on a page, by its path: names and values.
+fn details(body: &str) -> Vec<(String, BTreeMap<String, String>)> {
+    let page = roxmltree::Document::parse_with_options(body, html()).expect("XML");
+    let queues = page
+        .descendants()
+        .filter(|node| node.has_tag_name("details"));
+    let read = |queue: roxmltree::Node<'_, '_>| {
+        let name = queue
+            .descendants()
+            .find(|node| node.attribute("class") == Some("q"));
+        let table = queue.children().find(|node| node.has_tag_name("table"));
+        let rows = table.expect("a table").descendants();
+        let row = |row: roxmltree::Node<'_, '_>| {
+            let mut cells = row.children().map(|cell| words(&cell));
+            let mut next = || cells.next().expect("two cells");
+            (next(), next())
+        };
+        let rows = rows.filter(|node| node.has_tag_name("tr")).map(row);
+        (words(&name.expect("a name")), rows.collect())
+    };
+    queues.map(read).collect()
+}
+
+#[test]
+fn limits_of_a_queue_are_shown() {
+    let mut leaf = queue("root.b", 1.0, true);
+    leaf[0]["am_used"] = json!({"memory-mb": 512, "vcores": 1});
+    leaf[0]["am_limit"] = json!({"memory-mb": 1024, "vcores": 4});
+    leaf[0]["max_container"] = json!({"memory-mb": 2048});
+    leaf[0]["preemptable"] = json!(false);
+    let root = root(&[queue("root", 1.0, false), leaf]);
+    let leaf = &root["childQueues"]["queue"][0];
+    assert_eq!(leaf["amUsedResources"]["memory"], 512);
+    assert_eq!(leaf["amMaxResources"]["vCores"], 4);
+    // The cluster's largest container has 4096 MB and 2 vcores.
+    assert_eq!(leaf["maxContainerAllocation"]["memory"], 2048);
+    assert_eq!(leaf["maxContainerAllocation"]["vCores"], 2);
+    assert_eq!(
+        (&leaf["preemptable"], &root["preemptable"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(root["amMaxResources"]["memory"], 0);
+}
+
 #[test]
 fn the_page_shows_the_tree() {
     let body = text(answer(&asked(true, "", &tree())));
-    let page = roxmltree::Document::parse_with_options(&body, html()).expect("XML");
-    let rows: Vec<Vec<String>> = page
-        .descendants()
-        .filter(|node| node.has_tag_name("tr"))
-        .skip(1)
-        .map(|row| row.children().map(|cell| words(&cell)).collect())
-        .collect();
-    let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+    let queues = details(&body);
+    let names: Vec<&str> = queues.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["root", "root.a", "root.a.c", "root.b"]);
     let most = "5,000 MB, 2,147,483,647 vcores, 9,223,372,036,854,775,807 m gpu";
-    assert_eq!(
-        rows[2][1..5],
-        ["0.5", "0 MB, 0 vcores", most, "0 MB, 0 vcores"]
-    );
-    assert_eq!(rows[1][1], "3");
+    let leaf = &queues[2].1;
+    assert_eq!(leaf["Weight"], "0.5");
+    assert_eq!(leaf["Max Resources"], most);
+    // Three quarters of the root's, and all of that.
+    assert_eq!(leaf["Steady Fair Share"], "5,000 MB, 6 vcores, 2,250 m gpu");
+    assert_eq!(leaf["Active Applications"], "4");
+    assert_eq!(queues[1].1["Weight"], "3");
+    assert!(!queues[1].1.contains_key("Active Applications"));
     assert!(body.contains("Cluster: 8,192 MB, 8 vcores, 3,000 m gpu."));
+}
+
+/// 5000 of 8192 MB are the maximum, 2500 are used, 1250 are the share.
+#[test]
+fn bars_are_as_wide_as_their_amounts() {
+    let mut leaf = queue("root.b", 1.0, true);
+    leaf[0]["used"] = json!({"memory-mb": 2500});
+    leaf[0]["fair_share"] = json!({"memory-mb": 1250});
+    let body = text(answer(&asked(true, "", &[queue("root", 1.0, false), leaf])));
+    assert!(
+        body.contains("style=\"width:48.8%\" aria-hidden=\"true\">"),
+        "80 % of 5000 / 8192"
+    );
+    assert!(body.contains("<span class=\"over\" style=\"width:50.0%\">"));
+    assert!(body.contains("<span class=\"now\" style=\"width:25.0%\">"));
+    assert!(body.contains("30.5% used"), "2500 / 8192");
+}
+
+/// Neither the depth of the tree nor an empty cluster stops the page.
+#[test]
+fn deep_trees_and_no_nodes_are_shown() {
+    let mut queues = vec![queue("root", 1.0, false)];
+    let mut path = "root".to_string();
+    for _ in 0..10_000 {
+        path.push_str(".a");
+        queues.push(queue(&path, 1.0, false));
+    }
+    let mut request = asked(true, "", &queues);
+    request.queues.as_mut().expect("there").capacity = json!({});
+    let body = text(answer(&request));
+    assert_eq!(body.matches("<details").count(), 10_001);
+    assert_eq!(body.matches("</details>").count(), 10_001);
+    assert!(body.contains("0.0% used"));
 }
 
 fn html<'a>() -> roxmltree::ParsingOptions<'a> {
@@ -180,7 +260,7 @@ proptest! {
         prop_assert_eq!(named.map(|node| lines(words(&node))).nth(1), Some(speakable.clone()));
         let page = text(answer(&asked(true, "", &queues)));
         let page = roxmltree::Document::parse_with_options(&page, html()).expect("XML");
-        let rows = page.descendants().filter(|node| node.attribute("role") == Some("rowheader"));
+        let rows = page.descendants().filter(|node| node.attribute("class") == Some("q"));
         prop_assert_eq!(rows.map(|node| lines(words(&node))).nth(1), Some(speakable));
     }
 }

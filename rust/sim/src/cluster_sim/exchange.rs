@@ -36,6 +36,7 @@ impl ClusterSim {
             host: hardware.host_place(id),
             rack: hardware.rack_place(hardware.rack_of(node)),
             partition: PartitionId::DEFAULT,
+            lends: false,
             schedulable: true,
             capacity: slot().times(i64::from(slots)),
             free: self.free(node),

@@ -115,7 +115,7 @@ pub struct Master {
     pub shuffles_ids: bool,
 }
 
-/// What became of fetched containers.
+/// Fetched containers by their use.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {
     /// Started: key and run time of the task.

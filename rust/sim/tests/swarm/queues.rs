@@ -31,6 +31,18 @@ pub struct Limits {
     pub max_running_jobs: Option<u32>,
     /// The part of its fair share that ApplicationMasters may take.
     pub max_am_share: f64,
+    /// The limit of memory in percent of the cluster, instead of that in `max_share`.
+    pub memory_percent: Option<u32>,
+    /// The share that queues which no configuration names, directly below it, never exceed.
+    pub max_child_share: Option<Resource>,
+    /// How the queues directly below it are compared.
+    pub compare: Option<&'static str>,
+    /// Whether its containers and those below may be taken back.
+    pub preempt_from: bool,
+    /// How long it may stay below its fair share.
+    pub patience_ms: Option<i64>,
+    /// Whether it limits what one user's jobs use.
+    pub by_user: bool,
 }
 
 impl Default for Limits {
@@ -41,6 +53,12 @@ impl Default for Limits {
             max_share: Resource::UNBOUNDED,
             max_running_jobs: None,
             max_am_share: 0.5,
+            memory_percent: None,
+            max_child_share: None,
+            compare: None,
+            preempt_from: true,
+            patience_ms: None,
+            by_user: false,
         }
     }
 }
@@ -56,10 +74,14 @@ pub struct Plan {
     pub wait_ms: (i64, i64),
     /// The part of a node's room that one heartbeat may fill.
     pub heartbeat_fill: f64,
+    /// Number of containers that one heartbeat may grant.
+    pub containers_max: Option<u32>,
     /// How long an ask must wait before a node is held for it, and how long a hold lasts.
     pub reservation_ms: (i64, i64),
     /// Whether preemption is on.
     pub preemption: bool,
+    /// The part of the cluster that must be in use before.
+    pub cluster_threshold: Option<f64>,
 }
 
 impl Plan {
@@ -76,16 +98,19 @@ impl Plan {
                 queues.insert(path.to_string(), limits(capacity, features, random));
             }
         }
+        let wait_ms = (
+            random.pick(&[0, 40, 500, 3_000]),
+            random.pick(&[0, 700, 2_000, 4_000]),
+        );
         Plan {
             policy,
             queues,
-            wait_ms: (
-                random.pick(&[0, 40, 500, 3_000]),
-                random.pick(&[0, 700, 2_000, 4_000]),
-            ),
+            wait_ms,
+            containers_max: (wait_ms.0 == 40).then_some(2),
             heartbeat_fill: random.pick(&[0.1, 0.5, 1.0, 1.0]),
             reservation_ms: (random.pick(&[0, 1_000, 5_000]), random.range(100, 6_000)),
             preemption: features.preemption,
+            cluster_threshold: random.pick(&[None, None, Some(0.5)]),
         }
     }
 
@@ -95,6 +120,8 @@ impl Plan {
             let mut queue = json!({
                 "path": path,
                 "weight": limits.weight,
+                "order": order_of(limits.weight),
+                "size_weight": limits.weight == 3.0,
                 "min_share": amounts(&limits.min_share),
                 "max_am_share": limits.max_am_share,
                 // Only some share stages look at bids; budgets are small, so that they run out.
@@ -105,8 +132,27 @@ impl Plan {
             if limits.max_share != Resource::UNBOUNDED {
                 queue["max_share"] = amounts(&limits.max_share);
             }
+            if let Some(percent) = limits.memory_percent {
+                queue["max_share"]["memory-mb"] = json!(format!("{percent}%"));
+            }
+            if let Some(most) = &limits.max_child_share {
+                queue["max_child_share"] = amounts(most);
+            }
+            if let Some(compare) = limits.compare {
+                queue["compare"] = json!(compare);
+            }
+            if !limits.preempt_from {
+                queue["preempt_from"] = json!(false);
+            }
+            if let Some(patience_ms) = limits.patience_ms {
+                queue["preemption"] = json!({"fair_share_timeout_ms": patience_ms});
+            }
             if let Some(most) = limits.max_running_jobs {
                 queue["max_running_jobs"] = json!(most);
+            }
+            if limits.by_user {
+                queue["user_limit_percent"] = json!(30);
+                queue["user_limit_factor"] = json!(limits.weight / 4.0);
             }
             queue
         };
@@ -120,6 +166,7 @@ impl Plan {
             "delay": {"node_wait_ms": self.wait_ms.0, "rack_wait_ms": self.wait_ms.1},
             "dynamic_queues": {"expire_ms": 2_000},
             "heartbeat_fill": self.heartbeat_fill,
+            "heartbeat": {"containers_max": self.containers_max},
             "reservation": {
                 "after_ms": self.reservation_ms.0, "hold_ms": self.reservation_ms.1,
                 "hold_max_ms": 2 * self.reservation_ms.1,
@@ -130,6 +177,7 @@ impl Plan {
                 "min_share_timeout_ms": 1_000,
                 "fair_share_timeout_ms": 3_000,
                 "grace_ms": GRACE_MS,
+                "cluster_threshold": self.cluster_threshold,
             },
         })
     }
@@ -149,9 +197,55 @@ impl Plan {
         2 * self.reservation_ms.1 + if self.preemption { GRACE_MS } else { 0 }
     }
 
-    /// Returns the limits of a queue; the defaults if it is not configured.
+    /// Returns the limits of a queue. One that is not configured, nor above one that is, has the
+    /// limit that the queue above sets for such queues.
     pub fn limits(&self, path: &str) -> Limits {
-        self.queues.get(path).cloned().unwrap_or_default()
+        if let Some(limits) = self.queues.get(path) {
+            return limits.clone();
+        }
+        let below = format!("{path}.");
+        let implied = self.queues.keys().any(|other| other.starts_with(&below));
+        let above = path.rsplit_once('.').filter(|_| !implied);
+        let above = above.and_then(|(above, _)| self.queues.get(above));
+        let mut limits = Limits::default();
+        if let Some(most) = above.and_then(|above| above.max_child_share) {
+            limits.max_share = most;
+        }
+        limits
+    }
+
+    /// Returns what a queue may use on a cluster of that capacity.
+    pub fn max_share(&self, path: &str, capacity: &Resource) -> Resource {
+        let limits = self.limits(path);
+        let mut max_share = limits.max_share;
+        if let Some(percent) = limits.memory_percent {
+            let part = capacity[0] as f64 * (f64::from(percent) / 100.0);
+            max_share.0[0] = part as i64;
+        }
+        // Where a maximum is below the minimum, the minimum holds, except as in YARN's Capacity
+        // Scheduler.
+        let above = path.rsplit_once('.').map(|(above, _)| self.limits(above));
+        match above.and_then(|above| above.compare) {
+            Some("capacity") => max_share,
+            _ => max_share.component_max(&limits.min_share),
+        }
+    }
+
+    /// Returns how a queue is compared with its siblings, if the queue above says so and the share
+    /// listens.
+    pub fn compared(&self, path: &str) -> Option<&'static str> {
+        let (above, _) = path.rsplit_once('.')?;
+        let said = self.limits(above).compare;
+        match self.policy.share {
+            "fair" => said,
+            "capacity" => said.or(Some("capacity")),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a queue or one above it spares its containers.
+    pub fn spares(&self, path: &str) -> bool {
+        path_up(path).any(|at| !self.limits(at).preempt_from)
     }
 
     /// Returns whether queues have their own shares and the limits of their ancestors.
@@ -170,6 +264,15 @@ impl Plan {
     fn config(&self) -> heddle_core::Config {
         let setup = Setup::from_json(&self.setup_json());
         setup.expect("plans are good configurations").config
+    }
+}
+
+/// Returns the order of the applications of a queue, one for each weight that `limits` gives.
+fn order_of(weight: f64) -> &'static str {
+    match weight {
+        0.5 => "fifo",
+        2.0 => "drf",
+        _ => "fair",
     }
 }
 
@@ -212,6 +315,25 @@ fn limits(capacity: &Resource, features: &Features, random: &mut Random) -> Limi
     if random.percent(40) {
         limits.max_running_jobs = Some(random.range(0, 4) as u32);
     }
-    limits.max_am_share = random.pick(&[0.0, 0.1, 0.5, 1.0]);
+    limits.max_am_share = random.pick(&[0.0, 0.1, 0.5, 1.0, -1.0]);
+    if random.percent(20) {
+        limits.memory_percent = Some(random.range(30, 110) as u32);
+    }
+    if random.percent(20) {
+        let memory_mb = random.range(capacity[0] / 3, capacity[0]);
+        limits.max_child_share = Some(Resource::new(memory_mb, capacity[1]));
+    }
+    let compares = [
+        None,
+        None,
+        Some("memory"),
+        Some("dominant"),
+        Some("capacity"),
+    ];
+    limits.compare = random.pick(&compares);
+    limits.preempt_from = random.percent(90);
+    limits.patience_ms = random.pick(&[None, None, Some(500), Some(10_000)]);
+    // Not drawn, so that a seed gives the same queues as before.
+    limits.by_user = limits.weight >= 2.0;
     limits
 }

@@ -86,6 +86,7 @@ pub fn node(
         host,
         rack,
         partition: PartitionId(if labelled { 1 } else { 0 }),
+        lends: false,
         schedulable: true,
         capacity,
         free: capacity,

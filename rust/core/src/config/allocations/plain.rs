@@ -1,7 +1,8 @@
 //! The older form of the allocations file: `pool minMaps minReduces` on each line, with spaces or
 //! tabs between. Skips blank lines, and comments from a `#` at the beginning of a word.
 
-use super::{Draft, Fault, Pool, count, shown};
+use super::{Draft, Pool, count};
+use crate::config::text::{Fault, shown};
 
 pub(super) fn read(text: &str, draft: &mut Draft) -> Result<(), Fault> {
     for (line, text) in (1..).zip(text.lines()) {

@@ -315,7 +315,7 @@ fn the_file_of_yarns_own_scheduler_is_refused_where_it_shows() {
     ] {
         let fault = Allocations::parse(&body(inner)).expect_err(element);
         assert_eq!(fault.line, line, "{fault}");
-        for words in [element, "fair-scheduler.xml", "heddle.json"] {
+        for words in [element, "fair-scheduler.xml", "heddle.queues.from"] {
             assert!(fault.problem.contains(words), "{fault}");
         }
     }

@@ -1,9 +1,10 @@
-//! The allocations file in XML. Refuses DTDs, and with them custom entities: otherwise a file of a
-//! few lines could expand to gigabytes, or include another file of the host.
+//! The allocations file in XML.
 
-use super::{Draft, Fault, Pool, User, count, line_of, shown, weight};
+use super::{Draft, Pool, User, count, weight};
+use crate::config::text::{Fault, shown};
 use crate::config::unknown;
-use roxmltree::{Document, Error, Node, ParsingOptions};
+use crate::config::xml::{self, Xml};
+use roxmltree::Node;
 
 /// Elements, texts and comments together: more than `NAMES_MAX` pools have.
 const NODES_MAX: u32 = 500_000;
@@ -25,8 +26,8 @@ const OF_LATER_VERSIONS: &[&str] = &[
     "poolMaxJobsPerUser",
 ];
 
-/// Elements of YARN's Fair Scheduler. A file with one is refused: its author counts on limits and
-/// rights that this reader does not know.
+/// Elements of YARN's Fair Scheduler only. A file with one is refused: its author counts on limits
+/// and rights that this reader does not know.
 const OF_YARN: &[&str] = &[
     "queue",
     "minResources",
@@ -49,66 +50,15 @@ const OF_YARN: &[&str] = &[
 ];
 
 pub(super) fn read(text: &str, draft: &mut Draft) -> Result<(), Fault> {
-    let options = ParsingOptions {
-        allow_dtd: false,
-        nodes_limit: NODES_MAX,
-        ..ParsingOptions::default()
-    };
-    // XML allows nothing before its declaration, but a file written by hand may begin with an empty
-    // line.
-    let skipped = text.len() - text.trim_start().len();
-    let lines_skipped = line_of(text, skipped) - 1;
-    let document = Document::parse_with_options(&text[skipped..], options)
-        .map_err(|error| refused(text, lines_skipped, &error))?;
-    let newlines = text[skipped..].match_indices('\n').map(|(at, _)| at);
-    let reader = Reader {
-        newlines: newlines.collect(),
-        lines_skipped,
-    };
-    let root = document.root_element();
-    if root.tag_name().name() != "allocations" {
-        let problem = format!(
-            "the root is <{}>; expected <allocations>",
-            shown(root.tag_name().name()).trim_matches('"')
-        );
-        return Err(Fault::new(reader.line(root), problem));
-    }
-    reader.allocations(root, draft)
+    let xml = Xml::parse(text, "allocations", NODES_MAX)?;
+    Reader(&xml).allocations(xml.root(), draft)
 }
 
-fn refused(text: &str, lines_skipped: u32, error: &Error) -> Fault {
-    match error {
-        Error::DtdDetected => {
-            let at = text.find("<!DOCTYPE").unwrap_or(0);
-            let problem = "expected no <!DOCTYPE> and no entities; remove them";
-            Fault::new(line_of(text, at), problem)
-        }
-        Error::NodesLimitReached => {
-            Fault::new(0, format!("has more than {NODES_MAX} elements and texts"))
-        }
-        Error::UnclosedRootNode | Error::NoRootNode => {
-            let problem = format!("{error}; expected </allocations>. Is the file whole?");
-            Fault::new(line_of(text, text.trim_end().len()), problem)
-        }
-        error => {
-            let line = error.pos().row + lines_skipped;
-            Fault::new(line, format!("{error}; expected XML"))
-        }
-    }
-}
+struct Reader<'x>(&'x Xml<'x>);
 
-/// Finds the lines of elements. The document would count from its beginning for each, which takes
-/// seconds in a file of 10,000 pools, under the scheduler's lock.
-struct Reader {
-    newlines: Vec<usize>,
-    lines_skipped: u32,
-}
-
-impl Reader {
+impl Reader<'_> {
     fn line(&self, node: Node<'_, '_>) -> u32 {
-        let start = node.range().start;
-        let before = self.newlines.partition_point(|newline| *newline < start);
-        1 + before as u32 + self.lines_skipped
+        self.0.line(node)
     }
 
     fn allocations(&self, root: Node<'_, '_>, draft: &mut Draft) -> Result<(), Fault> {
@@ -199,12 +149,11 @@ impl Reader {
             let problem = format!(
                 "{}: expected a number, found the element <{}>",
                 element.tag_name().name(),
-                shown(inside.tag_name().name()).trim_matches('"')
+                xml::name(inside)
             );
             return Err(Fault::new(self.line(inside), problem));
         }
-        let texts = element.children().filter(Node::is_text);
-        Ok(texts.filter_map(|text| text.text()).collect())
+        Ok(xml::texts(element))
     }
 
     fn whole(&self, element: Node<'_, '_>, value: &mut Option<u32>) -> Result<(), Fault> {
@@ -238,8 +187,8 @@ impl Reader {
 fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) -> Result<(), Fault> {
     if OF_YARN.contains(&name) {
         let problem = format!(
-            "<{name}> is of YARN's fair-scheduler.xml, which is not read; expected the file of \
-             HADOOP-3746, with <pool>. Write queues, limits and ACLs to `queues` of heddle.json"
+            "<{name}> is of YARN's fair-scheduler.xml; expected the file of HADOOP-3746, with \
+             <pool>. To use YARN's file, set heddle.queues.from to `fair` in yarn-site.xml"
         );
         return Err(Fault::new(line, problem));
     }
@@ -251,4 +200,9 @@ fn left_out(line: u32, name: &str, known: &[&str], draft: &mut Draft) -> Result<
     };
     draft.warn(line, problem);
     Ok(())
+}
+
+/// Tells whether an element stands in YARN's fair-scheduler.xml, and never in an allocations file.
+pub fn is_of_yarn(name: &str) -> bool {
+    OF_YARN.contains(&name)
 }

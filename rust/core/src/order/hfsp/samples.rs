@@ -133,11 +133,14 @@ fn sample(container: &Container, execution: f64) -> Sample {
 mod tests {
     use super::*;
     use crate::words::event::TaskFacts;
+    use crate::words::ids::PartitionId;
     use crate::words::resource::Resource;
 
     fn task(node: u32, started_ms: Millis) -> Container {
         Container {
             node: NodeId(node),
+            partition: PartitionId::DEFAULT,
+            lent: false,
             resource: Resource::ZERO,
             priority: 10,
             am: false,

@@ -7,7 +7,7 @@ use crate::http::answer::{CSV, Failure, Reply};
 use crate::http::credit;
 use crate::http::exchange::Exchange;
 use crate::record::{Interval, Row, Span};
-use heddle_core::model::queue::user_queue;
+use heddle_core::model::placement::user_queue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

@@ -33,6 +33,8 @@ pub(crate) enum Hindrance {
     MaxAmShare,
     /// The order stage lets no more tasks of this kind start now.
     Order,
+    /// The job's user has more of the queue than one user may.
+    User,
 }
 
 impl World {
@@ -75,7 +77,7 @@ impl World {
         }
         let resource = &ask.facts.resource;
         for path in path_up(&job.queue) {
-            let max_share = self.plan.limits(path).max_share;
+            let max_share = self.plan.max_share(path, &engine.cluster().capacity);
             let bounds = match self.layout {
                 Layout::Queues => true,
                 Layout::Single => path == "root",
@@ -88,24 +90,71 @@ impl World {
         if ask.facts.am && !self.admits_master(job, resource) {
             return Some(Hindrance::MaxAmShare);
         }
+        // The engine's invariants compare these with its books.
+        let held = known.master_held && (ask.facts.am || known.facts.unmanaged_am);
+        if known.over_limit || held {
+            return Some(Hindrance::User);
+        }
         None
     }
 
     /// Returns whether ApplicationMasters stay within their part of the queue's share, as the
-    /// engine last computed it. The first one is always admitted.
+    /// engine last computed it. The first one is always admitted, except where queues compare as in
+    /// YARN's Fair Scheduler.
     fn admits_master(&self, job: &HostJob, resource: &Resource) -> bool {
         let follows = self.layout != Layout::Single;
         let (queue, path) = match follows {
             true => (job.facts.queue.0, job.queue.as_str()),
             false => (0, "root"),
         };
+        let part = self.plan.limits(path).max_am_share;
         let (used, masters) = self
             .host
             .masters(|other| !follows || other.queue == job.queue);
-        let shares = self.link.engine.shares();
-        let active_share = shares.node(ShareNodeId(queue)).active_share;
-        let most = active_share.scaled(self.plan.limits(path).max_am_share);
-        masters == 0 || (used + *resource).fits_in(&most)
+        let compared = self.plan.compared(path).filter(|_| follows);
+        let by_stock_fair = compared.is_some_and(|compare| compare != "capacity");
+        if part < 0.0 || masters == 0 && !by_stock_fair {
+            return true;
+        }
+        let node = self.link.engine.shares().node(ShareNodeId(queue));
+        let most = match compared {
+            None => node.active_share.scaled(part),
+            Some("capacity") => self.most_of_capacity(path, &node.guaranteed, part),
+            Some(_) => self.most_of_fair(path, &node.active_share, part),
+        };
+        (used + *resource).fits_in(&most)
+    }
+
+    /// Of each type a part of the share or, where that has none, of what is free.
+    fn most_of_fair(&self, path: &str, share: &Resource, part: f64) -> Resource {
+        let capacity = &self.link.engine.cluster().capacity;
+        let free = capacity.minus_or_zero(&self.host.used_below("root"));
+        let of = free.component_min(&self.plan.max_share(path, capacity));
+        let part = f64::from(part as f32);
+        let amount = |i: usize| if share[i] > 0 { share[i] } else { of[i] };
+        Resource(std::array::from_fn(|i| {
+            (amount(i) as f64 * part).ceil() as i64
+        }))
+    }
+
+    /// A part of what the queue could use now, at least of its guarantee, in whole steps of the
+    /// smallest container: 512 MB and 1 of the others.
+    fn most_of_capacity(&self, path: &str, guaranteed: &Resource, part: f64) -> Resource {
+        let capacity = &self.link.engine.cluster().capacity;
+        let own = self.host.used_below(path);
+        let room = path_up(path).fold(*capacity, |room, at| {
+            let max_share = self.plan.max_share(at, capacity);
+            room.component_min(&(max_share.minus_or_zero(&self.host.used_below(at)) + own))
+        });
+        let of = room.component_max(guaranteed);
+        let part = f64::from(part as f32);
+        let step = |i: usize| if i == 0 { 512 } else { 1 };
+        let exact = |i: usize| (of[i] as f64 * part).ceil() as i64;
+        let rounded = |i: usize| exact(i).unsigned_abs().div_ceil(step(i)) as i64 * step(i) as i64;
+        let counts = |i: usize| i == 0 || self.plan.policy.dominant;
+        Resource(std::array::from_fn(|i| {
+            if counts(i) { rounded(i) } else { i64::MAX }
+        }))
     }
 
     /// Checks one grant; the books already contain the grants before it.
@@ -126,7 +175,9 @@ impl World {
         if !self.options.checks.decisions {
             return Ok(());
         }
-        if let Some(hindrance) = self.hindrance(job, ask, node, &node.free()) {
+        let hindrance = self.hindrance(job, ask, node, &node.free());
+        // This very grant may have brought its user above the limit.
+        if let Some(hindrance) = hindrance.filter(|at| *at != Hindrance::User) {
             let (rows, free) = (&ask.rows, node.free());
             return wrong(format!(
                 "{hindrance:?}; node {:?} has {free:?} free; {:?} {rows:?}",
@@ -216,6 +267,9 @@ impl World {
             None => wrong("there is no such container"),
             Some(container) if container.am => wrong("it is an ApplicationMaster"),
             Some(_) if !self.plan.preemption => wrong("preemption is off"),
+            Some(_) if owner.is_some_and(|owner| self.plan.spares(&owner.queue)) => {
+                wrong("its queue spares it (preempt_from)")
+            }
             Some(_) => Ok(()),
         }
     }

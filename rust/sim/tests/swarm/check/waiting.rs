@@ -3,7 +3,7 @@
 //! Work conservation: after a node's report no ask is pending that may run in the remaining room,
 //! except that
 //! - the host accepted no more decisions (`Engine::more`);
-//! - the heartbeat has filled as much of the room as `heartbeat_fill` allows;
+//! - the heartbeat has granted as much as `heartbeat_fill` and `containers_max` allow;
 //! - the node is held for an ask that fits nowhere, each time for at most `reservation.hold_max_ms`
 //!   since it gained room;
 //! - the host refused this node for this job within the last second;
@@ -85,12 +85,14 @@ impl World {
         let fill = self.plan.heartbeat_fill;
         let enough = room.scaled(fill);
         let here = grants.iter().filter(|grant| grant.node == node);
+        let count = here.clone().count() as u32;
         let granted = here.fold(Resource::ZERO, |sum, grant| {
             let owner = self.host.jobs.get(&grant.job);
             let ask = owner.and_then(|owner| owner.asks.get(&grant.ask));
             sum + ask.map_or(Resource::ZERO, |ask| ask.facts.resource)
         });
-        fill < 1.0 && (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i])
+        let filled = (0..2).any(|i| granted[i] > 0 && granted[i] >= enough[i]);
+        self.plan.containers_max.is_some_and(|most| count >= most) || (fill < 1.0 && filled)
     }
 
     /// Returns whether the node is held, and checks that the hold ends in time.

@@ -1,7 +1,6 @@
-//! Reads Hadoop's site files and expands values as Hadoop's `Configuration` does. Knows the file
-//! format and the expansion of references, but not what a property means.
+//! The properties of Hadoop's site files, with values expanded as Hadoop's `Configuration` does it.
+//! Knows no meaning of a property; `heddle_stock::site` knows the format.
 
-use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -32,25 +31,26 @@ const OF_JAVA: &[&str] = &[
 ];
 
 /// The property that selects how Hadoop's web servers authenticate users.
-pub(super) const AUTHENTICATION: &str = "hadoop.http.authentication.type";
+pub(crate) const AUTHENTICATION: &str = "hadoop.http.authentication.type";
 
 /// A property and where it was defined.
 #[derive(Debug)]
-pub(super) struct Property {
-    pub(super) value: String,
-    pub(super) at: String,
+pub(crate) struct Property {
+    pub(crate) value: String,
+    pub(crate) at: String,
+    line: u32,
     is_final: bool,
 }
 
 /// The properties of several files; later files override earlier ones.
 #[derive(Debug, Default)]
-pub(super) struct Site {
+pub(crate) struct Site {
     properties: BTreeMap<String, Property>,
 }
 
 /// The outcome of expanding a value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Expanded {
+pub(crate) enum Expanded {
     /// Every reference was resolved.
     Whole(String),
     /// A reference cannot be resolved: Hadoop stops there and leaves the rest as it is.
@@ -71,55 +71,53 @@ impl Site {
     ///
     /// # Errors
     /// Returns the line and what is wrong there, as `:LINE: TEXT`.
-    pub(super) fn add(&mut self, file: &Path, text: &str) -> Result<(), String> {
-        let document = Document::parse(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!(":{}: {error}; expected XML", error.pos().row))?;
-        let root = document.root_element();
-        if !root.has_tag_name("configuration") {
-            let name = root.tag_name().name();
-            return Err(format!(
-                ":{}: the root is <{name}>; expected <configuration>, as in Hadoop's site files",
-                line(&document, root)
-            ));
-        }
-        for element in root
-            .descendants()
-            .filter(|node| node.has_tag_name("property"))
-        {
-            let at_line = line(&document, element);
-            let Some(name) = part(element, "name") else {
-                return Err(format!(":{at_line}: a <property> without <name>"));
-            };
-            let property = Property {
-                value: part(element, "value").unwrap_or_default(),
-                at: format!("{}:{at_line}", file.display()),
-                is_final: part(element, "final").is_some_and(|word| word.trim() == "true"),
-            };
-            let name = name.trim().to_owned();
-            if !self
-                .properties
-                .get(&name)
-                .is_some_and(|before| before.is_final)
-            {
-                self.properties.insert(name, property);
+    pub(crate) fn add(&mut self, file: &Path, text: &str) -> Result<(), String> {
+        let entries = heddle_stock::site::entries(text);
+        for entry in entries.map_err(|fault| format!(":{}: {}", fault.line, fault.problem))? {
+            let before = self.properties.get(&entry.name);
+            if before.is_some_and(|before| before.is_final) {
+                continue;
             }
+            let property = Property {
+                value: entry.value,
+                at: format!("{}:{}", file.display(), entry.line),
+                line: entry.line,
+                is_final: entry.is_final,
+            };
+            self.properties.insert(entry.name, property);
         }
         Ok(())
     }
 
     /// Returns whether web servers ask for more than a user name.
-    pub(super) fn authenticates(&self) -> bool {
+    pub(crate) fn authenticates(&self) -> bool {
         let kind = self.properties.get(AUTHENTICATION);
         kind.is_some_and(|kind| !matches!(kind.value.trim(), "" | "simple"))
     }
 
-    pub(super) fn properties(&self) -> impl Iterator<Item = (&str, &Property)> {
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&str, &Property)> {
         let all = self.properties.iter();
         all.map(|(name, property)| (name.as_str(), property))
     }
 
+    /// Returns where a property was defined, as `FILE:LINE`.
+    pub(crate) fn at(&self, name: &str) -> Option<&str> {
+        self.properties.get(name).map(|found| found.at.as_str())
+    }
+
+    /// Returns each property with its value expanded, as far as it can be, and its line.
+    pub(crate) fn expanded(&self) -> impl Iterator<Item = (&str, String, u32)> {
+        self.properties().map(|(name, property)| {
+            let value = match self.expand(&property.value) {
+                Expanded::Whole(text) | Expanded::Stuck { text, .. } => text,
+                Expanded::Endless => property.value.clone(),
+            };
+            (name, value, property.line)
+        })
+    }
+
     /// Expands the references in a value, as `Configuration.get` does.
-    pub(super) fn expand(&self, value: &str) -> Expanded {
+    pub(crate) fn expand(&self, value: &str) -> Expanded {
         let mut text = value.to_owned();
         for _ in 0..EXPANSIONS_MAX {
             let Some((from, variable)) = first_variable(&text) else {
@@ -180,22 +178,6 @@ fn first_variable(text: &str) -> Option<(usize, &str)> {
         let end = rest.find(['}', '$', ' '])?;
         (end > 0 && rest[end..].starts_with('}')).then(|| (from, &rest[..end]))
     })
-}
-
-/// Returns a part of a property: a child element's text, or an attribute in the short form.
-fn part(property: Node<'_, '_>, name: &str) -> Option<String> {
-    let child = property.children().find(|node| node.has_tag_name(name));
-    let text = child.map(|element| {
-        let texts = element
-            .children()
-            .filter_map(|node| node.text().filter(|_| node.is_text()));
-        texts.collect::<String>()
-    });
-    text.or_else(|| property.attribute(name).map(str::to_owned))
-}
-
-fn line(document: &Document<'_>, node: Node<'_, '_>) -> u32 {
-    document.text_pos_at(node.range().start).row
 }
 
 #[cfg(test)]

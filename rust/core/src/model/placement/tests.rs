@@ -1,4 +1,6 @@
-//! Tests of placement, names and limits of queues.
+//! Tests of the rules: Heddle's own, and those of the stock schedulers by their sources.
+
+mod stock;
 
 use super::*;
 use crate::setup::Setup;
@@ -13,14 +15,18 @@ fn queues(config: Value) -> Queues {
 }
 
 fn path(queues: &mut Queues, user: &str, requested: Option<&str>) -> Result<String, String> {
-    queues.place(user, requested, false).map(|(id, _)| {
-        queues
-            .get(id)
-            .expect("it was placed there")
-            .config
-            .path
-            .clone()
-    })
+    let submission = Submission {
+        user,
+        requested,
+        ..Submission::default()
+    };
+    path_of(queues, &submission)
+}
+
+fn path_of(queues: &mut Queues, submission: &Submission<'_>) -> Result<String, String> {
+    let (id, _) = queues.place(submission)?;
+    let queue = queues.get(id).expect("it was placed there");
+    Ok(queue.config.path.clone())
 }
 
 #[test]
@@ -61,14 +67,22 @@ fn a_named_queue_that_cannot_be_had_is_an_error_not_another_queue() {
     );
 }
 
+/// A job of alice that comes back after a restart.
+fn back(queue: &str) -> Submission<'_> {
+    Submission {
+        user: "alice",
+        requested: Some(queue),
+        recovering: true,
+        ..Submission::default()
+    }
+}
+
 #[test]
 fn recovering_finds_the_queue_that_a_job_was_moved_to() {
     let mut queues = queues(json!({
         "queues": [{"path": "root.moved"}], "placement": [{"rule": "user"}]
     }));
-    let found = queues
-        .place("alice", Some("root.moved"), true)
-        .expect("it is there");
+    let found = queues.place(&back("root.moved")).expect("it is there");
     assert_eq!(
         queues.get(found.0).expect("found").config.path,
         "root.moved"
@@ -84,12 +98,10 @@ fn recovering_never_fails() {
     let mut queues = queues(json!({
         "placement": [{"rule": "specified", "create": false}]
     }));
-    let (id, made) = queues
-        .place("alice", Some("root.gone"), true)
-        .expect("recovering");
+    let (id, made) = queues.place(&back("root.gone")).expect("recovering");
     assert!(made);
     assert_eq!(queues.get(id).expect("made").config.path, RECOVERY_QUEUE);
-    assert!(queues.place("alice", Some("root.gone"), false).is_err());
+    assert!(path(&mut queues, "alice", Some("root.gone")).is_err());
 }
 
 #[test]

@@ -1,0 +1,228 @@
+//! Starts the ApplicationMasters of leaves that limit users, in a line, as YARN's Capacity
+//! Scheduler does (`AbstractLeafQueue.activateApplications`): when one comes or ends, or the
+//! cluster changes, each that its leaf and its user have room for starts.
+//!
+//! The room of a leaf is a part of the most that it could have used at the last look. A look is
+//! what leads to a container, a heartbeat of a node with room that gets none, or a change of the
+//! cluster, while the leaf asks for something. So containers that end let no more start before the
+//! next look.
+
+use super::{Engine, JobBook, LeafBook, Standing};
+use crate::config::Compare;
+use crate::model::job::Job;
+use crate::model::user_limit::Terms;
+use crate::words::ids::{JobId, QueueId, UserId};
+use crate::words::resource::Resource;
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Starts what may start: first of the masters that waited, then of those that came, one
+    /// after another.
+    pub(super) fn start_masters(&mut self) {
+        while let Some(leaf) = self.users.turns.pop_first() {
+            self.start_in(leaf);
+        }
+        for id in std::mem::take(&mut self.users.coming) {
+            let Some(book) = self.users.jobs.get(&id).copied() else {
+                continue;
+            };
+            if book.standing == Standing::Coming {
+                self.stand(id, Standing::Waiting);
+                self.start_in(book.leaf);
+                self.note_new_asks(id, None);
+            }
+        }
+    }
+
+    /// Starts the masters of a leaf that have room now.
+    pub(super) fn start_in(&mut self, leaf: QueueId) {
+        let waits = |book: &&LeafBook| !book.line.is_empty();
+        let (Some(book), Some(terms)) = (
+            self.users.leaves.get(&leaf).filter(waits),
+            self.terms_of(leaf),
+        ) else {
+            return;
+        };
+        let (all, asking) = (
+            self.masters_of_leaf(leaf, &terms, None),
+            book.users_that_count(),
+        );
+        let (mut used, mut started) = (book.masters, book.started);
+        let mut of_users = BTreeMap::new();
+        let mut starts = Vec::new();
+        for (turn, (user, size)) in &book.line {
+            let free = started == 0 || terms.fits(&used, &Resource::ZERO);
+            if !free && !terms.fits(&(used + terms.step), &all) {
+                // Not even the smallest has room.
+                break;
+            }
+            let own = of_users
+                .entry(*user)
+                .or_insert_with(|| book.users[user].masters);
+            let limit = self.masters_of(&terms, leaf, (asking, *user), (None, all));
+            let room = terms.fits(&(used + *size), &all) && terms.fits(&(*own + *size), &limit);
+            if free || room {
+                used += *size;
+                *own += *size;
+                started += 1;
+                starts.push(turn.1);
+            }
+        }
+        for id in starts {
+            self.stand(id, Standing::Started);
+        }
+    }
+
+    /// Moves a job on its way to its master.
+    fn stand(&mut self, id: JobId, standing: Standing) {
+        let Some(mut book) = self.users.jobs.get(&id).copied() else {
+            return;
+        };
+        self.users.count(id, &book, false);
+        book.standing = standing;
+        self.users.count(id, &book, true);
+        self.users.jobs.insert(id, book);
+        let over = self.users.leaves[&book.leaf].users[&book.user].over;
+        self.hold_job(id, over, book.is_held());
+    }
+
+    /// Lets a job with a new kind of ask make its user active, if any master of the user has
+    /// started.
+    pub(super) fn note_new_asks(&mut self, id: JobId, before: Option<&JobBook>) {
+        let Some(mut book) = self.users.jobs.get(&id).copied() else {
+            return;
+        };
+        let asked = before
+            .filter(|before| before.leaf == book.leaf)
+            .map_or([false; 2], |before| before.asks);
+        let new = (0..2).any(|i| book.asks[i] && !asked[i]);
+        let user = &self.users.leaves[&book.leaf].users[&book.user];
+        if book.active || !new || user.started == 0 {
+            return;
+        }
+        self.users.count(id, &book, false);
+        book.active = true;
+        self.users.count(id, &book, true);
+        self.users.jobs.insert(id, book);
+    }
+
+    /// The most that the masters of a leaf may use, with its share for them or another one.
+    pub(super) fn masters_of_leaf(
+        &self,
+        leaf: QueueId,
+        terms: &Terms,
+        share: Option<f64>,
+    ) -> Resource {
+        let at = self.leaf_of(leaf);
+        let node = self.tree.node(at);
+        let share = share.unwrap_or(node.max_am_share);
+        if share < 0.0 || !node.masters_in_line {
+            return Resource::UNBOUNDED;
+        }
+        terms.of_all_masters(share, &self.last_room(leaf, terms))
+    }
+
+    /// The most that a leaf could have used at the last look.
+    fn last_room(&self, leaf: QueueId, terms: &Terms) -> Resource {
+        let book = self.users.leaves.get(&leaf);
+        match book.is_some_and(|book| book.looked) {
+            true => self.could_use(leaf, terms),
+            false => self.tree.node(self.leaf_of(leaf)).recorded,
+        }
+    }
+
+    /// The headroom of a job in a leaf that limits its users, as `AbstractLeafQueue.getHeadroom`
+    /// has it: what is left to the user and to the leaf, or all that is `free` if that is less
+    /// memory. Where only memory counts, of the other types the least.
+    pub(in crate::engine) fn headroom_of_user(
+        &self,
+        job: &Job,
+        free: &Resource,
+    ) -> Option<Resource> {
+        let leaf = job.facts.queue;
+        let node = self.tree.node(job.leaf);
+        let terms = self.terms_of(leaf).filter(|_| node.masters_in_line)?;
+        let book = self.users.leaves.get(&leaf)?;
+        let user = book.users.get(&job.facts.user)?;
+        let weight = self.cluster.queues.weight_of(leaf, job.facts.user);
+        let of_user = terms.of_user(&book.limit, weight).minus_or_zero(&user.used);
+        let of_leaf = self.last_room(leaf, &terms).minus_or_zero(&node.used);
+        let mut room = terms.down_to_step(&of_user.component_min(&of_leaf));
+        if !terms.dominant {
+            room = Resource::new(room[0], i64::from(room[0] > 0));
+        }
+        // Never more than there is, whatever type decides which of the two is smaller.
+        Some(terms.smaller(*free, room).component_min(free))
+    }
+
+    /// The most that the masters of a user may use in a leaf, with its share for them or another
+    /// one and what all masters may use then. `users` are how many ask for something, and this one.
+    pub(super) fn masters_of(
+        &self,
+        terms: &Terms,
+        leaf: QueueId,
+        users: (u32, UserId),
+        (share, all): (Option<f64>, Resource),
+    ) -> Resource {
+        let queue = self.cluster.queues.get(leaf).expect("it has terms");
+        let weight = self.cluster.queues.weight_of(leaf, users.1);
+        let share = share.unwrap_or(queue.config.max_am_share);
+        match share < 0.0 {
+            true => Resource::UNBOUNDED,
+            false => terms.smaller(terms.of_masters(share, users.0, weight), all),
+        }
+    }
+
+    /// The most that a leaf could have used at the last look: what the queues above leave it.
+    fn could_use(&self, leaf: QueueId, terms: &Terms) -> Resource {
+        let path: Vec<_> = self.tree.path_up(self.leaf_of(leaf)).collect();
+        let (mut limit, mut most) = (terms.cluster, terms.cluster);
+        for (i, at) in path.iter().enumerate().rev() {
+            let node = self.tree.node(*at);
+            most = most.component_min(&node.max_share);
+            limit = match i.checked_sub(1) {
+                Some(below) => {
+                    let child = self.tree.node(path[below]);
+                    let left = terms.smaller(limit, most) - *node.passed();
+                    terms.down_to_step(&(left + *child.passed()))
+                }
+                None => terms.smaller(terms.down_to_step(&most), limit),
+            };
+        }
+        limit
+    }
+
+    /// Notes whether a leaf is looked at, and what it could use when that ends.
+    pub(super) fn note_looked(&mut self, leaf: QueueId, terms: &Terms, book: &mut LeafBook) {
+        let looked = book.started > 0 && book.asking > 0;
+        if book.looked && !looked {
+            let room = self.could_use(leaf, terms);
+            let at = self.leaf_of(leaf);
+            self.tree.node_mut(at).recorded = room;
+        }
+        book.looked = looked;
+    }
+
+    /// Notes what all leaves could use below the parents that `wanted` names: the cluster or the
+    /// queues have changed. Waiting masters there may start.
+    pub(super) fn record_all(&mut self, wanted: impl Fn(QueueId) -> bool) {
+        self.tree.pass();
+        let leaves = self
+            .cluster
+            .queues
+            .iter()
+            .filter(|queue| queue.is_for_jobs() && queue.parent.is_some_and(&wanted));
+        let leaves: Vec<QueueId> = leaves.map(|queue| queue.id).collect();
+        for leaf in leaves {
+            let at = self.leaf_of(leaf);
+            if self.tree.node(at).compared_by != Some(Compare::Capacity) {
+                continue;
+            }
+            if let Some(terms) = self.terms_of(leaf) {
+                let room = self.could_use(leaf, &terms);
+                self.tree.node_mut(at).recorded = room;
+                self.users.turns.insert(leaf);
+            }
+        }
+    }
+}

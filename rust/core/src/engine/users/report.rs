@@ -1,0 +1,137 @@
+//! What the books of users say to reports and explanations.
+
+use super::{Engine, UserBook};
+use crate::config::UserLimit;
+use crate::model::job::{Ask, Job};
+use crate::model::user_limit::Terms;
+use crate::model::wait::{Remedy, UserBound};
+use crate::words::ids::{QueueId, UserId};
+use crate::words::resource::Resource;
+use serde_json::{Value, json};
+
+impl Engine {
+    /// What the user of a job has in its leaf and may have there, if that is limited: of
+    /// everything, or of ApplicationMasters.
+    pub(in crate::engine) fn user_bound(&self, job: &Job, masters: bool) -> Option<UserBound> {
+        let queue = job.facts.queue;
+        let terms = self.terms_of(queue)?;
+        let book = self.users.leaves.get(&queue)?;
+        let user = book.users.get(&job.facts.user)?;
+        let weight = self.cluster.queues.weight_of(queue, job.facts.user);
+        Some(match masters {
+            true => {
+                let all = self.masters_of_leaf(queue, &terms, None);
+                let size = self.users.jobs.get(&job.facts.job).map(|book| book.master);
+                let exceeds = |used: Resource, limit: &Resource| {
+                    size.is_some_and(|size| !terms.fits(&(used + size), limit))
+                };
+                let users = (book.users_that_count(), job.facts.user);
+                let own = self.masters_of(&terms, queue, users, (None, all));
+                // The user's own limit first: it holds the longest.
+                let of_leaf = !exceeds(user.masters, &own) && exceeds(book.masters, &all);
+                let (used, limit) = match of_leaf {
+                    true => (book.masters, all),
+                    false => (user.masters, own),
+                };
+                UserBound {
+                    queue,
+                    used,
+                    limit,
+                    of_leaf,
+                }
+            }
+            false => UserBound {
+                queue,
+                used: user.used,
+                limit: terms.of_user(&book.limit, weight),
+                of_leaf: false,
+            },
+        })
+    }
+
+    /// What the users of a leaf have and may have there, if it limits them.
+    pub(in crate::engine) fn report_users(&self, leaf: QueueId) -> Option<Value> {
+        let terms = self.terms_of(leaf)?;
+        let book = self.users.leaves.get(&leaf)?;
+        let asking = book.users_that_count();
+        let all = self.masters_of_leaf(leaf, &terms, None);
+        let row = |(id, user): (&UserId, &UserBook)| {
+            let weight = self.cluster.queues.weight_of(leaf, *id);
+            let masters_limit = self.masters_of(&terms, leaf, (asking, *id), (None, all));
+            let masters_limit = masters_limit.component_min(&terms.cluster);
+            let mut jobs = user.jobs.iter();
+            let told = jobs.next().and_then(|id| self.cluster.job(*id)?.headroom);
+            json!({
+                "user": id.0,
+                "weight": weight,
+                "used": self.amounts(&user.used),
+                "limit": self.amounts(&terms.of_user(&book.limit, weight)),
+                "masters_used": self.amounts(&user.masters),
+                "masters_limit": self.amounts(&self.calculated(masters_limit)),
+                "headroom": self.amounts(&self.calculated(told.unwrap_or(Resource::ZERO))),
+                "jobs": user.jobs.len(),
+                "starting": user.waiting,
+                "active": user.active > 0,
+            })
+        };
+        Some(book.users.iter().map(row).collect())
+    }
+
+    /// The setting of its leaf with which a held ask of a job would go on, if one alone is enough.
+    pub(in crate::engine) fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
+        let queue = job.facts.queue;
+        let terms = self.terms_of(queue)?;
+        let book = self.users.leaves.get(&queue)?;
+        let user = book.users.get(&job.facts.user)?;
+        let weight = self.cluster.queues.weight_of(queue, job.facts.user);
+        if !job.over_limit {
+            let (wanted, all) = (
+                ask.facts.resource + user.masters,
+                ask.facts.resource + book.masters,
+            );
+            let per_mille = least(1_000, |per_mille| {
+                let share = Some(f64::from(per_mille) / 1_000.0);
+                let users = (book.users_that_count(), job.facts.user);
+                let of_leaf = self.masters_of_leaf(queue, &terms, share);
+                let limit = self.masters_of(&terms, queue, users, (share, of_leaf));
+                terms.fits(&wanted, &limit) && terms.fits(&all, &of_leaf)
+            });
+            return per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });
+        }
+        let usage = self.usage_of(queue, &terms, book);
+        let goes_on = |rule: UserLimit| {
+            let terms = Terms { rule, ..terms };
+            !terms.is_over(&user.used, &terms.of_user(&terms.limit(&usage), weight))
+        };
+        let percent = least(100, |percent| {
+            goes_on(UserLimit {
+                percent: percent as f32,
+                ..terms.rule
+            })
+        });
+        let tenths = least(10_000, |tenths| {
+            goes_on(UserLimit {
+                factor: Some(tenths as f32 / 10.0),
+                ..terms.rule
+            })
+        });
+        let by_percent = percent.map(|percent| Remedy::UserPercent { queue, percent });
+        by_percent.or(tenths.map(|tenths| Remedy::UserFactor { queue, tenths }))
+    }
+}
+
+/// The least number up to `most` that is enough, if `most` is.
+fn least(most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !enough(most) {
+        return None;
+    }
+    let (mut below, mut at) = (0, most);
+    while at - below > 1 {
+        let middle = below + (at - below) / 2;
+        match enough(middle) {
+            true => at = middle,
+            false => below = middle,
+        }
+    }
+    Some(at)
+}

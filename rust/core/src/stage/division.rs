@@ -1,0 +1,223 @@
+//! Entitlements of queues that share by weights or guarantees: goes down the tree and divides what
+//! each queue has among those below it, as it compares them.
+
+use crate::config::Compare;
+use crate::model::share_tree::{ShareNode, ShareTree};
+use crate::model::stock_fair;
+use crate::model::waterfill::{Claim, waterfill};
+use crate::words::keys::ShareNodeId;
+use crate::words::resource::{RESOURCE_TYPES_MAX, Resource};
+
+/// Fills the entitlements of every node.
+pub(crate) fn entitle(tree: &mut ShareTree, capacity: &Resource) {
+    let within = tree.node(ShareNodeId::ROOT).max_share;
+    let stock = is_stock_fair(tree, ShareNodeId::ROOT);
+    let root = tree.root_mut();
+    root.fair_share = within.component_min(capacity);
+    // YARN's Fair Scheduler divides the cluster whatever root's maximum is.
+    root.active_share = if stock { *capacity } else { root.fair_share };
+    guarantee(tree, capacity);
+    // Parents come before children in the table, so one pass down suffices.
+    for parent in tree.ids() {
+        let children = tree.node(parent).children.clone();
+        let Some(first) = children.first() else {
+            continue;
+        };
+        let by = tree.node(*first).compared_by;
+        let (fair, active) = (tree.node(parent).fair_share, tree.node(parent).active_share);
+        let fair = divide(tree, &children, &fair, wanted);
+        let active = match by {
+            None | Some(Compare::Capacity) => divide(tree, &children, &active, allowed),
+            Some(by) => as_stock_fair(tree, &children, &active, by, is_active),
+        };
+        for (i, child) in children.into_iter().enumerate() {
+            let node = tree.node_mut(child);
+            (node.fair_share, node.active_share) = (fair[i], active[i]);
+        }
+    }
+}
+
+/// Fills the guarantees, which depend on nothing that queues use or want.
+pub(crate) fn guarantee(tree: &mut ShareTree, capacity: &Resource) {
+    tree.root_mut().guaranteed = *capacity;
+    for parent in tree.ids() {
+        let children = tree.node(parent).children.clone();
+        let first = children.first().map(|first| tree.node(*first).compared_by);
+        if first != Some(Some(Compare::Capacity)) {
+            continue;
+        }
+        let guaranteed = guarantees(tree, &children, &tree.node(parent).guaranteed);
+        let parts = parts(tree, parent, &guaranteed);
+        for ((child, guaranteed), part) in children.iter().zip(guaranteed).zip(parts) {
+            let node = tree.node_mut(*child);
+            (node.guaranteed, node.part) = (guaranteed, part);
+        }
+    }
+}
+
+/// The parts of the cluster that are guaranteed to the queues below one. As stock: those that are
+/// set, and weights, are multiplied from the root down in 32 bits; of amounts the ratio counts.
+fn parts(tree: &ShareTree, parent: ShareNodeId, guaranteed: &[Resource]) -> Vec<f32> {
+    let above = tree.node(parent);
+    let children = above.children.iter().map(|child| tree.node(*child));
+    let weights = children.clone().filter(|child| !child.sets_minimum);
+    let weights: f32 = weights.map(|child| child.weight as f32).sum();
+    let part = |(child, guaranteed): (&ShareNode, &Resource)| match child.set_part {
+        Some(part) => part * above.part,
+        None if !child.sets_minimum && weights > 0.0 => child.weight as f32 / weights * above.part,
+        None if above.guaranteed.is_zero() => 0.0,
+        None => {
+            let share = match tree.dominant {
+                true => guaranteed.dominant_share(&above.guaranteed),
+                false => guaranteed[0] as f64 / above.guaranteed[0].max(1) as f64,
+            };
+            share as f32 * above.part
+        }
+    };
+    children.zip(guaranteed).map(part).collect()
+}
+
+fn is_stock_fair(tree: &ShareTree, parent: ShareNodeId) -> bool {
+    let first = tree.node(parent).children.first();
+    first.is_some_and(|first| tree.node(*first).is_stock_fair())
+}
+
+/// Divides `total` among siblings, each resource type alone; none gets more than `most`.
+fn divide(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    total: &Resource,
+    most: fn(&ShareNode) -> Resource,
+) -> Vec<Resource> {
+    let mut shares = vec![Resource::ZERO; siblings.len()];
+    for i in 0..RESOURCE_TYPES_MAX {
+        let claims = claims(tree, siblings, i, most);
+        for (sibling, amount) in waterfill(total[i], &claims).into_iter().enumerate() {
+            shares[sibling].0[i] = amount;
+        }
+    }
+    shares
+}
+
+/// Returns the siblings' claims on one resource type.
+pub(crate) fn claims(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    i: usize,
+    most: fn(&ShareNode) -> Resource,
+) -> Vec<Claim> {
+    let claim = |id: &ShareNodeId| {
+        let node = tree.node(*id);
+        let most = most(node)[i].max(0);
+        let (weight, least) = match node.compared_by {
+            Some(Compare::Capacity) => (node.guaranteed[i] as f64, node.guaranteed[i]),
+            _ => (node.weight, node.min_share[i]),
+        };
+        Claim {
+            weight,
+            least: least.min(most),
+            most,
+        }
+    };
+    siblings.iter().map(claim).collect()
+}
+
+/// Returns the most that a node can use.
+pub(crate) fn wanted(node: &ShareNode) -> Resource {
+    node.demand.component_min(&node.max_share)
+}
+
+/// Returns the most that a node may use, if it has or wants anything.
+fn allowed(node: &ShareNode) -> Resource {
+    if node.demand.is_zero() {
+        Resource::ZERO
+    } else {
+        node.max_share
+    }
+}
+
+fn is_active(node: &ShareNode) -> bool {
+    !node.demand.is_zero()
+}
+
+/// The fair shares of YARN's Fair Scheduler. Its policy `fair` divides memory only, `drf` every
+/// resource type. Queues that are not `active` have none.
+fn as_stock_fair(
+    tree: &ShareTree,
+    siblings: &[ShareNodeId],
+    total: &Resource,
+    by: Compare,
+    active: fn(&ShareNode) -> bool,
+) -> Vec<Resource> {
+    let mut shares = vec![Resource::ZERO; siblings.len()];
+    let types = match by {
+        Compare::Memory => 1,
+        Compare::Dominant | Compare::Capacity => RESOURCE_TYPES_MAX,
+    };
+    for i in 0..types {
+        let claim = |id: &ShareNodeId| {
+            let node = tree.node(*id);
+            stock_fair::Claim {
+                weight: node.weight as f32,
+                least: node.min_share[i],
+                most: node.max_share[i],
+                active: active(node),
+            }
+        };
+        let claims: Vec<_> = siblings.iter().map(claim).collect();
+        for (share, amount) in shares.iter_mut().zip(stock_fair::shares(total[i], &claims)) {
+            share.0[i] = amount;
+        }
+    }
+    shares
+}
+
+/// The steady fair shares of YARN's Fair Scheduler, by node: what each would have if all queues had
+/// applications. For reports. None if no queues compare as there.
+pub(crate) fn steady_shares(tree: &ShareTree, capacity: &Resource) -> Option<Vec<Resource>> {
+    let mut steady = vec![Resource::ZERO; tree.len()];
+    *steady.first_mut()? = *capacity;
+    let mut any = false;
+    for parent in tree.ids().filter(|id| is_stock_fair(tree, *id)) {
+        any = true;
+        let children = &tree.node(parent).children;
+        let by = tree.node(children[0]).compared_by?;
+        let shares = as_stock_fair(tree, children, &steady[parent.index()], by, |_| true);
+        for (child, share) in children.iter().zip(shares) {
+            steady[child.index()] = share;
+        }
+    }
+    any.then_some(steady)
+}
+
+/// The guarantees of siblings out of that of the queue above. Those that set a minimum get it, cut
+/// in proportion where together they set more than there is. The others have the rest by weight.
+fn guarantees(tree: &ShareTree, siblings: &[ShareNodeId], total: &Resource) -> Vec<Resource> {
+    let nodes = || siblings.iter().map(|id| tree.node(*id));
+    let set = nodes().filter(|node| node.sets_minimum);
+    let set = set.fold(Resource::ZERO, |sum, node| sum + node.min_share);
+    let weights: f64 = nodes()
+        .filter(|node| !node.sets_minimum)
+        .map(|node| node.weight)
+        .sum();
+    let part = |amount: i64, part: f32| (amount as f64 * f64::from(part)) as i64;
+    let guarantee = |node: &ShareNode| {
+        let mut guarantee = Resource::ZERO;
+        for i in 0..RESOURCE_TYPES_MAX {
+            guarantee.0[i] = if !node.sets_minimum {
+                let weight = if weights > 0.0 {
+                    node.weight / weights
+                } else {
+                    0.0
+                };
+                part(total[i].saturating_sub(set[i]).max(0), weight as f32)
+            } else if set[i] > total[i] {
+                part(node.min_share[i], total[i] as f32 / set[i] as f32)
+            } else {
+                node.min_share[i]
+            };
+        }
+        guarantee
+    };
+    nodes().map(guarantee).collect()
+}

@@ -1,0 +1,221 @@
+//! Reads the configuration that the host found: `heddle.json`, and the file of a stock scheduler
+//! below it. The host gives texts and their names; here they become one heddle.json, the names of
+//! the users in it, and lines for the log.
+
+mod stock;
+
+use heddle_core::config::parse_json;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// What the host found.
+#[derive(Deserialize)]
+pub(crate) struct Found {
+    /// None without a heddle.json: then all is at its default.
+    json: Option<JsonFile>,
+    /// The property that named the allocations file to the original Fair Scheduler.
+    allocations: Option<String>,
+    /// Where queues come from: the value of `heddle.queues.from`.
+    from: String,
+    stock: Option<Stock>,
+}
+
+#[derive(Deserialize)]
+struct JsonFile {
+    name: String,
+    text: String,
+    /// Paths in the file are relative to it.
+    folder: PathBuf,
+}
+
+/// A stock scheduler's configuration.
+#[derive(Deserialize)]
+pub(crate) struct Stock {
+    /// Fair's file: its name; `None` if it was not found.
+    pub(crate) name: Option<String>,
+    /// Fair's file; none without one.
+    pub(crate) text: Option<String>,
+    /// The properties that the operator has set.
+    pub(crate) properties: BTreeMap<String, String>,
+    /// Files of properties, which give them their lines: name and text.
+    #[serde(default)]
+    pub(crate) files: Vec<(String, String)>,
+    /// `heddle.queues.tolerate`: names of elements that may be lost, separated by commas.
+    #[serde(default)]
+    pub(crate) tolerate: String,
+}
+
+/// Answers:
+/// - `config`, and its `source` for messages;
+/// - `users`, names of users in it;
+/// - `places_by_facts`, whether a rule of placement asks for groups or the application's name;
+/// - `submit_acls`, whether the right to submit is checked also while `yarn.acl.enable` is false,
+///   as YARN's FairScheduler does;
+/// - `memory_only`, whether asks are for memory alone: the Capacity Scheduler's
+///   `resource-calculator`, unless it is the dominant one;
+/// - `shown`, what pages about queues need of a stock file;
+/// - `allocations_file`, a path, if one is named;
+/// - `log`, lines with their level.
+///
+/// Or else `wrong`, a sentence with file and line.
+pub(crate) fn read(found: &Found) -> Value {
+    merged(found).unwrap_or_else(|wrong| json!({ "wrong": wrong }))
+}
+
+fn merged(found: &Found) -> Result<Value, String> {
+    let (source, own) = match &found.json {
+        Some(file) => {
+            let own = parse_json(&file.text).map_err(|fault| match fault.line {
+                0 => format!("{}: {}", file.name, fault.problem),
+                line => format!("{} line {line}, {}", file.name, fault.problem),
+            })?;
+            (file.name.clone(), own)
+        }
+        None => (
+            "defaults (no heddle.json)".to_string(),
+            Value::Object(Map::new()),
+        ),
+    };
+    let allocations = allocations_file(found, &own);
+    let under = match (found.from.as_str(), &found.stock) {
+        ("heddle", _) => None,
+        ("fair", Some(stock)) => Some(stock::under(true, stock, &own)?),
+        ("capacity", Some(stock)) => Some(stock::under(false, stock, &own)?),
+        (other, _) => {
+            return Err(format!(
+                "heddle.queues.from in yarn-site.xml: expected heddle, fair or capacity, found \
+                 {other}"
+            ));
+        }
+    };
+    let (source, config, log, shown) = match under {
+        Some(under) => (
+            format!("{source} over {}", under.name),
+            under.config,
+            under.log,
+            under.shown,
+        ),
+        None => (source, own, Vec::new(), Value::Null),
+    };
+    Ok(json!({
+        "source": source,
+        "users": users(&config),
+        "labels": labels(&config),
+        "places_by_facts": places_by_facts(&config),
+        "submit_acls": found.from == "fair",
+        "memory_only": found.from == "capacity" && config["share"]["dominant"] == false,
+        "config": config,
+        "shown": { "kind": found.from, "shown": shown },
+        "log": log,
+        "allocations_file": allocations,
+    }))
+}
+
+/// The path of the allocations file. The key goes before the property; what is no text is left to
+/// the engine, which names the key.
+fn allocations_file(found: &Found, own: &Value) -> Option<PathBuf> {
+    let key = own["allocations_file"]
+        .as_str()
+        .filter(|key| !key.is_empty());
+    let named = key.or(found.allocations.as_deref().map(str::trim))?;
+    let folder = found.json.as_ref().map(|file| file.folder.clone());
+    (!named.is_empty()).then(|| folder.unwrap_or_default().join(named))
+}
+
+/// Each rule, key and variable about groups and names of applications has the word in its name. A
+/// queue of such a name costs a look-up of groups.
+fn places_by_facts(config: &Value) -> bool {
+    let rules = config["placement"].to_string();
+    rules.contains("group") || rules.contains("application")
+}
+
+/// Users that the configuration names: the host has numbers for them.
+fn users(config: &Value) -> BTreeSet<&String> {
+    let queues = config["queues"].as_array().into_iter().flatten();
+    let weights = queues.map(|queue| &queue["user_weights"]);
+    let named = weights.chain([&config["users"]["each"]]);
+    named
+        .filter_map(Value::as_object)
+        .flat_map(Map::keys)
+        .collect()
+}
+
+/// Node labels that queues have shares of: the host has numbers for them, too.
+fn labels(config: &Value) -> BTreeSet<&String> {
+    let queues = config["queues"].as_array().into_iter().flatten();
+    let named = queues.filter_map(|queue| queue["labels"].as_object());
+    named.flat_map(Map::keys).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(found: Value) -> Value {
+        read(&serde_json::from_value(found).expect("it is well formed"))
+    }
+
+    fn of_json(text: &str, allocations: Option<&str>) -> Value {
+        answer(json!({
+            "json": {"name": "/etc/heddle.json", "text": text, "folder": "/etc"},
+            "allocations": allocations, "from": "heddle",
+        }))
+    }
+
+    #[test]
+    fn heddle_json_is_handed_on_with_what_the_host_must_know_of_it() {
+        let text = r#"{"users": {"each": {"bob": {}, "alice": {}}},
+            "queues": [{"path": "root.a", "user_weights": {"carol": 2, "bob": 3}},
+                {"path": "root.b", "labels": {"gpu": {}, "big": {}}}], "placement": [
+            {"rule": "mapping", "application": "*", "queue": "root.%application"}]}"#;
+        let read = of_json(text, None);
+        assert_eq!(read["source"], "/etc/heddle.json");
+        assert_eq!(
+            read["config"],
+            serde_json::from_str::<Value>(text).expect("it is JSON")
+        );
+        assert_eq!(read["users"], json!(["alice", "bob", "carol"]));
+        assert_eq!(read["labels"], json!(["big", "gpu"]));
+        assert_eq!(read["places_by_facts"], true);
+        assert_eq!(read["submit_acls"], false);
+        assert_eq!(read["allocations_file"], Value::Null);
+        let none = answer(json!({"json": null, "allocations": null, "from": "heddle"}));
+        assert_eq!(none["config"], json!({}));
+        assert_eq!(none["source"], "defaults (no heddle.json)");
+        assert_eq!(none["places_by_facts"], false);
+    }
+
+    #[test]
+    fn the_allocations_file_is_beside_heddle_json() {
+        let file = |text: &str, property| of_json(text, property)["allocations_file"].clone();
+        let key = r#"{"allocations_file": "pools.xml"}"#;
+        assert_eq!(file(key, None), "/etc/pools.xml");
+        assert_eq!(
+            file(key, Some("/opt/pools.xml")),
+            "/etc/pools.xml",
+            "the key goes before"
+        );
+        assert_eq!(file("{}", Some(" /opt/pools.xml ")), "/opt/pools.xml");
+        assert_eq!(file("{}", Some("")), Value::Null);
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_file_and_a_line() {
+        let wrong = |found: Value| found["wrong"].as_str().unwrap_or_default().to_string();
+        let twice = wrong(of_json("{\"queues\": [],\n\"queues\": []}", None));
+        assert!(
+            twice.starts_with("/etc/heddle.json line 2, column "),
+            "{twice}"
+        );
+        assert!(wrong(of_json("[]", None)).starts_with("/etc/heddle.json: expected a JSON object"));
+        let from = wrong(answer(
+            json!({"json": null, "allocations": null, "from": "fare"}),
+        ));
+        assert!(
+            from.contains("expected heddle, fair or capacity, found fare"),
+            "{from}"
+        );
+    }
+}

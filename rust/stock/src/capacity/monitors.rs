@@ -1,0 +1,239 @@
+//! What stock does in monitors beside its scheduler: preemption, deletion of queues, refreshes
+//! (facts 9.3 and 13).
+
+use super::setting::Setting;
+use super::source::Source;
+use super::tree::Creates;
+use crate::{Fault, java};
+use serde_json::{Map, Value as Json, json};
+
+const PREEMPTION: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
+
+/// For queues that are never removed: the longest time that `heddle.json` takes.
+const NEVER_MS: i64 = 1_000_000_000_000;
+
+/// Properties of preemption that Heddle does otherwise, and how.
+const OTHERWISE: &[(&str, &str)] = &[
+    (
+        "total_preemption_per_round",
+        "a round takes what waiting requests need and no more, without a bound by the cluster",
+    ),
+    (
+        "max_ignored_over_capacity",
+        "a queue above its guarantee gives back whatever a queue below its own waits for",
+    ),
+    (
+        "natural_termination_factor",
+        "a round takes all that waiting requests need instead of a part of it",
+    ),
+    (
+        "additional_res_balance_based_on_reserved_containers",
+        "requests that hold a node count as waiting in any case",
+    ),
+    (
+        "select_based_on_reserved_containers",
+        "victims are always on nodes where a waiting request fits once they are gone",
+    ),
+    (
+        "conservative-drf",
+        "a victim must have something of what waiting requests lack, under any setting",
+    ),
+];
+
+/// Properties of preemption that change nothing while the preemption that they belong to is off.
+const OF_OTHERS: &[(&str, &str)] = &[
+    (
+        "preemption-to-balance-queue-after-satisfied.max-wait-before-kill",
+        "balancing",
+    ),
+    (
+        "intra-queue-preemption.minimum-threshold",
+        "preemption inside queues",
+    ),
+    (
+        "intra-queue-preemption.max-allowable-limit",
+        "preemption inside queues",
+    ),
+    (
+        "intra-queue-preemption.preemption-order-policy",
+        "preemption inside queues",
+    ),
+    (
+        "intra-queue-preemption.conservative-drf",
+        "preemption inside queues",
+    ),
+];
+
+/// Preemption of other kinds than from queues above their guarantee.
+const NOT_YET: &[(&str, &str)] = &[
+    (
+        "intra-queue-preemption.enabled",
+        "not supported yet: preemption between users and priorities of one queue; instead give \
+         them queues of their own",
+    ),
+    (
+        "preemption-to-balance-queue-after-satisfied.enabled",
+        "not supported yet: preemption between queues above their guarantees; instead set their \
+         guarantees as they are to be served",
+    ),
+];
+
+/// The monitors that are on.
+struct Monitors {
+    preemption: bool,
+    deletion: bool,
+}
+
+impl Monitors {
+    fn read(source: &mut Source<'_>) -> Monitors {
+        let switch = source.outside("yarn.resourcemanager.scheduler.monitor.enable");
+        let enabled = source.switch(switch, false);
+        let policies = source.outside("yarn.resourcemanager.scheduler.monitor.policies");
+        let mut monitors = Monitors {
+            preemption: enabled && policies.is_none(),
+            deletion: false,
+        };
+        let Some(policies) = policies else {
+            return monitors;
+        };
+        for class in policies.words() {
+            match class.rsplit('.').next().unwrap_or(class) {
+                "ProportionalCapacityPreemptionPolicy" => monitors.preemption |= enabled,
+                "AutoCreatedQueueDeletionPolicy" => monitors.deletion |= enabled,
+                "QueueManagementDynamicEditPolicy" => source.approximate(
+                    policies,
+                    "queues made by submissions share what their parent has, without being \
+                     switched on and off (QueueManagementDynamicEditPolicy)",
+                ),
+                "QueueConfigurationAutoRefreshPolicy" => source.approximate(
+                    policies,
+                    "the file is read at the start and by -refreshQueues \
+                     (QueueConfigurationAutoRefreshPolicy)",
+                ),
+                other => source.refuse(
+                    policies,
+                    format!("not supported: the policy {other}; instead remove it from the list"),
+                ),
+            }
+        }
+        monitors
+    }
+}
+
+/// Writes preemption and the life of queues that submissions make.
+pub(super) fn write(source: &mut Source<'_>, config: &mut Map<String, Json>) -> Result<(), Fault> {
+    let monitors = Monitors::read(source);
+    write_preemption(source, monitors.preemption, config)?;
+    write_deletion(source, monitors.deletion, config)
+}
+
+fn write_preemption(
+    source: &mut Source<'_>,
+    enabled: bool,
+    config: &mut Map<String, Json>,
+) -> Result<(), Fault> {
+    let mut find = |key: &str| source.outside(&format!("{PREEMPTION}{key}"));
+    let interval = milliseconds(find("monitoring_interval"), 3_000)?;
+    let wait = milliseconds(find("max_wait_before_kill"), 15_000)?;
+    let observes = find("observe_only");
+    let watched = source.switch(observes, false);
+    if enabled
+        && watched
+        && let Some(observes) = observes
+    {
+        source.refuse(
+            observes,
+            "not supported yet: preemption that is only written down; instead switch it off \
+             (yarn.resourcemanager.scheduler.monitor.enable)",
+        );
+    }
+    let mut otherwise = |key: &str, how: &str| {
+        if let Some(setting) = source.outside(&format!("{PREEMPTION}{key}")) {
+            setting_is_number_or_switch(setting)?;
+            source.approximate(setting, how);
+        }
+        Ok(())
+    };
+    for (key, how) in OTHERWISE {
+        otherwise(key, how)?;
+    }
+    for (key, what) in OF_OTHERS {
+        if let Some(setting) = source.outside(&format!("{PREEMPTION}{key}")) {
+            source.approximate(setting, format!("has no effect: there is no {what}"));
+        }
+    }
+    for (key, why) in NOT_YET {
+        let setting = source.outside(&format!("{PREEMPTION}{key}"));
+        if source.switch(setting, false)
+            && enabled
+            && let Some(setting) = setting
+        {
+            source.refuse(setting, *why);
+        }
+    }
+    let preemption = json!({
+        "enabled": enabled && !watched,
+        // Guarantees are minimum shares here, and stock acts in the first round that finds one
+        // unmet. It takes nothing for queues above theirs.
+        "min_share_timeout_ms": interval,
+        "fair_share_threshold": 0.0,
+        "grace_ms": wait.min(i64::from(u32::MAX)),
+    });
+    config.insert("preemption".to_owned(), preemption);
+    Ok(())
+}
+
+fn write_deletion(
+    source: &mut Source<'_>,
+    deletes: bool,
+    config: &mut Map<String, Json>,
+) -> Result<(), Fault> {
+    let expiry = source.system("auto-queue-creation-v2.queue-expiration-time");
+    let seconds = match expiry {
+        Some(setting) => super::defaults::at_least(setting, 1)?,
+        None => 300,
+    };
+    let (leaves, levels) = (
+        source.tree.creates(Creates::Leaves),
+        source.tree.creates(Creates::Levels),
+    );
+    if let Some(setting) = expiry {
+        let how = match (levels, deletes) {
+            (false, _) => "has no effect: no queue has auto-queue-creation-v2.enabled",
+            (true, false) => {
+                "has no effect, in stock either: AutoCreatedQueueDeletionPolicy is not \
+                              in yarn.resourcemanager.scheduler.monitor.policies, or monitors are \
+                              off"
+            }
+            (true, true) => {
+                "an empty queue goes after this time; in stock after one to three \
+                             times as much"
+            }
+        };
+        source.approximate(setting, how);
+    }
+    if leaves || levels {
+        let expire_ms = match levels && deletes {
+            true => i64::from(seconds) * 1_000,
+            false => NEVER_MS,
+        };
+        let queues = json!({ "expire_ms": expire_ms, "max_per_user": u32::MAX });
+        config.insert("dynamic_queues".to_owned(), queues);
+    }
+    Ok(())
+}
+
+/// A time; stock takes any number, and 0 or less acts at once.
+fn milliseconds(setting: Option<Setting<'_>>, absent: i64) -> Result<i64, Fault> {
+    match setting {
+        Some(setting) => Ok(setting.long()?.clamp(0, NEVER_MS)),
+        None => Ok(absent),
+    }
+}
+
+fn setting_is_number_or_switch(setting: Setting<'_>) -> Result<(), Fault> {
+    match java::boolean(setting.value) {
+        Some(_) => Ok(()),
+        None => setting.number().map(|_| ()),
+    }
+}

@@ -1,0 +1,191 @@
+//! The properties of the Capacity Scheduler, found by queue, and the verdict on each. Knows nothing
+//! of what they mean.
+
+use super::setting::Setting;
+use super::tree::{PREFIX, Tree};
+use crate::{Fault, Note, Properties, Verdict, java};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// All properties, found by queue, and what was said about them.
+pub(super) struct Source<'a> {
+    properties: &'a Properties,
+    pub(super) tree: Tree<'a>,
+    /// The properties of each queue by their last part.
+    of_queues: Vec<BTreeMap<&'a str, Setting<'a>>>,
+    verdicts: BTreeMap<&'a str, Verdict>,
+    /// While templates are read: what stands before the names of their properties.
+    templates: &'static [&'static str],
+    /// Notes on what no property says.
+    further: Vec<Note>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(properties: &'a Properties) -> Result<Source<'a>, Fault> {
+        let tree = Tree::read(properties)?;
+        let mut of_queues = vec![BTreeMap::new(); tree.queues.len()];
+        for setting in below(properties, PREFIX) {
+            let rest = &setting.name[PREFIX.len()..];
+            if let Some((queue, key)) = tree.owner(rest) {
+                of_queues[queue].insert(key, setting);
+            }
+        }
+        let mut source = Source {
+            properties,
+            tree,
+            of_queues,
+            verdicts: BTreeMap::new(),
+            templates: &[],
+            further: Vec::new(),
+        };
+        for queue in 0..source.tree.queues.len() {
+            // The tree has read it.
+            source.of(queue, "queues");
+        }
+        Ok(source)
+    }
+
+    /// A property of a queue, which counts as followed exactly unless something else is said.
+    pub(super) fn of(&mut self, queue: usize, key: &str) -> Option<Setting<'a>> {
+        let own = &self.of_queues[queue];
+        let setting = match self.templates {
+            [] => own.get(key).copied()?,
+            templates => {
+                let mut found = templates.iter();
+                found.find_map(|before| own.get(format!("{before}{key}").as_str()).copied())?
+            }
+        };
+        self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+        Some(setting)
+    }
+
+    /// Reads the properties of queues from templates, of which the first goes over the next.
+    pub(super) fn in_templates<T>(
+        &mut self,
+        templates: &'static [&'static str],
+        read: impl FnOnce(&mut Source<'a>) -> T,
+    ) -> T {
+        self.templates = templates;
+        let result = read(self);
+        self.templates = &[];
+        result
+    }
+
+    /// Those of a queue whose last part begins with `start`, by the rest of it.
+    pub(super) fn starting(&mut self, queue: usize, start: &str) -> Vec<(&'a str, Setting<'a>)> {
+        let from = (Bound::Included(start), Bound::Unbounded);
+        let all = self.of_queues[queue].range::<str, _>(from);
+        let matching = all.map_while(|(key, setting)| Some((key.strip_prefix(start)?, *setting)));
+        let found: Vec<_> = matching.collect();
+        for (_, setting) in &found {
+            self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+        }
+        found
+    }
+
+    /// A property of the whole scheduler, without its prefix.
+    pub(super) fn system(&mut self, key: &str) -> Option<Setting<'a>> {
+        self.outside(&format!("{PREFIX}{key}"))
+    }
+
+    /// Those of the whole scheduler that begin with `start`, by the rest of the name.
+    pub(super) fn systems(&mut self, start: &str) -> Vec<(&'a str, Setting<'a>)> {
+        let start = format!("{PREFIX}{start}");
+        let found: Vec<_> = below(self.properties, &start)
+            .map(|setting| (&setting.name[start.len()..], setting))
+            .collect();
+        for (_, setting) in &found {
+            self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+        }
+        found
+    }
+
+    /// Any property, by its full name.
+    pub(super) fn outside(&mut self, name: &str) -> Option<Setting<'a>> {
+        let (name, property) = self.properties.get_key_value(name)?;
+        self.verdicts.entry(name).or_insert(Verdict::Exact);
+        Some(Setting {
+            name,
+            value: &property.value,
+            line: property.line,
+        })
+    }
+
+    /// A switch: anything but `true` and `false` counts as absent, as in Hadoop.
+    pub(super) fn switch(&mut self, setting: Option<Setting<'a>>, absent: bool) -> bool {
+        let Some(setting) = setting else {
+            return absent;
+        };
+        java::boolean(setting.value).unwrap_or_else(|| {
+            let how = format!("is neither true nor false, and counts as {absent}");
+            self.approximate(setting, how);
+            absent
+        })
+    }
+
+    pub(super) fn approximate(&mut self, setting: Setting<'a>, how: impl Into<String>) {
+        self.say(setting, Verdict::Approximated(how.into()));
+    }
+
+    pub(super) fn refuse(&mut self, setting: Setting<'a>, why: impl Into<String>) {
+        self.say(setting, Verdict::Refused(why.into()));
+    }
+
+    /// Says something about what no property says.
+    pub(super) fn remark(&mut self, element: impl Into<String>, how: impl Into<String>) {
+        self.further.push(Note {
+            line: 0,
+            element: element.into(),
+            verdict: Verdict::Approximated(how.into()),
+        });
+    }
+
+    /// The worse verdict stays; two of a kind are joined.
+    fn say(&mut self, setting: Setting<'a>, verdict: Verdict) {
+        let said = self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+        let joined = match (&*said, verdict) {
+            (Verdict::Refused(before), Verdict::Refused(why)) => {
+                Verdict::Refused(format!("{before}; {why}"))
+            }
+            (Verdict::Approximated(before), Verdict::Approximated(how)) => {
+                Verdict::Approximated(format!("{before}; {how}"))
+            }
+            (Verdict::Refused(before), _) => Verdict::Refused(before.clone()),
+            (_, verdict) => verdict,
+        };
+        *said = joined;
+    }
+
+    /// The properties of the Capacity Scheduler that nothing has asked for.
+    pub(super) fn unread(&self) -> Vec<Setting<'a>> {
+        let all = below(self.properties, PREFIX);
+        all.filter(|setting| !self.verdicts.contains_key(setting.name))
+            .collect()
+    }
+
+    /// What was said, in the order of the file.
+    pub(super) fn into_notes(self) -> Vec<Note> {
+        let said = self.verdicts.into_iter().map(|(name, verdict)| Note {
+            line: self
+                .properties
+                .get(name)
+                .map_or(0, |property| property.line),
+            element: name.to_owned(),
+            verdict,
+        });
+        let mut notes: Vec<Note> = said.chain(self.further).collect();
+        notes.sort_by_key(|note| note.line);
+        notes
+    }
+}
+
+/// The properties whose name begins with `prefix`.
+fn below<'a>(properties: &'a Properties, prefix: &str) -> impl Iterator<Item = Setting<'a>> {
+    let from = properties.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+    from.take_while(move |(name, _)| name.starts_with(prefix))
+        .map(|(name, property)| Setting {
+            name,
+            value: &property.value,
+            line: property.line,
+        })
+}

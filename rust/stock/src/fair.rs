@@ -1,0 +1,108 @@
+//! `fair-scheduler.xml` and the properties `yarn.scheduler.fair.*` (DI-10 to DI-13). The facts are
+//! in docs/develop/stock-fair.md.
+//!
+//! A file that stops YARN's ResourceManager is a [`Fault`]. What YARN ignores without a word is
+//! ignored here as well, with a note. What Heddle cannot do is refused.
+
+mod file;
+mod names;
+mod placement;
+mod policy;
+mod property;
+mod queue;
+mod reading;
+mod resource;
+#[cfg(test)]
+mod tests;
+mod top;
+mod value;
+
+use crate::{Fault, Front, Properties};
+use file::Raw;
+use heddle_core::config::text::checked;
+use heddle_core::config::xml::Xml;
+use reading::{NEVER_MS, Reading, other_types};
+use serde_json::{Map, Value, json};
+
+/// Larger files are refused unread: 100,000 queues with all values take less.
+const BYTES_MAX: usize = 128 << 20;
+
+/// Elements, texts and comments together.
+const NODES_MAX: u32 = 8_000_000;
+
+/// How long an empty dynamic queue stays: YARN looks for them every 10 s.
+const EXPIRE_MS: i64 = 10_000;
+
+/// The most dynamic queues of one user. YARN has no limit; Heddle keeps one against a runaway
+/// client.
+const DYNAMIC_QUEUES_MAX: u32 = 10_000;
+
+/// Translates a file, or none if YARN would find none, with the properties beside it.
+///
+/// # Errors
+/// The first fault of the file, with its line. Nothing of such a file may be used. A wrong property
+/// is a refused note, because its line is one of another file.
+pub fn read(text: Option<&str>, properties: &Properties) -> Result<Front, Fault> {
+    let mut reading = Reading {
+        notes: Vec::new(),
+        others: other_types(properties),
+    };
+    let raw = match text {
+        Some(text) => {
+            let text = checked(text, BYTES_MAX, "queues")?;
+            if text.trim().is_empty() {
+                let problem = "is empty; to configure nothing write <allocations/>";
+                return Err(Fault::new(0, problem));
+            }
+            let xml = Xml::parse(text, "allocations", NODES_MAX)?;
+            file::read(&xml, &mut reading)?
+        }
+        None => Raw::default(),
+    };
+    let mut config = Map::new();
+    top::write(&raw, &mut reading, &mut config)?;
+    queue::write(&raw, &mut reading, &mut config)?;
+    placement::write(&raw, properties, &mut reading, &mut config)?;
+    reading.notes.sort_by_key(|note| note.line);
+    // Lines of another file.
+    let from_file = reading.notes.len();
+    property::write(properties, &mut reading, &mut config);
+    reading.notes[from_file..].sort_by_key(|note| note.line);
+    let expire_ms = if text.is_some() { EXPIRE_MS } else { NEVER_MS };
+    config.insert(
+        "dynamic_queues".to_owned(),
+        json!({"expire_ms": expire_ms, "max_per_user": DYNAMIC_QUEUES_MAX}),
+    );
+    Ok(Front {
+        config: Value::Object(config),
+        notes: reading.notes,
+    })
+}
+
+/// Tells whether a file with the root `<allocations>` is one for YARN's Fair Scheduler: it has
+/// elements of it, and none of the file of HADOOP-3746.
+pub fn is_fair(text: &str) -> bool {
+    const OF_POOLS: &[&str] = &[
+        "minMaps",
+        "minReduces",
+        "maxRunningJobs",
+        "userMaxJobsDefault",
+        "poolMaxJobsDefault",
+    ];
+    let Ok(xml) = Xml::parse(
+        text.trim_start_matches('\u{feff}'),
+        "allocations",
+        NODES_MAX,
+    ) else {
+        return false;
+    };
+    let mut fair = false;
+    for element in xml.root().descendants().filter(|node| node.is_element()) {
+        let name = element.tag_name().name();
+        if OF_POOLS.contains(&name) {
+            return false;
+        }
+        fair |= heddle_core::config::is_of_yarn(name);
+    }
+    fair
+}

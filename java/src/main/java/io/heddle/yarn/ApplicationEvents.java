@@ -16,7 +16,6 @@ import org.apache.hadoop.service.Service;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Priority;
-import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
@@ -105,8 +104,8 @@ final class ApplicationEvents {
       reject(id, e.getMessage());
       return;
     }
-    if (!recovering && !scheduler.checkAccess(UserGroupInformation.createRemoteUser(user),
-        QueueACL.SUBMIT_APPLICATIONS, queue.getQueueName())) {
+    if (!recovering && !scheduler.reports.maySubmit(
+        queue.getQueueName(), UserGroupInformation.createRemoteUser(user))) {
       // Checked again: the configuration may have changed since the submission.
       reject(id, "User " + user + " does not have permission to submit " + id + " to queue "
           + queue.getQueueName());
@@ -136,6 +135,7 @@ final class ApplicationEvents {
     job.setBounds(terms.path("bounds").isObject() ? terms.path("bounds") : null);
     books.jobAdded(job, takenBefore && !recovering);
     facts.jobAdded(job);
+    queue.userCame(user);
     Compat.submitApp(queue.getMetrics(), user, unmanaged);
     LOG.info("Accepted {} of user {} in queue {}", id, user, queue);
     if (!recovering) {

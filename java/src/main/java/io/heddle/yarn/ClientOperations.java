@@ -1,6 +1,8 @@
 package io.heddle.yarn;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.config.CapacitySource;
+import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.SetupJson;
@@ -8,16 +10,22 @@ import io.heddle.yarn.queues.HeddleQueue;
 import io.heddle.yarn.queues.QueueControl;
 import io.heddle.yarn.queues.QueueReports;
 import io.heddle.yarn.queues.QueueView;
+import io.heddle.yarn.queues.Submission;
+import io.heddle.yarn.web.ConfigurationCheck;
 import io.heddle.yarn.web.WebHandler;
 import io.heddle.yarn.web.WebScheduler;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.AccessControlException;
+import org.apache.hadoop.security.Groups;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.security.authorize.AccessControlList;
 import org.apache.hadoop.thirdparty.com.google.common.util.concurrent.SettableFuture;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -35,9 +43,14 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMAppImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ClusterNodeTracker;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.MutableConfScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.MutableConfigurationProvider;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
-import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator;
 import org.apache.hadoop.yarn.util.resource.ResourceCalculator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,24 +61,42 @@ import org.slf4j.LoggerFactory;
  * lock. Events of the cluster are in {@link HeddleScheduler}.
  */
 abstract class ClientOperations
-    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode> implements WebScheduler {
+    extends AbstractYarnScheduler<HeddleAppAttempt, HeddleNode>
+    implements WebScheduler, MutableConfScheduler {
   private static final Logger LOG = LoggerFactory.getLogger(ClientOperations.class);
-
-  // Vcores count as much as memory. The engine decides which of them determines a share.
-  private static final ResourceCalculator CALCULATOR = new DominantResourceCalculator();
 
   /** Made in serviceInit, like the fields below. */
   protected QueueReports reports;
   protected QueueControl queues;
   protected Engine engine;
+  protected ConfigControl config;
+  /** Where the Capacity Scheduler's properties are. */
+  protected CapacitySource capacity;
   protected EngineBooks books;
   /** Why applications wait. */
   protected Explanations explanations;
+  protected Activities activities;
+  protected JobNames jobNames;
 
+  /** Whether memory alone counts; else the engine decides which type determines a share. */
+  protected ResourceCalculator calculator;
+  /** Asks are rounded up to multiples of it. */
+  protected Resource increment;
+
+  protected Configuration conf;
   private volatile WebHandler webHandler;
 
   ClientOperations(String name) {
     super(name);
+  }
+
+  /** Made by reflection, a scheduler gets its configuration here. */
+  public void setConf(Configuration configuration) {
+    conf = configuration;
+  }
+
+  public Configuration getConf() {
+    return conf;
   }
 
   // ---- The web.
@@ -83,6 +114,39 @@ abstract class ClientOperations
   /** Sets the handler of web requests; null turns them off. */
   public void setWebHandler(WebHandler handler) {
     webHandler = handler;
+  }
+
+  // ---- The configuration, which YARN's REST API changes.
+
+  @Override
+  public boolean isConfigurationMutable() {
+    return capacity.store() != null;
+  }
+
+  @Override
+  public MutableConfigurationProvider getMutableConfProvider() {
+    return capacity.store();
+  }
+
+  @Override
+  public Configuration getConfiguration() {
+    return capacity.over(getConfig());
+  }
+
+  @Override
+  public ConfigurationCheck configurationCheck() {
+    return capacity == null || !isConfigurationMutable() ? null : change -> {
+      Configuration next = capacity.changed(change);
+      config.check(getConfig(), capacity.with(next));
+      return next.getPropsWithPrefix("");
+    };
+  }
+
+  /** Finds a queue for the policy that says which changes a user may request. */
+  @Override
+  public Queue getQueue(String name) {
+    QueueView queue = reports.snapshot().find(name);
+    return queue == null ? null : reports.table().get(queue.path);
   }
 
   // ---- Queues.
@@ -137,13 +201,15 @@ abstract class ClientOperations
 
   @Override
   public ResourceCalculator getResourceCalculator() {
-    return CALCULATOR;
+    return calculator;
   }
 
-  /** Returns both types; otherwise the ResourceManager tells AMs that vcores do not count. */
+  /** Returns the types that the ResourceManager tells AMs to count. */
   @Override
   public EnumSet<SchedulerResourceTypes> getSchedulingResourceTypes() {
-    return EnumSet.of(SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU);
+    return calculator instanceof DefaultResourceCalculator
+        ? EnumSet.of(SchedulerResourceTypes.MEMORY)
+        : EnumSet.of(SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU);
   }
 
   @Override
@@ -151,16 +217,47 @@ abstract class ClientOperations
     return nodeTracker.nodeCount();
   }
 
+  /** Only YARN's web services call it; the scheduler uses the field. */
+  @Override
+  @SuppressWarnings("unchecked")
+  public ClusterNodeTracker<HeddleNode> getNodeTracker() {
+    // Their type is lost there, so another class than the scheduler's does no harm.
+    return activities == null ? super.getNodeTracker()
+        : (ClusterNodeTracker<HeddleNode>) (ClusterNodeTracker<?>) activities.nodes();
+  }
+
+  @Override
+  public Resource getMaximumResourceCapability(String queueName) {
+    return reports.largestContainer(queueName, getMaximumResourceCapability());
+  }
+
+  /** Rounds an ask up to whole increments, between the smallest container and the given one. */
+  @Override
+  public Resource getNormalizedResource(Resource requested, Resource most) {
+    return SchedulerUtils.getNormalizedResource(
+        requested, calculator, minimumAllocation, most, increment);
+  }
+
   // No @Override on either: each version has only one of the two.
 
   /** The signature of 3.3 and 3.4. */
   public long checkAndGetApplicationLifetime(String queueName, long lifetime) {
-    return lifetime;
+    return lifetimeIn(queueName, lifetime).path("lifetime").asLong();
   }
 
   /** The signature of 3.5. */
   public long checkAndGetApplicationLifetime(String queueName, long lifetime, RMAppImpl app) {
-    return lifetime;
+    return checkAndGetApplicationLifetime(queueName, lifetime);
+  }
+
+  @Override
+  public long getMaximumApplicationLifetime(String queueName) {
+    return lifetimeIn(queueName, null).path("most").asLong();
+  }
+
+  private JsonNode lifetimeIn(String queueName, Long requested) {
+    return SetupJson.ask(
+        "lifetime", "requested", requested, "queue", reports.described(queueName));
   }
 
   // ---- Priority.
@@ -173,20 +270,19 @@ abstract class ClientOperations
   @Override
   public Priority checkAndGetApplicationPriority(Priority requested, UserGroupInformation user,
       String queueName, ApplicationId applicationId) throws YarnException {
-    if (!reports.hasAccess(queueName, QueueACL.SUBMIT_APPLICATIONS, user)) {
+    if (!reports.maySubmit(queueName, user)) {
       throw RPCUtil.getRemoteException(new AccessControlException(
           "User " + user.getShortUserName() + " does not have permission to submit "
               + applicationId + " to queue " + queueName));
     }
-    return admissible(requested);
+    return admissible(requested, queueName);
   }
 
-  private Priority admissible(Priority requested) {
-    if (requested == null) {
-      return Priority.newInstance(0);
-    }
-    int most = getMaxClusterLevelAppPriority().getPriority();
-    return requested.getPriority() > most ? Priority.newInstance(most) : requested;
+  private Priority admissible(Priority requested, String queueName) {
+    Integer asked = requested == null ? null : requested.getPriority();
+    return Priority.newInstance(SetupJson.ask("priority", "requested", asked,
+        "most", getMaxClusterLevelAppPriority().getPriority(),
+        "queue", reports.described(queueName)).asInt());
   }
 
   @Override
@@ -200,7 +296,7 @@ abstract class ClientOperations
         throw new YarnException("Application '" + applicationId
             + "' is not present, hence could not change priority.");
       }
-      Priority priority = admissible(requested);
+      Priority priority = admissible(requested, application.getQueue().getQueueName());
       if (priority.equals(application.getPriority())) {
         future.set(null);
         return priority;
@@ -292,6 +388,7 @@ abstract class ClientOperations
 
   /** Moves a job to another queue in all of Java's books; called with the write lock held. */
   void enterQueue(HeddleJob job, HeddleQueue queue) {
+    queue.userCame(job.user());
     HeddleAppAttempt attempt = job.attempt();
     if (attempt != null) {
       attempt.getWriteLock().lock();
@@ -364,34 +461,57 @@ abstract class ClientOperations
    * Finds the queue of a submission; called by its thread. Takes the scheduler's lock only if the
    * queue does not exist yet.
    */
-  String place(String user, String queue, boolean recovering) throws YarnException {
+  String place(String user, String queue, String application, boolean recovering)
+      throws YarnException {
+    Submission submission = !config.placesByFacts() ? new Submission(user, queue)
+        : new Submission(user, queue, groupsOf(user), application);
     if (!recovering) {
-      JsonNode foreseen = queues.foresee(user, queue);
-      if (foreseen.has("leaf")) {
-        return foreseen.path("leaf").asText();
+      JsonNode foreseen = queues.foresee(submission);
+      String leaf = foreseen.path("leaf").textValue();
+      // How many applications a queue has is known under the lock only.
+      if (leaf != null && !queues.limitsJobs(leaf)) {
+        return leaf;
       }
       if (foreseen.has("made")) {
-        checkMayMake(user, foreseen.path("made").asText());
+        checkMayMake(user, foreseen);
       }
     }
     writeLock.lock();
     try {
-      return queues.place(user, queue, recovering).getQueueName();
+      return queues.place(submission, recovering).getQueueName();
     } finally {
       writeLock.unlock();
     }
   }
 
+  /** Returns a user's groups, the primary one first; none if they cannot be looked up. */
+  private List<String> groupsOf(String user) {
+    try {
+      return Groups.getUserToGroupsMappingService(getConfig()).getGroups(user);
+    } catch (IOException e) {
+      LOG.info("{} has no groups for the rules of placement: {}", user, e.getMessage());
+      return Collections.emptyList();
+    }
+  }
+
   /** Checks the right to submit before the queue is made; YARN checks only after placement. */
-  private void checkMayMake(String user, String path) throws YarnException {
+  private void checkMayMake(String user, JsonNode foreseen) throws YarnException {
     UserGroupInformation caller = UserGroupInformation.createRemoteUser(user);
-    if (!reports.hasAccess(path, QueueACL.SUBMIT_APPLICATIONS, caller)) {
+    String path = foreseen.path("made").asText();
+    boolean may = reports.maySubmit(path, caller);
+    for (JsonNode right : foreseen.path("rights")) {
+      may |= new AccessControlList(right.asText()).isUserAllowed(caller);
+    }
+    if (!may) {
       throw RPCUtil.getRemoteException(new AccessControlException("User " + user
           + " does not have permission to submit to queue " + path + ", which does not exist yet"));
     }
   }
 
-  /** Finds the queue of an application placed before; called with the write lock held. */
+  /**
+   * Finds the queue of an application placed before; called with the write lock held. Looks no
+   * groups up, which may take seconds.
+   */
   HeddleQueue placeLocked(String user, String queue, boolean recovering) throws YarnException {
     HeddleQueue known = queues.leaf(queue);
     if (known != null) {
@@ -400,12 +520,12 @@ abstract class ClientOperations
     if (!recovering && QueueControl.queueOf(user).equals(queue)) {
       // A rule made the queue for this submission, and it was lost with an engine since. Asked for
       // by name it might be refused, so the rules place the submission again.
-      HeddleQueue again = queues.place(user, null, false);
+      HeddleQueue again = queues.place(new Submission(user, null), false);
       if (again.getQueueName().equals(queue)) {
         return again;
       }
     }
-    return queues.place(user, queue, recovering);
+    return queues.place(new Submission(user, queue), recovering);
   }
 
   // ---- Not supported.
@@ -459,7 +579,7 @@ abstract class ClientOperations
       HeddleJob job = books.job(id);
       String reply = job == null
           ? null : engine.request(SetupJson.request("explain", "job", job.id()));
-      return reply == null ? null : explanations.named(reply);
+      return reply == null ? null : jobNames.named(reply);
     } finally {
       writeLock.unlock();
     }

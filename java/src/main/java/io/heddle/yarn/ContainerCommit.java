@@ -138,7 +138,7 @@ final class ContainerCommit {
       return FrameLayout.REASON_ASK_GONE;
     }
     if (!node.sentSchedulable()
-        || !node.getPartition().equals(allocator.getPrimaryRequestedNodePartition())) {
+        || !node.serves(allocator.getPrimaryRequestedNodePartition())) {
       return FrameLayout.REASON_STALE_NODE;
     }
     if (!resources.fits(any.getCapability(), node.getUnallocatedResource())) {
@@ -203,7 +203,11 @@ final class ContainerCommit {
         allocator.getPrimaryRequestedNodePartition());
     rmContainer.setQueueName(attempt.getQueue().getQueueName());
     try {
-      enter(attempt, node, ask, rmContainer, type, rowCount);
+      enter(attempt, node, rmContainer, () -> lower(attempt, node, ask, rmContainer, type));
+      attempt.countLocality(type, requested(type, rowCount));
+      if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
+        masterStarts(attempt, node, size);
+      }
     } catch (RuntimeException e) {
       LOG.error("Cannot commit {} on {}; the grant is taken back", id, node.getNodeID(), e);
       undo(attempt, node, rmContainer);
@@ -212,34 +216,43 @@ final class ContainerCommit {
     }
     engine.out().ack(jobId, seq,
         ContainerKeys.of(number, attempt.getApplicationAttemptId().getAttemptId()));
+  }
+
+  private static void masterStarts(HeddleAppAttempt attempt, HeddleNode node, Resource size) {
+    attempt.setAMResource(node.getPartition(), size);
+    attempt.setAppAMNodePartitionName(node.getPartition());
+    attempt.setAmRunning(true);
+    attempt.updateAMContainerDiagnostics(AMState.ASSIGNED, null);
+  }
+
+  /**
+   * Enters a container into all of YARN's books, in the order of their dependencies.
+   *
+   * @param count lowers the books of asks, if any, and counts in the metrics
+   */
+  void enter(HeddleAppAttempt attempt, HeddleNode node, RMContainerImpl container,
+      Runnable count) {
+    ContainerId id = container.getContainerId();
+    attempt.containerAllocated(node, container);
+    count.run();
+    container.handle(new RMContainerEvent(id, RMContainerEventType.START));
+    node.allocateContainer(container);
+    String partition = node.getPartition();
+    RMAuditLogger.logSuccess(attempt.getUser(), AuditConstants.ALLOC_CONTAINER, "SchedulerApp",
+        attempt.getApplicationId(), id, container.getContainer().getResource(),
+        attempt.getQueue().getQueueName(), partition.isEmpty() ? null : partition);
     committed++;
   }
 
-  /** Enters a container into all of YARN's books, in the order of their dependencies. */
-  private void enter(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
-      RMContainerImpl rmContainer, NodeType type, int rowCount) {
-    ContainerId id = rmContainer.getContainerId();
-    Resource size = rmContainer.getContainer().getResource();
-    attempt.containerAllocated(node, rmContainer);
-    ContainerRequest request = attempt.info().allocate(type, node, ask.key, rmContainer);
+  /** Lowers the counts of an ask for its container. */
+  private static void lower(HeddleAppAttempt attempt, HeddleNode node, AskTable.Entry ask,
+      RMContainerImpl container, NodeType type) {
+    ContainerRequest request = attempt.info().allocate(type, node, ask.key, container);
     if (!ask.updatesContainer()) {
       // YARN asks again if the container is lost before the AM fetches it. An ask to grow a
       // container ends with that container.
-      rmContainer.setContainerRequest(request);
+      container.setContainerRequest(request);
     }
-    rmContainer.handle(new RMContainerEvent(id, RMContainerEventType.START));
-    node.allocateContainer(rmContainer);
-    attempt.countLocality(type, requested(type, rowCount));
-    if (!attempt.isAmRunning() && attempt.isWaitingForAMContainer()) {
-      attempt.setAMResource(node.getPartition(), size);
-      attempt.setAppAMNodePartitionName(node.getPartition());
-      attempt.setAmRunning(true);
-      attempt.updateAMContainerDiagnostics(AMState.ASSIGNED, null);
-    }
-    String partition = node.getPartition();
-    RMAuditLogger.logSuccess(attempt.getUser(), AuditConstants.ALLOC_CONTAINER, "SchedulerApp",
-        attempt.getApplicationId(), id, size, attempt.getQueue().getQueueName(),
-        partition.isEmpty() ? null : partition);
   }
 
   /** Guesses the locality asked for, for statistics: ANY and one more row is a rack, two a host. */
@@ -250,7 +263,8 @@ final class ContainerCommit {
     return rowCount == 2 ? NodeType.RACK_LOCAL : NodeType.OFF_SWITCH;
   }
 
-  private void undo(HeddleAppAttempt attempt, HeddleNode node, RMContainer container) {
+  /** Takes a container out of YARN's books that could not be entered into all of them. */
+  void undo(HeddleAppAttempt attempt, HeddleNode node, RMContainer container) {
     try {
       ContainerId id = container.getContainerId();
       if (container.getContainerRequest() != null) {

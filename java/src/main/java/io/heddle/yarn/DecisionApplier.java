@@ -62,8 +62,7 @@ final class DecisionApplier implements Engine.Decisions {
       HeddleJob job = books.job(jobId);
       HeddleAppAttempt attempt = job == null ? null : job.attempt();
       ContainerId id = attempt == null ? null : find(attempt, key);
-      // An AM's container is never evicted: that would end the whole attempt.
-      if (id == null || attempt.getRMContainer(id).isAMContainer()) {
+      if (id == null) {
         return;
       }
       LOG.info("Preempting {} in {} ms: {}", id, graceMs,

@@ -67,14 +67,15 @@ final class Evictions {
 
   /**
    * Returns those of the marked containers that the AM has fetched. When warned, MapReduce's AM
-   * looks the container up in its own books, which lack those that it never fetched.
+   * looks the container up in its own books, which lack those that it never fetched, and its own.
    */
   static Set<ContainerId> knownToMaster(
       Set<ContainerId> marked, Map<ContainerId, RMContainer> live) {
     Set<ContainerId> known = new HashSet<>();
     for (ContainerId id : marked) {
       RMContainer container = live.get(id);
-      if (container != null && container.getState() != RMContainerState.ALLOCATED) {
+      if (container != null && container.getState() != RMContainerState.ALLOCATED
+          && !container.isAMContainer()) {
         known.add(id);
       }
     }

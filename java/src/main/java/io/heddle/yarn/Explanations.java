@@ -8,8 +8,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -42,13 +40,13 @@ final class Explanations {
       RMAppAttemptState.FINISHING, RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED,
       RMAppAttemptState.KILLED);
 
-  private static final Pattern NUMBERED = Pattern.compile("\\b(job|node)#(\\d+)");
   private static final Logger LOG = LoggerFactory.getLogger(Explanations.class);
 
   private final Engine engine;
   private final EngineBooks books;
   private final Quarantine quarantine;
   private final RMContext rmContext;
+  private final JobNames names;
   // The sentence in each attempt's diagnostics.
   private final Map<ApplicationAttemptId, String> shown = new ConcurrentHashMap<>();
   // The next sentence for each attempt, null to withdraw it. Only the tick thread uses it.
@@ -57,12 +55,13 @@ final class Explanations {
   private int from;
   private int most = WAITS_MAX;
 
-  Explanations(
-      Engine engine, EngineBooks books, Quarantine quarantine, RMContext rmContext) {
+  Explanations(Engine engine, EngineBooks books, Quarantine quarantine, RMContext rmContext,
+      JobNames names) {
     this.engine = engine;
     this.books = books;
     this.quarantine = quarantine;
     this.rmContext = rmContext;
+    this.names = names;
   }
 
   /**
@@ -101,7 +100,7 @@ final class Explanations {
     // The scheduler gets no event at the end of an unmanaged AM, so the sentence would stay.
     boolean waits = sentence.isTextual() && !attempt.getUnmanagedAM();
     if (waits || shown.containsKey(attempt.getApplicationAttemptId())) {
-      changes.put(attempt, waits ? named(sentence.asText()) : null);
+      changes.put(attempt, waits ? names.named(sentence.asText()) : null);
     }
   }
 
@@ -155,26 +154,5 @@ final class Explanations {
   private RMAppAttempt rmAttempt(ApplicationAttemptId id) {
     RMApp app = rmContext.getRMApps().get(id.getApplicationId());
     return app == null ? null : app.getRMAppAttempt(id);
-  }
-
-  /** Replaces the engine's numbers by names; called with the scheduler's write lock held. */
-  String named(String text) {
-    Matcher matcher = NUMBERED.matcher(text);
-    StringBuffer result = new StringBuffer();
-    while (matcher.find()) {
-      String name = name(matcher.group(1), Integer.parseInt(matcher.group(2)));
-      matcher.appendReplacement(
-          result, Matcher.quoteReplacement(name == null ? matcher.group() : name));
-    }
-    return matcher.appendTail(result).toString();
-  }
-
-  private String name(String what, int id) {
-    if (what.equals("job")) {
-      HeddleJob job = books.job(id);
-      return job == null ? null : job.applicationId().toString();
-    }
-    HeddleNode node = books.node(id);
-    return node == null ? null : node.getNodeID().toString();
   }
 }

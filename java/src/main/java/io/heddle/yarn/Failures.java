@@ -2,23 +2,16 @@ package io.heddle.yarn;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.hadoop.metrics2.MetricsCollector;
-import org.apache.hadoop.metrics2.MetricsException;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
-import org.apache.hadoop.metrics2.MetricsSource;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.metrics2.lib.Interns;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Counts the failures that the scheduler survived, for Hadoop's metrics: the record {@value #NAME}
  * in the context {@code yarn}. Any thread may count.
  */
-final class Failures implements MetricsSource {
+final class Failures extends SchedulerMetrics {
   static final String NAME = "HeddleFailures";
-
-  private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
 
   /** A kind of failure with a counter of its own. */
   enum Kind {
@@ -36,7 +29,10 @@ final class Failures implements MetricsSource {
   }
 
   private final AtomicLongArray counts = new AtomicLongArray(Kind.values().length);
-  private boolean registered;
+
+  Failures() {
+    super(NAME, "Failures that Heddle survived");
+  }
 
   void count(Kind kind) {
     counts.incrementAndGet(kind.ordinal());
@@ -44,24 +40,6 @@ final class Failures implements MetricsSource {
 
   long get(Kind kind) {
     return counts.get(kind.ordinal());
-  }
-
-  /** Registers the counts with Hadoop's metrics system. */
-  void register() {
-    try {
-      DefaultMetricsSystem.instance().register(NAME, "Failures that Heddle survived", this);
-      registered = true;
-    } catch (MetricsException e) {
-      LOG.warn("The metrics {} cannot be shown: {}", NAME, e.toString());
-    }
-  }
-
-  /** Undoes {@link #register}. */
-  void unregister() {
-    if (registered) {
-      DefaultMetricsSystem.instance().unregisterSource(NAME);
-      registered = false;
-    }
   }
 
   @Override

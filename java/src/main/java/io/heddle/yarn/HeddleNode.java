@@ -2,6 +2,7 @@ package io.heddle.yarn;
 
 import io.heddle.yarn.engine.FrameWriter;
 import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.ResourceCodec;
 import io.heddle.yarn.facts.ForeignLoad;
 import java.util.Set;
@@ -27,6 +28,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   private int hostPlace;
   private int rackPlace;
   private int partitionId;
+  private boolean lends;
   private boolean sentSchedulable;
   // The free room that the engine was told last; null before the first time.
   private long[] toldFree;
@@ -75,6 +77,26 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   @Override
   public int partitionId() {
     return partitionId;
+  }
+
+  @Override
+  public boolean lends() {
+    return lends;
+  }
+
+  /** Sets whether its label is one that is not exclusive. */
+  void setLends(boolean lends) {
+    this.lends = lends;
+  }
+
+  /** Returns whether asks for a label, by its number, may run here at all. */
+  boolean serves(int label) {
+    return label == partitionId || lends && label == Names.UNLABELLED;
+  }
+
+  /** Returns whether asks for a label may run here at all. */
+  boolean serves(String label) {
+    return label.equals(getPartition()) || lends && label.isEmpty();
   }
 
   /** Returns whether the engine was last told that it may use this node. */

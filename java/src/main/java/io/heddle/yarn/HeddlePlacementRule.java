@@ -41,6 +41,6 @@ public final class HeddlePlacementRule extends PlacementRule {
       ApplicationSubmissionContext submission, String user, boolean recovering)
       throws YarnException {
     return new ApplicationPlacementContext(
-        scheduler.place(user, submission.getQueue(), recovering));
+        scheduler.place(user, submission.getQueue(), submission.getApplicationName(), recovering));
   }
 }

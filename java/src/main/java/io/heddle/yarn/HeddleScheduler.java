@@ -1,9 +1,11 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.compat.Compat;
+import io.heddle.yarn.config.CapacitySource;
 import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.config.MonitorConf;
+import io.heddle.yarn.config.StockSource;
 import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
@@ -39,6 +41,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
@@ -99,19 +102,19 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
 
   private final Names names = new Names();
   private final DirtyAttempts dirty = new DirtyAttempts();
-  private Configuration conf;
   private NodeEvents nodeEvents;
   private ApplicationEvents applicationEvents;
   private ContainerEvents containerEvents;
   private ContainerCommit commit;
+  private PlacedCommit placed;
   DecisionApplier applier;
   private Evictions evictions;
   private EngineAudit audit;
   private Economy economy;
+  private Performance performance;
   private Inspection inspection;
   private FactFeed facts;
   private FactBooks factBooks;
-  private ConfigControl config;
   private ResourceCodec resources;
   private final Failures failures = new Failures();
   private volatile boolean started;
@@ -128,16 +131,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   // ---- Life cycle.
 
   @Override
-  public void setConf(Configuration configuration) {
-    conf = configuration;
-  }
-
-  @Override
-  public Configuration getConf() {
-    return conf;
-  }
-
-  @Override
   public void setRMContext(RMContext context) {
     rmContext = context;
     FilterSetup.install(conf, context.getResourceManager());
@@ -151,6 +144,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     updateInterval = ConfigFile.positiveMilliseconds(configuration, TICK_PROPERTY, TICK_MS);
     minimumAllocation = super.getMinimumAllocation();
     initMaximumResourceCapability(super.getMaximumAllocation());
+    increment = StockSource.increment(configuration, minimumAllocation);
     applications = new ConcurrentHashMap<>();
     resources = new ResourceCodec();
     writeLock.lock();
@@ -167,23 +161,31 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   }
 
   private void makeEngine(Configuration configuration) throws IOException {
-    ConfigFile file = ConfigFile.read(configuration);
+    capacity = CapacitySource.open(configuration, rmContext);
+    ConfigFile file = ConfigFile.read(configuration, capacity);
     engine = new Engine(resources, minimumAllocation, configuration.get(JOURNAL_PROPERTY));
-    reports = new QueueReports(configuration);
-    queues = new QueueControl(engine, reports.table());
-    JobNames jobNames = new JobNames(rmContext);
+    calculator = file.calculator();
+    reports = new QueueReports(configuration, file.alwaysChecksSubmissions(),
+        file.isStock(), names.users, file.gauges(configuration, names));
+    queues = new QueueControl(engine, reports.table(), names.users);
+    jobNames = new JobNames(rmContext);
     books = new EngineBooks(engine, names, new PendingSizes(resources), jobNames);
     Quarantine quarantine = new Quarantine(engine, books, failures);
     containerEvents = new ContainerEvents(this, books, engine, dirty);
     commit = new ContainerCommit(rmContext, books, engine, resources);
+    placed = new PlacedCommit(rmContext, books, engine, dirty, resources, commit);
     evictions = new Evictions(containerEvents::preempt);
     applier = new DecisionApplier(this, books, commit, evictions, quarantine, failures);
-    explanations = new Explanations(engine, books, quarantine, rmContext);
+    explanations = new Explanations(engine, books, quarantine, rmContext, jobNames);
+    activities = new Activities(rmContext, engine, jobNames);
+    activitiesManager = activities;
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
+    performance =
+        new Performance(engine, commit, economy, configuration.get(JOURNAL_PROPERTY));
     setWebHandler(new ApiHandler(economy, jobNames));
-    config = new ConfigControl(engine, queues, names.users, writeLock);
-    config.open(file, configuration);
+    config = new ConfigControl(engine, queues, names, writeLock);
+    config.open(file);
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
     facts = new FactFeed(
         this::getApplicationAttempt, rmContext, reports.table(), configuration);
@@ -202,6 +204,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     started = true;
     super.serviceStart();
     failures.register();
+    performance.register();
     facts.start();
     config.start();
     economy.start();
@@ -218,7 +221,8 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
     // Ends the tick first. Later calls find the engine closed and read the last snapshot.
     super.serviceStop();
-    if (economy != null) {
+    if (performance != null) {
+      performance.unregister();
       economy.stop();
     }
     writeLock.lock();
@@ -228,6 +232,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
     } finally {
       writeLock.unlock();
+    }
+    if (capacity != null) {
+      capacity.close();
     }
   }
 
@@ -246,8 +253,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     Configuration site = new Configuration(configuration);
     site.reloadConfiguration();
     try {
-      ConfigFile file = ConfigFile.read(configuration);
-      config.reload(file, configuration);
+      ConfigFile file = config.reload(configuration, capacity);
       economy.warnOfChanges(file);
       audit.letBackSoon();
       refreshMaximumAllocation(ResourceUtils.fetchMaximumAllocationFromConfig(site));
@@ -293,7 +299,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private void dispatch(SchedulerEvent event) {
     switch (event.getType().name()) {
       case "NODE_UPDATE":
+        long begun = System.nanoTime();
         nodeUpdate(((NodeUpdateSchedulerEvent) event).getRMNode());
+        performance.heartbeatEnded(begun);
         break;
       case "NODE_ADDED":
         NodeAddedSchedulerEvent joined = (NodeAddedSchedulerEvent) event;
@@ -436,8 +444,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       return;
     }
     Resource free = node.getUnallocatedResource();
-    if (full(free) || nothingToSay(node, free)
-        || !rmContext.isSchedulerReadyForAllocatingContainers() || !engine.ready()) {
+    if (full(free) || nothingToSay(node, free) || waitsForNodes() || !engine.ready()) {
       return;
     }
     long before = commit.committed();
@@ -451,6 +458,12 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       }
     }
     availableStale |= commit.committed() != before;
+  }
+
+  /** Returns whether nodes may still bring back containers that ran before a restart. */
+  private boolean waitsForNodes() {
+    return rmContext.isWorkPreservingRecoveryEnabled()
+        && !rmContext.isSchedulerReadyForAllocatingContainers();
   }
 
   /** Returns whether the engine knows a node's room and no pending size fits it. */
@@ -469,6 +482,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   /** Runs the tick: shares, headrooms, evictions, the snapshot for readers, the audit if due. */
   @Override
   public void update() {
+    long begun = System.nanoTime();
     try {
       writeLock.lock();
       try {
@@ -491,6 +505,27 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
       explanations.show();
     } catch (Throwable e) {
       caught("the tick", e);
+    }
+    performance.tickEnded(begun);
+  }
+
+  /** Called by YARN's processor of placement constraints, from threads of its own. */
+  @Override
+  public boolean attemptAllocationOnNode(SchedulerApplicationAttempt attempt,
+      SchedulingRequest request, SchedulerNode node) {
+    writeLock.lock();
+    try {
+      boolean started = engine.ready()
+          && placed.attempt((HeddleAppAttempt) attempt, request, (HeddleNode) node);
+      if (started) {
+        updateAvailable();
+      }
+      return started;
+    } catch (RuntimeException e) {
+      caught("an allocation on " + node.getNodeID(), e);
+      return false;
+    } finally {
+      writeLock.unlock();
     }
   }
 
@@ -530,7 +565,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     }
     List<ResourceRequest> rows = ask != null ? ask : Collections.<ResourceRequest>emptyList();
     if (!rows.isEmpty()) {
-      Resource most = getMaximumResourceCapability();
+      Resource most = getMaximumResourceCapability(attempt.getQueueName());
       // Bounded first: rounding up beyond 2^63 would overflow to a negative size.
       AskTable.normalize(rows,
           size -> getNormalizedResource(Resources.componentwiseMin(size, most), most));

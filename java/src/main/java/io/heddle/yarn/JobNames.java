@@ -8,7 +8,11 @@ import io.heddle.yarn.web.ApiHandler;
 import java.util.Map;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 
@@ -23,6 +27,7 @@ final class JobNames implements ApiHandler.Names {
   private static final int NAMES_MAX = 500;
   /** Longest name in an answer: submitters choose names of any length. */
   private static final int NAME_CHARS_MAX = 200;
+  private static final Pattern NUMBERED = Pattern.compile("\\b(job|node)#(\\d+)");
 
   private final RMContext rmContext;
   private final ConcurrentNavigableMap<Integer, HeddleJob> jobs = new ConcurrentSkipListMap<>();
@@ -61,6 +66,42 @@ final class JobNames implements ApiHandler.Names {
   /** Removes a node that left. */
   void removed(HeddleNode node) {
     nodes.remove(node.id());
+  }
+
+  /** Returns the job with a number, or null. */
+  HeddleJob job(int id) {
+    return jobs.get(id);
+  }
+
+  /** Returns the job of an application, or null. */
+  HeddleJob find(ApplicationId application) {
+    for (HeddleJob job : jobs.values()) {
+      if (job.applicationId().equals(application)) {
+        return job;
+      }
+    }
+    return null;
+  }
+
+  /** Returns YARN's id of the node with a number, or null. */
+  NodeId node(int id) {
+    Node node = nodes.get(id);
+    return node == null ? null : node.node.getNodeID();
+  }
+
+  /** Replaces numbers by names in a sentence of the engine. */
+  String named(String text) {
+    Matcher matcher = NUMBERED.matcher(text);
+    StringBuffer result = new StringBuffer();
+    while (matcher.find()) {
+      int id = Integer.parseInt(matcher.group(2));
+      HeddleJob job = matcher.group(1).equals("job") ? job(id) : null;
+      Object name = job != null ? job.applicationId()
+          : matcher.group(1).equals("node") ? node(id) : null;
+      matcher.appendReplacement(result,
+          Matcher.quoteReplacement(name == null ? matcher.group() : name.toString()));
+    }
+    return matcher.appendTail(result).toString();
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.heddle.yarn;
 
 import io.heddle.yarn.facts.ForeignLoad;
+import java.io.IOException;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
@@ -120,6 +121,7 @@ final class NodeEvents {
     if (rmContext.getNodeAttributesManager() != null) {
       rmContext.getNodeAttributesManager().refreshNodeAttributesToScheduler(rmNode.getNodeID());
     }
+    node.setLends(lends(node));
     // New nodes and MockNodes may not be RUNNING yet; the first heartbeat corrects it.
     books.nodeAdded(node, schedulable(rmNode));
     LOG.info("Added node {} {}; the cluster has {}", rmNode.getNodeID(),
@@ -206,9 +208,22 @@ final class NodeEvents {
         }
       }
       node.updateLabels(labels);
+      node.setLends(lends(node));
       books.nodeChanged(node, schedulable(node.getRMNode()));
     }
     refreshPartitions(touched);
+  }
+
+  /** Returns whether a node's label is one that is not exclusive. */
+  private boolean lends(HeddleNode node) {
+    RMNodeLabelsManager labels = rmContext.getNodeLabelManager();
+    try {
+      return labels != null && !labels.isExclusiveNodeLabel(node.getPartition());
+    } catch (IOException e) {
+      LOG.warn("Label {} of node {} counts as exclusive: {}", node.getPartition(),
+          node.getNodeID(), e.getMessage());
+      return false;
+    }
   }
 
   /** Files the nodes of these labels again, so that the tracker finds them when they leave. */

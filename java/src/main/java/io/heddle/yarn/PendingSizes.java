@@ -90,7 +90,7 @@ final class PendingSizes {
       return false;
     }
     if (node.unfitAt() != version) {
-      if (anyFits(node.partitionId(), free)) {
+      if (anyFits(node, free)) {
         return false;
       }
       node.setUnfitAt(version);
@@ -98,9 +98,9 @@ final class PendingSizes {
     return true;
   }
 
-  private boolean anyFits(int partition, Resource free) {
+  private boolean anyFits(HeddleNode node, Resource free) {
     for (Size size : sizes.keySet()) {
-      if (size.partition == partition && resources.fits(size.resource, free)) {
+      if (node.serves(size.partition) && resources.fits(size.resource, free)) {
         return true;
       }
     }

@@ -10,15 +10,23 @@ import static org.junit.Assert.fail;
 
 import io.heddle.yarn.config.ConfigFile;
 import java.io.File;
+import java.lang.reflect.UndeclaredThrowableException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.security.PrivilegedExceptionAction;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.security.authorize.AccessControlList;
+import org.apache.hadoop.yarn.api.ApplicationClientProtocol;
+import org.apache.hadoop.yarn.api.protocolrecords.KillApplicationRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.MoveApplicationAcrossQueuesRequest;
 import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.security.AccessRequest;
@@ -26,6 +34,7 @@ import org.apache.hadoop.yarn.security.AccessType;
 import org.apache.hadoop.yarn.security.Permission;
 import org.apache.hadoop.yarn.security.PrivilegedEntity.EntityType;
 import org.apache.hadoop.yarn.security.YarnAuthorizationProvider;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
@@ -120,6 +129,52 @@ public class AuthorizationTest {
     }
   }
 
+  /** Calls the ResourceManager as a user; returns the refusal, or null. */
+  private static String refusal(String caller, PrivilegedExceptionAction<?> call)
+      throws Exception {
+    try {
+      user(caller).doAs(call);
+      return null;
+    } catch (UndeclaredThrowableException e) {
+      return String.valueOf(e.getCause());
+    }
+  }
+
+  @Test
+  public void theProviderDecidesAboutMovesKillsAndAnswers() throws Exception {
+    String queues = "{\"path\": \"root.ads\"}, {\"path\": \"root.web\"}";
+    Configuration conf = listed(queues);
+    // By default everybody is an administrator of the cluster.
+    conf.set(YarnConfiguration.YARN_ADMIN_ACL, " ");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      Listed.ALLOWED.add("alice SUBMIT_APP root.ads");
+      RMApp app = cluster.submit("alice", "ads");
+      ApplicationClientProtocol client = cluster.rm.getClientRMService();
+      PrivilegedExceptionAction<Object> move = () -> client.moveApplicationAcrossQueues(
+          MoveApplicationAcrossQueuesRequest.newInstance(app.getApplicationId(), "root.web"));
+      assertNotNull("not into web", refusal("alice", move));
+      assertEquals("root.ads", app.getQueue());
+      Listed.ALLOWED.add("alice SUBMIT_APP root.web");
+      assertNull(refusal("alice", move));
+      assertEquals("root.web", app.getQueue());
+
+      PrivilegedExceptionAction<Object> kill = () -> client.forceKillApplication(
+          KillApplicationRequest.newInstance(app.getApplicationId()));
+      Listed.ALLOWED.add("boss ADMINISTER_QUEUE root.ads");
+      assertNotNull("boss of the queue before", refusal("boss", kill));
+      Listed.ALLOWED.add("boss ADMINISTER_QUEUE root.web");
+      assertNull(refusal("boss", kill));
+
+      List<QueueACL> rights = user("boss").doAs((PrivilegedExceptionAction<List<QueueACL>>) () ->
+          cluster.scheduler.getQueueUserAclInfo().stream()
+              .filter(info -> info.getQueueName().equals("root.web"))
+              .flatMap(info -> info.getUserAcls().stream()).collect(Collectors.toList()));
+      assertEquals("what `mapred queue -showacls` prints",
+          Arrays.asList(SUBMIT, QueueACL.ADMINISTER_QUEUE), rights);
+    }
+  }
+
   @Test
   public void theProviderIsToldAtTheStartAndAtEveryReload() throws Exception {
     Configuration conf = listed("{\"path\": \"root.ads\", \"acl_submit\": \"alice\"},"
@@ -167,6 +222,29 @@ public class AuthorizationTest {
           + " \"acl_admin\": \" \"}]}").getBytes(StandardCharsets.UTF_8));
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
       assertFalse(cluster.scheduler.checkAccess(user("alice"), SUBMIT, "root.old"));
+    }
+  }
+
+  @Test
+  public void aTemplateGivesRightsInTheQueuesThatSubmissionsMake() throws Exception {
+    String root = "{\"path\": \"root\", \"acl_submit\": \" \", \"acl_admin\": \" \"},";
+    Configuration conf = conf(root + "{\"path\": \"root.people\", \"parent\": true,"
+        + " \"new_leaf\": {\"acl_submit\": \"alice,bob\"}}");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      cluster.node("a1", 8 * GB);
+      String leaf = "root.people.x";
+      assertFalse(cluster.scheduler.checkAccess(user("bob"), SUBMIT, leaf));
+      assertEquals(leaf, cluster.submit("alice", leaf).getQueue());
+      assertEquals("the queue exists", leaf, cluster.submit("bob", leaf).getQueue());
+      assertFalse(cluster.scheduler.checkAccess(user("mallory"), SUBMIT, leaf));
+      assertFalse("not beside it",
+          cluster.scheduler.checkAccess(user("bob"), SUBMIT, "root.people"));
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertTrue(cluster.scheduler.checkAccess(user("bob"), SUBMIT, leaf));
+      Files.write(Paths.get(conf.get(ConfigFile.FILE_PROPERTY)), ("{\"queues\": [" + root
+          + "{\"path\": \"root.people\", \"parent\": true}]}").getBytes(StandardCharsets.UTF_8));
+      cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
+      assertFalse(cluster.scheduler.checkAccess(user("bob"), SUBMIT, leaf));
     }
   }
 }

@@ -137,8 +137,9 @@ public class ConcurrencyTest {
         assertNotNull(soon("getNodeReport", () -> scheduler.getNodeReport(node.getNodeId())));
         assertNotNull(soon("getRootQueueMetrics", () -> scheduler.getRootQueueMetrics()));
         // A submission to a queue that exists.
-        assertEquals("root.alice", soon("place", () -> scheduler.place("alice", null, false)));
-        assertEquals("root.bob", soon("place", () -> scheduler.place("alice", "bob", false)));
+        assertEquals("root.alice",
+            soon("place", () -> scheduler.place("alice", null, null, false)));
+        assertEquals("root.bob", soon("place", () -> scheduler.place("alice", "bob", null, false)));
       } finally {
         done.countDown();
         dispatcher.join();
@@ -158,7 +159,7 @@ public class ConcurrencyTest {
     HeddleScheduler scheduler = cluster.scheduler;
     assertEquals("root.alice",
         scheduler.getQueueInfo("root.alice", false, false).getQueueName());
-    assertEquals("root.alice", scheduler.place("alice", null, false));
+    assertEquals("root.alice", scheduler.place("alice", null, null, false));
     for (int i = 0; i < 3; i++) {
       scheduler.allocate(am.getApplicationAttemptId(),
           new ArrayList<>(Collections.singletonList(any(1, GB, 2))), null,

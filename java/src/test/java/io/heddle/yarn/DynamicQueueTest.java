@@ -69,7 +69,7 @@ public class DynamicQueueTest {
     long begun = System.nanoTime();
     for (int i = 0; i < count; i++) {
       String user = name + i;
-      assertEquals("root." + user, cluster.scheduler.place(user, null, false));
+      assertEquals("root." + user, cluster.scheduler.place(user, null, null, false));
       if (i % 100 == 99) {
         long now = System.nanoTime();
         least = Math.min(least, now - begun);

@@ -186,6 +186,26 @@ public class EvictionTest {
   }
 
   @Test
+  public void anApplicationMasterGoesOnlyIfTheConfigurationAllowsIt() throws Exception {
+    for (boolean allowed : new boolean[] {false, true}) {
+      String masters = PREEMPTING.replace(
+          "\"enabled\": true", "\"enabled\": true, \"masters\": " + allowed);
+      try (TestCluster cluster = new TestCluster(TestCluster.conf(masters))) {
+        MockNM node = cluster.node("a1", 2 * GB);
+        List<ContainerId> ids = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+          MockAM am = cluster.launch(cluster.submit("alice", "root.greedy"), node);
+          ids.add(ContainerId.newContainerId(am.getApplicationAttemptId(), 1));
+        }
+        starve(cluster);
+        long left = ids.stream()
+            .filter(id -> cluster.scheduler.getRMContainer(id) != null).count();
+        assertEquals(allowed ? 1 : 2, left);
+      }
+    }
+  }
+
+  @Test
   public void anApplicationKeepsWhatItsQueueSpares() throws Exception {
     String closed = PREEMPTING.replace(
         "\"max_am_share\": 1.0", "\"max_am_share\": 1.0, \"preempt_opaque\": false");

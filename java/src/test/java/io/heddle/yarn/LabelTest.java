@@ -5,6 +5,8 @@ import static io.heddle.yarn.TestCluster.any;
 import static io.heddle.yarn.TestCluster.ask;
 import static io.heddle.yarn.TestCluster.fetch;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
 import java.util.Collections;
 import java.util.List;
@@ -14,6 +16,7 @@ import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeLabel;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.exceptions.InvalidLabelResourceRequestException;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
@@ -133,6 +136,72 @@ public class LabelTest {
       assertEquals(0, from.getAllocatedContainers());
       assertEquals(1, to.getAllocatedContainers());
       assertEquals(GB, to.getAllocatedMB());
+    }
+  }
+
+  private static final String TWO_QUEUES = "{\"heartbeat_fill\": 1.0, \"queues\": ["
+      + "{\"path\": \"root.a\", \"accessible_labels\": []}, {\"path\": \"root.b\", "
+      + "\"labels\": {\"gpu\": {\"max_share\": {\"memory-mb\": 2048}}}}, "
+      + "{\"path\": \"root.c\", \"default_label\": \"gpu\"}]}";
+
+  @Test
+  public void aLabelThatIsNotExclusiveLendsItsNodes() throws Exception {
+    try (TestCluster cluster =
+        new TestCluster(TestCluster.labelled(TestCluster.conf(TWO_QUEUES)))) {
+      RMNodeLabelsManager labels = cluster.rm.getRMContext().getNodeLabelManager();
+      labels.addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu", false)));
+      MockNM plain = cluster.node("a1", 2 * GB);
+      MockNM gpu = cluster.node("b1", 4 * GB);
+      label(cluster, gpu, "gpu");
+      MockAM am = cluster.launch(cluster.submit("alice", "root.a"), plain);
+      ask(am, any(1, GB, 9));
+      cluster.heartbeat(plain);
+      assertEquals(1, fetch(am).size());
+      List<Container> lent = new java.util.ArrayList<>();
+      long end = System.nanoTime() + 60_000_000_000L;
+      while (lent.size() < 4 && System.nanoTime() < end) {
+        Thread.sleep(100);
+        cluster.heartbeat(gpu);
+        lent.addAll(fetch(am));
+      }
+      assertEquals(4, lent.size());
+      assertEquals(gpu.getNodeId(), lent.get(0).getNodeId());
+      assertEquals(4 * GB, cluster.attempt(am).getAppAttemptResourceUsage()
+          .getUsed("gpu").getMemorySize());
+      cluster.assertBooksEqual();
+      cluster.running(gpu, lent);
+      cluster.completed(gpu, lent.get(0));
+      cluster.assertBooksEqual();
+    }
+  }
+
+  @Test
+  public void aQueueRefusesLabelsThatItMayNotUseAndGivesItsOwn() throws Exception {
+    try (TestCluster cluster =
+        new TestCluster(TestCluster.labelled(TestCluster.conf(TWO_QUEUES)))) {
+      cluster.rm.getRMContext().getNodeLabelManager()
+          .addToCluserNodeLabels(Collections.singleton(NodeLabel.newInstance("gpu")));
+      MockNM plain = cluster.node("a1", 4 * GB);
+      MockNM gpu = cluster.node("b1", 4 * GB);
+      label(cluster, gpu, "gpu");
+      MockAM a = cluster.launch(cluster.submit("alice", "root.a"), plain);
+      try {
+        ask(a, labelled(2, 1));
+        fail("root.a may not use the label");
+      } catch (InvalidLabelResourceRequestException e) {
+        assertTrue(e.getMessage(), e.getMessage().contains("permission"));
+      }
+      MockAM b = cluster.launch(cluster.submit("bob", "root.b"), plain);
+      ask(b, labelled(2, 3));
+      cluster.heartbeat(gpu);
+      assertEquals("its limit there", 2, fetch(b).size());
+      // Its ApplicationMaster asks for nothing else either.
+      MockAM c = cluster.launch(cluster.submit("carol", "root.c"), gpu);
+      ask(c, any(1, GB, 1));
+      cluster.heartbeat(plain);
+      assertEquals(0, fetch(c).size());
+      cluster.heartbeat(gpu);
+      assertEquals(1, fetch(c).size());
     }
   }
 

@@ -20,7 +20,7 @@ import org.junit.Test;
 /**
  * Tests that a tick holds the scheduler's lock only briefly at a time, because heartbeats wait for
  * it. Compares times within one run, by this thread's CPU time, which other processes on the
- * machine do not lengthen.
+ * machine do not lengthen. Newest Hadoop only: the lock is Heddle's own.
  */
 public class LockTimeTest {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -110,7 +110,7 @@ public class LockTimeTest {
     try (TestCluster cluster = new TestCluster()) {
       MockNM node = cluster.node("a1", 8 * TestCluster.GB);
       for (int i = 0; i < 4_096; i++) {
-        cluster.scheduler.place("u" + i, null, false);
+        cluster.scheduler.place("u" + i, null, null, false);
       }
       long calm = calmHeartbeat(cluster, node);
       List<Long> longest = new ArrayList<>();

@@ -241,7 +241,7 @@ public class RebuildTest {
         + "{\"rule\": \"specified\", \"create\": false}, {\"rule\": \"user\"}]}";
     try (TestCluster cluster = new TestCluster(TestCluster.conf(strict)).expectFaults()) {
       cluster.node("a1", 8 * GB);
-      assertEquals("root.alice", cluster.scheduler.place("alice", null, false));
+      assertEquals("root.alice", cluster.scheduler.place("alice", null, null, false));
       // The queue has no job yet, so the new engine does not know it.
       cluster.scheduler.inspection().injectFault(FrameLayout.FAULT_PANIC);
       ApplicationId application = ApplicationId.newInstance(1, 77);

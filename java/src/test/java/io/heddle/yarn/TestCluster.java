@@ -277,6 +277,7 @@ public final class TestCluster implements AutoCloseable {
   public void refreshQueues() {
     request(SetupJson.request("queues"));
     scheduler.queues.replay();
+    scheduler.reports.table().showMetrics();
   }
 
   public void assertBooksEqual() {

@@ -6,6 +6,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
@@ -34,6 +35,20 @@ public final class Compat {
   private static final MethodHandle SET_WEIGHT = optionalSetter("setWeight", float.class);
   private static final MethodHandle SET_MAX_PARALLEL_APPS =
       optionalSetter("setMaxParallelApps", int.class);
+  private static final MethodHandle[] SET_FAIR = {
+      optionalSetter("setMinResourceMemory", long.class),
+      optionalSetter("setMaxResourceMemory", long.class),
+      optionalSetter("setSteadyFairShareMemory", long.class),
+  };
+  private static final MethodHandle[] SET_FAIR_VCORES = {
+      optionalSetter("setMinResourceVCore", int.class),
+      optionalSetter("setMaxResourceVCore", int.class),
+      optionalSetter("setSteadyFairShareVCore", int.class),
+  };
+  private static final MethodHandle SET_MAX_RUNNING_APP =
+      optionalSetter("setMaxRunningApp", int.class);
+  private static final boolean KNOWS_FAIR = method(QueueInfo.class, "setMaxRunningApp",
+      MethodType.methodType(void.class, int.class)) != null;
 
   private Compat() {}
 
@@ -146,6 +161,37 @@ public final class Compat {
       SET_MAX_PARALLEL_APPS.invokeExact(info, maxParallelApps);
     } catch (Throwable e) {
       throw rethrow(e);
+    }
+  }
+
+  /** Sets the fields about the Fair Scheduler's queues; false if this Hadoop has none. */
+  public static boolean describeFairQueue(
+      QueueInfo info, Resource least, Resource most, Resource steady, int maxRunningApps) {
+    Resource[] amounts = {least, most, steady};
+    try {
+      for (int i = 0; i < amounts.length; i++) {
+        SET_FAIR[i].invokeExact(info, amounts[i].getMemorySize());
+        SET_FAIR_VCORES[i].invokeExact(info, amounts[i].getVirtualCores());
+      }
+      SET_MAX_RUNNING_APP.invokeExact(info, maxRunningApps);
+    } catch (Throwable e) {
+      throw rethrow(e);
+    }
+    return KNOWS_FAIR;
+  }
+
+  /** Whether queues of the Capacity Scheduler have vectors of capacities, as in 3.4 and later. */
+  public static boolean hasCapacityVectors() {
+    return isThere(
+        "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.QueueCapacityVectorInfo");
+  }
+
+  private static boolean isThere(String name) {
+    try {
+      Class.forName(name, false, Compat.class.getClassLoader());
+      return true;
+    } catch (ClassNotFoundException | LinkageError e) {
+      return false;
     }
   }
 

@@ -3,7 +3,7 @@ package io.heddle.yarn.config;
 import io.heddle.yarn.engine.Allocations;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.HeddleException;
-import io.heddle.yarn.engine.Interner;
+import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.QueueControl;
 import java.io.IOException;
@@ -17,39 +17,45 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings heddle.json and the allocations file into force: at the start, when an administrator asks
- * for it, and the latter whenever it has changed. A wrong file changes nothing.
+ * Brings heddle.json, a stock scheduler's file and the allocations file into force: at the start,
+ * when an administrator asks for it, and the files that are followed whenever they have changed. A
+ * wrong file changes nothing.
  *
- * <p>The allocations file is looked at by a daemon thread of its own, as a file system may hang;
- * the scheduler's lock is taken only for what has changed.
+ * <p>Followed files are looked at by a daemon thread of its own, as a file system may hang; the
+ * scheduler's lock is taken only for what has changed.
  */
 public final class ConfigControl {
   private static final Logger LOG = LoggerFactory.getLogger(ConfigControl.class);
-  /** HADOOP-3746's interval. */
+  /** The interval of HADOOP-3746, and of the Fair Scheduler. */
   private static final long LOOK_MS = 10_000;
 
   private final Engine engine;
   private final QueueControl queues;
-  private final Interner users;
+  private final Names names;
   private final Lock lock;
   private final ScheduledThreadPoolExecutor clock;
   // Replaced with the lock held; otherwise of the looking thread alone.
-  private volatile AllocationsFile file;
-  private String complaint = "";
+  private volatile ConfigFile config;
+  private volatile FollowedFile pools;
+
+  /** Takes over the text of a file that has changed. */
+  private interface Taking {
+    void take(String text) throws IOException;
+  }
 
   /**
    * Prepares, and reads nothing.
    *
-   * @param users the numbers by which the engine knows users
+   * @param names the numbers by which the engine knows users and node labels
    * @param lock the scheduler's write lock
    */
-  public ConfigControl(Engine engine, QueueControl queues, Interner users, Lock lock) {
+  public ConfigControl(Engine engine, QueueControl queues, Names names, Lock lock) {
     this.engine = engine;
     this.queues = queues;
-    this.users = users;
+    this.names = names;
     this.lock = lock;
     clock = new ScheduledThreadPoolExecutor(1, new ThreadFactoryBuilder().setDaemon(true)
-        .setNameFormat("heddle-allocations-%d").build());
+        .setNameFormat("heddle-files-%d").build());
   }
 
   public void start() {
@@ -63,21 +69,26 @@ public final class ConfigControl {
 
   /**
    * Makes the engine, with the lock held. A wrong allocations file does not keep the cluster
-   * without a ResourceManager: heddle.json holds alone until the file is right.
+   * without a ResourceManager: the rest holds alone until the file is right.
    *
-   * @throws IOException if heddle.json is wrong, with the file, the key and what was expected
+   * @throws IOException if heddle.json or what is below it is wrong, with the file, the key and
+   *     what was expected
    */
-  public void open(ConfigFile config, Configuration conf) throws IOException {
-    file = AllocationsFile.named(config, conf);
+  public void open(ConfigFile first) throws IOException {
+    config = first;
+    pools = first.allocations();
     try {
-      engine.open(config.content(), null);
+      engine.open(first.forEngine(names));
     } catch (HeddleException e) {
-      throw new IOException(config.source() + ": " + e.getMessage(), e);
+      throw new IOException(first.source() + ": " + e.getMessage(), e);
     }
+    first.log(LOG);
+    queues.setStock(first.shown());
     queues.open();
+    FollowedFile file = pools;
     if (file != null) {
       try {
-        take(file, file.read());
+        takePools(file, file.read());
       } catch (IOException e) {
         complain(file, null, e.getMessage());
       }
@@ -85,37 +96,57 @@ public final class ConfigControl {
   }
 
   /**
-   * Takes over heddle.json and the allocations file that it names, both or neither.
+   * Reads the configuration again, and takes over it and the allocations file that it names, both
+   * or neither.
    *
+   * @param capacity where the Capacity Scheduler's properties are
+   * @return the configuration in force
    * @throws IOException saying which file, where in it, what was expected and what to do
    */
-  public void reload(ConfigFile config, Configuration conf) throws IOException {
-    AllocationsFile next = AllocationsFile.named(config, conf);
-    String text = next == null ? null : textOf(next);
+  public ConfigFile reload(Configuration conf, CapacitySource capacity)
+      throws IOException {
+    ConfigFile next = config.again(conf, capacity);
+    FollowedFile file = next.allocations();
+    String text = file == null ? null : textOf(file);
     lock.lock();
     try {
-      Allocations read = text == null ? null : read(next, text);
+      Allocations read = text == null ? null : read(file, text);
       try {
-        queues.reload(config.content(), read);
+        queues.reload(next.forEngine(names).with(read));
       } catch (HeddleException e) {
-        throw new IOException(config.source() + ": " + e.getMessage(), e);
+        throw new IOException(next.source() + ": " + e.getMessage(), e);
       }
-      file = next;
-      inForce(next, read);
+      config = next;
+      queues.setStock(next.shown());
+      pools = file;
+      next.log(LOG);
+      if (file != null) {
+        inForce(file, read);
+      }
+      return next;
     } finally {
       lock.unlock();
     }
   }
 
+  /**
+   * Reads the configuration and takes nothing over.
+   *
+   * @throws IOException if {@link #reload} would refuse it
+   */
+  public void check(Configuration conf, CapacitySource capacity) throws IOException {
+    config.again(conf, capacity);
+  }
+
   /** Reads a file at once; one that has gone since it was read still holds as it was. */
-  private String textOf(AllocationsFile next) throws IOException {
-    AllocationsFile before = file;
+  private String textOf(FollowedFile next) throws IOException {
+    FollowedFile before = pools;
     try {
       return next.read();
     } catch (IOException e) {
-      Allocations last = engine.allocations();
-      if (last == null || before == null || !before.path().equals(next.path())) {
-        throw new IOException(next.path() + ": " + e.getMessage(), e);
+      Allocations last = engine.config().allocations();
+      if (last == null || before == null || !before.name().equals(next.name())) {
+        throw new IOException(next.name() + ": " + e.getMessage(), e);
       }
       complain(next, null, e.getMessage());
       return last.text();
@@ -123,51 +154,90 @@ public final class ConfigControl {
   }
 
   /** Has the engine read a text. */
-  private Allocations read(AllocationsFile from, String text) throws IOException {
+  private Allocations read(FollowedFile from, String text) throws IOException {
     try {
       String reply = engine.demand(SetupJson.request("allocations", "text", text));
-      return new Allocations(text, SetupJson.read(reply), users);
+      return new Allocations(text, SetupJson.read(reply), names.users);
     } catch (HeddleException e) {
-      throw new IOException(from.path() + ": " + e.getMessage(), e);
+      throw new IOException(from.name() + ": " + e.getMessage(), e);
     }
   }
 
-  // ---- The allocations file alone.
+  /** Returns whether rules of placement ask for more of a submission than its user and queue. */
+  public boolean placesByFacts() {
+    return config.placesByFacts();
+  }
+
+  // ---- Files that are followed.
 
   /**
-   * Takes over the allocations file if it has changed and settled. Never throws.
+   * Takes over each followed file that has changed and settled. Never throws.
    *
    * @param nowMs wall clock
    */
   void look(long nowMs) {
-    AllocationsFile current = file;
-    if (current == null) {
-      return;
-    }
-    try {
-      String text = current.readIfChanged(nowMs);
-      if (text == null) {
-        return;
-      }
+    ConfigFile current = config;
+    follow(current.fair(), nowMs, text -> takeFair(current, text));
+    FollowedFile file = pools;
+    follow(file, nowMs, text -> {
       lock.lock();
       try {
-        if (file == current) {
-          take(current, text);
+        if (pools == file) {
+          takePools(file, text);
         }
       } finally {
         lock.unlock();
       }
+    });
+  }
+
+  private void follow(FollowedFile file, long nowMs, Taking taking) {
+    if (file == null) {
+      return;
+    }
+    try {
+      String text = file.readIfChanged(nowMs);
+      if (text != null) {
+        taking.take(text);
+      }
     } catch (IOException e) {
-      complain(current, null, e.getMessage());
+      complain(file, null, e.getMessage());
     } catch (Throwable e) {
       // It would be the last look.
-      complain(current, null, e.toString());
+      complain(file, null, e.toString());
+    }
+  }
+
+  /** Takes over another text of the Fair Scheduler's file; translates it without the lock. */
+  private void takeFair(ConfigFile current, String text) {
+    FollowedFile file = current.fair();
+    try {
+      ConfigFile next = current.withFair(text);
+      lock.lock();
+      try {
+        if (next == null) {
+          file.isNews("");
+        } else if (config != current || !engine.ready()) {
+          file.again();
+        } else {
+          queues.reload(next.forEngine(names).with(engine.config().allocations()));
+          config = next;
+          queues.setStock(next.shown());
+          file.isNews("");
+          LOG.info("{} is in force", file.name());
+          next.log(LOG);
+        }
+      } finally {
+        lock.unlock();
+      }
+    } catch (IOException | HeddleException e) {
+      refuse(file, text, e);
     }
   }
 
   /** With the lock held. */
-  private void take(AllocationsFile current, String text) {
-    Allocations last = engine.allocations();
+  private void takePools(FollowedFile current, String text) {
+    Allocations last = engine.config().allocations();
     if (last != null && last.text().equals(text)) {
       inForce(current, null);
       return;
@@ -178,38 +248,41 @@ public final class ConfigControl {
     }
     try {
       Allocations read = read(current, text);
-      queues.reload(engine.config(), read);
+      queues.reload(engine.config().with(read));
       inForce(current, read);
     } catch (IOException | HeddleException e) {
-      if (engine.up()) {
-        complain(current, text, e.getMessage());
-      } else {
-        current.again();
-      }
+      refuse(current, text, e);
+    }
+  }
+
+  /** A text was refused, or the engine was lost while it read it; then it is tried again. */
+  private void refuse(FollowedFile file, String text, Exception e) {
+    if (engine.up()) {
+      complain(file, text, e.getMessage());
+    } else {
+      file.again();
     }
   }
 
   /** Nothing is wrong any more; logs the warnings of a text that is new. */
-  private synchronized void inForce(AllocationsFile from, Allocations read) {
-    complaint = "";
+  private void inForce(FollowedFile from, Allocations read) {
+    from.isNews("");
     if (read == null) {
       return;
     }
-    LOG.info("{} is in force, with {} pools", from.path(), read.pools());
+    LOG.info("{} is in force, with {} pools", from.name(), read.pools());
     for (String warning : read.warnings()) {
-      LOG.warn("{}: {}", from.path(), warning);
+      LOG.warn("{}: {}", from.name(), warning);
     }
   }
 
   /** Says once of each content what is wrong with it, and once that there is none. */
-  private synchronized void complain(AllocationsFile with, String text, String problem) {
-    String said = problem + '\n' + text;
-    if (said.equals(complaint)) {
+  private void complain(FollowedFile with, String text, String problem) {
+    if (!with.isNews(problem + '\n' + text)) {
       return;
     }
-    complaint = said;
-    String path = with.path().toString();
+    String name = with.name();
     LOG.error("{} (what is in force stays; the file is looked at again every {} s)",
-        problem.startsWith(path) ? problem : path + ": " + problem, LOOK_MS / 1000);
+        problem.startsWith(name) ? problem : name + ": " + problem, LOOK_MS / 1000);
   }
 }

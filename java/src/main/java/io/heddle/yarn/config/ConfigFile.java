@@ -1,67 +1,171 @@
 package io.heddle.yarn.config;
 
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineConfig;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.engine.SetupJson;
+import io.heddle.yarn.queues.QueueGauges;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URISyntaxException;
 import java.net.URL;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator;
+import org.apache.hadoop.yarn.util.resource.DominantResourceCalculator;
+import org.apache.hadoop.yarn.util.resource.ResourceCalculator;
+import org.slf4j.Logger;
 
 /**
  * Finds and reads heddle.json: the file that {@code heddle.config.file} names, else
- * {@code heddle.json} on the class path, else none, which means all defaults. Checks that it is a
- * JSON object; the engine checks its content.
+ * {@code heddle.json} on the class path, else none, which means all defaults. Reads a stock
+ * scheduler's files below it, if yarn-site.xml says so. The library parses the texts and lays one
+ * over the other; the engine checks the result.
  */
 public final class ConfigFile {
   /** Property of yarn-site.xml with the path of the file. */
   public static final String FILE_PROPERTY = "heddle.config.file";
+  /** The property that named the allocations file to the original Fair Scheduler. */
+  private static final String ALLOCATIONS_PROPERTY = "mapred.fairscheduler.allocation.file";
 
   private static final String RESOURCE = "heddle.json";
-  // Strict: a second `queues`, or what follows a closing brace too many, would be lost unnoticed.
-  private static final ObjectMapper JSON = new ObjectMapper()
-      .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-      .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION);
 
-  private final String source;
-  private final JsonNode content;
-  private final Path folder;
+  // The texts, as the library reads them again when one of them has changed.
+  private final ObjectNode found;
+  private final JsonNode answer;
+  private final FollowedFile fair;
 
-  private ConfigFile(String source, JsonNode content, Path folder) {
-    this.source = source;
-    this.content = content;
-    this.folder = folder;
+  private ConfigFile(ObjectNode found, FollowedFile fair) throws IOException {
+    this.found = found;
+    this.fair = fair;
+    answer = SetupJson.ask("config", found);
+    if (answer.has("wrong")) {
+      throw new IOException(answer.path("wrong").asText());
+    }
   }
 
   /** Returns where the configuration came from, for messages. */
   public String source() {
-    return source;
+    return answer.path("source").asText();
   }
 
-  /** Returns the configuration, an object. */
+  /** Returns the configuration, an object: heddle.json over what a stock file says. */
   public JsonNode content() {
-    return content;
+    return answer.path("config");
   }
 
-  /** Returns the path of a file that is named in the configuration: beside it, if relative. */
-  Path resolve(String path) {
-    return folder.resolve(path);
+  /** Returns what pages and clients are shown of a stock scheduler's file. */
+  JsonNode shown() {
+    return answer.path("shown");
+  }
+
+  /** Returns whether rules of placement ask for groups or the name of an application. */
+  boolean placesByFacts() {
+    return answer.path("places_by_facts").asBoolean();
+  }
+
+  /** Returns whether the right to submit is checked also while {@code yarn.acl.enable} is off. */
+  public boolean alwaysChecksSubmissions() {
+    return answer.path("submit_acls").asBoolean();
+  }
+
+  /** Returns whether queues come from a stock scheduler's file. */
+  public boolean isStock() {
+    return found.has("stock");
+  }
+
+  /** Makes the metrics of queues, as the scheduler does whose file is used. */
+  public QueueGauges gauges(Configuration conf, Names names) {
+    String from = found.path("from").asText();
+    return new QueueGauges(conf, from.equals(StockSource.CAPACITY),
+        StockSource.metersUsers(from, found.path("stock").path("properties")), names);
+  }
+
+  /** Returns how amounts are compared and rounded: as the Capacity Scheduler does with its file. */
+  public ResourceCalculator calculator() {
+    return answer.path("memory_only").asBoolean()
+        ? new DefaultResourceCalculator() : new DominantResourceCalculator();
+  }
+
+  /** Returns the configuration for an engine, without an allocations file. */
+  EngineConfig forEngine(Names names) {
+    return EngineConfig.of(content(), answer.path("users"), answer.path("labels"), names);
+  }
+
+  /** Returns the allocations file that the configuration names, or null; it need not be there. */
+  FollowedFile allocations() {
+    String path = answer.path("allocations_file").textValue();
+    return path == null ? null : FollowedFile.allocations(path);
+  }
+
+  /** Returns the Fair Scheduler's file, or null if there is none. */
+  FollowedFile fair() {
+    return fair;
+  }
+
+  /** Returns the same configuration over another text of {@link #fair}, or null for the same. */
+  ConfigFile withFair(String text) throws IOException {
+    if (text.equals(found.path("stock").path("text").textValue())) {
+      return null;
+    }
+    ObjectNode next = found.deepCopy();
+    ((ObjectNode) next.get("stock")).put("text", text);
+    return new ConfigFile(next, fair);
+  }
+
+  /** Writes what the library says about the files to a log. */
+  void log(Logger to) {
+    for (JsonNode line : answer.path("log")) {
+      Engine.log(to, line.path(0).asInt(), line.path(1).asText());
+    }
   }
 
   /**
-   * Reads the configuration.
+   * Reads the first configuration.
    *
+   * @param capacity where the Capacity Scheduler's properties are
    * @throws IOException saying which file, where in it, what was expected and what to do
    */
-  public static ConfigFile read(Configuration conf) throws IOException {
+  public static ConfigFile read(Configuration conf, CapacitySource capacity)
+      throws IOException {
+    return read(conf, capacity, null);
+  }
+
+  /**
+   * Reads the configuration again. The Fair Scheduler's file stays where it was found: at a
+   * refresh YARN gives a configuration that knows no file systems.
+   */
+  ConfigFile again(Configuration conf, CapacitySource capacity) throws IOException {
+    return read(conf, capacity, fair);
+  }
+
+  private static ConfigFile read(
+      Configuration conf, CapacitySource capacity, FollowedFile before)
+      throws IOException {
+    ObjectNode found = SetupJson.object();
+    found.set("json", json(conf));
+    found.put("allocations", conf.get(ALLOCATIONS_PROPERTY));
+    // A store that was opened at the start stays in use until the end.
+    String from = capacity != null && capacity.store() != null
+        ? StockSource.CAPACITY : StockSource.from(conf);
+    found.put("from", from);
+    FollowedFile fair = !from.equals(StockSource.FAIR) ? null
+        : before != null ? before : StockSource.fairFile(conf);
+    if (!from.equals(StockSource.HEDDLE)) {
+      found.set("stock", StockSource.describe(from, fair, conf, capacity));
+    }
+    return new ConfigFile(found, fair);
+  }
+
+  /** Returns heddle.json's name, text and folder; null if there is none. */
+  private static ObjectNode json(Configuration conf) throws IOException {
     String path = conf.getTrimmed(FILE_PROPERTY, "");
     if (!path.isEmpty()) {
       Path file = Paths.get(path).toAbsolutePath();
@@ -70,46 +174,31 @@ public final class ConfigFile {
             FILE_PROPERTY + " in yarn-site.xml names " + file + ", which is not a readable file."
                 + " Correct the path, or remove the property to run with the defaults");
       }
-      return parse(file.toString(), Files.readAllBytes(file), file.getParent());
+      return json(file.toString(), Files.readAllBytes(file), file.getParent());
     }
     // The configuration's class loader sees the RM's conf folder.
     URL resource = conf.getResource(RESOURCE);
     if (resource == null) {
-      return new ConfigFile("defaults (no heddle.json)", JSON.createObjectNode(), workingFolder());
+      return null;
     }
     try (InputStream in = resource.openStream()) {
-      return parse(resource.toString(), ByteStreams.toByteArray(in), folderOf(resource));
+      return json(resource.toString(), ByteStreams.toByteArray(in), folderOf(resource));
     }
   }
 
-  private static Path workingFolder() {
-    return Paths.get("").toAbsolutePath();
+  private static ObjectNode json(String name, byte[] text, Path folder) {
+    return SetupJson.object().put("name", name)
+        .put("text", new String(text, StandardCharsets.UTF_8)).put("folder", folder.toString());
   }
 
   private static Path folderOf(URL resource) {
+    Path working = Paths.get("").toAbsolutePath();
     try {
       boolean isFile = "file".equals(resource.getProtocol());
-      return isFile ? Paths.get(resource.toURI()).getParent() : workingFolder();
+      return isFile ? Paths.get(resource.toURI()).getParent() : working;
     } catch (URISyntaxException e) {
-      return workingFolder();
+      return working;
     }
-  }
-
-  /** Reads the text of a configuration; {@code source} is only for messages. */
-  static ConfigFile parse(String source, byte[] text, Path folder) throws IOException {
-    JsonNode content;
-    try {
-      content = JSON.readTree(text);
-    } catch (JsonProcessingException e) {
-      String where = e.getLocation() == null ? "" : " line " + e.getLocation().getLineNr()
-          + ", column " + e.getLocation().getColumnNr();
-      throw new IOException(
-          source + where + ": expected JSON: " + e.getOriginalMessage() + ". Correct the file", e);
-    }
-    if (content == null || !content.isObject()) {
-      throw new IOException(source + ": expected a JSON object, like {\"policy\": \"fair\"}");
-    }
-    return new ConfigFile(source, content, folder);
   }
 
   /**

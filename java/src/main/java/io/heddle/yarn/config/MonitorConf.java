@@ -39,6 +39,8 @@ public final class MonitorConf {
         : conf.getTrimmedStringCollection(YarnConfiguration.RM_SCHEDULER_MONITOR_POLICIES)) {
       if (!CAPACITY_ONLY.contains(policy)) {
         kept.add(policy);
+      } else if (PREEMPTION.equals(policy) && StockSource.isCapacity(conf)) {
+        LOG.info("{} is left out: the engine preempts as its properties say", policy);
       } else if (PREEMPTION.equals(policy)) {
         LOG.warn("{} is for the Capacity Scheduler and is left out, so that nothing is preempted"
             + " by it. To preempt, set \"preemption\": {\"enabled\": true} in heddle.json. To be"

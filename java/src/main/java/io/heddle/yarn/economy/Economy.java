@@ -1,6 +1,7 @@
 package io.heddle.yarn.economy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.Engine;
@@ -43,6 +44,7 @@ public final class Economy implements ApiHandler.Library {
   private long service;
   private boolean stopped;
   private String lastState = "";
+  private volatile JsonNode lastBooks = MissingNode.getInstance();
 
   private Economy(Engine engine, JsonNode content, Configuration conf) {
     this.engine = engine;
@@ -84,11 +86,17 @@ public final class Economy implements ApiHandler.Library {
     }
   }
 
+  /** Returns the state of the books as last heard. */
+  public JsonNode books() {
+    return lastBooks;
+  }
+
   private void pump() {
     try {
       JsonNode books = SetupJson.read(
           Native.pumpService(service, engine.handle(), Time.monotonicNow(), Time.now()));
       log(books);
+      lastBooks = books;
       String state = books.path("state").asText();
       if (!state.equals(lastState)) {
         LOG.info("The books are {}: {}", state, books);

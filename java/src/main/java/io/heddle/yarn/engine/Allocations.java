@@ -48,9 +48,8 @@ public final class Allocations {
     return warnings;
   }
 
-  /** Adds the text and the numbers to a request that opens or reloads an engine. */
-  void putInto(ObjectNode request) {
-    request.put("allocations", text);
-    request.set("users", users);
+  /** Returns the number of each user that has a limit of their own. */
+  ObjectNode users() {
+    return users;
   }
 }

@@ -51,8 +51,7 @@ public final class Engine {
   private final Resource minimum;
   private final String journal;
   private Decisions decisions;
-  private JsonNode config;
-  private volatile Allocations allocations;
+  private volatile EngineConfig config;
   private volatile long handle;
   private boolean up;
   private boolean closed;
@@ -86,25 +85,17 @@ public final class Engine {
   /**
    * Makes the engine.
    *
-   * @param pools of the allocations file, or null
    * @throws HeddleException if the configuration is wrong; its message names the key
    */
-  public void open(JsonNode content, Allocations pools) {
-    handle = Native.open(
-        SetupJson.open(minimum, journal, content, pools, ENGINE_LOG.isDebugEnabled()));
-    config = content;
-    allocations = pools;
+  public void open(EngineConfig next) {
+    handle = Native.open(SetupJson.open(minimum, journal, next, ENGINE_LOG.isDebugEnabled()));
+    config = next;
     up = true;
   }
 
-  /** Returns the heddle.json in force. */
-  public JsonNode config() {
+  /** Returns the configuration in force; null before the first. Takes no lock. */
+  public EngineConfig config() {
     return config;
-  }
-
-  /** Returns the allocations in force, or null. Takes no lock. */
-  public Allocations allocations() {
-    return allocations;
   }
 
   /** Returns whether there is an engine. Without one events are dropped: replay repeats them. */
@@ -196,7 +187,7 @@ public final class Engine {
   }
 
   /** Sends the collected events, if there are any. */
-  void flush() {
+  public void flush() {
     if (writer.records() > 0 && !calling) {
       step();
     }
@@ -281,14 +272,12 @@ public final class Engine {
   /**
    * Changes the configuration; on error the old one stays.
    *
-   * @param pools of the allocations file, or null
    * @return the reply of {@code queues}
    * @throws HeddleException naming the wrong key, or without an engine to check it
    */
-  public String reload(JsonNode content, Allocations pools) {
-    String reply = demand(SetupJson.reload(content, pools));
-    config = content;
-    allocations = pools;
+  public String reload(EngineConfig next) {
+    String reply = demand(SetupJson.reload(next));
+    config = next;
     return reply;
   }
 
@@ -339,7 +328,7 @@ public final class Engine {
     replaying = true;
     writer.clear();
     try {
-      open(config, allocations);
+      open(config);
       decisions.replay();
       if (up) {
         rebuilds++;

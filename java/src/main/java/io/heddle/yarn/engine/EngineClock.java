@@ -10,4 +10,9 @@ public final class EngineClock {
   public static long toMonotonic(long wallMs) {
     return Time.monotonicNow() - (Time.now() - wallMs);
   }
+
+  /** Converts a time of the engine's clock to milliseconds since 1970. */
+  public static long toWall(long engineMs) {
+    return Time.now() - (Time.monotonicNow() - engineMs);
+  }
 }

@@ -28,6 +28,7 @@ public final class FrameLayout {
 
   // Flags.
   public static final int NODE_SCHEDULABLE = 1;
+  public static final int NODE_LENDS = 2;
   public static final int JOB_MAPREDUCE = 1;
   public static final int JOB_UNMANAGED_AM = 2;
   public static final int ASK_RELAX_LOCALITY = 1;

@@ -25,6 +25,9 @@ public final class FrameWriter {
 
     int partitionId();
 
+    /** Returns whether asks without a label may have what those of its label leave. */
+    boolean lends();
+
     Resource getTotalResource();
 
     Resource getUnallocatedResource();
@@ -151,7 +154,8 @@ public final class FrameWriter {
     buffer.putInt(at + FrameLayout.NODE_ADDED_RACK, node.rackPlace());
     buffer.putInt(at + FrameLayout.NODE_ADDED_PARTITION, node.partitionId());
     buffer.putInt(at + FrameLayout.NODE_ADDED_FLAGS,
-        schedulable ? FrameLayout.NODE_SCHEDULABLE : 0);
+        (schedulable ? FrameLayout.NODE_SCHEDULABLE : 0)
+            | (node.lends() ? FrameLayout.NODE_LENDS : 0));
     resources.put(buffer, at + FrameLayout.NODE_ADDED_CAPACITY, node.getTotalResource());
     resources.put(buffer, at + FrameLayout.NODE_ADDED_FREE, node.getUnallocatedResource());
   }

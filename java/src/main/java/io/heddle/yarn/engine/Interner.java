@@ -1,6 +1,8 @@
 package io.heddle.yarn.engine;
 
+import java.util.Collections;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -15,6 +17,7 @@ public final class Interner {
   public static final int UNKNOWN = -1;
 
   private final Map<String, Integer> ids = new ConcurrentHashMap<>();
+  private final Map<Integer, String> names = new ConcurrentHashMap<>();
 
   /**
    * Makes an interner with some names.
@@ -39,8 +42,24 @@ public final class Interner {
     return id == null ? UNKNOWN : id;
   }
 
+  /** Returns the name of a number, or null. */
+  public String name(int id) {
+    return names.get(id);
+  }
+
+  /** Returns all names, with those to come. */
+  public Set<String> names() {
+    return Collections.unmodifiableSet(ids.keySet());
+  }
+
   private synchronized int add(String name) {
-    Integer known = ids.putIfAbsent(name, ids.size());
-    return known != null ? known : ids.get(name);
+    Integer known = ids.get(name);
+    if (known != null) {
+      return known;
+    }
+    int id = ids.size();
+    names.put(id, name);
+    ids.put(name, id);
+    return id;
   }
 }

@@ -44,6 +44,15 @@ public final class ResourceCodec {
     }
   }
 
+  /** Returns the amounts of all types. */
+  public long[] values(Resource resource) {
+    long[] values = new long[types];
+    for (int type = 0; type < types; type++) {
+      values[type] = value(resource, type);
+    }
+    return values;
+  }
+
   /** Writes a vector at an offset, unused types as 0. */
   void put(ByteBuffer buffer, int offset, Resource resource) {
     buffer.putLong(offset, resource.getMemorySize());

@@ -23,12 +23,9 @@ public final class SetupJson {
    *
    * @param minimum YARN's smallest container
    * @param journal the file that records input frames, or null
-   * @param config content of heddle.json
-   * @param pools of the allocations file, or null
    * @param debug whether the engine writes lines at debug level
    */
-  static String open(Resource minimum, String journal, JsonNode config, Allocations pools,
-      boolean debug) {
+  static String open(Resource minimum, String journal, EngineConfig config, boolean debug) {
     ObjectNode setup = JSON.createObjectNode();
     ArrayNode names = setup.putArray("resource_types");
     ObjectNode smallest = setup.putObject("minimum_allocation");
@@ -39,7 +36,7 @@ public final class SetupJson {
     setup.put("journal", journal);
     putEpoch(setup);
     setup.put("log_level", debug ? "debug" : "info");
-    put(setup, config, pools);
+    config.putInto(setup);
     return setup.toString();
   }
 
@@ -65,19 +62,12 @@ public final class SetupJson {
     return request.toString();
   }
 
-  /** Asks for another configuration; the allocations may be null. */
-  static String reload(JsonNode config, Allocations pools) {
+  /** Asks for another configuration. */
+  static String reload(EngineConfig config) {
     ObjectNode request = JSON.createObjectNode().put("op", "reload");
-    put(request, config, pools);
+    config.putInto(request);
     putEpoch(request);
     return request.toString();
-  }
-
-  private static void put(ObjectNode request, JsonNode config, Allocations pools) {
-    request.set("config", config);
-    if (pools != null) {
-      pools.putInto(request);
-    }
   }
 
   /** Returns an empty object. */
@@ -103,7 +93,16 @@ public final class SetupJson {
 
   /** Asks the library what needs no engine; see {@link Native#ask}. Arguments as of a request. */
   public static JsonNode ask(String op, Object... arguments) {
-    return read(new String(Native.ask(request(op, arguments)), StandardCharsets.UTF_8));
+    return answer(request(op, arguments));
+  }
+
+  /** Asks the library as above; the arguments are those of an object. */
+  public static JsonNode ask(String op, ObjectNode arguments) {
+    return answer(JSON.createObjectNode().put("op", op).setAll(arguments).toString());
+  }
+
+  private static JsonNode answer(String question) {
+    return read(new String(Native.ask(question), StandardCharsets.UTF_8));
   }
 
   /** Reads a reply. */

@@ -3,8 +3,7 @@ package io.heddle.yarn.queues;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.Priority;
@@ -13,7 +12,6 @@ import org.apache.hadoop.yarn.api.records.QueueInfo;
 import org.apache.hadoop.yarn.api.records.QueueState;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
-import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractUsersManager;
@@ -31,53 +29,51 @@ import org.apache.hadoop.yarn.util.Records;
  * to it.
  */
 public final class HeddleQueue implements Queue {
-  /** Whether queues also keep metrics per user, which doubles the cost of metrics. */
-  static final String USER_METRICS_PROPERTY = "heddle.user-metrics.enable";
-
   /** Receives the containers of an attempt that began before the ResourceManager's restart. */
   public interface Member {
     void containerRecovered(RMContainer container);
   }
 
   private final String path;
+  private final HeddleQueue parent;
   private final QueueReports reports;
+  private final QueueGauges gauges;
   private final QueueMetrics metrics;
   private final ActiveUsersManager users;
-  private final Set<String> labels =
-      Collections.singleton(CommonNodeLabelsManager.ANY);
+  // Users who may have metrics of their own here.
+  private final Set<String> metered = ConcurrentHashMap.newKeySet();
   // The engine's number; a rebuild of the engine may change it.
   private volatile int id = -1;
+  // Whether its metrics are gone; guarded by its monitor.
+  private boolean removed;
 
-  HeddleQueue(String path, HeddleQueue parent, QueueReports reports, Configuration conf) {
+  HeddleQueue(String path, HeddleQueue parent, QueueReports reports, QueueGauges gauges) {
     this.path = path;
+    this.parent = parent;
     this.reports = reports;
-    this.metrics = QueueMetrics.forQueue(
-        path, parent, conf.getBoolean(USER_METRICS_PROPERTY, false), conf);
+    this.gauges = gauges;
+    this.metrics = gauges.make(path, parent);
     this.users = new ActiveUsersManager(metrics);
   }
 
-  /** Removes a removed queue's metrics from YARN's tables: its own and those by partition. */
-  void unregister() {
-    synchronized (QueueMetrics.class) {
-      QueueMetrics.getQueueMetrics().remove(path, metrics);
-      QueueMetrics.getQueueMetrics().remove(
-          QueueMetrics.DEFAULT_PARTITION + QueueMetrics.METRIC_NAME_DELIMITER + path);
+  /** Notes a user with applications in it, who may get metrics in it and above it. */
+  public void userCame(String user) {
+    if (gauges.perUser() && metered.add(user) && parent != null) {
+      parent.userCame(user);
     }
-    String source = Sources.of(path);
-    DefaultMetricsSystem.instance().unregisterSource(source);
-    DefaultMetricsSystem.instance().unregisterSource(
-        "PartitionQueueMetrics,partition=" + source.substring(source.indexOf(',')));
   }
 
-  /** Gives access to YARN's names of metrics sources. */
-  private static final class Sources extends QueueMetrics {
-    private Sources() {
-      super(null, "", null, false, new Configuration(false));
+  /** Sets its metrics, unless it was removed. */
+  synchronized void show(QueueView view) {
+    if (!removed) {
+      gauges.show(metrics, view, metered);
     }
+  }
 
-    static String of(String path) {
-      return sourceName(path).toString();
-    }
+  /** Removes a removed queue's metrics from YARN's tables. */
+  synchronized void unregister() {
+    removed = true;
+    gauges.remove(path, metrics, metered);
   }
 
   public int id() {
@@ -101,7 +97,7 @@ public final class HeddleQueue implements Queue {
 
   @Override
   public QueueInfo getQueueInfo(boolean includeChildQueues, boolean recursive) {
-    QueueInfo info = reports.info(path, includeChildQueues, recursive);
+    QueueInfo info = reports.brief(path, includeChildQueues, recursive);
     if (info == null) {
       // YARN expects an answer when it builds reports of applications.
       info = Records.newRecord(QueueInfo.class);
@@ -140,12 +136,12 @@ public final class HeddleQueue implements Queue {
 
   @Override
   public Set<String> getAccessibleNodeLabels() {
-    return labels;
+    return reports.labels(path);
   }
 
   @Override
   public String getDefaultNodeLabelExpression() {
-    return null;
+    return reports.defaultLabel(path);
   }
 
   @Override

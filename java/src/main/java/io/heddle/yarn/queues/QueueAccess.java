@@ -32,25 +32,36 @@ final class QueueAccess {
   private static final AccessControlList NO_ONE = new AccessControlList(" ");
 
   private final boolean enabled;
+  private final boolean checksSubmissions;
+  private final boolean asStock;
   private final YarnAuthorizationProvider provider;
   // Queues that the provider was told; guarded by the scheduler's write lock.
-  private Set<String> told = Collections.emptySet();
+  private Set<String> told = new TreeSet<>();
 
-  QueueAccess(Configuration conf) {
+  /**
+   * Makes a check without queues.
+   *
+   * @param alwaysChecksSubmissions also while {@code yarn.acl.enable} is off
+   * @param asStock whether a question about one right is answered for that right alone, and also
+   *     while {@code yarn.acl.enable} is off, as by YARN's own schedulers
+   */
+  QueueAccess(Configuration conf, boolean alwaysChecksSubmissions, boolean asStock) {
+    this.asStock = asStock;
     enabled = conf.getBoolean(
         YarnConfiguration.YARN_ACL_ENABLE, YarnConfiguration.DEFAULT_YARN_ACL_ENABLE);
+    checksSubmissions = enabled || alwaysChecksSubmissions;
     provider = YarnAuthorizationProvider.getInstance(conf);
   }
 
   /**
-   * Tells the provider the configured permissions of all queues. Dynamic queues have none of their
-   * own; removed queues lose theirs.
+   * Tells the provider the permissions of all queues: configured ones, and those that a template
+   * gives to dynamic queues. Removed queues lose theirs.
    */
   void tell(QueueSnapshot queues) {
     List<Permission> permissions = new ArrayList<>();
     Set<String> next = new TreeSet<>();
     for (QueueView queue : queues.all()) {
-      if (!queue.dynamic) {
+      if (hasRights(queue)) {
         next.add(queue.path);
         permissions.add(permission(queue.path, queue.aclSubmit, queue.aclAdmin));
       }
@@ -60,13 +71,29 @@ final class QueueAccess {
         permissions.add(permission(path, NO_ONE, NO_ONE));
       }
     }
+    set(permissions);
+    told = next;
+  }
+
+  /** Tells the provider the permissions of a queue that a submission made. */
+  void tell(QueueView queue) {
+    if (hasRights(queue) && told.add(queue.path)) {
+      set(Collections.singletonList(permission(queue.path, queue.aclSubmit, queue.aclAdmin)));
+    }
+  }
+
+  private static boolean hasRights(QueueView queue) {
+    return !queue.dynamic || !queue.aclSubmit.getAclString().equals(NO_ONE.getAclString())
+        || !queue.aclAdmin.getAclString().equals(NO_ONE.getAclString());
+  }
+
+  private void set(List<Permission> permissions) {
     try {
       provider.setPermission(permissions, UserGroupInformation.getCurrentUser());
     } catch (IOException e) {
       throw new YarnRuntimeException("The ResourceManager's own user is unknown: permissions in"
           + " queues cannot be set", e);
     }
-    told = next;
   }
 
   private static Permission permission(
@@ -79,9 +106,21 @@ final class QueueAccess {
 
   /** Returns whether a user has a permission in a queue; its administrators may submit too. */
   boolean allows(String path, QueueACL acl, UserGroupInformation user) {
-    return !enabled || granted(path, acl, user)
-        || acl == QueueACL.SUBMIT_APPLICATIONS
-        && granted(path, QueueACL.ADMINISTER_QUEUE, user);
+    if (asStock) {
+      return granted(path, acl, user);
+    }
+    return !enabled || (acl == QueueACL.SUBMIT_APPLICATIONS
+        ? grantedSubmission(path, user) : granted(path, acl, user));
+  }
+
+  /** Returns whether a user may submit to a queue. */
+  boolean allowsSubmission(String path, UserGroupInformation user) {
+    return !checksSubmissions || grantedSubmission(path, user);
+  }
+
+  private boolean grantedSubmission(String path, UserGroupInformation user) {
+    return granted(path, QueueACL.SUBMIT_APPLICATIONS, user)
+        || granted(path, QueueACL.ADMINISTER_QUEUE, user);
   }
 
   private boolean granted(String path, QueueACL acl, UserGroupInformation user) {

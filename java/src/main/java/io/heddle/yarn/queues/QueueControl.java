@@ -1,9 +1,10 @@
 package io.heddle.yarn.queues;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.heddle.yarn.engine.Allocations;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineConfig;
 import io.heddle.yarn.engine.HeddleException;
+import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -36,6 +37,7 @@ public final class QueueControl {
 
   private final Engine engine;
   private final QueueTable table;
+  private final Interner users;
   // Held while pages are collected; taken before the scheduler's lock.
   private final Object paging = new Object();
   private long nextRefreshMs = Long.MIN_VALUE;
@@ -48,9 +50,20 @@ public final class QueueControl {
   // The queues of a new engine before its jobs are told; null before the first.
   private QueueSnapshot fresh;
 
-  public QueueControl(Engine engine, QueueTable table) {
+  /**
+   * Knows no queue before {@link #open}.
+   *
+   * @param users the numbers by which the engine knows users
+   */
+  public QueueControl(Engine engine, QueueTable table, Interner users) {
     this.engine = engine;
     this.table = table;
+    this.users = users;
+  }
+
+  /** Sets what a stock scheduler's file says of the queues, for pages and clients. */
+  public void setStock(JsonNode shown) {
+    table.setStock(shown);
   }
 
   /**
@@ -64,6 +77,7 @@ public final class QueueControl {
         return;
       }
       collect(lock);
+      table.showMetrics();
       long end = Time.monotonicNow();
       nextRefreshMs = end + REFRESH_SHARE * (end - start);
     }
@@ -162,8 +176,8 @@ public final class QueueControl {
    *
    * @return {@code leaf} or {@code made}, a path; neither if the answer is left to {@link #place}
    */
-  public JsonNode foresee(String user, String queue) {
-    return engine.peek(SetupJson.request("foresee", "user", user, "queue", queue));
+  public JsonNode foresee(Submission submission) {
+    return engine.peek(submission.foresee());
   }
 
   /** Returns the queue that a user has of their own. */
@@ -174,25 +188,23 @@ public final class QueueControl {
   /**
    * Finds the queue of a submission, and makes it if the rules allow it.
    *
-   * @param queue the name in the submission, or null
    * @param recovering whether the application ran before and must get a queue
    * @throws YarnException with a message for the user
    */
-  public HeddleQueue place(String user, String queue, boolean recovering) throws YarnException {
-    HeddleQueue known = recovering ? leaf(queue) : null;
+  public HeddleQueue place(Submission submission, boolean recovering) throws YarnException {
+    HeddleQueue known = recovering ? leaf(submission.queue) : null;
     if (known != null) {
       // It ran there; the rules are for new applications.
       return known;
     }
     String reply;
     try {
-      reply = engine.request(SetupJson.request(
-          "place", "user", user, "queue", queue, "recovering", recovering));
+      reply = engine.request(submission.place(users.intern(submission.user), recovering));
     } catch (HeddleException e) {
       throw new YarnException(e.getMessage());
     }
     if (reply == null) {
-      return placeWithoutEngine(user, queue);
+      return placeWithoutEngine(submission.user, submission.queue);
     }
     JsonNode answer = SetupJson.read(reply);
     HeddleQueue placed = placed(answer);
@@ -246,6 +258,15 @@ public final class QueueControl {
     return found == 0 ? "(there is none yet)" : names.toString();
   }
 
+  /** Returns whether a queue or one above it takes a limited number of applications. */
+  public boolean limitsJobs(String path) {
+    QueueView view = table.snapshot().get(path);
+    while (view != null && !view.limitsJobs) {
+      view = view.parent == null ? null : table.snapshot().get(view.parent);
+    }
+    return view != null;
+  }
+
   /** Returns whether a queue takes no more jobs because it left the configuration. */
   public boolean draining(HeddleQueue queue) {
     QueueView view = table.snapshot().get(queue.getQueueName());
@@ -255,11 +276,10 @@ public final class QueueControl {
   /**
    * Changes the configuration.
    *
-   * @param pools of the allocations file, or null
    * @throws HeddleException naming the key that is wrong; nothing has changed then
    */
-  public void reload(JsonNode config, Allocations pools) {
-    String reply = engine.reload(config, pools);
+  public void reload(EngineConfig config) {
+    String reply = engine.reload(config);
     publishConfigured(reply);
   }
 

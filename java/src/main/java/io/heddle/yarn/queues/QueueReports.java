@@ -1,26 +1,31 @@
 package io.heddle.yarn.queues;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.compat.Compat;
+import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.records.QueueACL;
 import org.apache.hadoop.yarn.api.records.QueueInfo;
-import org.apache.hadoop.yarn.api.records.QueueState;
 import org.apache.hadoop.yarn.api.records.QueueStatistics;
 import org.apache.hadoop.yarn.api.records.QueueUserACLInfo;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
-import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
 import org.apache.hadoop.yarn.util.Records;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
+import org.apache.hadoop.yarn.util.resource.Resources;
 
 /**
  * Answers requests of clients, AMs and the web for descriptions and permissions of queues. Reads
@@ -29,24 +34,53 @@ import org.apache.hadoop.yarn.util.Records;
  */
 public final class QueueReports {
   static final String SCHEDULER_TYPE = "HeddleScheduler";
-  private static final Set<String> ALL_LABELS =
-      Collections.singleton(CommonNodeLabelsManager.ANY);
 
   private static final boolean EMPTY_MAPS = Compat.writesEmptyMaps();
+  private static final boolean VECTORS = Compat.hasCapacityVectors();
+  private static final String BELOW_ROOT = "root.";
 
   private final QueueTable table;
   private final QueueAccess access;
+  private final boolean stock;
+  private final boolean fair;
+  private final Interner users;
+  private final Resource configured;
+  private volatile JsonNode shown = SetupJson.object();
   private volatile Resource cluster = Resource.newInstance(0, 0);
   private volatile Resource largest = Resource.newInstance(0, 0);
 
-  public QueueReports(Configuration conf) {
-    table = new QueueTable(this, conf);
-    access = new QueueAccess(conf);
+  /**
+   * Makes reports without queues.
+   *
+   * @param alwaysChecksSubmissions also while {@code yarn.acl.enable} is off
+   * @param stock whether queues come from a stock scheduler's file; then rights are answered as
+   *     by that scheduler
+   * @param users the numbers by which the engine knows users
+   * @param gauges the metrics of queues
+   */
+  public QueueReports(Configuration conf, boolean alwaysChecksSubmissions, boolean stock,
+      Interner users, QueueGauges gauges) {
+    table = new QueueTable(this, gauges);
+    access = new QueueAccess(conf, alwaysChecksSubmissions, stock);
+    this.stock = stock;
+    fair = stock && alwaysChecksSubmissions;
+    this.users = users;
+    configured = ResourceUtils.fetchMaximumAllocationFromConfig(conf);
+  }
+
+  /** Sets what a stock scheduler's file says of the queues. */
+  void setStock(JsonNode says) {
+    shown = says;
   }
 
   /** Sets the permissions of a new configuration. */
   void configured(QueueSnapshot queues) {
     access.tell(queues);
+  }
+
+  /** Sets the permissions of a queue that a submission made. */
+  void made(QueueView queue) {
+    access.tell(queue);
   }
 
   /** Returns the table of queues. */
@@ -73,50 +107,99 @@ public final class QueueReports {
 
   /** Describes all queues for the library's pages: in the engine's words and by YARN's metrics. */
   public ObjectNode describe() {
-    QueueSnapshot queues = table.snapshot();
+    return describe(table.snapshot());
+  }
+
+  private ObjectNode describe(QueueSnapshot queues) {
     ObjectNode all = SetupJson.object().put("by_weight", table.sharesByWeight())
         .put("empty_maps", EMPTY_MAPS);
     all.set("policy", queues.reply().get("policy"));
     all.set("capacity", queues.reply().path("cluster").get("capacity"));
     ArrayNode types = all.putArray("types");
-    ObjectNode most = all.putObject("largest");
     for (ResourceInformation type : largest.getResources()) {
       types.addArray().add(type.getName()).add(type.getUnits())
           .add(type.getResourceType().toString()).add(type.getMinimumAllocation())
           .add(type.getMaximumAllocation());
-      most.put(type.getName(), type.getValue());
     }
+    all.set("largest", amounts(largest));
     ArrayNode rows = all.putArray("queues");
+    ObjectNode names = SetupJson.object();
     for (QueueView queue : queues.all()) {
       QueueMetrics metrics = metrics(queue.path);
       rows.addArray().add(queue.described).add(queue.leaf)
           .add(metrics == null ? 0 : metrics.getAppsPending())
           .add(metrics == null ? 0 : metrics.getAppsRunning());
+      for (JsonNode user : queue.described.path("users")) {
+        names.put(user.path("user").asText(), users.name(user.path("user").asInt()));
+      }
+    }
+    if (stock) {
+      ObjectNode says = all.putObject("stock").put("vectors", VECTORS);
+      says.setAll((ObjectNode) shown);
+      says.set("largest", amounts(configured));
+      says.set("users", names);
     }
     return all;
   }
 
+  private static ObjectNode amounts(Resource resource) {
+    ObjectNode amounts = SetupJson.object();
+    for (ResourceInformation type : resource.getResources()) {
+      amounts.put(type.getName(), type.getValue());
+    }
+    return amounts;
+  }
+
   /**
-   * Describes a queue in a new object, because YARN writes into it.
+   * Describes a queue in a new object, because YARN writes into it. Says no more than a heartbeat
+   * of an AM needs.
    *
    * @param name path, path below root or unique last name
    * @return null if there is no such queue
    */
-  public QueueInfo info(String name, boolean includeChildQueues, boolean recursive) {
+  QueueInfo brief(String name, boolean includeChildQueues, boolean recursive) {
     QueueView view = table.snapshot().find(name);
-    if (view == null) {
-      return null;
-    }
-    return includeChildQueues && !view.leaf ? withChildren(view, recursive) : describe(view);
+    return view == null ? null : tree(view, includeChildQueues, recursive, this::describe);
   }
 
-  private QueueInfo withChildren(QueueView view, boolean recursive) {
-    List<QueueInfo> children = new ArrayList<>();
-    for (QueueView child : view.children()) {
-      children.add(recursive && !child.leaf ? withChildren(child, true) : describe(child));
+  /** Describes a queue as {@link #brief}, and as the scheduler does whose file is used. */
+  public QueueInfo info(String name, boolean includeChildQueues, boolean recursive) {
+    QueueSnapshot queues = table.snapshot();
+    QueueView view = queues.find(name);
+    if (view == null || !stock) {
+      return view == null ? null : tree(view, includeChildQueues, recursive, this::describe);
     }
-    QueueInfo info = describe(view);
-    info.setChildQueues(children);
+    if (fair) {
+      return tree(view, includeChildQueues, recursive, one -> {
+        QueueInfo info = describe(one);
+        QueueDetails.fair(info, one);
+        return info;
+      });
+    }
+    Map<String, JsonNode> rows = new HashMap<>();
+    for (JsonNode row : SetupJson.ask("queue_infos", "queues", describe(queues))) {
+      rows.put(row.path("path").asText(), row);
+    }
+    return tree(view, includeChildQueues, recursive, one -> {
+      QueueInfo info = describe(one);
+      JsonNode row = rows.get(one.path);
+      if (row != null) {
+        QueueDetails.capacity(info, one, row);
+      }
+      return info;
+    });
+  }
+
+  private static QueueInfo tree(QueueView view, boolean children, boolean recursive,
+      Function<QueueView, QueueInfo> describe) {
+    QueueInfo info = describe.apply(view);
+    if (children) {
+      List<QueueInfo> below = new ArrayList<>();
+      for (QueueView child : view.children()) {
+        below.add(tree(child, recursive, recursive, describe));
+      }
+      info.setChildQueues(below);
+    }
     return info;
   }
 
@@ -130,9 +213,10 @@ public final class QueueReports {
     info.setCurrentCapacity(share == 0 ? 0 : view.used.getMemorySize() / share);
     info.setMaximumCapacity(
         total == 0 ? 1 : Math.min(1f, view.maxShare.getMemorySize() / total));
-    info.setQueueState(view.draining ? QueueState.DRAINING : QueueState.RUNNING);
+    info.setQueueState(view.state);
     info.setChildQueues(new ArrayList<QueueInfo>());
-    info.setAccessibleNodeLabels(ALL_LABELS);
+    info.setAccessibleNodeLabels(view.labels);
+    info.setDefaultNodeLabelExpression(view.defaultLabel);
     info.setQueueStatistics(statistics(table.ensure(view.path).getMetrics()));
     Compat.describeQueue(info, view.path, SCHEDULER_TYPE, view.weight,
         view.maxRunningJobs == QueueView.NO_LIMIT ? Integer.MAX_VALUE : view.maxRunningJobs);
@@ -167,7 +251,44 @@ public final class QueueReports {
    * its ancestors still cover the applications of a removed queue.
    */
   public boolean hasAccess(String name, QueueACL acl, UserGroupInformation user) {
+    // An unknown queue: Fair's answer is no; Capacity's is that of its ancestors, for a full path.
+    if (stock && table.snapshot().find(name) == null && (fair || !name.startsWith(BELOW_ROOT))) {
+      return false;
+    }
     return access.allows(table.snapshot().pathOf(name), acl, user);
+  }
+
+  /** Returns whether a user may submit to a queue, which need not exist. */
+  public boolean maySubmit(String name, UserGroupInformation user) {
+    return access.allowsSubmission(table.snapshot().pathOf(name), user);
+  }
+
+  /**
+   * Returns the largest container that may be asked for in a queue.
+   *
+   * @param most the cluster's
+   */
+  public Resource largestContainer(String name, Resource most) {
+    QueueView view = table.snapshot().find(name);
+    return view == null ? most : Resources.componentwiseMin(most, view.maxContainer);
+  }
+
+  /** Returns the node labels that requests of a queue may name. */
+  Set<String> labels(String name) {
+    QueueView view = table.snapshot().find(name);
+    return view == null ? QueueView.ALL_LABELS : view.labels;
+  }
+
+  /** Returns the label of requests that name none, or null. */
+  String defaultLabel(String name) {
+    QueueView view = table.snapshot().find(name);
+    return view == null ? null : view.defaultLabel;
+  }
+
+  /** Returns the engine's description of a queue; an empty object if there is none. */
+  public JsonNode described(String name) {
+    QueueView view = table.snapshot().find(name);
+    return view == null ? SetupJson.object() : view.described;
   }
 
   /** Returns all permissions of a user in a queue. */

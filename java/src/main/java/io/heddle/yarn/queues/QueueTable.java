@@ -6,7 +6,6 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.hadoop.conf.Configuration;
 
 /**
  * The queue objects by path and the last snapshot of the engine's descriptions. Reads take no
@@ -15,14 +14,14 @@ import org.apache.hadoop.conf.Configuration;
 public final class QueueTable {
   private final Map<String, HeddleQueue> queues = new ConcurrentHashMap<>();
   private final QueueReports reports;
-  private final Configuration conf;
+  private final QueueGauges gauges;
   private volatile QueueSnapshot snapshot = QueueSnapshot.EMPTY;
   private volatile Set<String> wants = Collections.emptySet();
   private volatile boolean byWeight;
 
-  QueueTable(QueueReports reports, Configuration conf) {
+  QueueTable(QueueReports reports, QueueGauges gauges) {
     this.reports = reports;
-    this.conf = conf;
+    this.gauges = gauges;
   }
 
   /** Returns the last snapshot. */
@@ -43,9 +42,19 @@ public final class QueueTable {
     snapshot = next;
   }
 
+  /** Sets the metrics of queues to the last snapshot. Needs no lock. */
+  public void showMetrics() {
+    gauges.show(this);
+  }
+
   /** Sets the permissions of a new configuration. */
   void configured(QueueSnapshot next) {
     reports.configured(next);
+  }
+
+  /** Sets what a stock scheduler's file says of the queues, for pages and clients. */
+  void setStock(JsonNode shown) {
+    reports.setStock(shown);
   }
 
   /** Takes over the engine's description of the policies in force. */
@@ -70,6 +79,7 @@ public final class QueueTable {
   void add(QueueView view) {
     ensure(view.path).setId(view.id);
     snapshot.put(view);
+    reports.made(view);
   }
 
   /** Removes a queue without applications. */
@@ -97,7 +107,7 @@ public final class QueueTable {
     if (queue == null) {
       int dot = path.lastIndexOf('.');
       HeddleQueue parent = dot < 0 ? null : ensure(path.substring(0, dot));
-      queue = new HeddleQueue(path, parent, reports, conf);
+      queue = new HeddleQueue(path, parent, reports, gauges);
       HeddleQueue other = queues.putIfAbsent(path, queue);
       queue = other != null ? other : queue;
     }

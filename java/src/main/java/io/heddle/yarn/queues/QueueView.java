@@ -2,12 +2,18 @@ package io.heddle.yarn.queues;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListMap;
 import org.apache.hadoop.security.authorize.AccessControlList;
+import org.apache.hadoop.yarn.api.records.QueueState;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
+import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /**
@@ -18,6 +24,8 @@ public final class QueueView {
   /** Means that the number of running jobs is unlimited. */
   static final int NO_LIMIT = -1;
 
+  static final Set<String> ALL_LABELS = Collections.singleton(CommonNodeLabelsManager.ANY);
+
   /** All that the engine says. */
   public final JsonNode described;
   final int id;
@@ -26,14 +34,22 @@ public final class QueueView {
   public volatile boolean leaf;
   final float weight;
   final Resource maxShare;
-  /** Its entitlement if its demand were unlimited. */
+  /** The largest container that may be asked for in it. */
+  final Resource maxContainer;
+  /** Its guarantee if it has one, else its entitlement if its demand were unlimited. */
   final Resource activeShare;
   public final Resource used;
   final int maxRunningJobs;
+  final boolean limitsJobs;
   final AccessControlList aclSubmit;
   final AccessControlList aclAdmin;
+  /** The node labels that requests may name. */
+  final Set<String> labels;
+  /** The label of requests that name none, or null. */
+  final String defaultLabel;
   final boolean dynamic;
   final boolean draining;
+  final QueueState state;
   // By queue number.
   private final Map<Integer, QueueView> children = new ConcurrentSkipListMap<>();
 
@@ -46,15 +62,31 @@ public final class QueueView {
     leaf = queue.path("leaf").asBoolean();
     weight = (float) queue.path("weight").asDouble(1.0);
     maxShare = resource(queue.path("max_share"), Long.MAX_VALUE);
-    activeShare = resource(queue.path("active_share"), 0);
+    maxContainer = resource(queue.path("max_container"), Long.MAX_VALUE);
+    activeShare =
+        resource(queue.path(queue.has("guaranteed") ? "guaranteed" : "active_share"), 0);
     used = resource(queue.path("used"), 0);
     maxRunningJobs =
         queue.path("max_running_jobs").isNumber() ? queue.path("max_running_jobs").asInt()
             : NO_LIMIT;
+    limitsJobs = queue.has("max_jobs");
     aclSubmit = new AccessControlList(queue.path("acl_submit").asText(" "));
     aclAdmin = new AccessControlList(queue.path("acl_admin").asText(" "));
+    labels = labels(queue.path("accessible_labels"));
+    defaultLabel = queue.path("default_label").textValue();
     dynamic = queue.path("dynamic").asBoolean();
     draining = queue.path("draining").asBoolean();
+    String said = queue.path("state").asText(draining ? "draining" : "running");
+    state = QueueState.valueOf(said.toUpperCase(Locale.ROOT));
+  }
+
+  private static Set<String> labels(JsonNode named) {
+    if (!named.isArray()) {
+      return ALL_LABELS;
+    }
+    Set<String> labels = new HashSet<>();
+    named.forEach(label -> labels.add(label.asText()));
+    return Collections.unmodifiableSet(labels);
   }
 
   /** Reads amounts by resource type; missing ones are {@code absent}. */

@@ -89,7 +89,8 @@ public final class HeddleFilter implements Filter {
       complain(e);
       return false;
     }
-    if (scheduler == null) {
+    if (scheduler == null || path.equals(ValidateRequest.PATH)
+        && !ValidateRequest.isOurs(request, scheduler)) {
       return false;
     }
     try {
@@ -132,7 +133,8 @@ public final class HeddleFilter implements Filter {
   }
 
   private static boolean isOurs(String path) {
-    return path.equals(INFO_PATH) || path.equals(PAGE_PATH) || isHandlers(path);
+    return path.equals(INFO_PATH) || path.equals(PAGE_PATH) || isHandlers(path)
+        || path.equals(ValidateRequest.PATH);
   }
 
   /** Not the console's own files: they are the same for everybody, and no client signs for them. */
@@ -156,9 +158,11 @@ public final class HeddleFilter implements Filter {
     return scheduler instanceof WebScheduler ? (WebScheduler) scheduler : null;
   }
 
-  private static void answer(WebScheduler scheduler, String path, HttpServletRequest request,
+  private void answer(WebScheduler scheduler, String path, HttpServletRequest request,
       HttpServletResponse response) throws IOException {
-    if (isHandlers(path)) {
+    if (path.equals(ValidateRequest.PATH)) {
+      ValidateRequest.answer(resourceManager, scheduler.configurationCheck(), request, response);
+    } else if (isHandlers(path)) {
       WebHandler handler = scheduler.webHandler();
       if (handler == null) {
         Replies.sentence(response, HttpServletResponse.SC_NOT_FOUND,
@@ -170,8 +174,11 @@ public final class HeddleFilter implements Filter {
       // One header may come as several.
       String accept = String.join(",", Collections.list(request.getHeaders("Accept")));
       QueueReports reports = scheduler.queueReports();
+      boolean page = path.equals(PAGE_PATH);
       byte[] answer = Native.ask(SetupJson.request("page", "method", request.getMethod(),
-          "accept", accept, "page", path.equals(PAGE_PATH),
+          "accept", accept, "page", page, "query", request.getQueryString(),
+          "user", request.getRemoteUser(),
+          "applications", page ? ApplicationRows.of(resourceManager, request) : null,
           "queues", reports == null ? null : reports.describe()));
       Replies.send(response, answer, head -> { });
     }

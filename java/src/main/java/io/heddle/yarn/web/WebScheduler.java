@@ -9,4 +9,7 @@ public interface WebScheduler {
 
   /** Returns what answers below {@code /heddle/} and {@code /scheduler}, or null. */
   WebHandler webHandler();
+
+  /** Returns what checks changes of the configuration, or null if that cannot be changed. */
+  ConfigurationCheck configurationCheck();
 }

@@ -12,6 +12,7 @@ import static org.junit.Assert.fail;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.TestCluster;
 import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.NativeLibrary;
 import io.heddle.yarn.engine.SetupJson;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -101,16 +102,16 @@ public class AllocationsTest {
 
   @Test
   public void itIsNamedInHeddleJsonOrByTheOriginalProperty() throws Exception {
+    NativeLibrary.load(System.getProperty(NativeLibrary.PATH_PROPERTY));
     Configuration conf = new Configuration(false);
-    byte[] plain = "{}".getBytes(StandardCharsets.UTF_8);
-    byte[] key = "{\"allocations_file\": \"pools.txt\"}".getBytes(StandardCharsets.UTF_8);
-    Path beside = folder.getRoot().toPath();
-    assertNull(AllocationsFile.named(ConfigFile.parse("heddle.json", plain, beside), conf));
+    Path json = folder.newFile("heddle.json").toPath();
+    conf.set(ConfigFile.FILE_PROPERTY, json.toString());
+    Files.write(json, "{}".getBytes(StandardCharsets.UTF_8));
+    assertNull(ConfigFile.read(conf, null).allocations());
     conf.set("mapred.fairscheduler.allocation.file", "/etc/pools.xml");
-    ConfigFile silent = ConfigFile.parse("heddle.json", plain, beside);
-    assertEquals("/etc/pools.xml", AllocationsFile.named(silent, conf).path().toString());
-    ConfigFile named = ConfigFile.parse("heddle.json", key, beside);
-    assertEquals(path, AllocationsFile.named(named, conf).path());
+    assertEquals("/etc/pools.xml", ConfigFile.read(conf, null).allocations().name());
+    Files.write(json, "{\"allocations_file\": \"pools.txt\"}".getBytes(StandardCharsets.UTF_8));
+    assertEquals(path.toString(), ConfigFile.read(conf, null).allocations().name());
   }
 
   // ---- What a change does.

@@ -21,7 +21,10 @@ import org.junit.After;
 import org.junit.BeforeClass;
 import org.junit.Test;
 
-/** Tests hostile servers: every call ends in bounded time and memory, and no answer is accepted. */
+/**
+ * Tests hostile servers: every call ends in bounded time and memory, and no answer is accepted.
+ * Newest Hadoop only: the client is Heddle's own.
+ */
 public class JsonFetcherTest {
   /** Time limit of a test. Calls end after a few seconds; a busy machine may be slower. */
   private static final int HANGS_MS = 60_000;

@@ -1,0 +1,48 @@
+package io.heddle.yarn.queues;
+
+import io.heddle.yarn.engine.SetupJson;
+import java.util.List;
+
+/** What the rules of placement look at: who submits an application, and what it asks for. */
+public final class Submission {
+  final String user;
+  /** The name that it asks for, or null. */
+  final String queue;
+  // Null if no rule asks for them.
+  private final List<String> groups;
+  private final String application;
+
+  /**
+   * Describes a submission to rules that ask for more than its user and its queue.
+   *
+   * @param queue the name that it asks for, or null
+   * @param groups of the user, the primary one first
+   * @param application its name, or null
+   */
+  public Submission(String user, String queue, List<String> groups, String application) {
+    this.user = user;
+    this.queue = queue;
+    this.groups = groups;
+    this.application = application;
+  }
+
+  /** Describes a submission by its user and the queue that it asks for, or null. */
+  public Submission(String user, String queue) {
+    this(user, queue, null, null);
+  }
+
+  String foresee() {
+    return groups == null ? SetupJson.request("foresee", "user", user, "queue", queue)
+        : SetupJson.request("foresee", "user", user, "queue", queue, "groups", groups,
+            "application", application);
+  }
+
+  /** Asks for a place; {@code number} is the user's. */
+  String place(int number, boolean recovering) {
+    return groups == null
+        ? SetupJson.request("place", "user", user, "user_number", number, "queue", queue,
+            "recovering", recovering)
+        : SetupJson.request("place", "user", user, "user_number", number, "queue", queue,
+            "groups", groups, "application", application, "recovering", recovering);
+  }
+}

@@ -1,0 +1,191 @@
+package io.heddle.yarn;
+
+import static io.heddle.yarn.TestCluster.GB;
+import static io.heddle.yarn.TestCluster.any;
+import static io.heddle.yarn.TestCluster.ask;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
+
+import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CommonConfigurationKeys;
+import org.apache.hadoop.security.Groups;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.exceptions.InvalidResourceRequestException;
+import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
+import org.junit.After;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+
+/**
+ * Tests a stock scheduler's file in the ResourceManager: sizes of asks, groups in rules of
+ * placement, rights, lifetimes. Where the file is found is in config/FairFileTest.
+ */
+public class StockFileTest {
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
+  private Configuration fair(String allocations) throws Exception {
+    File file = folder.newFile();
+    Files.write(file.toPath(), ("<allocations>" + allocations + "</allocations>")
+        .getBytes(StandardCharsets.UTF_8));
+    Configuration conf = TestCluster.conf("{}");
+    conf.set("heddle.queues.from", "fair");
+    conf.set("yarn.scheduler.fair.allocation.file", file.getPath());
+    return conf;
+  }
+
+  private static Configuration capacity() throws Exception {
+    Configuration conf = TestCluster.conf("{}");
+    conf.set("heddle.queues.from", "capacity");
+    String root = "yarn.scheduler.capacity.root.";
+    conf.set(root + "queues", "a,b");
+    conf.set(root + "a.capacity", "60");
+    conf.set(root + "b.capacity", "40");
+    return conf;
+  }
+
+  private static Resource of(long memoryMb, int vcores) {
+    return Resource.newInstance(memoryMb, vcores);
+  }
+
+  // ---- Sizes.
+
+  /** docs/develop/stock-fair.md, 9.6. */
+  @Test
+  public void asksAreRoundedUpToTheFairSchedulersIncrements() throws Exception {
+    Configuration conf = fair("<queue name='a'><maxContainerAllocation>3072 mb, 4 vcores"
+        + "</maxContainerAllocation><queue name='b'/></queue><queue name='c'/>");
+    conf.setInt("yarn.scheduler.increment-allocation-mb", 512);
+    conf.setInt("yarn.scheduler.increment-allocation-vcores", 2);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      HeddleScheduler scheduler = cluster.scheduler;
+      Resource most = of(4000, 5);
+      assertEquals(of(1536, 2), scheduler.getNormalizedResource(of(1025, 2), most));
+      assertEquals("the smallest container", of(1024, 2),
+          scheduler.getNormalizedResource(of(1, 1), most));
+      assertEquals("cut to the largest, which is no multiple", of(4000, 5),
+          scheduler.getNormalizedResource(of(3900, 5), most));
+      Resource largest = scheduler.getMaximumResourceCapability();
+      assertEquals("the nearest queue above", of(3072, 4),
+          scheduler.getMaximumResourceCapability("root.a.b"));
+      assertEquals(largest, scheduler.getMaximumResourceCapability("root.c"));
+      assertEquals(largest, scheduler.getMaximumResourceCapability("root.unknown"));
+      cluster.node("a1", 16 * GB);
+      MockAM am = cluster.launch(cluster.submit("alice", "root.a.b"), cluster.node("a2", 16 * GB));
+      try {
+        ask(am, any(1, 3073, 1));
+        fail("larger than a container may be in the queue");
+      } catch (InvalidResourceRequestException e) {
+        assertTrue(e.getMessage(), e.getMessage().contains("3072"));
+      }
+      ask(am, any(1, 2600, 1));
+      cluster.heartbeat();
+      assertEquals(3072, TestCluster.fetch(am).get(0).getResource().getMemorySize());
+    }
+  }
+
+  @Test
+  public void asksAreRoundedUpToTheSmallestContainerWithoutAFairSchedulersFile()
+      throws Exception {
+    Configuration conf = TestCluster.conf("{}");
+    conf.setInt("yarn.scheduler.increment-allocation-mb", 512);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      assertEquals(of(2048, 1),
+          cluster.scheduler.getNormalizedResource(of(1025, 1), of(8 * GB, 4)));
+    }
+  }
+
+  /** With its default calculator the Capacity Scheduler gives every container one vcore. */
+  @Test
+  public void memoryAloneCountsUnlessTheCapacitySchedulersFileSaysOtherwise() throws Exception {
+    try (TestCluster cluster = new TestCluster(capacity())) {
+      assertEquals(of(2048, 1),
+          cluster.scheduler.getNormalizedResource(of(1025, 3), of(8 * GB, 4)));
+      assertEquals("[MEMORY]", cluster.scheduler.getSchedulingResourceTypes().toString());
+    }
+    Configuration dominant = capacity();
+    dominant.set("yarn.scheduler.capacity.resource-calculator",
+        "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator");
+    try (TestCluster cluster = new TestCluster(dominant)) {
+      assertEquals(of(2048, 3),
+          cluster.scheduler.getNormalizedResource(of(1025, 3), of(8 * GB, 4)));
+      assertEquals("[MEMORY, CPU]", cluster.scheduler.getSchedulingResourceTypes().toString());
+    }
+  }
+
+  // ---- Placement and rights.
+
+  private static Configuration grouped(Configuration conf) {
+    conf.set(CommonConfigurationKeys.HADOOP_USER_GROUP_STATIC_OVERRIDES,
+        "carol=staff,dev;nobody-knows=");
+    // Hadoop keeps the first one for the whole process.
+    Groups.getUserToGroupsMappingServiceWithLoadedConfiguration(conf);
+    return conf;
+  }
+
+  @After
+  public void forgetGroups() {
+    Groups.getUserToGroupsMappingServiceWithLoadedConfiguration(new Configuration());
+  }
+
+  @Test
+  public void groupsAreThoseThatHadoopFinds() throws Exception {
+    Configuration conf = grouped(fair("<queue name='dev'/><queuePlacementPolicy>"
+        + "<rule name='secondaryGroupExistingQueue'/><rule name='primaryGroup'/>"
+        + "</queuePlacementPolicy>"));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      assertEquals("root.dev", cluster.submit("carol", null).getQueue());
+    }
+    conf = grouped(
+        fair("<queuePlacementPolicy><rule name='primaryGroup'/></queuePlacementPolicy>"));
+    try (TestCluster cluster = new TestCluster(conf)) {
+      assertEquals("root.staff", cluster.submit("carol", null).getQueue());
+      try {
+        cluster.submit("nobody-knows", null);
+        fail("a user without groups");
+      } catch (Exception e) {
+        assertTrue(e.toString(), String.valueOf(e.getCause()).contains("nobody-knows"));
+      }
+    }
+  }
+
+  /** FairScheduler.addApplication checks the right to submit in any case. */
+  @Test
+  public void theFairSchedulersRightsHoldWithoutYarnAclEnable() throws Exception {
+    Configuration conf = fair("<queue name='root'><aclSubmitApps> </aclSubmitApps>"
+        + "<aclAdministerApps> </aclAdministerApps>"
+        + "<queue name='a'><aclSubmitApps>alice</aclSubmitApps></queue></queue>");
+    conf.setBoolean(YarnConfiguration.YARN_ACL_ENABLE, false);
+    try (TestCluster cluster = new TestCluster(conf)) {
+      assertEquals("root.a", cluster.submit("alice", "root.a").getQueue());
+      try {
+        cluster.submit("bob", "root.a");
+        fail("bob may not submit");
+      } catch (Exception e) {
+        assertTrue(e.toString(), String.valueOf(e.getCause()).contains("permission"));
+      }
+    }
+  }
+
+  @Test
+  public void lifetimesAreTheQueues() throws Exception {
+    Configuration conf = capacity();
+    String queue = "yarn.scheduler.capacity.root.a.";
+    conf.set(queue + "default-application-lifetime", "60");
+    conf.set(queue + "maximum-application-lifetime", "90");
+    try (TestCluster cluster = new TestCluster(conf)) {
+      HeddleScheduler scheduler = cluster.scheduler;
+      assertEquals(60, scheduler.checkAndGetApplicationLifetime("root.a", -1));
+      assertEquals(90, scheduler.checkAndGetApplicationLifetime("root.a", 100));
+      assertEquals(80, scheduler.checkAndGetApplicationLifetime("a", 80));
+      assertEquals(90, scheduler.getMaximumApplicationLifetime("root.a"));
+      assertEquals(100, scheduler.checkAndGetApplicationLifetime("root.b", 100));
+      assertEquals(-1, scheduler.getMaximumApplicationLifetime("root.b"));
+    }
+  }
+}

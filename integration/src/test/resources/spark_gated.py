@@ -1,6 +1,8 @@
 """Adds numbers, one in each task. Tasks end only once a file exists. Fails if the sum is wrong.
 
-spark_gated.py TASKS FILE
+With a second file, one more task runs alone until that exists.
+
+spark_gated.py TASKS FILE [SECOND_FILE]
 """
 
 import os
@@ -23,6 +25,8 @@ def main():
     context = SparkContext()
     numbers = context.parallelize(range(tasks), tasks)
     found = numbers.map(lambda number: wait_for(gate, number)).sum()
+    for narrow in sys.argv[3:]:
+        context.parallelize([0], 1).map(lambda number: wait_for(narrow, number)).sum()
     context.stop()
     if found != tasks * (tasks - 1) // 2:
         sys.exit(f"the sum of {tasks} numbers is {found}")

@@ -9,6 +9,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineConfig;
+import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.NativeLibrary;
 import io.heddle.yarn.engine.ResourceCodec;
 import java.io.IOException;
@@ -34,7 +36,8 @@ public final class Policies {
   private static JsonNode ask() {
     NativeLibrary.load(System.getProperty(NativeLibrary.PATH_PROPERTY));
     Engine engine = new Engine(new ResourceCodec(), Resource.newInstance(1024, 1), null);
-    engine.open(JsonNodeFactory.instance.objectNode(), null);
+    engine.open(EngineConfig.of(JsonNodeFactory.instance.objectNode(),
+        Collections.emptyList(), Collections.emptyList(), new Names()));
     try {
       return JSON.readTree(engine.request("{\"op\": \"policies\"}"));
     } catch (IOException e) {

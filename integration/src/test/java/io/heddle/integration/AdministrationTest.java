@@ -59,7 +59,7 @@ public class AdministrationTest {
       // For an unmanaged master YARN's client does not wait for the end.
       Await.until(
           "the application is killed",
-          30,
+          Await.SECONDS,
           () ->
               yarn.getApplicationReport(id).getYarnApplicationState()
                   == YarnApplicationState.KILLED);

@@ -27,8 +27,8 @@ import org.junit.rules.Verifier;
 
 /** Use it as a class rule, and {@link #afterEach} as a rule. */
 final class ClusterRule extends ExternalResource {
-  /** Bounds hanging: the slowest job takes a minute on a busy machine with two cores. */
-  static final int JOB_SECONDS = 240;
+  /** Bounds hanging: the slowest job takes five minutes beside six busy loops on two cores. */
+  static final int JOB_SECONDS = 600;
 
   private final MiniCluster.Builder builder;
   private MiniCluster cluster;
@@ -122,7 +122,7 @@ final class ClusterRule extends ExternalResource {
     // A container may be in one set of books for a moment; a lasting difference is a fault.
     Await.until(
         "the engine's books equal the ResourceManager's",
-        20,
+        Await.SECONDS,
         () -> heddle.inspection().differences() == null,
         heddle.inspection()::differences);
     List<String> unexpected =
@@ -139,7 +139,7 @@ final class ClusterRule extends ExternalResource {
   void awaitIdle() throws Exception {
     Await.until(
         "all resources are free again",
-        60,
+        Await.SECONDS,
         () -> applications().used().getMemorySize() == 0,
         () -> applications().used().toString());
   }

@@ -154,9 +154,9 @@ public class FairTest {
 
   @Test
   public void aNewJobIsBoostedForATimeAndCapsHold() throws Exception {
-    ShellService capped = slots.turning("carl", "root.capped", 16, TURN_S);
+    ShellService capped = slots.holding("carl", "root.capped", 16, TURN_S);
     slots.await("the capped job has its three", () -> slots.held(capped) == 3, capped);
-    ShellService waiting = slots.turning("wim", "root.capped", 16, TURN_S);
+    ShellService waiting = slots.holding("wim", "root.capped", 16, TURN_S);
     int most = 0;
     for (int i = 0; i < 40; i++) {
       most = Math.max(most, slots.held(capped));
@@ -170,11 +170,11 @@ public class FairTest {
     waiting.stop();
 
     long startedMs = System.currentTimeMillis();
-    ShellService old = slots.turning("olga", "root.light", PLENTY, TURN_S);
+    ShellService old = slots.holding("olga", "root.light", PLENTY, TURN_S);
     slots.await("one job has all", () -> slots.held(old) >= 14, old);
     Thread.sleep(Math.max(0, startedMs + BOOST_MS - System.currentTimeMillis()));
     long youngMs = System.currentTimeMillis();
-    ShellService young = slots.turning("yves", "root.light", PLENTY, TURN_S);
+    ShellService young = slots.holding("yves", "root.light", PLENTY, TURN_S);
     // Measured over all the time that the job is new: deficits make up for delays by the start or a
     // slow machine, so a moment shows nothing. Without a boost both would get the same.
     double ratio = slots.ratio(young, old, youngMs + BOOST_MS - System.currentTimeMillis());

@@ -66,7 +66,7 @@ public class FaultsTest {
     long rebuilds = CLUSTER.heddle().inspection().engineRebuilds();
     EngineFault.panic(CLUSTER.heddle());
     Await.until(
-        "the engine is rebuilt", 60,
+        "the engine is rebuilt", Await.SECONDS,
         () -> CLUSTER.heddle().inspection().engineRebuilds() > rebuilds);
     job.finish();
     job.assertNothingRanTwice();

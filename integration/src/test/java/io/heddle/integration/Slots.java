@@ -59,12 +59,22 @@ final class Slots extends ExternalResource {
     return start(user, queue, wanted, SIZE, "exec sleep " + seconds, tags);
   }
 
+  /** Starts one that runs nothing in its containers; it gives each back after some seconds. */
+  ShellService holding(String user, String queue, int wanted, int seconds) throws Exception {
+    return started(
+        ShellService.startHolding(
+            cluster.configuration(), user, queue, wanted, SIZE, 1000L * seconds));
+  }
+
   private ShellService start(
       String user, String queue, int wanted, Resource size, String command, String... tags)
       throws Exception {
-    ShellService service =
+    return started(
         ShellService.start(
-            cluster.configuration(), user, queue, wanted, size, command, tags);
+            cluster.configuration(), user, queue, wanted, size, command, tags));
+  }
+
+  private ShellService started(ShellService service) {
     services.add(service);
     return service;
   }

@@ -4,10 +4,7 @@ import static org.junit.Assert.assertEquals;
 
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.ContainerLogs;
-import java.io.File;
 import java.io.InputStream;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -16,11 +13,9 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
@@ -33,29 +28,50 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 final class SparkJob {
   private static final String HOME_VARIABLE = "HEDDLE_SPARK";
   private static final int HEAP_MB = 512;
+  private static final int IDLE_SECONDS = 3;
   private static final String SCRIPT = "spark_gated.py";
   private static final String JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1";
   private static final Pattern SUBMITTED =
       Pattern.compile("Submitted application application_(\\d+)_(\\d+)");
 
   private final ClusterRule cluster;
-  private final Path folder;
+  private final ClientFiles files;
   private final Path gate;
+  private final Path narrowGate;
   private final ApplicationId id;
 
   /** Submits it with twice as many tasks as executors; each executor runs one at a time. */
   SparkJob(ClusterRule cluster, String user, String queue, int executors, int containerMb)
       throws Exception {
+    this(cluster, user, queue, executors, containerMb, false);
+  }
+
+  /**
+   * The same; a dynamic one begins with one executor, asks for more while tasks wait, and gives
+   * back those that are idle. It runs one task more, alone, after the others.
+   */
+  SparkJob(
+      ClusterRule cluster, String user, String queue, int executors, int containerMb,
+      boolean dynamic) throws Exception {
     this.cluster = cluster;
-    folder = Files.createDirectories(cluster.cluster().workFolder().toPath().resolve("spark"));
-    gate = folder.resolve("gate");
+    files = new ClientFiles(cluster, "spark");
+    gate = files.folder().resolve("gate");
+    narrowGate = files.folder().resolve("narrow-gate");
     Path home = home();
     String python = System.getenv(HOME_VARIABLE) + "/bin/python";
     Map<String, Object> settings = new LinkedHashMap<>();
     settings.put("spark.yarn.submit.waitAppCompletion", false);
     // All nodes are this machine: uploading 300 MB is unnecessary.
     settings.put("spark.yarn.jars", "local:" + home + "/jars/*");
-    settings.put("spark.executor.instances", executors);
+    if (dynamic) {
+      settings.put("spark.dynamicAllocation.enabled", true);
+      // Without Spark's own service on the nodes.
+      settings.put("spark.dynamicAllocation.shuffleTracking.enabled", true);
+      settings.put("spark.dynamicAllocation.maxExecutors", executors);
+      settings.put("spark.dynamicAllocation.executorIdleTimeout", IDLE_SECONDS + "s");
+    } else {
+      settings.put("spark.executor.instances", executors);
+    }
     settings.put("spark.ui.enabled", false);
     for (String part : new String[] {"executor", "driver"}) {
       settings.put("spark." + part + ".memory", HEAP_MB + "m");
@@ -75,11 +91,14 @@ final class SparkJob {
     });
     command.addAll(Arrays.asList(
         script().toString(), String.valueOf(2 * executors), gate.toString()));
+    if (dynamic) {
+      command.add(narrowGate.toString());
+    }
     ProcessBuilder builder = new ProcessBuilder(command);
     Map<String, String> environment = builder.environment();
     // Spark brings its own Hadoop.
     environment.remove("CLASSPATH");
-    environment.put("HADOOP_CONF_DIR", writeConfiguration().toString());
+    environment.put("HADOOP_CONF_DIR", files.conf().toString());
     environment.put("HADOOP_USER_NAME", user);
     environment.put("SPARK_HOME", home.toString());
     environment.put("PYSPARK_PYTHON", python);
@@ -102,44 +121,18 @@ final class SparkJob {
   }
 
   private Path script() throws Exception {
-    Path file = folder.resolve(SCRIPT);
+    Path file = files.folder().resolve(SCRIPT);
     try (InputStream in = SparkJob.class.getResourceAsStream("/" + SCRIPT)) {
       Files.copy(in, file);
     }
     return file;
   }
 
-  /** Writes this cluster's settings; the defaults are those of Spark's own, older Hadoop client. */
-  private Path writeConfiguration() throws Exception {
-    Configuration all = cluster.configuration();
-    Configuration set = new Configuration(false);
-    for (Map.Entry<String, String> property : all) {
-      String[] sources = all.getPropertySources(property.getKey());
-      if (sources != null && !sources[sources.length - 1].endsWith("-default.xml")) {
-        set.set(property.getKey(), property.getValue());
-      }
-    }
-    // The class is one of Hadoop's tests.
-    set.unset("net.topology.node.switch.mapping.impl");
-    Path conf = Files.createDirectories(folder.resolve("conf"));
-    // Each site file is read after some defaults, and overrides only those.
-    for (String site : new String[] {"core", "hdfs", "yarn", "mapred"}) {
-      try (OutputStream out = Files.newOutputStream(conf.resolve(site + "-site.xml"))) {
-        set.writeXml(out);
-      }
-    }
-    return conf;
-  }
-
   private ApplicationId submit(ProcessBuilder builder) throws Exception {
-    File log = folder.resolve("submit.log").toFile();
-    Process process = builder.redirectErrorStream(true).redirectOutput(log).start();
-    boolean ended = process.waitFor(ClusterRule.JOB_SECONDS, TimeUnit.SECONDS);
-    process.destroyForcibly();
-    String said = new String(Files.readAllBytes(log.toPath()), StandardCharsets.UTF_8);
+    String said = files.run(builder);
     Matcher submitted = SUBMITTED.matcher(said);
-    if (!ended || !submitted.find()) {
-      throw new AssertionError("spark-submit " + (ended ? "failed" : "hangs") + ": " + said);
+    if (!submitted.find()) {
+      throw new AssertionError("spark-submit failed: " + said);
     }
     return ApplicationId.newInstance(
         Long.parseLong(submitted.group(1)), Integer.parseInt(submitted.group(2)));
@@ -166,9 +159,18 @@ final class SparkJob {
         this::describe);
   }
 
+  /** Lets all tasks end but the one that a dynamic application runs alone. */
+  void narrow() throws Exception {
+    Files.createFile(gate);
+  }
+
   /** Lets all tasks end; the application succeeds only with the right result. */
   void finish() throws Exception {
-    Files.createFile(gate);
+    for (Path each : new Path[] {gate, narrowGate}) {
+      if (!Files.exists(each)) {
+        Files.createFile(each);
+      }
+    }
     Await.until(
         "Spark ends", ClusterRule.JOB_SECONDS, () -> app().getFinishTime() > 0, this::describe);
     assertEquals(

@@ -91,7 +91,7 @@ public class TenantsTest {
       for (int count : new int[] {2_000_000, Integer.MAX_VALUE}) {
         bulk.ask(Resource.newInstance(512, 1), count);
         int enough = granted + 2 * ROOM;
-        Await.until("grants of " + count, 120, () -> bulk.turnOver() >= enough);
+        Await.until("grants of " + count, Await.SECONDS, () -> bulk.turnOver() >= enough);
         Job job = submitWordCount(corpus, "user" + count, "default");
         Await.until(
             "the other user's job ends", ClusterRule.JOB_SECONDS,
@@ -134,11 +134,13 @@ public class TenantsTest {
     ApplicationId hogId = JobClient.applicationId(hog.getJobID());
     // It asks for 24 maps, and the cluster has room for 16 containers: others must wait.
     Await.until(
-        "the hog runs on most of the cluster", 120, () -> applications.containers(hogId) >= 12);
+        "the hog runs on most of the cluster", Await.SECONDS,
+        () -> applications.containers(hogId) >= 12);
     if (ClusterRule.isHeddle()) {
       // What `yarn application -status` prints.
       Await.until(
-          "the hog says why it gets no more", 60, () -> diagnostics(hogId).startsWith("waits: "));
+          "the hog says why it gets no more", Await.SECONDS,
+          () -> diagnostics(hogId).startsWith("waits: "));
     }
     Configuration conf = CLUSTER.configuration();
     Path output = ClusterRule.path("survivor/out");
@@ -152,7 +154,7 @@ public class TenantsTest {
     CLUSTER.assertSucceeds(survivor);
     assertEquals(small.counts(), JobOutput.counts(CLUSTER.fileSystem(), output));
     Await.until(
-        "the killed job holds nothing", 60, () -> applications.containers(hogId) == 0);
+        "the killed job holds nothing", Await.SECONDS, () -> applications.containers(hogId) == 0);
     CLUSTER.awaitIdle();
     assertFalse(diagnostics(hogId), diagnostics(hogId).contains("waits: "));
   }

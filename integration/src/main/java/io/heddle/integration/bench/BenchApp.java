@@ -6,6 +6,7 @@
 package io.heddle.integration.bench;
 
 import java.util.Collections;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -21,7 +22,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptI
 import org.apache.hadoop.yarn.util.Records;
 
 /** One application with one attempt. */
-final class BenchApp extends RMAppImpl {
+public final class BenchApp extends RMAppImpl {
   private final Attempt attempt;
 
   /** The attempt. Schedulers ask it for its AM container. */
@@ -29,9 +30,9 @@ final class BenchApp extends RMAppImpl {
     private volatile Container master;
 
     Attempt(ApplicationAttemptId id, RMContext context, Configuration conf, BenchApp app,
-        ResourceRequest amRequest) {
+        List<ResourceRequest> amRequests) {
       super(id, context, context.getScheduler(), null, app.getApplicationSubmissionContext(), conf,
-          Collections.singletonList(amRequest), app);
+          amRequests, app);
     }
 
     @Override
@@ -45,7 +46,23 @@ final class BenchApp extends RMAppImpl {
     super(id, context, conf, "bench", user, queue, submission(id, queue, type, amRequest),
         context.getScheduler(), null, System.currentTimeMillis(), type,
         Collections.emptySet(), Collections.singletonList(amRequest));
-    attempt = new Attempt(ApplicationAttemptId.newInstance(id, 1), context, conf, this, amRequest);
+    attempt = new Attempt(ApplicationAttemptId.newInstance(id, 1), context, conf, this,
+        Collections.singletonList(amRequest));
+  }
+
+  /**
+   * Stands for an application that the ResourceManager has placed.
+   *
+   * @param amRequests null if the AM is unmanaged
+   */
+  public BenchApp(RMContext context, Configuration conf, String user, String queue,
+      ApplicationSubmissionContext submission, List<ResourceRequest> amRequests) {
+    super(submission.getApplicationId(), context, conf, submission.getApplicationName(), user,
+        queue, submission, context.getScheduler(), null,
+        System.currentTimeMillis(), submission.getApplicationType(),
+        submission.getApplicationTags(), amRequests);
+    attempt = new Attempt(ApplicationAttemptId.newInstance(submission.getApplicationId(), 1),
+        context, conf, this, amRequests);
   }
 
   private static ApplicationSubmissionContext submission(ApplicationId id, String queue,
@@ -72,7 +89,7 @@ final class BenchApp extends RMAppImpl {
   }
 
   /** Sets the AM container once it is pulled; then the application itself calls allocate(). */
-  void setMasterContainer(Container container) {
+  public void setMasterContainer(Container container) {
     attempt.master = container;
   }
 }

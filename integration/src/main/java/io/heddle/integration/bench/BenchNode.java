@@ -27,15 +27,15 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeStatusEvent;
 import org.apache.hadoop.yarn.server.utils.BuilderUtils;
 
 /** A node, its RMNode and its running containers. */
-final class BenchNode {
+public final class BenchNode {
   /** The lifetime of a container that does not end by itself. */
-  static final int FOREVER = Integer.MAX_VALUE;
+  public static final int FOREVER = Integer.MAX_VALUE;
 
-  final String host;
+  public final String host;
   final String rack;
-  final NodeId id;
+  public final NodeId id;
   final Resource capacity;
-  final RMNodeImpl rmNode;
+  public final RMNodeImpl rmNode;
   private final Map<ContainerId, Running> running = new LinkedHashMap<>();
   private long usedMemoryMb;
   private int usedVcores;
@@ -53,7 +53,8 @@ final class BenchNode {
     }
   }
 
-  BenchNode(RMContext context, String host, String rack, Resource capacity) {
+  /** A machine that has not registered yet. */
+  public BenchNode(RMContext context, String host, String rack, Resource capacity) {
     this.host = host;
     this.rack = rack;
     this.capacity = capacity;
@@ -63,7 +64,7 @@ final class BenchNode {
   }
 
   /** Registers with the ResourceManager, which posts NODE_ADDED to the dispatcher. */
-  void register() {
+  public void register() {
     NodeStatus status = NodeStatus.newInstance(id, 0, Collections.emptyList(),
         Collections.emptyList(), healthy(), idle(), idle(), Collections.emptyList());
     rmNode.handle(new RMNodeStartedEvent(id, Collections.emptyList(), Collections.emptyList(),
@@ -74,7 +75,7 @@ final class BenchNode {
    * Starts a container for its AM. Fails if the containers exceed the machine's capacity: this is
    * the independent check that no node is over-committed.
    */
-  void launch(Container container, int heartbeats) {
+  public void launch(Container container, int heartbeats) {
     if (running.put(container.getId(), new Running(container, heartbeats)) != null) {
       throw new Violation("container " + container.getId() + " was given out twice");
     }
@@ -87,8 +88,17 @@ final class BenchNode {
   }
 
   /** Ends a container's process at the next heartbeat. */
-  void end(ContainerId container) {
+  public void end(ContainerId container) {
     running.get(container).heartbeatsLeft = 0;
+  }
+
+  /** Ends a container's process without a report, as when the ResourceManager has it killed. */
+  public void kill(ContainerId container) {
+    Running process = running.remove(container);
+    if (process != null) {
+      usedMemoryMb -= process.container.getResource().getMemorySize();
+      usedVcores -= process.container.getResource().getVirtualCores();
+    }
   }
 
   int runningContainers() {
@@ -96,7 +106,7 @@ final class BenchNode {
   }
 
   /** Sends a heartbeat to the ResourceManager, which posts NODE_UPDATE to the dispatcher. */
-  void heartbeat() {
+  public void heartbeat() {
     List<ContainerStatus> statuses = new ArrayList<>(running.size());
     List<ContainerId> ended = new ArrayList<>();
     for (Running process : running.values()) {

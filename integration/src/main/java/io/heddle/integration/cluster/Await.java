@@ -8,6 +8,9 @@ import java.util.function.Supplier;
 
 /** Polls until a condition holds. */
 public final class Await {
+  /** Bounds hanging. Nothing takes so long, not even beside six busy loops on two processors. */
+  public static final int SECONDS = 300;
+
   private static final long POLL_MS = 50;
 
   private Await() {}

@@ -32,7 +32,8 @@ final class ClusterConfiguration {
    */
   private static final String TASK_JVM =
       "-Xmx200m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-          + " --add-opens=java.base/java.lang=ALL-UNNAMED";
+          + " --add-opens=java.base/java.lang=ALL-UNNAMED "
+          + System.getProperty(MiniCluster.TASK_OPTIONS_PROPERTY, "");
 
   private ClusterConfiguration() {}
 
@@ -80,8 +81,8 @@ final class ClusterConfiguration {
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_MB, NODE_MEMORY_MB);
     conf.setInt(YarnConfiguration.RM_SCHEDULER_MAXIMUM_ALLOCATION_VCORES, NODE_VCORES);
     conf.setLong(YarnConfiguration.RM_NM_HEARTBEAT_INTERVAL_MS, HEARTBEAT_MS);
-    // A lost node is noticed within seconds. With much less a busy test machine would lose nodes.
-    conf.setInt(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, 8000);
+    // A lost node is noticed soon. With much less a busy test machine would lose nodes.
+    conf.setInt(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, 20_000);
     conf.setBoolean(YarnConfiguration.NM_PMEM_CHECK_ENABLED, false);
     conf.setBoolean(YarnConfiguration.NM_VMEM_CHECK_ENABLED, false);
     // A nearly full disk of the test machine must not fail a test.

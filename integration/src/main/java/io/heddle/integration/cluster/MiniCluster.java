@@ -52,10 +52,11 @@ public final class MiniCluster implements AutoCloseable {
   /** Names another scheduler class for every cluster that does not ask for one. */
   public static final String SCHEDULER_PROPERTY = "heddle.integration.scheduler";
 
+  /** Has more options for the JVMs of tasks and ApplicationMasters. */
+  public static final String TASK_OPTIONS_PROPERTY = "heddle.integration.task-options";
+
   /** The class name of Heddle's scheduler. */
   public static final String HEDDLE = "io.heddle.yarn.HeddleScheduler";
-
-  private static final int START_SECONDS = 90;
 
   private final File workFolder;
   private final ClusterLog log;
@@ -80,6 +81,7 @@ public final class MiniCluster implements AutoCloseable {
   public static final class Builder {
     private final String name;
     private final Map<String, String> properties = new LinkedHashMap<>();
+    private final Map<String, String> files = new LinkedHashMap<>();
     private String schedulerClass = System.getProperty(SCHEDULER_PROPERTY, HEDDLE);
     private String engineConfiguration;
     private boolean highlyAvailable;
@@ -109,6 +111,12 @@ public final class MiniCluster implements AutoCloseable {
     /** Sets a Hadoop property. */
     public Builder set(String key, String value) {
       properties.put(key, value);
+      return this;
+    }
+
+    /** Adds a file beside the ResourceManager's yarn-site.xml. */
+    public Builder file(String fileName, String text) {
+      files.put(fileName, text);
       return this;
     }
 
@@ -167,6 +175,14 @@ public final class MiniCluster implements AutoCloseable {
       Path file = folder.resolve("heddle.json");
       Files.write(file, builder.engineConfiguration.getBytes(StandardCharsets.UTF_8));
       site.set("heddle.config.file", file.toString());
+    }
+    for (Map.Entry<String, String> file : builder.files.entrySet()) {
+      Files.write(folder.resolve(file.getKey()), file.getValue().getBytes(StandardCharsets.UTF_8));
+    }
+    if (builder.files.containsKey("capacity-scheduler.xml")) {
+      // The defaults of these clusters would go over the file's.
+      String prefix = "yarn.scheduler.capacity.";
+      initial.getPropsWithPrefix(prefix).keySet().forEach(key -> initial.unset(prefix + key));
     }
     builder.properties.forEach(site::set);
     try (OutputStream out = Files.newOutputStream(folder.resolve("yarn-site.xml"))) {
@@ -312,7 +328,7 @@ public final class MiniCluster implements AutoCloseable {
   /** Waits until this many nodes are usable in the active ResourceManager. */
   public void awaitNodes(int count) throws Exception {
     Await.until(
-        count + " nodes running", START_SECONDS, () -> runningNodes() == count,
+        count + " nodes running", Await.SECONDS, () -> runningNodes() == count,
         () -> String.valueOf(resourceManager().getRMContext().getRMNodes()));
   }
 

@@ -15,26 +15,48 @@ final class Contender {
       "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler";
 
   private final String name;
+  private final String title;
+  private final String schedulerClass;
+  // Null without one, as of a scheduler of Hadoop.
   private final JsonNode policy;
+  // The stock scheduler's file that both use, or null.
+  private final StockFile file;
 
-  private Contender(String name, JsonNode policy) {
+  private Contender(
+      String name, String title, String schedulerClass, JsonNode policy, StockFile file) {
     this.name = name;
+    this.title = title;
+    this.schedulerClass = schedulerClass;
     this.policy = policy;
+    this.file = file;
   }
 
   /** Makes Heddle with this policy: a preset's name, or an object of stages. */
   static Contender heddle(String name, JsonNode policy) {
-    return new Contender(name, policy);
+    return new Contender(name, "Heddle, policy " + name, MiniCluster.HEDDLE, policy, null);
+  }
+
+  /** Makes Heddle over a stock scheduler's file, with this policy or, if null, the file's own. */
+  static Contender over(StockFile file, String name, JsonNode policy) {
+    String with = policy == null ? "" : ", policy " + name;
+    return new Contender(policy == null ? "Heddle" : name,
+        "Heddle over " + file.name() + with, MiniCluster.HEDDLE, policy, file);
+  }
+
+  /** Makes the scheduler whose file it is. */
+  static Contender of(StockFile file) {
+    return new Contender(file.scheduler(), "the " + file.scheduler() + " Scheduler with "
+        + file.name(), file.schedulerClass(), null, file);
   }
 
   /** Makes Heddle with the simplest policy. */
   static Contender simplest() {
-    return new Contender(Workload.OPPONENT, TextNode.valueOf(Workload.OPPONENT));
+    return heddle(Workload.OPPONENT, TextNode.valueOf(Workload.OPPONENT));
   }
 
   /** Makes Hadoop's own scheduler. */
   static Contender capacity() {
-    return new Contender("Capacity", null);
+    return new Contender("Capacity", "Hadoop's own Capacity scheduler", CAPACITY, null, null);
   }
 
   /** Returns the name for tables and sentences; three stages would be too long for a line. */
@@ -44,16 +66,35 @@ final class Contender {
 
   /** Returns the name for the headline. */
   String title() {
-    return policy == null ? "Hadoop's own Capacity scheduler" : "Heddle, policy " + name;
+    return title;
   }
 
   /** Returns the scheduler class to run. */
   String schedulerClass() {
-    return policy == null ? CAPACITY : MiniCluster.HEDDLE;
+    return schedulerClass;
   }
 
-  /** Returns the text of heddle.json: the workload's sections and the policy. */
+  /** Gives a cluster the scheduler and its files. */
+  void install(MiniCluster.Builder cluster, ObjectNode settings) {
+    cluster.scheduler(schedulerClass).engineConfiguration(engineConfiguration(settings));
+    if (file != null) {
+      cluster.set("heddle.queues.from", file.kind());
+      file.install(cluster);
+    }
+  }
+
+  /**
+   * Returns the text of heddle.json: the workload's sections and the policy. Over a stock file only
+   * a policy: the workload's sections would hide what the file says.
+   */
   String engineConfiguration(ObjectNode settings) {
-    return settings.deepCopy().set("policy", policy).toString();
+    ObjectNode json = settings.deepCopy();
+    if (file != null) {
+      json.removeAll();
+    }
+    if (policy != null || file == null) {
+      json.set("policy", policy);
+    }
+    return json.toString();
   }
 }

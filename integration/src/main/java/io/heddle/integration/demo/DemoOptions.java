@@ -10,6 +10,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.heddle.integration.Policies;
 import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.StringJoiner;
@@ -26,6 +30,8 @@ final class DemoOptions {
 
   private final CommandLine line;
   private final JsonNode json;
+  // Null without one.
+  private final StockFile file;
 
   private DemoOptions(CommandLine line) throws ParseException {
     this.line = line;
@@ -36,6 +42,13 @@ final class DemoOptions {
       throw new ParseException("--stock and --no-comparison: one of the two");
     }
     json = json(policy());
+    String named = line.getOptionValue("stock-file");
+    if (named == null && line.hasOption("queues")) {
+      throw new ParseException("--queues: expected --stock-file with it");
+    }
+    // The demo runs in a folder of its own; x tells where it was called.
+    Path caller = Paths.get(System.getenv().getOrDefault("HEDDLE_CALLER", ""));
+    file = named == null ? null : StockFile.read(caller, named);
   }
 
   /**
@@ -67,6 +80,16 @@ final class DemoOptions {
     options.addOption(
         null, "stock", false, "compare with Hadoop's own Capacity scheduler instead of "
             + Workload.OPPONENT);
+    Option stockFile = new Option(null, "stock-file", true,
+        "run over this fair-scheduler.xml or capacity-scheduler.xml, with its own orders unless"
+            + " --policy is given, and compare with the scheduler whose file it is");
+    stockFile.setArgName("FILE");
+    options.addOption(stockFile);
+    Option queues = new Option(null, "queues", true,
+        "with --stock-file: queues that the jobs name in turn, such as root.a,root.b; without it"
+            + " the file's rules place them");
+    queues.setArgName("QUEUES");
+    options.addOption(queues);
     options.addOption(null, "plain", false, "print lines instead of a live picture");
     options.addOption(null, "keep", false, "keep the work folders with all logs");
     options.addOption("h", "help", false, "print this text");
@@ -105,7 +128,8 @@ final class DemoOptions {
 
   /** Returns the chosen contender. */
   Contender candidate() {
-    return Contender.heddle(policy(), json);
+    return file == null ? Contender.heddle(policy(), json)
+        : Contender.over(file, policy(), line.hasOption("policy") ? json : null);
   }
 
   /** Returns the contender to compare with, if any. */
@@ -113,15 +137,27 @@ final class DemoOptions {
     if (line.hasOption("stock")) {
       return Optional.of(Contender.capacity());
     }
+    if (file != null) {
+      return line.hasOption("no-comparison")
+          ? Optional.empty() : Optional.of(Contender.of(file));
+    }
     boolean alone = line.hasOption("no-comparison") || policy().equals(Workload.OPPONENT);
     return alone ? Optional.empty() : Optional.of(Contender.simplest());
   }
 
   /** Returns the workload that both run. */
   Workload workload() {
+    if (file != null) {
+      return Workload.inQueues(queues());
+    }
     return json.isObject()
         ? Workload.forStages(stage("share"), stage("order"), stage("place"))
         : Workload.forPreset(policy());
+  }
+
+  private List<String> queues() {
+    String named = line.getOptionValue("queues");
+    return named == null ? Collections.emptyList() : Arrays.asList(named.split(","));
   }
 
   /** Returns the policy for a stage; the default's if none is named. */

@@ -30,6 +30,7 @@ final class JobPlan {
   private int reduces;
   private double goal;
   private boolean combines = true;
+  private String queue;
   private final List<String> hints = new ArrayList<>();
 
   private JobPlan(String user, String name) {
@@ -45,6 +46,12 @@ final class JobPlan {
   /** Sets how many seconds after the first job it is submitted. */
   JobPlan after(int seconds) {
     startSeconds = seconds;
+    return this;
+  }
+
+  /** Sets the queue that it names; without one the rules of placement find it. */
+  JobPlan queue(String path) {
+    queue = path;
     return this;
   }
 
@@ -130,6 +137,9 @@ final class JobPlan {
   private Job make(Configuration conf, String title, Path input, Path output)
       throws IOException {
     conf.setInt(TextJobs.MAP_PAUSE_MS, MAP_PAUSE_MS);
+    if (queue != null) {
+      conf.set(MRJobConfig.QUEUE_NAME, queue);
+    }
     conf.setInt(MRJobConfig.MR_AM_VMEM_MB, MASTER_MEMORY_MB);
     conf.setInt(MRJobConfig.MAP_MEMORY_MB, TASK_MEMORY_MB);
     conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, TASK_MEMORY_MB);

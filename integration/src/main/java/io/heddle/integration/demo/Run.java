@@ -48,12 +48,10 @@ final class Run {
 
   /** Starts a cluster, runs the jobs on it, and stops it. */
   List<JobResult> run() throws Exception {
-    try (MiniCluster cluster =
-        MiniCluster.named("demo")
-            .scheduler(contender.schedulerClass())
-            .engineConfiguration(contender.engineConfiguration(workload.settings()))
-            .set(YarnConfiguration.NM_PMEM_MB, String.valueOf(NODE_MEMORY_MB))
-            .start()) {
+    MiniCluster.Builder builder = MiniCluster.named("demo")
+        .set(YarnConfiguration.NM_PMEM_MB, String.valueOf(NODE_MEMORY_MB));
+    contender.install(builder, workload.settings());
+    try (MiniCluster cluster = builder.start()) {
       if (workload.hasGoals() && unitSeconds == 0) {
         unitSeconds = measure(cluster);
         System.out.printf(

@@ -68,6 +68,15 @@ final class Workload {
     return mixed(share, order, place);
   }
 
+  /** Returns the jobs of users without settings; each names one of these queues in turn. */
+  static Workload inQueues(List<String> queues) {
+    Workload workload = users();
+    for (int i = 0; i < workload.jobs.size() && !queues.isEmpty(); i++) {
+      workload.jobs.get(i).queue(queues.get(i % queues.size()));
+    }
+    return workload;
+  }
+
   /** Returns a description of a few lines of at most 80 columns. */
   String story() {
     return story;

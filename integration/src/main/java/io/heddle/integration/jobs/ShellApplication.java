@@ -31,7 +31,7 @@ import org.apache.hadoop.yarn.client.api.YarnClientApplication;
 /** Runs as one user, to its end, in the calling thread. */
 public final class ShellApplication {
   private static final int POLL_MS = 100;
-  private static final int TIMEOUT_SECONDS = 120;
+  private static final int TIMEOUT_SECONDS = 300;
 
   private final Configuration conf;
   private final String user;

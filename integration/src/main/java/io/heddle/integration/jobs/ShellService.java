@@ -1,7 +1,9 @@
 /*
  * An application other than MapReduce that does not end by itself: an unmanaged ApplicationMaster
  * in a thread of this JVM keeps a number of containers running a shell command, and replaces each
- * one that ends. The scheduler sees one opaque phase. For work with an end see ShellApplication.
+ * one that ends. Or it starts nothing in them, and gives each back after a time: the scheduler's
+ * work is the same, at a twentieth of the processor time. The scheduler sees one opaque phase. For
+ * work with an end see ShellApplication.
  */
 package io.heddle.integration.jobs;
 
@@ -12,6 +14,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -34,12 +37,13 @@ import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
 import org.apache.hadoop.yarn.client.api.NMClient;
 import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.utils.BuilderUtils;
 
 /** Runs from {@link #start} until {@link #stop}, through changes of the ResourceManager. */
 public final class ShellService {
   private static final int POLL_MS = 200;
-  private static final int TIMEOUT_SECONDS = 120;
+  private static final int TIMEOUT_SECONDS = 300;
   private static final Priority PRIORITY = Priority.newInstance(1);
 
   private final Configuration conf;
@@ -47,12 +51,16 @@ public final class ShellService {
   private final String queue;
   private final int wanted;
   private final Resource size;
+  /** Null to start nothing, and to give containers back after {@link #holdMs}. */
   private final String command;
+
+  private final long holdMs;
   private final Set<String> tags;
   private final CompletableFuture<ApplicationId> id = new CompletableFuture<>();
   private final CompletableFuture<Void> end = new CompletableFuture<>();
   private final Queue<ContainerRequest> open = new ArrayDeque<>();
   private final Map<ContainerId, Container> running = new HashMap<>();
+  private final Map<ContainerId, Long> heldSinceNanos = new HashMap<>();
   private final List<ContainerStatus> ended = new ArrayList<>();
   private final List<Long> grantTimesMs = new ArrayList<>();
   private volatile boolean stopping;
@@ -64,6 +72,7 @@ public final class ShellService {
       int wanted,
       Resource size,
       String command,
+      long holdMs,
       String... tags) {
     this.conf = conf;
     this.user = user;
@@ -71,6 +80,7 @@ public final class ShellService {
     this.wanted = wanted;
     this.size = size;
     this.command = command;
+    this.holdMs = holdMs;
     this.tags = new HashSet<>(Arrays.asList(tags));
   }
 
@@ -90,8 +100,18 @@ public final class ShellService {
       String command,
       String... tags)
       throws Exception {
-    ShellService service = new ShellService(conf, user, queue, wanted, size, command, tags);
-    Thread thread = new Thread(service::run, "service of " + user);
+    return started(new ShellService(conf, user, queue, wanted, size, command, 0, tags));
+  }
+
+  /** Starts one that runs nothing in its containers, and gives each back after a time. */
+  public static ShellService startHolding(
+      Configuration conf, String user, String queue, int wanted, Resource size, long holdMs)
+      throws Exception {
+    return started(new ShellService(conf, user, queue, wanted, size, null, holdMs));
+  }
+
+  private static ShellService started(ShellService service) throws Exception {
+    Thread thread = new Thread(service::run, "service of " + service.user);
     thread.setDaemon(true);
     thread.start();
     service.id();
@@ -173,7 +193,14 @@ public final class ShellService {
   }
 
   private void allocate(AMRMClient<ContainerRequest> master, NMClient nodes) throws Exception {
-    AllocateResponse response = master.allocate(0);
+    AllocateResponse response;
+    try {
+      response = master.allocate(0);
+    } catch (YarnRuntimeException e) {
+      // A ResourceManager that this JVM stops fails calls which a dying process would drop. The
+      // client keeps what it had to say for the next call.
+      return;
+    }
     for (Container container : response.getAllocatedContainers()) {
       long grantedMs =
           BuilderUtils.newContainerTokenIdentifier(container.getContainerToken()).getCreationTime();
@@ -187,6 +214,10 @@ public final class ShellService {
       }
       master.removeContainerRequest(open.remove());
       running.put(container.getId(), container);
+      if (command == null) {
+        heldSinceNanos.put(container.getId(), System.nanoTime());
+        continue;
+      }
       try {
         nodes.startContainer(
             container,
@@ -204,6 +235,23 @@ public final class ShellService {
         synchronized (this) {
           ended.add(status);
         }
+        ask(master);
+      }
+    }
+    giveBack(master);
+  }
+
+  /** Gives back what was held for long enough, and asks for as much. */
+  private void giveBack(AMRMClient<ContainerRequest> master) {
+    long untilNanos = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(holdMs);
+    heldSinceNanos.keySet().retainAll(running.keySet());
+    for (Iterator<Map.Entry<ContainerId, Long>> held = heldSinceNanos.entrySet().iterator();
+        held.hasNext(); ) {
+      Map.Entry<ContainerId, Long> one = held.next();
+      if (one.getValue() - untilNanos <= 0) {
+        master.releaseAssignedContainer(one.getKey());
+        running.remove(one.getKey());
+        held.remove();
         ask(master);
       }
     }

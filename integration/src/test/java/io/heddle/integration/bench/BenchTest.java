@@ -24,7 +24,7 @@ import org.junit.rules.TemporaryFolder;
 
 /**
  * The bench's choice of a policy, and its clients of the API. Does not test what a policy or a
- * request costs.
+ * request costs. Newest Hadoop only: the bench runs on that unless told.
  */
 public class BenchTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();

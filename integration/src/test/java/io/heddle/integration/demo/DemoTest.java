@@ -8,8 +8,13 @@ import static org.junit.Assert.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.heddle.integration.Policies;
+import io.heddle.integration.cluster.MiniCluster;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -17,11 +22,18 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.commons.cli.ParseException;
+import org.junit.Rule;
 import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
 
-/** The demo's arguments, workloads, figures and pictures. Starts no cluster, as the demo does. */
+/**
+ * The demo's arguments, workloads, figures and pictures. Starts no cluster, as the demo does.
+ * Newest Hadoop only: the demo runs on that unless told.
+ */
 public class DemoTest {
   private static final int COLUMNS = 80;
+
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
   private static DemoOptions parse(String... arguments) throws ParseException {
     return DemoOptions.parse(arguments);
@@ -69,6 +81,37 @@ public class DemoTest {
     assertTrue(refusal("--polciy", "fifo").contains("--polciy"));
     assertTrue(refusal("--policy").contains("Missing argument"));
     assertTrue(refusal("--stock", "--no-comparison").contains("one of the two"));
+  }
+
+  private String file(String text) throws IOException {
+    Path file = folder.newFile().toPath();
+    Files.write(file, text.getBytes(StandardCharsets.UTF_8));
+    return file.toString();
+  }
+
+  @Test
+  public void aStockFileIsRunByHeddleAndByItsOwnScheduler() throws Exception {
+    String fair = file("<?xml version='1.0'?>\n<allocations><queue name='a'/></allocations>");
+    DemoOptions options = parse("--stock-file", fair, "--queues", "root.a,root.b");
+    Contender heddle = options.candidate();
+    assertEquals(MiniCluster.HEDDLE, heddle.schedulerClass());
+    assertEquals("the file alone", "{}",
+        heddle.engineConfiguration(options.workload().settings()));
+    assertTrue(options.opponent().get().schedulerClass().endsWith(".fair.FairScheduler"));
+    DemoOptions hfsp = parse("--stock-file", fair, "--policy", "hfsp", "--no-comparison");
+    assertEquals("{\"policy\":\"hfsp\"}",
+        hfsp.candidate().engineConfiguration(hfsp.workload().settings()));
+    assertFalse(hfsp.opponent().isPresent());
+    String capacity = file("<configuration>\n</configuration>");
+    assertEquals("Capacity", parse("--stock-file", capacity).opponent().get().name());
+  }
+
+  @Test
+  public void whatIsNoStockFileIsRefused() throws Exception {
+    String json = file("{}");
+    assertTrue(refusal("--stock-file", json).contains("expected <allocations>"));
+    assertTrue(refusal("--stock-file", "/no/such").contains("cannot read /no/such"));
+    assertTrue(refusal("--queues", "root.a").contains("expected --stock-file"));
   }
 
   @Test

@@ -6,7 +6,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.Test;
 
-/** The arithmetic of the shuffle between racks, which the demo applies to real jobs. */
+/**
+ * The arithmetic of the shuffle between racks, which the demo applies to real jobs. Newest Hadoop
+ * only.
+ */
 public class ShuffleTrafficTest {
   private static Map<String, Double> racks(double first, double second) {
     Map<String, Double> bytes = new TreeMap<>();

@@ -27,7 +27,7 @@ import org.apache.hadoop.fs.FileUtil;
  */
 final class Browser implements AutoCloseable {
   /** Bounds hanging. */
-  private static final int SECONDS = 60;
+  private static final int SECONDS = 300;
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Process process;

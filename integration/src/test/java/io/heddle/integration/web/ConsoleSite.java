@@ -32,7 +32,7 @@ import org.junit.BeforeClass;
  * waiting job, and its console in a real browser.
  */
 abstract class ConsoleSite {
-  static final int SECONDS = 60;
+  static final int SECONDS = 300;
   private static final String ACL =
       "alice user alices-own-secret\nroot admin the-roots-secret\n";
   static final String SHOWN = "!document.querySelector('#accounts table').hidden";

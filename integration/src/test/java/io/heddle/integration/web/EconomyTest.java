@@ -72,7 +72,7 @@ public class EconomyTest {
   }
 
   static void booksAreOpen(String address) throws Exception {
-    Await.until("the books are open", 20, () ->
+    Await.until("the books are open", Await.SECONDS, () ->
         "connected".equals(json(MiniManager.send(address, "GET", "/heddle/v1/health", null, null))
             .path("books").asText()));
   }
@@ -185,7 +185,7 @@ public class EconomyTest {
       denied(401, bid.send(manager.address));
       panic((HeddleScheduler) manager.manager.getResourceScheduler());
       // Until it has them, it shows no accounts, not even the configured ones.
-      Await.until("the new engine has the accounts", 20,
+      Await.until("the new engine has the accounts", Await.SECONDS,
           () -> send(manager.address, "info=alice", ALICE).status != 503);
       assertEquals(0.5, rate(manager.address), 0);
       denied(401, bid.send(manager.address));

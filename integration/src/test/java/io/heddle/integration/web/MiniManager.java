@@ -27,11 +27,14 @@ final class MiniManager implements AutoCloseable {
   static final int NODE_VCORES = 8;
 
   final ResourceManager manager;
+  /** Its node, which reports when a test says so. */
+  final MockNM node;
   private final Path folder;
   final String address;
 
-  private MiniManager(ResourceManager manager, Path folder, String address) {
+  private MiniManager(ResourceManager manager, MockNM node, Path folder, String address) {
     this.manager = manager;
+    this.node = node;
     this.folder = folder;
     this.address = address;
   }
@@ -62,9 +65,10 @@ final class MiniManager implements AutoCloseable {
     ResourceManager manager = new ResourceManager();
     manager.init(conf);
     manager.start();
-    new MockNM("node1:1234", Resource.newInstance(NODE_MEMORY_MB, NODE_VCORES),
-        manager.getResourceTrackerService()).registerNode();
-    return new MiniManager(manager, folder,
+    MockNM node = new MockNM("node1:1234", Resource.newInstance(NODE_MEMORY_MB, NODE_VCORES),
+        manager.getResourceTrackerService());
+    node.registerNode();
+    return new MiniManager(manager, node, folder,
         "http://" + conf.get(YarnConfiguration.RM_WEBAPP_ADDRESS));
   }
 

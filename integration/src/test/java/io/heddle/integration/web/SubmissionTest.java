@@ -112,7 +112,7 @@ public class SubmissionTest {
               name, "default", null, master, false, true, 1, Resource.newInstance(1024, 1));
           rm.getClientRMService().submitApplication(SubmitApplicationRequest.newInstance(context));
           RMApp app = rm.getRMContext().getRMApps().get(id);
-          Await.until(id + " is taken or rejected", 20, () ->
+          Await.until(id + " is taken or rejected", Await.SECONDS, () ->
               app.getState() == RMAppState.ACCEPTED || app.getState() == RMAppState.FAILED);
           return app;
         });
@@ -171,13 +171,13 @@ public class SubmissionTest {
       id = app.getApplicationId();
       accepted(manager, app);
       EconomyTest.panic((HeddleScheduler) manager.manager.getResourceScheduler());
-      Await.until("there is a new engine", 20, () -> told(manager, app) != null);
-      Await.until("the new engine knows its bounds", 20, () ->
+      Await.until("there is a new engine", Await.SECONDS, () -> told(manager, app) != null);
+      Await.until("the new engine knows its bounds", Await.SECONDS, () ->
           accepted(manager, app).path("credits_micro").asLong() == CREDITS_MICRO);
     }
     try (MiniManager manager = manager("")) {
       Map<ApplicationId, RMApp> apps = manager.manager.getRMContext().getRMApps();
-      Await.until("it is recovered", 20, () -> apps.containsKey(id)
+      Await.until("it is recovered", Await.SECONDS, () -> apps.containsKey(id)
           && apps.get(id).getState() == RMAppState.ACCEPTED);
       assertEquals(CREDITS_MICRO,
           accepted(manager, apps.get(id)).path("credits_micro").asLong());

@@ -21,6 +21,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler;
 import org.junit.AfterClass;
@@ -78,7 +79,7 @@ public class WebTest {
     Files.write(queues, STOCK_QUEUES.getBytes(StandardCharsets.UTF_8));
     conf.set("yarn.scheduler.fair.allocation.file", queues.toString());
     try (MiniManager stock = MiniManager.start(conf, folder)) {
-      Await.until("the stock scheduler knows its node", 20,
+      Await.until("the stock scheduler knows its node", Await.SECONDS,
           () -> memory(stock.get(INFO).body, "clusterResources") == MiniManager.NODE_MEMORY_MB);
       stockJson = stock.get(INFO, JSON).body;
       stockXml = stock.get(INFO, XML).body;
@@ -102,7 +103,7 @@ public class WebTest {
       YarnConfiguration conf = MiniManager.configuration(MiniCluster.HEDDLE, folder);
       MiniManager.heddleJson(conf, folder, HEDDLE_QUEUES);
       heddle = MiniManager.start(conf, folder);
-      Await.until("Heddle knows its node", 20,
+      Await.until("Heddle knows its node", Await.SECONDS,
           () -> memory(heddle.get(INFO).body, "clusterResources") == MiniManager.NODE_MEMORY_MB);
     }
     return heddle;
@@ -217,7 +218,12 @@ public class WebTest {
     // Not all beans: the JDK's own break the rules of JNI, which is checked here.
     assertEquals(200, heddle().get("/jmx?qry=Hadoop:*").status);
     // Paths below the stock one are Hadoop's.
-    assertFalse(heddle().get(INFO + "/activities").body.contains("rootQueue"));
+    // There YARN's own classes answer, which cast schedulers and nodes to their own.
+    for (String query : new String[] {"", "?nodeId=" + heddle().node.getNodeId()}) {
+      Reply activities = heddle().get(INFO + "/activities" + query);
+      assertEquals(activities.toString(), 200, activities.status);
+      assertFalse(activities.body, activities.body.contains("Not Capacity Scheduler"));
+    }
     assertEquals(404, heddle().get("/nowhere").status);
     assertEquals(404, heddle().get("/heddler").status);
     assertEquals(404, heddle().get("/schedulers/x").status);
@@ -239,7 +245,7 @@ public class WebTest {
             + "\"resource\": {\"memory\": 1024, \"vCores\": 1}}");
     assertEquals(submitted.toString(), 202, submitted.status);
     // The node never reports, so the ApplicationMaster waits.
-    Await.until("the queue's demand is shown", 30, () -> {
+    Await.until("the queue's demand is shown", Await.SECONDS, () -> {
       JsonNode people = child(root(heddle().get(INFO).body), "root.people");
       JsonNode queue = child(people, "root.people.ana");
       return queue.path("pendingContainers").asInt() == 1
@@ -249,10 +255,16 @@ public class WebTest {
     Reply app = heddle().get(submit + "/" + id, JSON);
     assertEquals("alice", MAPPER.readTree(app.body).path("app").path("user").asText());
     assertEquals(0L, root(heddle().get(INFO).body).path("allocatedContainers").asLong());
+    String row = "<a href=\"/cluster/app/" + id + "\">";
+    for (String queue : new String[] {"", "?queue=root.people", "?queue=root.people.ana"}) {
+      assertTrue(queue, heddle().get(PAGE + queue).body.contains(row));
+    }
+    assertFalse(heddle().get(PAGE + "?queue=root.zebra").body.contains(row));
     heddle().send("PUT", submit + "/" + id + "/state?user.name=alice", JSON,
         "{\"state\": \"KILLED\"}");
-    Await.until("the queue is empty again", 30, () -> child(root(heddle().get(INFO).body),
-        "root.people").path("demandResources").path("memory").asInt() == 0);
+    Await.until("the queue is empty again", Await.SECONDS,
+        () -> child(root(heddle().get(INFO).body), "root.people")
+            .path("demandResources").path("memory").asInt() == 0);
   }
 
   private static JsonNode child(JsonNode queue, String name) {
@@ -300,46 +312,63 @@ public class WebTest {
     Reply page = heddle().get(PAGE);
     assertEquals(page.toString(), 200, page.status);
     assertEquals("text/html;charset=utf-8", page.type.replace(" ", ""));
-    // The page loads nothing and runs nothing.
+    // The page runs nothing, and loads the ResourceManager's own styles alone.
     assertTrue(page.header("Content-Security-Policy").startsWith("default-src 'none'"));
-    // It links to YARN's pages and to the console, which links back.
+    for (String style : new String[] {"/static/yarn.css",
+        "/static/jquery/themes-1.9.1/base/jquery-ui.css", "/static/hadoop-st.png"}) {
+      assertTrue(style, page.body.contains("\"" + style + "\""));
+      assertEquals(style, 200, heddle().get(style).status);
+    }
+    // Its menu is that of the pages beside it, and leads to the console, which links back.
     for (String other : new String[] {"/cluster/cluster", "/cluster/apps", "/cluster/nodes",
-        "/heddle/"}) {
+        "/cluster/nodelabels", "/cluster/apps/RUNNING", "/conf", "/heddle/"}) {
       assertTrue(other, page.body.contains("<a href=\"" + other + "\">"));
       assertEquals(other, 200, heddle().get(other).status);
     }
     assertTrue(heddle().get("/heddle/").body.contains("<a href=\"/cluster/scheduler\">"));
-    List<List<String>> rows = rows(Shape.parse(page.body));
-    Map<String, List<String>> byName = new LinkedHashMap<>();
-    rows.forEach(row -> byName.put(row.get(0), row));
-    assertEquals(8, byName.size());
-    assertEquals("root", rows.get(0).get(0));
-    List<String> daily = byName.get("root.batch.daily");
-    assertEquals("1", daily.get(1));
-    assertEquals("1,024 MB, 1 vcores", daily.get(2));
-    assertEquals("4,096 MB, 4 vcores", daily.get(3));
-    assertEquals("0", daily.get(6));
-    assertEquals("2", byName.get("root.batch").get(1));
-    List<String> names = new ArrayList<>(byName.keySet());
+    Map<String, Map<String, String>> queues = queues(Shape.parse(page.body));
+    assertEquals(8, queues.size());
+    List<String> names = new ArrayList<>(queues.keySet());
+    assertEquals("root", names.get(0));
+    Map<String, String> daily = queues.get("root.batch.daily");
+    assertEquals("1", daily.get("Weight"));
+    assertEquals("1,024 MB, 1 vcores", daily.get("Min Resources"));
+    assertEquals("4,096 MB, 4 vcores", daily.get("Max Resources"));
+    assertEquals("0", daily.get("Pending Containers"));
+    assertEquals("2", queues.get("root.batch").get("Weight"));
     assertEquals("a queue stands below its parent",
         names.indexOf("root.batch") + 1, names.indexOf("root.batch.daily"));
   }
 
   /**
-   * Returns the cells of each queue's row. The page is well-formed, or it would not have parsed.
+   * Returns the details of each queue by its path. The page is well-formed, or it would not have
+   * parsed.
    */
-  private static List<List<String>> rows(Document page) {
-    List<List<String>> rows = new ArrayList<>();
-    NodeList all = page.getElementsByTagName("tr");
-    for (int i = 1; i < all.getLength(); i++) {
-      List<String> cells = new ArrayList<>();
-      NodeList children = all.item(i).getChildNodes();
-      for (int j = 0; j < children.getLength(); j++) {
-        cells.add(children.item(j).getTextContent());
+  private static Map<String, Map<String, String>> queues(Document page) {
+    Map<String, Map<String, String>> queues = new LinkedHashMap<>();
+    NodeList all = page.getElementsByTagName("details");
+    for (int i = 0; i < all.getLength(); i++) {
+      Element queue = (Element) all.item(i);
+      Map<String, String> details = new LinkedHashMap<>();
+      Element table = (Element) queue.getElementsByTagName("table").item(0);
+      NodeList rows = table.getElementsByTagName("tr");
+      for (int j = 0; j < rows.getLength(); j++) {
+        NodeList cells = rows.item(j).getChildNodes();
+        details.put(cells.item(0).getTextContent(), cells.item(1).getTextContent());
       }
-      rows.add(cells);
+      queues.put(name(queue), details);
     }
-    return rows;
+    return queues;
+  }
+
+  private static String name(Element queue) {
+    NodeList spans = queue.getElementsByTagName("span");
+    for (int i = 0; i < spans.getLength(); i++) {
+      if ("q".equals(((Element) spans.item(i)).getAttribute("class"))) {
+        return spans.item(i).getTextContent();
+      }
+    }
+    throw new AssertionError("no name in " + queue.getTextContent());
   }
 
   // ---- An operator's settings, hostile names, and Heddle's own faults.
@@ -392,11 +421,9 @@ public class WebTest {
     root(manager.get(INFO + "?user.name=bob").body).path("childQueues").path("queue")
         .forEach(queue -> json.add(queue.path("queueName").asText()));
     Document page = Shape.parse(manager.get(PAGE + "?user.name=bob").body);
-    List<String> shown = new ArrayList<>();
-    rows(page).forEach(row -> shown.add(row.get(0)));
-    for (String tag : new String[] {"script", "img"}) {
-      assertEquals(0, page.getElementsByTagName(tag).getLength());
-    }
+    Set<String> shown = queues(page).keySet();
+    assertEquals(0, page.getElementsByTagName("script").getLength());
+    assertEquals("the logo", 1, page.getElementsByTagName("img").getLength());
     List<String> xml = new ArrayList<>();
     NodeList elements = Shape.parse(manager.get(INFO + "?user.name=bob", XML).body)
         .getElementsByTagName("queue");

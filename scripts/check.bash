@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # ./x check, for developers before each commit: format, lints and house rules of everything, and the
-# unit tests of what changed. Sourced by x, after test.bash.
+# quick unit tests of what changed. Sourced by x, after test.bash.
 
 # Tests that take minutes belong to ./x test: the simulator's swarms, a policy added to a copy, the
 # stores' harness.
 CHECK_SLOW=(heddle-sim:swarm heddle-sim:add_a_policy heddle-economy:harness)
+# Tests of the shim that take half of its suite's time. They run if they themselves changed.
+CHECK_SLOW_SHIM=(LockTimeTest JsonFetcherTest)
 
 # Lists the files that differ from BASE. Without BASE: uncommitted files, else the last commit's.
 changed_files() {
@@ -38,6 +40,33 @@ quick_tests() {
     printf '%s\n' "${arguments[@]}"
 }
 
+# check_shim CHANGED: the shim's quick tests on the newest Hadoop, in two JVMs side by side, because
+# some wait. ./x test compiles against the other versions.
+check_shim() {
+    local changed=$1 start=$SECONDS name half classes=()
+    if ! build_everything; then
+        record 'build' $((SECONDS - start)) 0 1 0
+        return
+    fi
+    while read -r name; do
+        case " ${CHECK_SLOW_SHIM[*]} " in
+            *" ${name##*.} "*) grep -q "/${name##*.}\.java$" <<<"$changed" || continue ;;
+        esac
+        classes+=("$name")
+    done < <(test_classes java '')
+    half=$(((${#classes[@]} + 1) / 2))
+    queue_steps "$(shim_step check-shim-1 "${classes[@]:0:half}")"
+    queue_steps "$(shim_step check-shim-2 "${classes[@]:half}")"
+    run_queued_steps
+}
+
+# shim_step NAME CLASS...: prints a step for queue_steps.
+shim_step() {
+    local IFS=$'\t'
+    printf '%s\t' "tests of the shim: Hadoop $NEWEST_HADOOP" "$1" count_junit run_junit java
+    printf '%s\n' "$NEWEST_HADOOP"$'\t'"$*"
+}
+
 # run_check BASE: records each step as ./x test does.
 run_check() {
     local changed crate arguments start=$SECONDS
@@ -62,7 +91,7 @@ run_check() {
             bounded cargo test --locked --no-fail-fast "${arguments[@]}"
     done < <(changed_crates "$changed")
     if grep -q '^java/' <<<"$changed"; then
-        build_everything && part_java '' "$NEWEST_HADOOP" && run_queued_steps
+        check_shim "$changed"
     fi
     finish_tests "$start"
 }

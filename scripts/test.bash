@@ -4,18 +4,19 @@
 
 # shellcheck disable=SC2034
 TEST_PARTS=(scripts rust java native integration readme docs)
-# A test class with a mini cluster takes a minute or two; one that takes far longer hangs.
-CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-1200}
+# A test class with a mini cluster takes a minute or two, twenty on a very busy machine; one that
+# takes far longer hangs.
+CLASS_TIMEOUT_S=${HEDDLE_CLASS_TIMEOUT_S:-2400}
 STEP_TIMEOUT_S=${HEDDLE_STEP_TIMEOUT_S:-2700}
 # Set by `./x test --all`: every class on every version, and the longer parts.
 TEST_ALL=
 # The parts that `--all` adds to TEST_PARTS.
-LONG_PARTS=(soak)
+LONG_PARTS=(soak hadoop-tests)
 # Steps that run at a time, where they may: a mini cluster mostly waits for heartbeats and expiries,
 # which more processors do not shorten.
-LANES=${HEDDLE_TEST_LANES:-2}
+LANES=${HEDDLE_TEST_LANES:-3}
 # The logs of steps that take minutes.
-LONG_STEPS='rust-tests|docs-|FairTest|MapReduceTest|java-|DynamicPriorityTest'
+LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|readme-|java-|ReverseAdaptiveTest|TenantsTest|FaultsTest'
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=
@@ -24,16 +25,23 @@ queued_steps=
 # twice as long with these options.
 CLUSTER_JVM_OPTIONS=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 
+# The test whose cluster and job load the classes of the archives.
+ARCHIVED_CLASS=io.heddle.integration.FactsTest
+
+# Those of the bench's workloads that take few seconds each.
+QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
+
 total_passed=0
 total_failed=0
 summary=()
 
-# record TITLE SECONDS PASSED FAILED: adds a line to the summary and prints it.
+# record TITLE SECONDS PASSED FAILED PROCESSOR: adds a line to the summary and prints it. PROCESSOR:
+# seconds of processor time, which other work on the machine hardly changes.
 record() {
     local line
     total_passed=$((total_passed + $3))
     total_failed=$((total_failed + $4))
-    line=$(printf '%-46s %4d passed %4d failed  %4d s' "$1" "$3" "$4" "$2")
+    line=$(printf '%-46s %4d passed %4d failed  %4d s  %4d s CPU' "$1" "$3" "$4" "$2" "$5")
     summary+=("$line")
     say "$line"
 }
@@ -42,11 +50,14 @@ record() {
 # reads "PASSED FAILED" from the log. A command that failed without naming a test counts as one
 # failed test, and so does one that ran no test: nothing fails silently.
 test_step() {
-    local title=$1 log=$LOGS/$2.log count=$3 code=0 start=$SECONDS passed failed
+    local title=$1 log=$LOGS/$2.log count=$3 code=0 start=$SECONDS passed failed processor
+    local TIMEFORMAT='%U %S'
     shift 3
     mkdir -p "$LOGS"
     say "$title ..."
-    "$@" >"$log" 2>&1 </dev/null || code=$?
+    { time "$@" >"$log" 2>&1 </dev/null; } 2>"$log.time" || code=$?
+    processor=$(awk '{ print int($1 + $2 + 0.5) }' "$log.time")
+    rm -f "$log.time"
     read -r passed failed <<<"$("$count" $code "$log")"
     if [ $code -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
     # 124: ended by `timeout`; 128 + N: by signal N, its own or another process's.
@@ -55,7 +66,7 @@ test_step() {
         failed=1
         echo "x: this step ran no test" >>"$log"
     fi
-    record "$title" $((SECONDS - start)) "$passed" "$failed"
+    record "$title" $((SECONDS - start)) "$passed" "$failed" "$processor"
     [ "$failed" -eq 0 ] || show_failure "$log" >&2
 }
 
@@ -121,16 +132,26 @@ runs_on() {
     local comment
     if [ "$TEST_ALL" ]; then return 0; fi
     # The words may stand on two lines.
-    comment=$(grep -E '^( \*|//)' "$1/src/test/java/${2//.//}.java" | tr -s '\n */' ' ')
+    comment=$(grep -E '^(/\*\*| \*|//)' "$1/src/test/java/${2//.//}.java" | tr -s '\n */' ' ')
     if grep -q '\bwith --all only\b' <<<"$comment"; then return 1; fi
     [ "$3" = "$NEWEST_HADOOP" ] || ! grep -q '\bNewest Hadoop only\b' <<<"$comment"
+}
+
+# for_version PROJECT HADOOP WANTED CLASS...: prints the classes that run on this version. A class
+# that was asked for by its name, WANTED, runs on every version that was asked for.
+for_version() {
+    local project=$1 hadoop=$2 wanted=$3 name
+    shift 3
+    for name in "$@"; do
+        if [ "$wanted" ] || runs_on "$project" "$name" "$hadoop"; then printf '%s\n' "$name"; fi
+    done
 }
 
 # run_junit PROJECT HADOOP NAME CLASS...: runs one JVM in a folder of its own, because mini clusters
 # write a `target` into the current one. A JVM that hangs prints its threads (SIGQUIT) before it is
 # ended.
 run_junit() {
-    local project=$1 hadoop=$2 name=$3 folder outputs options=() code=0
+    local project=$1 hadoop=$2 name=$3 folder outputs path options code=0
     shift 3
     folder=build/run/$name
     rm -rf "$folder"
@@ -138,9 +159,11 @@ run_junit() {
     mapfile -t outputs < <(outputs_of "$project" test)
     if [ "$project" = integration ]; then
         mapfile -t -O ${#outputs[@]} outputs < <(outputs_of integration main)
-        options=("${CLUSTER_JVM_OPTIONS[@]}")
     fi
-    CLASSPATH=$(class_path_of "$hadoop" "${outputs[@]}") \
+    path=$(class_path_of "$hadoop" "${outputs[@]}")
+    mapfile -t options < <(archive_options "$hadoop" "$path" "$folder/tasks.txt")
+    [ "$project" != integration ] || options+=("${CLUSTER_JVM_OPTIONS[@]}")
+    CLASSPATH=$path \
         timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
         env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${options[@]}" \
         -Xcheck:jni -ea:io.heddle... \
@@ -204,9 +227,17 @@ step_in_lane() {
 }
 
 # Prints the findings of -Xcheck:jni, with the prefix that count_junit and show_failure look for.
+# One whose first frame is another library's (leveldbjni, under one of YARN's stores) is not ours.
 jni_warnings() {
-    local found pattern='(WARNING|FATAL ERROR) in native method|WARNING: JNI local refs'
-    found=$(grep -nE -A 6 "$pattern" "$1" || true)
+    local found
+    found=$(awk '/(WARNING|FATAL ERROR) in native method|WARNING: JNI local refs/ {
+                     held = NR ":" $0; rest = 6; next }
+                 held { foreign = /^\tat / && !/^\tat io\.heddle\./
+                        if (!foreign) print held "\n" NR "-" $0
+                        else rest = 0
+                        held = ""; next }
+                 rest-- > 1 { print NR "-" $0 }
+                 END { if (held) print held }' "$1")
     [ "$found" ] || return 0
     head -n 60 <<<"$found" | sed 's/^/JNI: /'
     return 1
@@ -229,6 +260,9 @@ part_rust() {
         cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
     test_step 'rust: documentation' rust-doc count_exit_code \
         env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --workspace --no-deps
+    # Here, because both processors can compile, and later parts use what is compiled.
+    test_step 'rust: tests compile' rust-compile count_exit_code \
+        cargo test --locked --workspace --no-run
     queue_steps "$(printf '%s\t' 'rust: tests' rust-tests count_cargo bounded cargo test --locked \
         --workspace)--no-fail-fast"
 }
@@ -243,10 +277,7 @@ part_java() {
     queue_steps "$(for hadoop in "$@"; do
         name=java-$hadoop
         printf '%s\t' "java: Hadoop $hadoop" "$name" count_junit run_junit java "$hadoop" "$name"
-        (
-            IFS=$'\t'
-            printf '%s\n' "${classes[*]}"
-        )
+        for_version java "$hadoop" "$class" "${classes[@]}" | paste -sd '\t'
     done)"
 }
 
@@ -260,8 +291,10 @@ part_native() {
 }
 
 part_integration() {
-    local class=$1 hadoop name step
+    local class=$1 hadoop name step classes
     shift
+    mapfile -t classes < <(test_classes integration "$class")
+    [ ${#classes[@]} -gt 0 ] || return 0
     # The console's tests need a real browser.
     case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
     # The Kerberos tests run the command line.
@@ -271,20 +304,30 @@ part_integration() {
         export HEDDLE_COMMAND
         ;;
     esac
-    case "${class:-${TEST_ALL:+SparkTest}}" in *SparkTest)
+    # Ten times as many random files for the stock schedulers and Heddle.
+    [ ! "$TEST_ALL" ] || export HEDDLE_TEST_ALL=1
+    HEDDLE_TEZ=$(cat build/classpath/tez.txt)
+    export HEDDLE_TEZ
+    case "${class:-${TEST_ALL:+SparkTest}}" in *Spark*Test)
         need_packages python3:python3 venv:python3-venv
         HEDDLE_SPARK=$(scripts/pyspark) || true
         export HEDDLE_SPARK
         ;;
     esac
+    HEDDLE_SLS_SAMPLES=$(<build/classpath/sls-samples.txt)
+    export HEDDLE_SLS_SAMPLES
+    # One class alone starts too few JVMs to be worth an archive.
+    [ "$class" ] || for hadoop in "$@"; do
+        [ -f "$(class_archive "$hadoop")" ] \
+            || step "class archive: Hadoop $hadoop" "classes-$hadoop" make_class_archive "$hadoop" \
+                run_junit integration "$hadoop" "classes-$hadoop" "$ARCHIVED_CLASS" || true
+    done
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
-            # A class that was asked for by name runs on the given versions.
-            [ "$class" ] || runs_on integration "$name" "$hadoop" || continue
             step=${name##*.}
             printf '%s\t' "$step: Hadoop $hadoop" "$step-$hadoop" count_junit run_junit
             printf '%s\t%s\t%s\t%s\n' integration "$hadoop" "$step-$hadoop" "$name"
-        done < <(test_classes integration "$class")
+        done < <(for_version integration "$hadoop" "$class" "${classes[@]}")
     done)"
 }
 
@@ -303,13 +346,17 @@ readme_commands() {
 }
 
 # Runs each command unchanged, so that the documents are true. What this run has already done is
-# skipped. The bench runs its quick form: its figures are not tested.
+# skipped. The bench runs its quick form, with few applications except with --all: its figures are
+# not tested.
 part_readme() {
     local command words
     queue_steps "$(while read -r command; do
         case $command in
             './x build' | './x test' | './x test '*) continue ;;
-            './x bench'*) command="$command --quick" ;;
+            './x bench'*)
+                command="$command --quick"
+                [ "$TEST_ALL" ] || command="$command --workloads $QUICK_WORKLOADS"
+                ;;
         esac
         read -r -a words <<<"$command"
         printf '%s\t' "documents: $command" "readme-${words[1]}" count_exit_code bounded
@@ -329,8 +376,13 @@ part_docs() {
     done
 }
 
-# page_step PAGE: builds the command line first, so that the time limit is the page's own.
-page_step() { build_command_line && bounded scripts/page-test "$1"; }
+# page_step PAGE: builds the command line first, so that the time limit is the page's own. The page
+# says `--release`; except with --all, a quicker release will do.
+page_step() {
+    [ "$TEST_ALL" ] || export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0
+    build_command_line && bounded scripts/page-test "$1"
+}
 
 # Runs real daemons with faults; a number of faults bounds its length. `./x soak` alone runs for
 # hours.
@@ -338,6 +390,41 @@ part_soak() {
     [ "$1" ] && return
     test_step 'soak: 20 faults' soak count_exit_code timeout --foreground --kill-after=60 \
         "${HEDDLE_SOAK_TIMEOUT_S:-5400}" ./x soak --faults 20
+}
+
+# Runs Hadoop's own tests of the ResourceManager, from its published jar: with the stock schedulers
+# as the control, and with Heddle over their files. On the newest Hadoop, whose tests they are.
+part_hadoop-tests() {
+    local class scheduler step
+    [ "$1" ] && return
+    rm -f "$LOGS/hadoop-tests.csv"
+    queue_steps "$(grep -v '^#' integration/hadoop-tests/classes.txt | while read -r class; do
+        for scheduler in stock heddle; do
+            step=${class##*.}-$scheduler
+            printf '%s\t' "Hadoop's ${class##*.}: $scheduler" "$step" count_closing \
+                run_hadoop_test "$step"
+            printf '%s\t%s\n' "$scheduler" "$class"
+        done
+    done)"
+}
+
+# run_hadoop_test STEP SCHEDULER CLASS: runs one of Hadoop's test classes in a JVM and a folder of
+# its own. Its resources come first: another jar has a capacity-scheduler.xml as well.
+run_hadoop_test() {
+    local folder=build/run/$1 scheduler=$2 class=$3 libraries path outputs options=()
+    rm -rf "$folder"
+    mkdir -p "$folder/tmp"
+    libraries=$(cat build/classpath/hadoop-tests.txt)
+    mapfile -t outputs < <(outputs_of integration hadoopTests)
+    path=$(printf "$ROOT/%s:" "${outputs[@]}")
+    path=$path$(tr ':' '\n' <<<"$libraries" | grep 'resourcemanager-[0-9.]*-tests.jar'):$libraries
+    path=$path:$ROOT/java/build/libs/heddle-$(heddle_version).jar
+    [ "$scheduler" = heddle ] || options=(-Dheddle.hadoop-tests.stock=true)
+    CLASSPATH=$path timeout --foreground --signal=QUIT --kill-after=30 "$CLASS_TIMEOUT_S" \
+        env -C "$folder" "$JAVA_HOME/bin/java" "@$ROOT/$JVM_OPTIONS" "${CLUSTER_JVM_OPTIONS[@]}" \
+        "${options[@]}" "-Djava.io.tmpdir=$ROOT/$folder/tmp" "-Dtest.build.data=$ROOT/$folder/tmp" \
+        io.heddle.integration.hadoop.HadoopTests "$class" \
+        "$ROOT/integration/hadoop-tests/expected.txt" "$ROOT/$LOGS/hadoop-tests.csv"
 }
 
 # run_tests CLASS 'VERSION...' PART...
@@ -353,7 +440,7 @@ run_tests() {
     if build_everything; then
         for part in "$@"; do "part_$part" "$class" "${versions[@]}"; done
     else
-        record 'build' $((SECONDS - start)) 0 1
+        record 'build' $((SECONDS - start)) 0 1 0
         for part in "$@"; do
             case $part in rust | native) "part_$part" "$class" "${versions[@]}" ;; esac
         done
@@ -364,9 +451,14 @@ run_tests() {
 
 # finish_tests START: prints the summary; returns 0 only if tests ran and all passed.
 finish_tests() {
+    local processor
+    # Not in a pipe: a subshell's times are its own.
+    times >"$LOGS/times"
+    processor=$(tr 'ms' '  ' <"$LOGS/times" |
+        awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { print int(s) }')
     say
     printf '%s\n' "${summary[@]}"
-    say "in all $((SECONDS - $1)) s; logs in $LOGS"
+    say "in all $((SECONDS - $1)) s, $processor s CPU; logs in $LOGS"
     say "$total_passed passed, $total_failed failed"
     [ $total_failed -eq 0 ] && [ $total_passed -gt 0 ]
 }

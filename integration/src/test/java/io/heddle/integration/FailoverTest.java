@@ -14,7 +14,10 @@ import org.junit.rules.TestRule;
  * back, then by stopping for good. Running containers are kept, and no job is lost.
  */
 public class FailoverTest {
-  /** Seven run at once: each leader must grant some. */
+  /** What the cluster has room for beside the ApplicationMaster. */
+  private static final int AT_ONCE = 7;
+
+  /** Each leader must grant some. */
   private static final int MAPS = 18;
 
   @ClassRule
@@ -26,27 +29,28 @@ public class FailoverTest {
   /**
    * Runs one job through three changes of the active ResourceManager. The first two are orderly:
    * the first one leads again with a second scheduler in the same JVM. The third change ends it.
-   * Before each change, tasks run that the previous leader granted.
+   * Before each change, all tasks run that the previous leader granted: a NodeManager refuses to
+   * start a container of a ResourceManager that no longer leads, and the map would run again.
    */
   @Test
   public void jobOutlivesItsResourceManagers() throws Exception {
     MiniCluster cluster = CLUSTER.cluster();
     GatedJob job = new GatedJob(CLUSTER, "failover", MAPS);
     job.letEnd(2);
-    job.awaitRunning(5);
+    job.awaitRunning(AT_ONCE);
     ResourceScheduler first = cluster.scheduler();
 
     cluster.failOver();
     awaitRecovery(job);
     // The seven running maps end, so the next ones were granted by the second leader.
     job.letEnd(9);
-    job.awaitRunning(5);
+    job.awaitRunning(AT_ONCE);
 
     cluster.failOver();
     assertNotSame("who leads again has a new scheduler", first, cluster.scheduler());
     awaitRecovery(job);
     job.letEnd(16);
-    job.awaitRunning(2);
+    job.awaitRunning(MAPS - 16);
 
     cluster.stopActiveAndFailOver();
     CLUSTER.cluster().awaitNodes(4);

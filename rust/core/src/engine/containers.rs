@@ -246,7 +246,7 @@ impl Engine {
             self.cluster.used -= *resource;
         }
         self.users.touch(id);
-        self.charge_tree(id, container, taken);
+        self.charge_tree(id, container, pool, taken);
     }
 
     /// Recomputes the pools whose slots asks and containers take: a reload may have changed them.

@@ -56,7 +56,8 @@ impl Engine {
             full: false,
         };
         let stale = |label| self.tree_of(label).capacity != self.capacity_of(label);
-        if stale(PartitionId::DEFAULT) || stale(partition) {
+        let labelled = partition != PartitionId::DEFAULT;
+        if stale(PartitionId::DEFAULT) || labelled && stale(partition) {
             // A node came or went since the last tick: limits in parts follow at once.
             self.follow_capacity();
             self.tree.capacity = self.capacity_of(PartitionId::DEFAULT);

@@ -73,7 +73,7 @@ impl Engine {
             .map(|(job, container)| (job, *container))
             .collect();
         for (job, container) in containers {
-            self.charge_tree(job, &container, true);
+            self.charge_tree(job, &container, self.pool_of(job, &container), true);
         }
     }
 
@@ -174,10 +174,16 @@ impl Engine {
         tree.count_ask(&*self.share, &capacity, leaf, arrival, added);
     }
 
-    /// Adds a container to the tree of its node's label, or removes it unless `taken`.
-    pub(super) fn charge_tree(&mut self, id: JobId, container: &Container, taken: bool) {
+    /// Adds a container to the tree of its node's label, or removes it unless `taken`. `pool` is
+    /// that of its slot.
+    pub(super) fn charge_tree(
+        &mut self,
+        id: JobId,
+        container: &Container,
+        pool: Option<usize>,
+        taken: bool,
+    ) {
         let partition = container.partition;
-        let pool = self.pool_of(id, container);
         let job = self.cluster.job_mut(id).expect("containers have jobs");
         let leaf = job.leaf;
         if self.partitions.contains_key(&partition) {
@@ -207,13 +213,14 @@ impl Engine {
             .map(|(job, container)| (job, *container))
             .collect();
         for (job, container) in containers {
-            self.charge_tree(job, &container, false);
+            let pool = self.pool_of(job, &container);
+            self.charge_tree(job, &container, pool, false);
             let moved = Container {
                 partition,
                 lent: false,
                 ..container
             };
-            self.charge_tree(job, &moved, true);
+            self.charge_tree(job, &moved, pool, true);
             self.users.touch(job);
         }
         let relabel = |container: &mut Container| {

@@ -148,8 +148,8 @@ impl Engine {
     fn headroom(&self, job: &Job) -> Resource {
         let labels = labels_of(job);
         if !self.partitioned {
-            let free = self.free_for(job, &labels);
-            if let Some(room) = self.headroom_of_user(job, &free) {
+            let free = || self.free_for(job, &labels);
+            if let Some(room) = self.headroom_of_user(job, free) {
                 return room.component_max(&keeps_reduces(job));
             }
         }
@@ -195,7 +195,7 @@ impl Engine {
             let room = limited(free, self.tree_of(label));
             sum + match label {
                 PartitionId::DEFAULT => {
-                    let of_capacity = self.headroom_of_user(job, &free);
+                    let of_capacity = self.headroom_of_user(job, || free);
                     of_capacity.unwrap_or_else(|| of_user(room))
                 }
                 _ => room,

@@ -343,6 +343,9 @@ impl Engine {
 
     /// The fixed side of a leaf's limit.
     fn terms_of(&self, leaf: QueueId) -> Option<Terms> {
+        if !self.users.limited {
+            return None;
+        }
         let queues = &self.cluster.queues;
         let queue = queues.get(leaf)?;
         let node = self.tree.node(self.leaf_of(leaf));

@@ -137,7 +137,7 @@ impl Engine {
     pub(in crate::engine) fn headroom_of_user(
         &self,
         job: &Job,
-        free: &Resource,
+        free: impl FnOnce() -> Resource,
     ) -> Option<Resource> {
         let leaf = job.facts.queue;
         let node = self.tree.node(job.leaf);
@@ -151,8 +151,9 @@ impl Engine {
         if !terms.dominant {
             room = Resource::new(room[0], i64::from(room[0] > 0));
         }
+        let free = free();
         // Never more than there is, whatever type decides which of the two is smaller.
-        Some(terms.smaller(*free, room).component_min(free))
+        Some(terms.smaller(free, room).component_min(&free))
     }
 
     /// The most that the masters of a user may use in a leaf, with its share for them or another

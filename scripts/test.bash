@@ -304,8 +304,6 @@ part_integration() {
         export HEDDLE_COMMAND
         ;;
     esac
-    # Ten times as many random files for the stock schedulers and Heddle.
-    [ ! "$TEST_ALL" ] || export HEDDLE_TEST_ALL=1
     HEDDLE_TEZ=$(cat build/classpath/tez.txt)
     export HEDDLE_TEZ
     case "${class:-${TEST_ALL:+SparkTest}}" in *Spark*Test)
@@ -317,11 +315,7 @@ part_integration() {
     HEDDLE_SLS_SAMPLES=$(<build/classpath/sls-samples.txt)
     export HEDDLE_SLS_SAMPLES
     # One class alone starts too few JVMs to be worth an archive.
-    [ "$class" ] || for hadoop in "$@"; do
-        [ -f "$(class_archive "$hadoop")" ] \
-            || step "class archive: Hadoop $hadoop" "classes-$hadoop" make_class_archive "$hadoop" \
-                run_junit integration "$hadoop" "classes-$hadoop" "$ARCHIVED_CLASS" || true
-    done
+    [ "$class" ] || step 'class archives' class-archives make_class_archives "$@" || true
     queue_steps "$(for hadoop in "$@"; do
         while read -r name; do
             step=${name##*.}
@@ -329,6 +323,21 @@ part_integration() {
             printf '%s\t%s\t%s\t%s\n' integration "$hadoop" "$step-$hadoop" "$name"
         done < <(for_version integration "$hadoop" "$class" "${classes[@]}")
     done)"
+}
+
+# make_class_archives HADOOP...: makes those that are missing, side by side: each waits for a
+# cluster most of the time.
+make_class_archives() {
+    local hadoop process code=0 processes=()
+    for hadoop in "$@"; do
+        [ ! -f "$(class_archive "$hadoop")" ] || continue
+        make_class_archive "$hadoop" \
+            run_junit integration "$hadoop" "classes-$hadoop" "$ARCHIVED_CLASS" \
+            >"$LOGS/classes-$hadoop.log" 2>&1 &
+        processes+=($!)
+    done
+    for process in "${processes[@]}"; do wait "$process" || code=1; done
+    return $code
 }
 
 # Lists the documents whose `./x` commands are run unchanged. Pages with `sh` blocks have part_docs.
@@ -432,6 +441,8 @@ run_tests() {
     local class=$1 versions part start=$SECONDS
     read -r -a versions <<<"$2"
     shift 2
+    # Ten times as many random files for the stock schedulers and Heddle, twice as long a swarm.
+    [ ! "$TEST_ALL" ] || export HEDDLE_TEST_ALL=1
     need_build_tools
     need_rust fmt clippy
     need_packages c++:g++ unzip:unzip shellcheck:shellcheck git:git postgresql:postgresql \

@@ -6,20 +6,16 @@
 
 use crate::outcome::Outcome;
 use crate::world::{Options, World};
+use crate::{number, seeds};
 use heddle_core::catalogue::share_names;
 use heddle_sim::Policy;
 use std::time::Instant;
 
 /// Seeds per composition in an ordinary test run.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 100;
 
 /// One seed in this many runs twice: the same seed must give the same decisions.
 const REPEAT_EVERY: u64 = 20;
-
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().expect("a number"))
-}
 
 fn run(seed: u64, policy: Policy) -> Result<Outcome, String> {
     let options = Options::swarm(seed, policy);
@@ -47,7 +43,7 @@ struct Coverage {
 }
 
 fn swarm(share: &str) {
-    let seeds = number("HEDDLE_SEEDS").unwrap_or(SEEDS);
+    let seeds = seeds(SEEDS);
     let from = number("HEDDLE_FROM").unwrap_or(0);
     for policy in Policy::all().iter().filter(|policy| policy.share == share) {
         let started = Instant::now();

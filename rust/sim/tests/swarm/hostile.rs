@@ -6,19 +6,15 @@
 
 use crate::outcome::Outcome;
 use crate::world::{Options, World};
+use crate::{number, seeds};
 use heddle_core::catalogue::PRESETS;
 use heddle_sim::Policy;
 
 /// Seeds per preset in an ordinary test run.
-const SEEDS: u64 = 250;
+const SEEDS: u64 = 125;
 
 /// One seed in this many runs twice: all messages on the line must be the same.
 const REPEAT_EVERY: u64 = 10;
-
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().expect("a number"))
-}
 
 fn run(seed: u64, preset: &str, record: bool) -> Outcome {
     let policy: Policy = preset.parse().expect("a preset");
@@ -36,7 +32,7 @@ fn run(seed: u64, preset: &str, record: bool) -> Outcome {
 }
 
 fn hostile(preset: &str) {
-    let seeds = number("HEDDLE_SEEDS").unwrap_or(SEEDS);
+    let seeds = seeds(SEEDS);
     let from = number("HEDDLE_FROM").unwrap_or(0);
     let (mut finished, mut events, mut expired) = (0, 0, 0);
     for seed in from..from + seeds {

@@ -19,3 +19,15 @@ mod compositions;
 mod hostile;
 mod mutations;
 mod splits;
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+/// How many seeds to run where `usual` are run otherwise: `./x test --all` takes twice as many.
+fn seeds(usual: u64) -> u64 {
+    let all = std::env::var_os("HEDDLE_TEST_ALL").is_some();
+    number("HEDDLE_SEEDS").unwrap_or(if all { 2 * usual } else { usual })
+}

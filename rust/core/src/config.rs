@@ -41,6 +41,10 @@ use std::collections::BTreeMap;
 /// Waits and amounts above this are typing errors (about 31 years in ms).
 const WHOLE_MAX: i64 = 1_000_000_000_000;
 
+/// A queue may exceed its guarantee by this many times itself before anything is taken back;
+/// no guarantee that matters leaves as much.
+const DEAD_ZONE_MAX: f64 = 1_000_000.0;
+
 /// Decisions kept of each job by default, some 1.2 KB; and the most.
 const EXPLAIN_ENTRIES: usize = 16;
 const EXPLAIN_ENTRIES_MAX: i64 = 1_024;
@@ -74,6 +78,14 @@ pub struct Preemption {
     pub cluster_threshold: Option<f64>,
     /// Whether ApplicationMasters may be taken; without them their applications start again.
     pub masters: bool,
+    /// The least time between two rounds.
+    pub round_ms: Millis,
+    /// The part of the cluster's memory that may be on its way out, 0 to 1. None: no bound.
+    pub round_max: Option<f64>,
+    /// The part of a queue's surplus that a round takes, 0 to 1. None: all that is asked for.
+    pub round_part: Option<f64>,
+    /// The part of its guarantee by which a queue may exceed it untouched.
+    pub dead_zone: Option<f64>,
 }
 
 /// `heddle.json`.
@@ -288,6 +300,10 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
         grace_ms: 15_000,
         cluster_threshold: None,
         masters: false,
+        round_ms: 0,
+        round_max: None,
+        round_part: None,
+        dead_zone: None,
     };
     if let Some(mut section) = root.section("preemption")? {
         let plain = preemption.clone();
@@ -308,6 +324,12 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
                 .map_or(plain.grace_ms, |grace_ms| grace_ms as u32),
             cluster_threshold: section.number("cluster_threshold", 0.0, 1.0)?,
             masters: section.boolean("masters")?.unwrap_or(plain.masters),
+            round_ms: section
+                .whole("round_ms", 0, WHOLE_MAX)?
+                .unwrap_or(plain.round_ms),
+            round_max: section.number("round_max", 0.0, 1.0)?,
+            round_part: section.number("round_part", 0.0, 1.0)?,
+            dead_zone: section.number("dead_zone", 0.0, DEAD_ZONE_MAX)?,
         };
         section.finish()?;
     }

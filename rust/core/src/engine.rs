@@ -23,6 +23,7 @@ macro_rules! world {
 
 mod apply;
 mod bounds;
+mod budget;
 mod capacities;
 mod containers;
 mod control;
@@ -136,6 +137,8 @@ pub struct Engine {
     /// Evicted containers that have not ended yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
     /// Queues below their share, by label.
+    /// When preemption last had its round.
+    preempted_ms: Option<Millis>,
     starving: BTreeMap<(ShareNodeId, PartitionId), Starving>,
     /// Predicts when jobs start and end. No decision depends on it.
     predictor: Predictor,
@@ -184,6 +187,7 @@ impl Engine {
             rests: BTreeMap::new(),
             tries: BTreeMap::new(),
             evicting: BTreeSet::new(),
+            preempted_ms: None,
             starving: BTreeMap::new(),
             predictor: Predictor::default(),
             waiting_jobs: 0,

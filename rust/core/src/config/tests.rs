@@ -103,6 +103,16 @@ fn every_wrong_limit_of_a_queue_is_refused_where_it_stands() {
             "max_share",
         ),
         (
+            json!({"preemption": {"round_max": 1.5}}),
+            "preemption.round_max",
+            "from 0 to 1",
+        ),
+        (
+            json!({"preemption": {"round_part": -0.5}}),
+            "preemption.round_part",
+            "from 0 to 1",
+        ),
+        (
             json!({"preemption": {"cluster_threshold": 1.5}}),
             "preemption.cluster_threshold",
             "from 0 to 1",

@@ -14,12 +14,16 @@ pub(super) struct Label {
     capacity: Resource,
     /// Usage without evicted containers, which are about to go.
     used: Vec<Resource>,
+    /// That of the containers on their way out.
+    going: Vec<Resource>,
     /// The part of it that other labels' queues have for asks without a label.
     lent: Vec<Resource>,
     pending: Vec<Resource>,
     fair: Vec<Resource>,
     /// The shares of YARN's Fair Scheduler, in which demand plays no part.
     active: Vec<Resource>,
+    /// The guarantees, of queues that compare by them.
+    guaranteed: Vec<Resource>,
 }
 
 /// A leaf's figures on the nodes of one label.
@@ -35,6 +39,28 @@ pub(super) struct Share {
 }
 
 impl Label {
+    pub(super) fn fair_mb(&self, id: ShareNodeId) -> i64 {
+        self.fair[id.index()].memory_mb()
+    }
+
+    pub(super) fn guaranteed_mb(&self, id: ShareNodeId) -> i64 {
+        self.guaranteed[id.index()].memory_mb()
+    }
+
+    /// The usage of a leaf until its evicted containers have ended.
+    pub(super) fn used_and_going_mb(&self, leaf: ShareNodeId) -> i64 {
+        self.used[leaf.index()].memory_mb() + self.going_of_mb(leaf)
+    }
+
+    pub(super) fn going_of_mb(&self, leaf: ShareNodeId) -> i64 {
+        self.going[leaf.index()].memory_mb()
+    }
+
+    /// The memory of all containers on their way out.
+    pub(super) fn going_mb(&self) -> i64 {
+        self.going.iter().map(Resource::memory_mb).sum()
+    }
+
     /// The figures of a leaf, which counts as starved below `threshold` of its share.
     pub(super) fn share(&self, engine: &Engine, leaf: ShareNodeId, threshold: f64) -> Share {
         let i = leaf.index();
@@ -103,6 +129,7 @@ impl Engine {
         for node in self.cluster.nodes().filter(|node| node.facts.schedulable) {
             let label = labels.entry(node.facts.partition).or_insert_with(|| Label {
                 used: nothing.clone(),
+                going: nothing.clone(),
                 lent: nothing.clone(),
                 pending: nothing.clone(),
                 ..Label::default()
@@ -118,10 +145,15 @@ impl Engine {
                 }
             }
             let going = |key| self.evicting.contains(&(job.facts.job, key));
-            for (_, container) in job.containers.iter().filter(|(key, _)| !going(**key)) {
+            for (key, container) in &job.containers {
                 let node = self.cluster.node(container.node);
                 let label = node.and_then(|node| labels.get_mut(&node.facts.partition));
-                if let Some(label) = label {
+                let Some(label) = label else {
+                    continue;
+                };
+                if going(*key) {
+                    label.going[job.leaf.index()] += container.resource;
+                } else {
                     label.used[job.leaf.index()] += container.resource;
                     if container.lent {
                         label.lent[job.leaf.index()] += container.resource;
@@ -165,6 +197,7 @@ impl Engine {
             let nodes = || ids.iter().map(|id| tree.node(*id));
             label.fair = nodes().map(|node| node.fair_share).collect();
             label.active = nodes().map(|node| node.active_share).collect();
+            label.guaranteed = nodes().map(|node| node.guaranteed).collect();
             for (id, before) in ids.iter().zip(saved) {
                 tree.node_mut(*id).set_shares(before);
             }

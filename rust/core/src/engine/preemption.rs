@@ -33,6 +33,8 @@ pub(super) struct Starving {
 }
 
 impl Engine {
+    /// Notes which queues wait below their shares and, once in `round_ms`, takes containers back
+    /// for them.
     pub(super) fn preempt(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         if !self.preempts() || self.backlog.shapes.standing().is_empty() {
             self.starving.clear();
@@ -40,7 +42,7 @@ impl Engine {
         }
         let labels = self.labels();
         let starved = self.starved(&labels);
-        if starved.is_empty() {
+        if starved.is_empty() || !self.is_round_due() {
             return;
         }
         let (mut plans, mut unmet) = (Vec::new(), Vec::new());
@@ -60,6 +62,13 @@ impl Engine {
             }
             self.evict(&need, &plan, decisions);
         }
+        self.preempted_ms = Some(self.now);
+    }
+
+    fn is_round_due(&self) -> bool {
+        let round_ms = self.setup.config.preemption.round_ms;
+        self.preempted_ms
+            .is_none_or(|last_ms| self.now - last_ms >= round_ms)
     }
 
     /// For an ask without room: the queue above its share that spares the most memory on nodes

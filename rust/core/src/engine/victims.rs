@@ -2,6 +2,7 @@
 //! ask needs all its room on one node. Plans on copies and changes nothing.
 
 use super::Engine;
+use super::budget::Budget;
 use super::labels::Labels;
 use super::search::Pick;
 use crate::backlog::Entry;
@@ -77,6 +78,7 @@ pub(super) struct Round<'a> {
     rooms: BTreeMap<NodeId, Room>,
     /// The surplus of each leaf above its share on the nodes of a label, in MB.
     surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
+    budget: Budget,
     /// The usage that the plan adds to each node of a label's tree, less that of the victims.
     planned: BTreeMap<(PartitionId, ShareNodeId), Resource>,
     /// Planned usage of ApplicationMasters, by label and leaf.
@@ -99,6 +101,7 @@ impl<'a> Round<'a> {
             engine,
             rooms: BTreeMap::new(),
             surplus_mb,
+            budget: Budget::new(engine, labels),
             planned: BTreeMap::new(),
             masters: BTreeMap::new(),
             holds: holds.collect(),
@@ -264,7 +267,11 @@ impl<'a> Round<'a> {
             let mb = taken_mb.entry(candidate.leaf).or_insert(0);
             let more_mb = candidate.resource.memory_mb();
             let surplus = self.surplus_mb.get(&(node.facts.partition, candidate.leaf));
-            if candidate.leaf != job.leaf && *mb + more_mb <= *surplus.unwrap_or(&0) {
+            let partition = node.facts.partition;
+            if candidate.leaf != job.leaf
+                && *mb + more_mb <= *surplus.unwrap_or(&0)
+                && self.budget.offers(partition, candidate.leaf, more_mb)
+            {
                 *mb += more_mb;
                 taken.push(*candidate);
             }
@@ -281,7 +288,9 @@ impl<'a> Round<'a> {
         let partition = &node.facts.partition;
         let held = self.engine.reservations.contains_key(&node.facts.node);
         let may_hold = held || self.holds.get(partition).is_some_and(|left| *left > 0);
-        let good = fits(&taken) && (!must_hold(size, &taken) || may_hold);
+        let lost_mb = taken.iter().map(|c| c.resource.memory_mb()).sum();
+        let good =
+            fits(&taken) && self.budget.covers(lost_mb) && (!must_hold(size, &taken) || may_hold);
         good.then_some(taken)
     }
 
@@ -329,6 +338,8 @@ impl<'a> Round<'a> {
             count_slot(&mut room.slots, victim.pool);
             let surplus = self.surplus_mb.entry((partition, victim.leaf)).or_default();
             *surplus -= victim.resource.memory_mb();
+            let mb = victim.resource.memory_mb();
+            self.budget.take(partition, victim.leaf, mb);
             for at in engine.tree.path_up(victim.leaf) {
                 *self.planned.entry((book, at)).or_default() -= victim.resource;
             }

@@ -12,20 +12,11 @@ const PREEMPTION: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
 /// For queues that are never removed: the longest time that `heddle.json` takes.
 const NEVER_MS: i64 = 1_000_000_000_000;
 
+/// The widest dead zone that `heddle.json` takes.
+const DEAD_ZONE_MAX: f64 = 1_000_000.0;
+
 /// Properties of preemption that Heddle does otherwise, and how.
 const OTHERWISE: &[(&str, &str)] = &[
-    (
-        "total_preemption_per_round",
-        "a round takes what waiting requests need and no more, without a bound by the cluster",
-    ),
-    (
-        "max_ignored_over_capacity",
-        "a queue above its guarantee gives back whatever a queue below its own waits for",
-    ),
-    (
-        "natural_termination_factor",
-        "a round takes all that waiting requests need instead of a part of it",
-    ),
     (
         "additional_res_balance_based_on_reserved_containers",
         "requests that hold a node count as waiting in any case",
@@ -127,6 +118,35 @@ pub(super) fn write(source: &mut Source<'_>, config: &mut Map<String, Json>) -> 
     write_deletion(source, monitors.deletion, config)
 }
 
+/// The bounds of a round, as heddle.json takes them.
+struct Bounds {
+    total: f64,
+    factor: f64,
+    ignored: f64,
+}
+
+impl Bounds {
+    fn read(source: &mut Source<'_>) -> Result<Bounds, Fault> {
+        let mut bound = |key: &str, absent: f64, most: f64| {
+            let setting = source.outside(&format!("{PREEMPTION}{key}"));
+            setting.map_or(Ok(absent), |setting| {
+                let number = java::double(setting.value).filter(|number| number.is_finite());
+                let number = number.ok_or_else(|| setting.expected("a number"))?;
+                if number > most {
+                    source.approximate(setting, format!("cut to {most}"));
+                }
+                // Below 0 stock finds nothing to take, or no zone: as at 0. No negative zero.
+                Ok(number.clamp(0.0, most) + 0.0)
+            })
+        };
+        Ok(Bounds {
+            total: bound("total_preemption_per_round", 0.1, 1.0)?,
+            factor: bound("natural_termination_factor", 0.2, 1.0)?,
+            ignored: bound("max_ignored_over_capacity", 0.1, DEAD_ZONE_MAX)?,
+        })
+    }
+}
+
 fn write_preemption(
     source: &mut Source<'_>,
     enabled: bool,
@@ -147,6 +167,7 @@ fn write_preemption(
              (yarn.resourcemanager.scheduler.monitor.enable)",
         );
     }
+    let bounds = Bounds::read(source)?;
     let mut otherwise = |key: &str, how: &str| {
         if let Some(setting) = source.outside(&format!("{PREEMPTION}{key}")) {
             setting_is_number_or_switch(setting)?;
@@ -178,6 +199,10 @@ fn write_preemption(
         "min_share_timeout_ms": interval,
         "fair_share_threshold": 0.0,
         "grace_ms": wait.min(i64::from(u32::MAX)),
+        "round_ms": interval,
+        "round_max": bounds.total,
+        "round_part": bounds.factor,
+        "dead_zone": bounds.ignored,
     });
     config.insert("preemption".to_owned(), preemption);
     Ok(())

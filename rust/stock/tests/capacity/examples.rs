@@ -43,7 +43,8 @@ fn the_file_that_hadoop_ships_is_one_queue_for_everybody() {
         "heartbeat": {"off_switch_max": 1},
         "preemption": {
             "enabled": false, "min_share_timeout_ms": 3000, "fair_share_threshold": 0.0,
-            "grace_ms": 15000},
+            "grace_ms": 15000, "round_ms": 3000, "round_max": 0.1, "round_part": 0.2,
+            "dead_zone": 0.1},
         "placement": [
             {"rule": "specified", "names": "leaves"},
             {"rule": "default", "queue": "default", "names": "leaves"}],

@@ -289,17 +289,22 @@ fn preemption_is_a_monitor_that_leaves_queues_alone() {
             "yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor",
             "0.5",
         ),
+        (
+            "yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round",
+            "0.05",
+        ),
         ("root.a.disable_preemption", "true"),
     ];
     let front = front(&with(&on));
     let expected = json!({
         "enabled": true, "min_share_timeout_ms": 1000, "fair_share_threshold": 0.0,
-        "grace_ms": 9000});
+        "grace_ms": 9000, "round_ms": 1000,
+        "round_max": 0.05, "round_part": 0.5, "dead_zone": 0.1});
     assert_eq!(front.config["preemption"], expected);
     assert_eq!(queue(&front, "root.a.a1")["preempt_from"], false);
     assert_eq!(queue(&front, "root.b")["preempt_from"], Value::Null);
     let factor = "yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor";
-    assert!(approximated(&front, factor, "instead of a part"));
+    assert_eq!(verdict(&front, factor), &Verdict::Exact);
     // A leaf may overrule its parent.
     let mut overruled = on.to_vec();
     overruled.push(("root.a.a1.disable_preemption", "false"));

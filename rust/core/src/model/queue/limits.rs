@@ -296,6 +296,11 @@ impl Queues {
         (nearest.config.preempt_opaque == Some(false)).then_some(spares)
     }
 
+    /// Whether preemption takes nothing of a queue, whatever runs there (`preempt_from`).
+    pub fn spares_all(&self, id: QueueId) -> bool {
+        self.path_up(id).any(|queue| !queue.config.preempt_from)
+    }
+
     /// When containers are taken back for a queue: each value from the nearest queue on its path
     /// that sets it, else from `preemption`.
     pub fn patience(&self, id: QueueId, otherwise: &Preemption) -> Preemption {

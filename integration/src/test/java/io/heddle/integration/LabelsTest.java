@@ -51,7 +51,10 @@ public class LabelsTest {
               .file("capacity-scheduler.xml", FILE)
               .set("yarn.resourcemanager.scheduler.monitor.enable", "true")
               .set(PREEMPTION + "monitoring_interval", "500")
-              .set(PREEMPTION + "max_wait_before_kill", "500"));
+              .set(PREEMPTION + "max_wait_before_kill", "500")
+              // By default a round takes a fiftieth of the cluster, here less than a container.
+              .set(PREEMPTION + "total_preemption_per_round", "1")
+              .set(PREEMPTION + "natural_termination_factor", "1"));
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 

@@ -66,7 +66,10 @@ public class SparkStockTest {
             .file("capacity-scheduler.xml", file.append("</configuration>\n").toString())
             .set("yarn.resourcemanager.scheduler.monitor.enable", "true")
             .set(preemption + "monitoring_interval", "1000")
-            .set(preemption + "max_wait_before_kill", "2000"));
+            .set(preemption + "max_wait_before_kill", "2000")
+            // By default a round takes a fiftieth of the cluster, here less than a container.
+            .set(preemption + "total_preemption_per_round", "1")
+            .set(preemption + "natural_termination_factor", "1"));
   }
 
   private void check(MiniCluster.Builder builder) throws Exception {

@@ -273,6 +273,32 @@ fn priorities_of_applications_have_defaults_and_maxima() {
     }
 }
 
+/// Stock takes any number. Below 0 it takes nothing back, or has no dead zone.
+#[test]
+fn bounds_of_preemption_are_cut_to_what_has_a_meaning() {
+    let bounds = [
+        ("total_preemption_per_round", "round_max", 0.1, Some(1.0)),
+        ("natural_termination_factor", "round_part", 0.2, Some(1.0)),
+        ("max_ignored_over_capacity", "dead_zone", 0.1, None),
+    ];
+    for (property, key, absent, most) in bounds {
+        let name = format!("yarn.resourcemanager.monitor.capacity.preemption.{property}");
+        let bound = |value: &str| {
+            let front = front(&with(&[(name.as_str(), value)]));
+            let number = front.config["preemption"][key].as_f64();
+            (
+                number.expect("a number"),
+                approximated(&front, &name, "cut to"),
+            )
+        };
+        assert_eq!(front(&with(&[])).config["preemption"][key], absent);
+        assert_eq!(bound("0.25"), (0.25, false));
+        assert_eq!(bound("-1"), (0.0, false));
+        assert_eq!(bound("2"), (most.unwrap_or(2.0), most.is_some()));
+        assert_eq!(fault(&with(&[(name.as_str(), "all")])).line, 6);
+    }
+}
+
 #[test]
 fn preemption_is_a_monitor_that_leaves_queues_alone() {
     let on = [

@@ -9,10 +9,11 @@
 use std::any::Any;
 use std::slice;
 
+use heddle_host::{Amount, Report};
 use jni::errors::{Error, ErrorPolicy};
 use jni::objects::{JByteArray, JByteBuffer, JClass, JString, JThrowable, JValue};
 use jni::strings::{JNIStr, JNIString};
-use jni::sys::{jint, jlong};
+use jni::sys::{jfloat, jint, jlong};
 use jni::{Env, NativeMethod, jni_sig, jni_str, native_method};
 
 use crate::constant::ABI_VERSION;
@@ -83,6 +84,13 @@ pub const NATIVE_METHODS: &[NativeMethod] = &[
     native_method! {
         java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
         static extern fn ask(question: JString) -> jbyte[]
+    },
+    native_method! {
+        java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
+        static extern fn foreign_load(
+            told: jint, node_mb: jlong, node_processors: jfloat, containers_mb: jlong,
+            containers_vcores: jfloat, machine_mb: jlong, machine_processors: jint,
+            capacity_mb: jlong, capacity_vcores: jint) -> jint
     },
     native_method! {
         java_type = "io.heddle.yarn.engine.Native", error_policy = Throw,
@@ -232,6 +240,33 @@ fn ask<'l>(env: &mut Env<'l>, _: JClass<'l>, question: JString<'l>) -> Result<JB
     let question = text(env, &question, BridgeError::BadRequest)?;
     let answer = heddle_host::ask(&question).map_err(BridgeError::BadRequest)?;
     Ok(env.byte_array_from_slice(&services::answered(answer))?)
+}
+
+// One parameter per number, not JSON: every heartbeat of a node calls this.
+#[allow(clippy::too_many_arguments)]
+fn foreign_load<'l>(
+    _: &mut Env<'l>,
+    _: JClass<'l>,
+    told: jint,
+    node_mb: jlong,
+    node_processors: jfloat,
+    containers_mb: jlong,
+    containers_vcores: jfloat,
+    machine_mb: jlong,
+    machine_processors: jint,
+    capacity_mb: jlong,
+    capacity_vcores: jint,
+) -> Result<jint> {
+    let amount = |memory: jlong, cpu: f64| Amount { memory, cpu };
+    let report = Report {
+        node: amount(node_mb, node_processors.into()),
+        containers: amount(containers_mb, containers_vcores.into()),
+        machine: amount(machine_mb, machine_processors.into()),
+        capacity: amount(capacity_mb, capacity_vcores.into()),
+    };
+    // For Java a negative number means none.
+    let load = heddle_host::foreign_load(&report, u32::try_from(told).ok());
+    Ok(load.map_or(-1, |load| load as jint))
 }
 
 fn close_service<'l>(

@@ -7,7 +7,7 @@
 //! the stock pages about queues (`pages`), what change of the configuration is requested
 //! (`scheduler_conf`), where the engine's books differ from YARN's
 //! (`compare`), and how far a job's reduces are (`progress`). `replies` parses the answers of
-//! MapReduce's web services.
+//! MapReduce's web services; `foreign` weighs what a node's heartbeat says of other processes.
 #![forbid(unsafe_code)]
 
 mod activities;
@@ -15,6 +15,7 @@ mod ask;
 mod compare;
 mod config;
 mod fair_file;
+mod foreign;
 mod pages;
 mod progress;
 mod replies;
@@ -23,4 +24,5 @@ mod terms;
 mod watch;
 
 pub use ask::{Reply, ask};
+pub use foreign::{Amount, Report, foreign_load};
 pub use replies::reply;

@@ -8,7 +8,6 @@ import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.FrameWriter;
 import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.Names;
-import io.heddle.yarn.facts.ForeignLoad;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -346,7 +345,7 @@ final class EngineBooks {
 
   private void tell(FrameWriter out, HeddleNode node) {
     out.node(FrameLayout.NODE_ADDED, node, node.sentSchedulable());
-    if (node.toldLoad() != ForeignLoad.UNKNOWN) {
+    if (node.toldLoad() >= 0) {
       out.nodeLoad(node.id(), node.toldLoad());
     }
   }

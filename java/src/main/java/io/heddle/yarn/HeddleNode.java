@@ -4,7 +4,6 @@ import io.heddle.yarn.engine.FrameWriter;
 import io.heddle.yarn.engine.Interner;
 import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.ResourceCodec;
-import io.heddle.yarn.facts.ForeignLoad;
 import java.util.Set;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
@@ -33,7 +32,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
   // The free room that the engine was told last; null before the first time.
   private long[] toldFree;
   // The load from outside YARN that the engine was told last.
-  private int toldLoad = ForeignLoad.UNKNOWN;
+  private int toldLoad = -1;
   // The version of the pending sizes at which none fitted that room.
   private long unfitAt = NEVER;
 
@@ -108,7 +107,7 @@ final class HeddleNode extends SchedulerNode implements FrameWriter.Node {
     sentSchedulable = schedulable;
   }
 
-  /** Returns the foreign load that the engine was told, per mille, or {@code UNKNOWN}. */
+  /** Returns the foreign load that the engine was told, per mille; negative for none. */
   int toldLoad() {
     return toldLoad;
   }

@@ -1,6 +1,6 @@
 package io.heddle.yarn;
 
-import io.heddle.yarn.facts.ForeignLoad;
+import io.heddle.yarn.engine.Native;
 import java.io.IOException;
 import java.util.Collections;
 import java.util.HashSet;
@@ -12,6 +12,7 @@ import org.apache.hadoop.yarn.api.records.NodeAttribute;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceUtilization;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NMContainerStatus;
@@ -25,6 +26,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ClusterNodeTracker;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.util.resource.Resources;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,6 +35,9 @@ import org.slf4j.LoggerFactory;
  * because these events race with decommissioning.
  */
 final class NodeEvents {
+  /** Whether to tell the engine how much of nodes others use. */
+  static final String LOAD_PROPERTY = "heddle.node-load.enable";
+
   private static final Logger LOG = LoggerFactory.getLogger(NodeEvents.class);
 
   private final HeddleScheduler scheduler;
@@ -52,7 +57,7 @@ final class NodeEvents {
     this.usePortForNodeName = conf.getBoolean(
         YarnConfiguration.RM_SCHEDULER_INCLUDE_PORT_IN_NODE_NAME,
         YarnConfiguration.DEFAULT_RM_SCHEDULER_USE_PORT_FOR_NODE_NAME);
-    this.loads = conf.getBoolean(ForeignLoad.ENABLE_PROPERTY, true);
+    this.loads = conf.getBoolean(LOAD_PROPERTY, true);
   }
 
   /** Returns whether YARN allows containers on a node. */
@@ -161,10 +166,18 @@ final class NodeEvents {
       return;
     }
     try {
-      int load = ForeignLoad.perMille(node.getNodeUtilization(),
-          node.getAggregatedContainersUtilization(), rmNode.getPhysicalResource(),
-          node.getTotalResource());
-      if (ForeignLoad.isNews(node.toldLoad(), load)) {
+      ResourceUtilization used = node.getNodeUtilization();
+      ResourceUtilization containers = node.getAggregatedContainersUtilization();
+      if (used == null || containers == null) {
+        return;
+      }
+      Resource physical = rmNode.getPhysicalResource();
+      Resource machine = physical == null ? Resources.none() : physical;
+      Resource capacity = node.getTotalResource();
+      int load = Native.foreignLoad(node.toldLoad(), used.getPhysicalMemory(), used.getCPU(),
+          containers.getPhysicalMemory(), containers.getCPU(), machine.getMemorySize(),
+          machine.getVirtualCores(), capacity.getMemorySize(), capacity.getVirtualCores());
+      if (load >= 0) {
         books.nodeLoad(node, load);
       }
     } catch (RuntimeException e) {

@@ -98,6 +98,18 @@ public final class Native {
    */
   public static native byte[] ask(String question);
 
+  /**
+   * Weighs what a node's heartbeat says of processes outside YARN; rust/host/src/foreign.rs says
+   * how. Processors are those of the machine; vcores are YARN's.
+   *
+   * @param told the load that the engine was told last, in thousandths; negative for none
+   * @param machineMb 0 if the machine does not say
+   * @return the load to tell now, or a negative number for nothing to tell
+   */
+  public static native int foreignLoad(int told, long nodeMb, float nodeProcessors,
+      long containersMb, float containersVcores, long machineMb, int machineProcessors,
+      long capacityMb, int capacityVcores);
+
   /** Closes a service after a short wait for pending writes; returns the books' last state. */
   public static native String closeService(long service, long nowMs);
 }

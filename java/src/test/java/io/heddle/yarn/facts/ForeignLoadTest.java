@@ -5,8 +5,6 @@ import static io.heddle.yarn.TestCluster.any;
 import static io.heddle.yarn.TestCluster.ask;
 import static io.heddle.yarn.TestCluster.fetch;
 import static org.junit.Assert.assertEquals;
-import static org.junit.Assert.assertFalse;
-import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.TestCluster;
@@ -15,7 +13,6 @@ import io.heddle.yarn.engine.SetupJson;
 import java.util.ArrayList;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
-import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceUtilization;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NodeHeartbeatRequest;
 import org.apache.hadoop.yarn.server.api.records.NodeHealthStatus;
@@ -24,72 +21,15 @@ import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.junit.Test;
 
-/** Tests foreign load: the arithmetic, and the way from a node's heartbeat to the engine. */
+/**
+ * Tests the way of foreign load from a node's heartbeat to the engine; rust/host/src/foreign.rs
+ * has tests of the arithmetic.
+ */
 public class ForeignLoadTest {
-  private static final Resource MACHINE = Resource.newInstance(64 * GB, 16);
+  private static final int UNKNOWN = -1;
 
   private static ResourceUtilization use(int memoryMb, float cpu) {
     return ResourceUtilization.newInstance(memoryMb, memoryMb, cpu);
-  }
-
-  private static int load(ResourceUtilization node, ResourceUtilization containers,
-      Resource machine, Resource capacity) {
-    return ForeignLoad.perMille(node, containers, machine, capacity);
-  }
-
-  @Test
-  public void whatIsNotOfContainersIsForeign() {
-    // 6 of 16 processors are used, 2 of them by containers: a quarter is foreign.
-    assertEquals(250, load(use(GB, 6), use(GB, 2), MACHINE, MACHINE));
-    // The scarcer resource decides: 32 of 64 GB.
-    assertEquals(500, load(use(40 * GB, 6), use(8 * GB, 2), MACHINE, MACHINE));
-    assertEquals(1000, load(use(64 * GB, 16), use(0, 0), MACHINE, MACHINE));
-  }
-
-  @Test
-  public void aReserveIsNobodysLoss() {
-    // YARN has 12 of 16 processors and 48 of 64 GB; 4 processors and 16 GB are free for others.
-    Resource capacity = Resource.newInstance(48 * GB, 12);
-    assertEquals(0, load(use(16 * GB, 4), use(0, 0), MACHINE, capacity));
-    // 10 processors: 6 of YARN's 12 beyond the reserve.
-    assertEquals(500, load(use(16 * GB, 10), use(0, 0), MACHINE, capacity));
-    // 28 GB: 12 of YARN's 48 beyond the reserve.
-    assertEquals(250, load(use(28 * GB, 1), use(0, 0), MACHINE, capacity));
-  }
-
-  /** Two vcores for each processor: containers that use 16 vcores use half of the machine. */
-  @Test
-  public void vcoresAreNotProcessors() {
-    Resource capacity = Resource.newInstance(64 * GB, 32);
-    assertEquals(0, load(use(GB, 8), use(GB, 16), MACHINE, capacity));
-    assertEquals(250, load(use(GB, 12), use(GB, 16), MACHINE, capacity));
-  }
-
-  @Test
-  public void noiseAndNonsenseAreNothing() {
-    assertEquals("3 %", 0, load(use(GB, 2.5f), use(GB, 2), MACHINE, MACHINE));
-    assertEquals("containers measured later", 0,
-        load(use(GB, 2), use(2 * GB, 9), MACHINE, MACHINE));
-    assertEquals(0, load(use(GB, Float.NaN), use(GB, -1), MACHINE, MACHINE));
-    assertEquals(1000, load(use(GB, Float.POSITIVE_INFINITY), use(0, 0), MACHINE, MACHINE));
-    assertEquals("no machine told", 250, load(use(GB, 4), use(0, 0), null, MACHINE));
-    int unknown = ForeignLoad.UNKNOWN;
-    assertEquals(unknown, load(null, use(0, 0), MACHINE, MACHINE));
-    assertEquals(unknown, load(use(GB, 4), null, MACHINE, MACHINE));
-    assertEquals("nothing measured", unknown, load(use(0, 0), use(0, 0), MACHINE, MACHINE));
-    assertEquals(unknown, load(use(GB, 4), use(0, 0), MACHINE, Resource.newInstance(0, 0)));
-  }
-
-  @Test
-  public void onlyNoticeableChangesAreNews() {
-    assertTrue("the first", ForeignLoad.isNews(ForeignLoad.UNKNOWN, 0));
-    assertFalse(ForeignLoad.isNews(ForeignLoad.UNKNOWN, ForeignLoad.UNKNOWN));
-    assertFalse("kept without a measurement", ForeignLoad.isNews(300, ForeignLoad.UNKNOWN));
-    assertFalse(ForeignLoad.isNews(300, 349));
-    assertTrue(ForeignLoad.isNews(300, 350));
-    assertTrue(ForeignLoad.isNews(300, 250));
-    assertTrue("an end is exact", ForeignLoad.isNews(49, 0));
-    assertTrue(ForeignLoad.isNews(960, 1000));
   }
 
   /** A node whose heartbeats carry utilization, like a real NodeManager's. */
@@ -118,7 +58,7 @@ public class ForeignLoadTest {
       cluster.tick();
       JsonNode load =
           cluster.request(SetupJson.request("node", "node", 0)).get("foreign_per_mille");
-      return load.isNull() ? ForeignLoad.UNKNOWN : load.asInt();
+      return load.isNull() ? UNKNOWN : load.asInt();
     }
   }
 
@@ -128,7 +68,7 @@ public class ForeignLoadTest {
     try (TestCluster cluster = new TestCluster(conf).expectFaults()) {
       Measuring node = new Measuring(cluster, cluster.node("a1", 8 * GB, 8));
       node.beat(null, null);
-      assertEquals(ForeignLoad.UNKNOWN, node.told());
+      assertEquals(UNKNOWN, node.told());
       node.beat(use(2 * GB, 0), use(2 * GB, 0));
       assertEquals(0, node.told());
       node.beat(use(5 * GB, 0), use(GB, 0));
@@ -148,11 +88,11 @@ public class ForeignLoadTest {
   @Test
   public void itCanBeTurnedOff() throws Exception {
     Configuration conf = TestCluster.conf("{}");
-    conf.setBoolean(ForeignLoad.ENABLE_PROPERTY, false);
+    conf.setBoolean("heddle.node-load.enable", false);
     try (TestCluster cluster = new TestCluster(conf)) {
       Measuring node = new Measuring(cluster, cluster.node("a1", 8 * GB, 8));
       node.beat(use(8 * GB, 8), use(0, 0));
-      assertEquals(ForeignLoad.UNKNOWN, node.told());
+      assertEquals(UNKNOWN, node.told());
     }
   }
 

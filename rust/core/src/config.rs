@@ -78,6 +78,8 @@ pub struct Preemption {
     pub cluster_threshold: Option<f64>,
     /// Whether ApplicationMasters may be taken; without them their applications start again.
     pub masters: bool,
+    /// Whether containers that would go are only written down.
+    pub observe_only: bool,
     /// The least time between two rounds.
     pub round_ms: Millis,
     /// The part of the cluster's memory that may be on its way out, 0 to 1. None: no bound.
@@ -300,6 +302,7 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
         grace_ms: 15_000,
         cluster_threshold: None,
         masters: false,
+        observe_only: false,
         round_ms: 0,
         round_max: None,
         round_part: None,
@@ -324,6 +327,9 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
                 .map_or(plain.grace_ms, |grace_ms| grace_ms as u32),
             cluster_threshold: section.number("cluster_threshold", 0.0, 1.0)?,
             masters: section.boolean("masters")?.unwrap_or(plain.masters),
+            observe_only: section
+                .boolean("observe_only")?
+                .unwrap_or(plain.observe_only),
             round_ms: section
                 .whole("round_ms", 0, WHOLE_MAX)?
                 .unwrap_or(plain.round_ms),

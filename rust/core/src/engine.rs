@@ -136,6 +136,8 @@ pub struct Engine {
     tries: BTreeMap<ShapeId, u32>,
     /// Evicted containers that have not ended yet.
     evicting: BTreeSet<(JobId, ContainerKey)>,
+    /// Containers that the last round would have taken, had it not been told to observe only.
+    observed: BTreeSet<(JobId, ContainerKey)>,
     /// Queues below their share, by label.
     /// When preemption last had its round.
     preempted_ms: Option<Millis>,
@@ -187,6 +189,7 @@ impl Engine {
             rests: BTreeMap::new(),
             tries: BTreeMap::new(),
             evicting: BTreeSet::new(),
+            observed: BTreeSet::new(),
             preempted_ms: None,
             starving: BTreeMap::new(),
             predictor: Predictor::default(),

@@ -91,6 +91,8 @@ pub struct GrantRecord {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvictionRecord {
     pub key: ContainerKey,
+    /// Whether it stays, because preemption only observes.
+    pub observed: bool,
     pub reason: EvictReason,
     /// Queue that loses the container.
     pub queue: QueueId,

@@ -186,3 +186,24 @@ fn rounds_keep_their_distance() {
     let apart: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(apart, [3000, 3000, 3000]);
 }
+
+/// The containers that the tests above see go stay, and each is named once.
+#[test]
+fn what_is_only_observed_goes_nowhere_and_is_said_once() {
+    let bounds = |observe| json!({"round_max": 0.02, "round_ms": 1000, "observe_only": observe});
+    let mut host = full(config(bounds(true)), 90, 1024, 0);
+    assert_eq!(rounds(&mut host, 4), [0, 0, 0, 0]);
+    assert_eq!([GREEDY, STARVED].map(|job| host.running(job)), [90, 10]);
+    let told = host.request(json!({"op": "explain", "job": GREEDY}));
+    let decisions = told["trace"].as_array().expect("a list").clone();
+    let of = |what: &str| decisions.iter().filter(|d| d["what"] == what).count();
+    assert_eq!((of("observed"), of("evicted")), (2, 0), "{decisions:?}");
+    let said = |d: &Value| {
+        d["sentence"]
+            .as_str()
+            .is_some_and(|s| s.contains("only observes"))
+    };
+    assert!(decisions.iter().any(said), "{decisions:?}");
+    host.request(json!({"op": "reload", "config": config(bounds(false))}));
+    assert_eq!(rounds(&mut host, 1), [2]);
+}

@@ -36,7 +36,8 @@ pub(crate) fn config_seeds() -> Vec<Vec<u8>> {
     let placement = json!([{"rule": "specified", "create": false}, {"rule": "user"},
         {"rule": "default", "queue": "root.a"}]);
     let preemption = json!({"enabled": true, "grace_ms": 1, "fair_share_threshold": 0.5,
-        "cluster_threshold": 0.5, "masters": true, "round_ms": 1, "round_max": 0.5,
+        "cluster_threshold": 0.5, "masters": true, "observe_only": false,
+        "round_ms": 1, "round_max": 0.5,
         "round_part": 0.5, "dead_zone": 0.5});
     policies()
         .into_iter()

@@ -74,10 +74,11 @@ impl Engine {
         reason: EvictReason,
         lacking_mb: i64,
     ) {
+        let observed = self.observed.contains(&(job, key));
         let world = world!(self);
         let market = self.share.market();
-        self.trace
-            .evicted(&world, market, (job, key), reason, lacking_mb);
+        let what = (job, key, observed);
+        self.trace.evicted(&world, market, what, reason, lacking_mb);
     }
 
     /// Gives the trace the size that is configured now.

@@ -38,11 +38,16 @@ impl Engine {
     pub(super) fn preempt(&mut self, decisions_max: usize, decisions: &mut Vec<Decision>) {
         if !self.preempts() || self.backlog.shapes.standing().is_empty() {
             self.starving.clear();
+            self.observed.clear();
             return;
         }
         let labels = self.labels();
         let starved = self.starved(&labels);
-        if starved.is_empty() || !self.is_round_due() {
+        if starved.is_empty() {
+            self.observed.clear();
+            return;
+        }
+        if !self.is_round_due() {
             return;
         }
         let (mut plans, mut unmet) = (Vec::new(), Vec::new());
@@ -55,6 +60,12 @@ impl Engine {
             plans.extend(of_need.into_iter().map(|plan| (*need, plan)));
         }
         unmet.iter().for_each(|need| self.warn_of_spared(need));
+        if self.setup.config.preemption.observe_only {
+            self.observe(&plans);
+            self.preempted_ms = Some(self.now);
+            return;
+        }
+        self.observed.clear();
         for (need, plan) in plans {
             if decisions.len() + plan.victims.len() > decisions_max {
                 self.cut = true;
@@ -127,6 +138,19 @@ impl Engine {
     /// Whether queues that wait below their share get containers back.
     pub(super) fn preempts(&self) -> bool {
         self.setup.config.preemption.enabled && self.share.layout() == Layout::Queues
+    }
+
+    /// Writes down what plans would take, each container once as long as every round would take it.
+    fn observe(&mut self, plans: &[(Need, Eviction)]) {
+        let before = std::mem::take(&mut self.observed);
+        for (need, plan) in plans {
+            for (job, key) in plan.victims.iter().copied() {
+                self.observed.insert((job, key));
+                if !before.contains(&(job, key)) {
+                    self.note_eviction(job, key, need.reason, need.lacking_mb);
+                }
+            }
+        }
     }
 
     /// Carries out a plan. Holds a node whose room comes in pieces: else smaller asks would take

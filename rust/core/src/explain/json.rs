@@ -146,14 +146,21 @@ fn of_eviction(evicted: &EvictionRecord, names: &Names<'_>) -> Value {
         }
         EvictReason::Displaced => format!("the order of jobs gives its slot to others ({queue})"),
     };
+    let (what, goes) = match evicted.observed {
+        true => (
+            "observed",
+            "would be taken back, but preemption only observes",
+        ),
+        false => ("evicted", "is taken back"),
+    };
     json!({
-        "what": "evicted",
+        "what": what,
         "key": evicted.key,
         "reason": eviction_name(evicted.reason),
         "queue": evicted.queue,
         "used": evicted.used,
         "entitled": evicted.entitled,
         "lacking": evicted.lacking,
-        "sentence": format!("container {} is taken back: {why}", evicted.key),
+        "sentence": format!("container {} {goes}: {why}", evicted.key),
     })
 }

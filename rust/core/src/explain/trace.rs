@@ -97,13 +97,13 @@ impl Trace {
         self.rings.note(id, now, What::Granted(granted));
     }
 
-    /// Notes that a container will be taken back. `lacking_mb` is the memory that starved queues
-    /// lack.
+    /// Notes that a container will be taken back or, if that is only observed, would be.
+    /// `lacking_mb` is the memory that starved queues lack.
     pub(crate) fn evicted(
         &mut self,
         world: &World<'_>,
         market: Option<&dyn Market>,
-        (id, key): (JobId, ContainerKey),
+        (id, key, observed): (JobId, ContainerKey, bool),
         reason: EvictReason,
         lacking_mb: i64,
     ) {
@@ -128,13 +128,25 @@ impl Trace {
         };
         let evicted = EvictionRecord {
             key,
+            observed,
             reason,
             queue: job.facts.queue,
             used,
             entitled,
             lacking: lacking_mb,
         };
-        log::debug!("job {} must give a container back: {evicted:?}", id.0);
+        if observed {
+            // The operator asked to be told; an eviction shows in YARN's own log.
+            let path = world.cluster.queues.get(job.facts.queue);
+            let path = path.map_or("?", |queue| &queue.config.path);
+            log::info!(
+                "preemption only observes: container {key} of job {} in queue {path} would be \
+                 taken back, for {lacking_mb} MB that others lack",
+                id.0
+            );
+        } else {
+            log::debug!("job {} must give a container back: {evicted:?}", id.0);
+        }
         self.rings.note(id, world.now, What::Evicted(evicted));
     }
 

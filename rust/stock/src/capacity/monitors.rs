@@ -156,17 +156,7 @@ fn write_preemption(
     let interval = milliseconds(find("monitoring_interval"), 3_000)?;
     let wait = milliseconds(find("max_wait_before_kill"), 15_000)?;
     let observes = find("observe_only");
-    let watched = source.switch(observes, false);
-    if enabled
-        && watched
-        && let Some(observes) = observes
-    {
-        source.refuse(
-            observes,
-            "not supported yet: preemption that is only written down; instead switch it off \
-             (yarn.resourcemanager.scheduler.monitor.enable)",
-        );
-    }
+    let observes = source.switch(observes, false);
     let bounds = Bounds::read(source)?;
     let mut otherwise = |key: &str, how: &str| {
         if let Some(setting) = source.outside(&format!("{PREEMPTION}{key}")) {
@@ -192,8 +182,8 @@ fn write_preemption(
             source.refuse(setting, *why);
         }
     }
-    let preemption = json!({
-        "enabled": enabled && !watched,
+    let mut preemption = json!({
+        "enabled": enabled,
         // Guarantees are minimum shares here, and stock acts in the first round that finds one
         // unmet. It takes nothing for queues above theirs.
         "min_share_timeout_ms": interval,
@@ -204,6 +194,9 @@ fn write_preemption(
         "round_part": bounds.factor,
         "dead_zone": bounds.ignored,
     });
+    if observes {
+        preemption["observe_only"] = json!(true);
+    }
     config.insert("preemption".to_owned(), preemption);
     Ok(())
 }

@@ -342,8 +342,9 @@ fn preemption_is_a_monitor_that_leaves_queues_alone() {
     let mut watching = on.to_vec();
     watching.push(watch);
     let watching = super::front(&with(&watching));
-    assert_eq!(watching.config["preemption"]["enabled"], false);
-    assert!(refused(&watching, watch.0, "only written down"));
+    assert_eq!(watching.config["preemption"]["enabled"], true);
+    assert_eq!(watching.config["preemption"]["observe_only"], true);
+    assert_eq!(verdict(&watching, watch.0), &Verdict::Exact);
 }
 
 #[test]

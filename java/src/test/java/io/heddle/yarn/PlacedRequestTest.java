@@ -39,11 +39,15 @@ public class PlacedRequestTest {
   private final List<Container> got = new ArrayList<>();
   private final List<RejectionReason> rejected = new ArrayList<>();
 
-  private static Configuration conf(String heddleJson) throws Exception {
+  /**
+   * YARN's processor hands placements on before it takes the tags of its plan back, so that a plan
+   * may stand in its own way: it then needs further attempts, with any scheduler.
+   */
+  private static Configuration conf(String heddleJson, int attempts) throws Exception {
     Configuration conf = TestCluster.conf(heddleJson);
     conf.set(YarnConfiguration.RM_PLACEMENT_CONSTRAINTS_HANDLER,
         YarnConfiguration.PROCESSOR_RM_PLACEMENT_CONSTRAINTS_HANDLER);
-    conf.setInt(YarnConfiguration.RM_PLACEMENT_CONSTRAINTS_RETRY_ATTEMPTS, 1);
+    conf.setInt(YarnConfiguration.RM_PLACEMENT_CONSTRAINTS_RETRY_ATTEMPTS, attempts);
     return conf;
   }
 
@@ -82,7 +86,7 @@ public class PlacedRequestTest {
 
   @Test
   public void oneForEachNode() throws Exception {
-    try (TestCluster cluster = new TestCluster(conf("{}"))) {
+    try (TestCluster cluster = new TestCluster(conf("{}", 50))) {
       MockNM first = cluster.node("a1", 8 * GB);
       MockNM second = cluster.node("a2", 8 * GB);
       MockAM am = cluster.run("alice", first);
@@ -110,7 +114,7 @@ public class PlacedRequestTest {
   public void limitsOfQueuesHold() throws Exception {
     String heddleJson =
         "{\"queues\": [{\"path\": \"root.alice\", \"max_share\": {\"memory-mb\": 3072}}]}";
-    try (TestCluster cluster = new TestCluster(conf(heddleJson))) {
+    try (TestCluster cluster = new TestCluster(conf(heddleJson, 1))) {
       MockNM node = cluster.node("a1", 16 * GB);
       MockAM am = cluster.run("alice", node);
       am.addSchedulingRequest(requests(3, PlacementConstraints.maxCardinality(NODE, 9, TAG)));
@@ -124,7 +128,7 @@ public class PlacedRequestTest {
 
   @Test
   public void attributesOfNodesCount() throws Exception {
-    try (TestCluster cluster = new TestCluster(conf("{}"))) {
+    try (TestCluster cluster = new TestCluster(conf("{}", 50))) {
       MockNM plain = cluster.node("a1", 8 * GB);
       cluster.node("a2", 8 * GB);
       cluster.rm.getRMContext().getNodeAttributesManager().addNodeAttributes(

@@ -2,6 +2,7 @@
 //! engine changes it.
 
 pub(crate) mod admission;
+pub mod by_label;
 pub(crate) mod change;
 pub(crate) mod cluster;
 pub mod job;

@@ -417,3 +417,65 @@ fn a_label_may_come_after_queues_have_gone() {
         "queues share a label that none names"
     );
 }
+
+/// One user, who may have half of `root.b`'s guarantee: 3 GB of the label's nodes, 2 GB of the
+/// others, and one container more, as in the Capacity Scheduler.
+#[test]
+fn the_limit_of_a_user_holds_on_the_nodes_of_each_label() {
+    let mut queues = two_queues();
+    queues[1]["user_limit_factor"] = json!(0.5);
+    let mut host = host(queues);
+    let plain = host.node(0, 10 * GB, 64);
+    let labelled = host.labelled_node(0, 8 * GB, 64, GPU);
+    job(&mut host, 2, "root.b");
+    host.ask_facts(gpu(2, 1, 2));
+    seconds(&mut host, 1);
+    assert_eq!(host.headrooms[&2].memory_mb(), GB);
+    host.ask_facts(gpu(2, 1, 9));
+    seconds(&mut host, 2);
+    assert_eq!(on(&host, 2, labelled), 4);
+    let explained = host.request(json!({"op": "explain", "job": 2}));
+    let reason = &explained["waits"][0]["reason"]["user_limit"];
+    let figures = (&reason["used"], &reason["max"]);
+    assert_eq!(figures, (&json!(4 * GB), &json!(3 * GB)), "{explained}");
+    host.ask(2, 0, 9, GB);
+    seconds(&mut host, 2);
+    assert_eq!(
+        on(&host, 2, plain),
+        3,
+        "the limit of other nodes is another one"
+    );
+    assert_eq!(on(&host, 2, labelled), 4);
+    let here = host.containers.iter().find(|c| c.2 == labelled);
+    let key = here.expect("it has four").1;
+    host.complete(2, key);
+    seconds(&mut host, 2);
+    assert_eq!(
+        on(&host, 2, labelled),
+        4,
+        "room of its own part was given back"
+    );
+}
+
+/// Two users share what a label guarantees `root.b`, 6 GB, which is also the limit: the first in
+/// line has its half and one container more.
+#[test]
+fn users_share_the_nodes_of_a_label() {
+    let mut queues = two_queues();
+    queues[1]["user_limit_percent"] = json!(50);
+    queues[1]["order"] = json!("fifo");
+    let mut host = host(queues);
+    host.node(0, 10 * GB, 64);
+    let labelled = host.labelled_node(0, 8 * GB, 64, GPU);
+    let b = host.queue("u", Some("root.b"));
+    for user in [1, 2] {
+        host.user_job(user, b, user);
+        host.ask(user, 0, 1, GB);
+    }
+    seconds(&mut host, 1);
+    for user in [1, 2] {
+        host.ask_facts(gpu(user, 1, 9));
+    }
+    seconds(&mut host, 1);
+    assert_eq!([1, 2].map(|job| on(&host, job, labelled)), [4, 2]);
+}

@@ -11,7 +11,7 @@ use crate::model::job::{Ask, Job};
 use crate::model::queue::Spares;
 use crate::model::wait::{Remedy, UserBound, Wait};
 use crate::words::event::EvictReason;
-use crate::words::ids::{ContainerKey, JobId, Locality, NodeId};
+use crate::words::ids::{ContainerKey, JobId, Locality, NodeId, PartitionId};
 use crate::words::keys::POOLS;
 use serde_json::{Value, json};
 
@@ -36,8 +36,8 @@ impl Answers for Engine {
         self.preempts().then(sparing).flatten()
     }
 
-    fn user_bound(&self, job: &Job, masters: bool) -> Option<UserBound> {
-        Engine::user_bound(self, job, masters)
+    fn user_bound(&self, job: &Job, label: PartitionId, masters: bool) -> Option<UserBound> {
+        Engine::user_bound(self, job, label, masters)
     }
 
     fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {

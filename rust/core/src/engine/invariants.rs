@@ -5,6 +5,7 @@
 use super::Engine;
 use super::partitions::may_be_lent;
 use crate::backlog::Entry;
+use crate::model::by_label::ByLabel;
 use crate::model::cluster::LabelRoom;
 use crate::model::job::{Ask, Container, Standing};
 use crate::model::queue::Queue;
@@ -121,15 +122,15 @@ impl Engine {
             let label = node.map(|node| node.facts.partition);
             same("label of a container", &Some(container.partition), &label)?;
         }
-        let mut labelled: BTreeMap<JobId, Resource> = BTreeMap::new();
+        let mut by_label: BTreeMap<JobId, ByLabel> = BTreeMap::new();
         for (job, container) in self.all_containers() {
-            if self.partitions.contains_key(&container.partition) {
-                *labelled.entry(job).or_default() += container.resource;
-            }
+            let label = self.tree_label(container.partition);
+            let used = by_label.entry(job).or_default();
+            used.add(label, container.resource);
         }
         for job in self.cluster.jobs() {
-            let used = labelled.remove(&job.facts.job).unwrap_or_default();
-            same("usage of a job with labels", &job.labelled_used, &used)?;
+            let used = by_label.remove(&job.facts.job).unwrap_or_default();
+            same("usage of a job by label", &job.used_by_label, &used)?;
         }
         let known = |label: PartitionId| self.partitions.contains_key(&label);
         let own = |label| {

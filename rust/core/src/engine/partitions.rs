@@ -2,6 +2,7 @@
 //! order of queues. Only where queues set labels; else one tree is for all nodes.
 
 use super::{Engine, grow_by};
+use crate::model::by_label::ByLabel;
 use crate::model::cluster::Node;
 use crate::model::job::{Ask, Container, Standing};
 use crate::model::queue::Queue;
@@ -61,7 +62,7 @@ impl Engine {
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
         for id in jobs {
             let job = self.cluster.job_mut(id).expect("the ids were just listed");
-            job.labelled_used = Resource::ZERO;
+            job.used_by_label = ByLabel::default();
         }
         let named = self.setup.config.labels.keys().copied();
         let nodes = self.cluster.nodes().map(|node| node.facts.partition);
@@ -186,12 +187,15 @@ impl Engine {
         let partition = container.partition;
         let job = self.cluster.job_mut(id).expect("containers have jobs");
         let leaf = job.leaf;
-        if self.partitions.contains_key(&partition) {
-            match taken {
-                true => job.labelled_used += container.resource,
-                false => job.labelled_used -= container.resource,
-            }
-        }
+        let book = match self.partitions.contains_key(&partition) {
+            true => partition,
+            false => PartitionId::DEFAULT,
+        };
+        let amount = match taken {
+            true => container.resource,
+            false => Resource::ZERO - container.resource,
+        };
+        job.used_by_label.add(book, amount);
         let capacity = self.capacity_of(partition);
         if taken {
             self.note_wanting(leaf, partition);

@@ -80,7 +80,7 @@ impl Engine {
         let pool = pool(&self.setup.config, job.kind(facts.priority), false);
         let refusals = [
             (!job.runnable, "a limit of running applications"),
-            (job.over_limit, "its user's limit in the queue"),
+            (job.over.on(at.partition), "its user's limit in the queue"),
             (
                 !job.admitted[job.kind(facts.priority) as usize],
                 "the order of applications",

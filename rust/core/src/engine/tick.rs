@@ -51,9 +51,9 @@ impl Engine {
             tree.dominant = self.setup.config.dominant;
             tree.clear_demands();
         }
-        let may_run = |job: &&Job| job.runnable && !job.over_limit;
-        for job in self.cluster.jobs().filter(may_run) {
-            for ask in job.pending() {
+        for job in self.cluster.jobs().filter(|job| job.runnable) {
+            let may_run = |ask: &&Ask| !job.over.on(ask.facts.partition);
+            for ask in job.pending().filter(may_run) {
                 let tree = trees.get_mut(&ask.facts.partition);
                 let wanted = ask.facts.resource.times(i64::from(ask.facts.count));
                 tree.unwrap_or(&mut self.tree).node_mut(job.leaf).demand += wanted;
@@ -149,7 +149,7 @@ impl Engine {
         let labels = labels_of(job);
         if !self.partitioned {
             let free = || self.free_for(job, &labels);
-            if let Some(room) = self.headroom_of_user(job, free) {
+            if let Some(room) = self.headroom_of_user(job, PartitionId::DEFAULT, free) {
                 return room.component_max(&keeps_reduces(job));
             }
         }
@@ -183,23 +183,19 @@ impl Engine {
                 room.component_min(&node.max_share.minus_or_zero(&node.used))
             })
         };
-        let of_user = |room: Resource| match self.user_bound(job, false) {
+        let of_user = |room: Resource, label| match self.user_bound(job, label, false) {
             Some(user) => room.component_min(&user.limit.minus_or_zero(&user.used)),
             None => room,
         };
         if !self.partitioned {
-            return of_user(limited(self.free_for(job, &labels), &self.tree));
+            let room = limited(self.free_for(job, &labels), &self.tree);
+            return of_user(room, PartitionId::DEFAULT);
         }
         labels.into_iter().fold(Resource::ZERO, |sum, label| {
             let free = self.free_for(job, &BTreeSet::from([label]));
             let room = limited(free, self.tree_of(label));
-            sum + match label {
-                PartitionId::DEFAULT => {
-                    let of_capacity = self.headroom_of_user(job, || free);
-                    of_capacity.unwrap_or_else(|| of_user(room))
-                }
-                _ => room,
-            }
+            let of_capacity = self.headroom_of_user(job, label, || free);
+            sum + of_capacity.unwrap_or_else(|| of_user(room, label))
         })
     }
 

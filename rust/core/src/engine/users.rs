@@ -9,6 +9,7 @@ mod report;
 
 use super::Engine;
 use crate::config::Compare;
+use crate::model::by_label::{ByLabel, Over};
 use crate::model::cluster::Turn;
 use crate::model::job::Job;
 use crate::model::queue::Queue;
@@ -17,6 +18,7 @@ use crate::stage::division;
 use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
 
 /// The books of leaves that limit users. Empty without such a leaf.
 #[derive(Debug, Default)]
@@ -32,8 +34,8 @@ pub(super) struct UserBooks {
     turns: BTreeSet<QueueId>,
     /// Leaves whose limit may have changed.
     stale: BTreeSet<QueueId>,
-    /// The cluster that limits were last worked out for.
-    capacity: Resource,
+    /// The nodes that limits were last worked out for, by label.
+    capacity: BTreeMap<PartitionId, Resource>,
     /// Queues below which others came or went since.
     grown: BTreeSet<QueueId>,
     /// Whether any queue limits its users.
@@ -48,7 +50,7 @@ pub(super) struct UserBooks {
 #[derive(Debug, Default)]
 struct LeafBook {
     users: BTreeMap<UserId, UserBook>,
-    /// The limit of a user of weight 1, as last worked out.
+    /// The limit of a user of weight 1 on nodes without a label, as last worked out.
     limit: Resource,
     /// The jobs whose ApplicationMasters wait, in the order of the line.
     line: BTreeMap<Turn, (UserId, Resource)>,
@@ -78,13 +80,13 @@ impl LeafBook {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct UserBook {
     /// The resources of the user's jobs.
-    used: Resource,
+    used: ByLabel,
     /// Those of their ApplicationMasters that have started.
     masters: Resource,
     /// How many jobs ask for something.
     active: u32,
-    /// Whether the user is above the limit.
-    over: bool,
+    /// Where the user is above the limit.
+    over: Over,
     jobs: BTreeSet<JobId>,
     /// How many of the jobs have started their ApplicationMaster.
     started: u32,
@@ -93,11 +95,11 @@ struct UserBook {
 }
 
 /// One job as it is counted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct JobBook {
     leaf: QueueId,
     user: UserId,
-    used: Resource,
+    used: ByLabel,
     /// The size of its ApplicationMaster.
     master: Resource,
     standing: Standing,
@@ -181,7 +183,7 @@ impl UserBooks {
             true => *count += u32::from(counts),
             false => *count -= u32::from(counts),
         };
-        user.used += sign(job.used);
+        user.used.add_all(&job.used, added);
         step(&mut user.active, job.active);
         let asks = job.wants && job.standing != Standing::Coming;
         step(&mut leaf.asking, asks);
@@ -217,7 +219,7 @@ impl Engine {
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
         for id in &jobs {
             let job = self.cluster.job_mut(*id).expect("the ids were just listed");
-            (job.over_limit, job.master_held) = (false, false);
+            (job.over, job.master_held) = (Over::default(), false);
         }
         self.tree.keeps_passed = limited;
         self.users = UserBooks {
@@ -232,10 +234,11 @@ impl Engine {
         if !self.users.limited {
             return;
         }
-        let capacity = self.capacity_of(PartitionId::DEFAULT);
-        let all = self.users.capacity != capacity;
+        let all = !self.knows_capacity();
         if all {
-            self.users.capacity = capacity;
+            let labels = once(PartitionId::DEFAULT).chain(self.partitions.keys().copied());
+            let capacity = labels.map(|label| (label, self.capacity_of(label)));
+            self.users.capacity = capacity.collect();
             self.follow_capacity();
         } else if self.users.is_settled() {
             return;
@@ -249,7 +252,12 @@ impl Engine {
         self.users.touched = touched;
         let grown = std::mem::take(&mut self.users.grown);
         if all || !grown.is_empty() {
+            let capacity = self.capacity_of(PartitionId::DEFAULT);
             division::guarantee(&mut self.tree, &capacity);
+            for tree in self.partitions.values_mut() {
+                let capacity = tree.capacity;
+                division::guarantee(tree, &capacity);
+            }
             self.record_all(|parent| all || grown.contains(&parent));
             let leaves = self.users.leaves.keys().copied();
             self.users.stale.extend(leaves);
@@ -274,33 +282,35 @@ impl Engine {
 
     /// Counts a job as it is now.
     fn rebook(&mut self, id: JobId) {
-        let before = self.users.jobs.get(&id).copied();
+        let before = self.users.jobs.get(&id).cloned();
         let job = self.cluster.job(id);
         let now = job.and_then(|job| self.book_of(job, before.as_ref()));
         if now == before {
             return;
         }
-        if let Some(before) = before {
+        if let Some(before) = &before {
             self.users.jobs.remove(&id);
-            self.users.count(id, &before, false);
-            if now.is_none_or(|now| now.leaf != before.leaf) {
+            self.users.count(id, before, false);
+            if now.as_ref().is_none_or(|now| now.leaf != before.leaf) {
                 self.users.turns.insert(before.leaf);
             }
         }
         if let Some(now) = now {
-            self.users.jobs.insert(id, now);
             self.users.count(id, &now, true);
-            if now.standing == Standing::Coming {
+            let comes = now.standing == Standing::Coming;
+            self.users.jobs.insert(id, now);
+            if comes {
                 self.users.coming.push(id);
             } else {
                 self.note_new_asks(id, before.as_ref());
             }
         }
-        let Some(now) = self.users.jobs.get(&id).copied() else {
-            return self.hold_job(id, false, false);
+        let Some(now) = self.users.jobs.get(&id) else {
+            return self.hold_job(id, &Over::default(), false);
         };
-        let over = self.users.leaves[&now.leaf].users[&now.user].over;
-        self.hold_job(id, over, now.is_held());
+        let over = self.users.leaves[&now.leaf].users[&now.user].over.clone();
+        let held = now.is_held();
+        self.hold_job(id, &over, held);
     }
 
     /// A job as it counts in its leaf; none if that limits nobody. `before` is how it counted.
@@ -331,7 +341,7 @@ impl Engine {
         Some(JobBook {
             leaf: queue.id,
             user: job.facts.user,
-            used: job.used - job.labelled_used,
+            used: job.used_by_label.clone(),
             master: master.unwrap_or(Resource::ZERO),
             standing,
             turn: self.cluster.turn(job.facts.job),
@@ -341,37 +351,68 @@ impl Engine {
         })
     }
 
-    /// The fixed side of a leaf's limit.
-    fn terms_of(&self, leaf: QueueId) -> Option<Terms> {
+    /// Whether limits were last worked out for the nodes that there are.
+    fn knows_capacity(&self) -> bool {
+        let known = |label| self.users.capacity.get(&label) == Some(&self.capacity_of(label));
+        known(PartitionId::DEFAULT) && self.partitions.keys().all(|label| known(*label))
+    }
+
+    /// The fixed side of a leaf's limit on the nodes of a label.
+    fn terms_of(&self, leaf: QueueId, label: PartitionId) -> Option<Terms> {
         if !self.users.limited {
             return None;
         }
         let queues = &self.cluster.queues;
         let queue = queues.get(leaf)?;
-        let node = self.tree.node(self.leaf_of(leaf));
-        let capacity = self.capacity_of(PartitionId::DEFAULT);
+        let label = self.tree_label(label);
+        let (tree, at) = (self.tree_of(label), self.leaf_of(leaf));
+        let node = tree.node(at);
+        let capacity = self.capacity_of(label);
+        let plain = label == PartitionId::DEFAULT;
         Some(Terms {
             rule: queue.config.admission.user_limit?,
             cluster: capacity,
             step: self.setup.minimum_allocation,
             guaranteed: match node.compared_by {
                 Some(Compare::Capacity) => node.guaranteed,
-                _ => queue.min_share,
+                _ if plain => queue.min_share,
+                _ => node.min_share,
             },
-            maximum: queues
-                .path_up(leaf)
-                .fold(capacity, |most, at| most.component_min(&at.max_share)),
+            maximum: match plain {
+                true => queues
+                    .path_up(leaf)
+                    .fold(capacity, |most, at| most.component_min(&at.max_share)),
+                false => tree.path_up(at).fold(capacity, |most, at| {
+                    most.component_min(&tree.node(at).max_share)
+                }),
+            },
             dominant: self.setup.config.dominant,
         })
     }
 
-    /// What the users of a leaf have.
-    fn usage_of(&self, leaf: QueueId, terms: &Terms, book: &LeafBook) -> Usage {
+    /// The limit of a user of weight 1 on the nodes of a label. Few labels matter to a leaf, so
+    /// only that of nodes without one is kept.
+    fn limit_on(&self, leaf: QueueId, label: PartitionId, terms: &Terms) -> Resource {
+        let book = &self.users.leaves[&leaf];
+        match self.tree_label(label) {
+            PartitionId::DEFAULT => book.limit,
+            label => terms.limit(&self.usage_of((leaf, label), terms, book)),
+        }
+    }
+
+    /// What the users of a leaf have on the nodes of a label.
+    fn usage_of(
+        &self,
+        (leaf, label): (QueueId, PartitionId),
+        terms: &Terms,
+        book: &LeafBook,
+    ) -> Usage {
         let mut usage = Usage::default();
         for (id, user) in &book.users {
-            usage.shares += terms.share(&user.used);
+            let used = user.used.on(label);
+            usage.shares += terms.share(&used);
             if user.active > 0 {
-                usage.active += user.used;
+                usage.active += used;
                 usage.weight += f64::from(self.cluster.queues.weight_of(leaf, *id));
             }
         }
@@ -384,44 +425,87 @@ impl Engine {
             return;
         };
         book.users.retain(|_, user| !user.jobs.is_empty());
-        let Some(terms) = self.terms_of(leaf).filter(|_| !book.users.is_empty()) else {
+        let plain = self.terms_of(leaf, PartitionId::DEFAULT);
+        let Some(terms) = plain.filter(|_| !book.users.is_empty()) else {
             return;
         };
         self.note_looked(leaf, &terms, &mut book);
-        book.limit = terms.limit(&self.usage_of(leaf, &terms, &book));
+        book.limit = terms.limit(&self.usage_of((leaf, PartitionId::DEFAULT), &terms, &book));
         let only_waits = |user: &&UserBook| user.waiting > 0 && user.started == 0;
         book.only_waiting = book.users.values().filter(only_waits).count() as u32;
-        let queues = &self.cluster.queues;
-        let mut changes: Vec<(JobId, bool)> = Vec::new();
+        let limits = self.limits_of(leaf, &terms, &book);
+        let mut changes: Vec<(JobId, Over)> = Vec::new();
         for (id, user) in &mut book.users {
-            let limit = terms.of_user(&book.limit, queues.weight_of(leaf, *id));
-            let over = terms.is_over(&user.used, &limit);
+            let over = self.over_of((leaf, *id), user, &limits);
             if over != user.over {
+                changes.extend(user.jobs.iter().map(|job| (*job, over.clone())));
                 user.over = over;
-                changes.extend(user.jobs.iter().map(|job| (*job, over)));
             }
         }
         self.users.leaves.insert(leaf, book);
         for (id, over) in changes {
             let held = self.cluster.job(id).is_some_and(|job| job.master_held);
-            self.hold_job(id, over, held);
+            self.hold_job(id, &over, held);
         }
     }
 
-    /// Holds the asks of a job, all or that for its ApplicationMaster, or releases them.
-    fn hold_job(&mut self, id: JobId, over: bool, master: bool) {
-        match over || master {
+    /// The limits of a leaf on all nodes where a user has something; that on nodes without a label
+    /// first, as the book has it.
+    fn limits_of(
+        &self,
+        leaf: QueueId,
+        plain: &Terms,
+        book: &LeafBook,
+    ) -> Vec<(PartitionId, Terms, Resource)> {
+        let mut limits = vec![(PartitionId::DEFAULT, *plain, book.limit)];
+        let used = book.users.values().flat_map(|user| user.used.labels());
+        for label in used.collect::<BTreeSet<_>>() {
+            if let Some(terms) = self.terms_of(leaf, label) {
+                let usage = self.usage_of((leaf, label), &terms, book);
+                limits.push((label, terms, terms.limit(&usage)));
+            }
+        }
+        limits
+    }
+
+    /// Where a user is above the limits of a leaf.
+    fn over_of(
+        &self,
+        (leaf, id): (QueueId, UserId),
+        user: &UserBook,
+        limits: &[(PartitionId, Terms, Resource)],
+    ) -> Over {
+        let weight = self.cluster.queues.weight_of(leaf, id);
+        let mut over = Over {
+            apart: self.partitioned,
+            ..Over::default()
+        };
+        for (label, terms, limit) in limits {
+            if terms.is_over(&user.used.on(*label), &terms.of_user(limit, weight)) {
+                match *label {
+                    PartitionId::DEFAULT => over.plain = true,
+                    label => drop(over.labels.insert(label)),
+                }
+            }
+        }
+        over
+    }
+
+    /// Holds the asks of a job, where its user is above the limit or that for its
+    /// ApplicationMaster, or releases them.
+    fn hold_job(&mut self, id: JobId, over: &Over, master: bool) {
+        match over.anywhere() || master {
             true => self.users.held.insert(id),
             false => self.users.held.remove(&id),
         };
         let Some(job) = self.cluster.job_mut(id) else {
             return;
         };
-        if (job.over_limit, job.master_held) == (over, master) {
+        if job.over == *over && job.master_held == master {
             return;
         }
-        self.users.released |= job.over_limit && !over || job.master_held && !master;
-        (job.over_limit, job.master_held) = (over, master);
+        self.users.released |= job.over.exceeds(over) || job.master_held && !master;
+        (job.over, job.master_held) = (over.clone(), master);
         for ask in self.ask_ids(id) {
             let job = self.cluster.job(id).expect("it was found above");
             match job.ask(ask) {

@@ -24,9 +24,9 @@ pub(crate) trait Answers {
     /// preemption spares. None if queues do not preempt each other.
     fn spared(&self, waiting: &Job, ask: &Ask) -> Option<Spares>;
 
-    /// Returns what the user of a job has in its leaf and may have there, if that is limited: of
-    /// everything, or of ApplicationMasters.
-    fn user_bound(&self, job: &Job, masters: bool) -> Option<UserBound>;
+    /// Returns what the user of a job has in its leaf on the nodes of a label and may have there,
+    /// if that is limited: of everything, or of ApplicationMasters.
+    fn user_bound(&self, job: &Job, label: PartitionId, masters: bool) -> Option<UserBound>;
 
     /// Returns a setting with which an ask that its user's limit holds would go on.
     fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy>;

@@ -169,8 +169,9 @@ impl View<'_> {
 
     /// Returns the limit of its user that holds an ask.
     fn user_limit(&self, asked: &PendingAsk<'_>) -> Option<Reason> {
-        let masters = !asked.job.over_limit;
-        let bound = self.answers.user_bound(asked.job, masters)?;
+        let label = asked.ask.facts.partition;
+        let masters = !asked.job.over.on(label);
+        let bound = self.answers.user_bound(asked.job, label, masters)?;
         let room = bound.limit - bound.used;
         let (queue, size) = (bound.queue, asked.size());
         if masters {

@@ -1,5 +1,6 @@
 //! A job: what it asks for, what it holds. Knows no queue order and no policy.
 
+use crate::model::by_label::{ByLabel, Over};
 use crate::words::credits::Credits;
 use crate::words::event::{AskFacts, JobCounters, JobFacts, JobHints, TaskFacts};
 use crate::words::ids::{AskId, ContainerKey, Locality, Millis, NodeId, PartitionId, PlaceId};
@@ -213,11 +214,10 @@ pub struct Job {
     pub counters: Option<JobCounters>,
     /// Whether it may run, or waits for another to end (limits of running jobs).
     pub runnable: bool,
-    /// Whether its user is above the limit in its leaf, so that it gets nothing.
-    pub over_limit: bool,
-    /// The part of `used` on nodes whose label has shares of its own. The limit of its user does
-    /// not count it.
-    pub labelled_used: Resource,
+    /// Where its user is above the limit in its leaf, so that it gets nothing.
+    pub over: Over,
+    /// Its resources by label, where labels have shares of their own; else all without one.
+    pub used_by_label: ByLabel,
     /// Whether its ApplicationMaster waits in the line of its leaf.
     pub master_held: bool,
     /// Its asks by `AskId`.
@@ -253,7 +253,8 @@ impl Job {
 
     /// Whether a limit of its user holds the ask back.
     pub(crate) fn is_held(&self, ask: &Ask) -> bool {
-        self.over_limit || self.master_held && (ask.facts.am || self.facts.unmanaged_am)
+        self.over.on(ask.facts.partition)
+            || self.master_held && (ask.facts.am || self.facts.unmanaged_am)
     }
 
     /// A job at its submission.
@@ -268,8 +269,8 @@ impl Job {
             hints: JobHints::default(),
             counters: None,
             runnable: false,
-            over_limit: false,
-            labelled_used: Resource::ZERO,
+            over: Over::default(),
+            used_by_label: ByLabel::default(),
             master_held: false,
             asks: Vec::new(),
             containers: BTreeMap::new(),

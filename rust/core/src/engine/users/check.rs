@@ -2,6 +2,7 @@
 
 use super::{Engine, JobBook, Standing};
 use crate::engine::invariants::same;
+use crate::model::by_label::ByLabel;
 use crate::model::job::Job;
 use crate::words::ids::{JobId, PartitionId};
 use crate::words::resource::Resource;
@@ -10,9 +11,8 @@ use std::collections::BTreeMap;
 impl Engine {
     /// Compares the books with the jobs, if they are settled.
     pub(in crate::engine) fn check_user_books(&self) -> Result<(), String> {
-        let held = |job: &Job| job.over_limit || job.master_held;
-        let capacity = self.capacity_of(PartitionId::DEFAULT);
-        let unsettled = self.users.capacity != capacity || !self.users.is_settled();
+        let held = |job: &Job| job.over.anywhere() || job.master_held;
+        let unsettled = !self.knows_capacity() || !self.users.is_settled();
         if !self.users.limited {
             let held = self.cluster.jobs().filter(|job| held(job)).count();
             return same("jobs held without limits", &held, &0);
@@ -35,11 +35,7 @@ impl Engine {
                 &user.jobs.contains(&id),
                 &true,
             )?;
-            same(
-                &format!("hold of job {}", id.0),
-                &job.over_limit,
-                &user.over,
-            )?;
+            same(&format!("hold of job {}", id.0), &job.over, &user.over)?;
             same(
                 &format!("hold of the master of job {}", id.0),
                 &job.master_held,
@@ -48,14 +44,19 @@ impl Engine {
         }
         for (leaf, book) in &self.users.leaves {
             let terms = self
-                .terms_of(*leaf)
+                .terms_of(*leaf, PartitionId::DEFAULT)
                 .ok_or("a leaf that limits nobody has books")?;
-            let limit = terms.limit(&self.usage_of(*leaf, &terms, book));
+            let usage = self.usage_of((*leaf, PartitionId::DEFAULT), &terms, book);
+            let limit = terms.limit(&usage);
             same(&format!("limit of leaf {}", leaf.0), &book.limit, &limit)?;
+            let limits = self.limits_of(*leaf, &terms, book);
             for (id, user) in &book.users {
                 let of_user = |job: &&JobBook| job.leaf == *leaf && job.user == *id;
                 let jobs = counted.values().filter(of_user);
-                let used = jobs.fold(Resource::ZERO, |sum, job| sum + job.used);
+                let used = jobs.fold(ByLabel::default(), |mut sum, job| {
+                    sum.add_all(&job.used, true);
+                    sum
+                });
                 same(&format!("use of user {}", id.0), &user.used, &used)?;
                 let jobs = counted.values().filter(of_user);
                 let started = jobs.filter(|job| job.standing == Standing::Started);
@@ -65,8 +66,7 @@ impl Engine {
                     &user.masters,
                     &masters,
                 )?;
-                let limit = terms.of_user(&limit, self.cluster.queues.weight_of(*leaf, *id));
-                let over = terms.is_over(&used, &limit);
+                let over = self.over_of((*leaf, *id), user, &limits);
                 same(&format!("hold of user {}", id.0), &user.over, &over)?;
             }
         }

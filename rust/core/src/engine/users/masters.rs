@@ -11,7 +11,7 @@ use super::{Engine, JobBook, LeafBook, Standing};
 use crate::config::Compare;
 use crate::model::job::Job;
 use crate::model::user_limit::Terms;
-use crate::words::ids::{JobId, QueueId, UserId};
+use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
@@ -23,12 +23,13 @@ impl Engine {
             self.start_in(leaf);
         }
         for id in std::mem::take(&mut self.users.coming) {
-            let Some(book) = self.users.jobs.get(&id).copied() else {
+            let Some(book) = self.users.jobs.get(&id) else {
                 continue;
             };
             if book.standing == Standing::Coming {
+                let leaf = book.leaf;
                 self.stand(id, Standing::Waiting);
-                self.start_in(book.leaf);
+                self.start_in(leaf);
                 self.note_new_asks(id, None);
             }
         }
@@ -39,7 +40,7 @@ impl Engine {
         let waits = |book: &&LeafBook| !book.line.is_empty();
         let (Some(book), Some(terms)) = (
             self.users.leaves.get(&leaf).filter(waits),
-            self.terms_of(leaf),
+            self.terms_of(leaf, PartitionId::DEFAULT),
         ) else {
             return;
         };
@@ -75,21 +76,22 @@ impl Engine {
 
     /// Moves a job on its way to its master.
     fn stand(&mut self, id: JobId, standing: Standing) {
-        let Some(mut book) = self.users.jobs.get(&id).copied() else {
+        let Some(mut book) = self.users.jobs.get(&id).cloned() else {
             return;
         };
         self.users.count(id, &book, false);
         book.standing = standing;
         self.users.count(id, &book, true);
+        let over = self.users.leaves[&book.leaf].users[&book.user].over.clone();
+        let held = book.is_held();
         self.users.jobs.insert(id, book);
-        let over = self.users.leaves[&book.leaf].users[&book.user].over;
-        self.hold_job(id, over, book.is_held());
+        self.hold_job(id, &over, held);
     }
 
     /// Lets a job with a new kind of ask make its user active, if any master of the user has
     /// started.
     pub(super) fn note_new_asks(&mut self, id: JobId, before: Option<&JobBook>) {
-        let Some(mut book) = self.users.jobs.get(&id).copied() else {
+        let Some(mut book) = self.users.jobs.get(&id).cloned() else {
             return;
         };
         let asked = before
@@ -132,21 +134,32 @@ impl Engine {
     }
 
     /// The headroom of a job in a leaf that limits its users, as `AbstractLeafQueue.getHeadroom`
-    /// has it: what is left to the user and to the leaf, or all that is `free` if that is less
-    /// memory. Where only memory counts, of the other types the least.
+    /// has it: what is left to the user and to the leaf on the nodes of a label, or all that is
+    /// `free` there if that is less memory. Where only memory counts, of the other types the least.
     pub(in crate::engine) fn headroom_of_user(
         &self,
         job: &Job,
+        label: PartitionId,
         free: impl FnOnce() -> Resource,
     ) -> Option<Resource> {
         let leaf = job.facts.queue;
         let node = self.tree.node(job.leaf);
-        let terms = self.terms_of(leaf).filter(|_| node.masters_in_line)?;
+        let terms = self
+            .terms_of(leaf, label)
+            .filter(|_| node.masters_in_line)?;
         let book = self.users.leaves.get(&leaf)?;
         let user = book.users.get(&job.facts.user)?;
         let weight = self.cluster.queues.weight_of(leaf, job.facts.user);
-        let of_user = terms.of_user(&book.limit, weight).minus_or_zero(&user.used);
-        let of_leaf = self.last_room(leaf, &terms).minus_or_zero(&node.used);
+        let label = self.tree_label(label);
+        let limit = terms.of_user(&self.limit_on(leaf, label, &terms), weight);
+        let of_user = limit.minus_or_zero(&user.used.on(label));
+        let of_leaf = match label {
+            PartitionId::DEFAULT => self.last_room(leaf, &terms).minus_or_zero(&node.used),
+            label => {
+                let node = self.tree_of(label).node(job.leaf);
+                terms.maximum.minus_or_zero(&node.used)
+            }
+        };
         let mut room = terms.down_to_step(&of_user.component_min(&of_leaf));
         if !terms.dominant {
             room = Resource::new(room[0], i64::from(room[0] > 0));
@@ -219,7 +232,7 @@ impl Engine {
             if self.tree.node(at).compared_by != Some(Compare::Capacity) {
                 continue;
             }
-            if let Some(terms) = self.terms_of(leaf) {
+            if let Some(terms) = self.terms_of(leaf, PartitionId::DEFAULT) {
                 let room = self.could_use(leaf, &terms);
                 self.tree.node_mut(at).recorded = room;
                 self.users.turns.insert(leaf);

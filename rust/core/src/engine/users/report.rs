@@ -5,16 +5,25 @@ use crate::config::UserLimit;
 use crate::model::job::{Ask, Job};
 use crate::model::user_limit::Terms;
 use crate::model::wait::{Remedy, UserBound};
-use crate::words::ids::{QueueId, UserId};
+use crate::words::ids::{PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
 
 impl Engine {
-    /// What the user of a job has in its leaf and may have there, if that is limited: of
-    /// everything, or of ApplicationMasters.
-    pub(in crate::engine) fn user_bound(&self, job: &Job, masters: bool) -> Option<UserBound> {
+    /// What the user of a job has in its leaf on the nodes of a label and may have there, if that
+    /// is limited: of everything, or of ApplicationMasters, which no label limits apart.
+    pub(in crate::engine) fn user_bound(
+        &self,
+        job: &Job,
+        label: PartitionId,
+        masters: bool,
+    ) -> Option<UserBound> {
         let queue = job.facts.queue;
-        let terms = self.terms_of(queue)?;
+        let label = match masters {
+            true => PartitionId::DEFAULT,
+            false => self.tree_label(label),
+        };
+        let terms = self.terms_of(queue, label)?;
         let book = self.users.leaves.get(&queue)?;
         let user = book.users.get(&job.facts.user)?;
         let weight = self.cluster.queues.weight_of(queue, job.facts.user);
@@ -42,8 +51,8 @@ impl Engine {
             }
             false => UserBound {
                 queue,
-                used: user.used,
-                limit: terms.of_user(&book.limit, weight),
+                used: user.used.on(label),
+                limit: terms.of_user(&self.limit_on(queue, label, &terms), weight),
                 of_leaf: false,
             },
         })
@@ -51,7 +60,7 @@ impl Engine {
 
     /// What the users of a leaf have and may have there, if it limits them.
     pub(in crate::engine) fn report_users(&self, leaf: QueueId) -> Option<Value> {
-        let terms = self.terms_of(leaf)?;
+        let terms = self.terms_of(leaf, PartitionId::DEFAULT)?;
         let book = self.users.leaves.get(&leaf)?;
         let asking = book.users_that_count();
         let all = self.masters_of_leaf(leaf, &terms, None);
@@ -64,7 +73,7 @@ impl Engine {
             json!({
                 "user": id.0,
                 "weight": weight,
-                "used": self.amounts(&user.used),
+                "used": self.amounts(&user.used.on(PartitionId::DEFAULT)),
                 "limit": self.amounts(&terms.of_user(&book.limit, weight)),
                 "masters_used": self.amounts(&user.masters),
                 "masters_limit": self.amounts(&self.calculated(masters_limit)),
@@ -80,11 +89,16 @@ impl Engine {
     /// The setting of its leaf with which a held ask of a job would go on, if one alone is enough.
     pub(in crate::engine) fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
         let queue = job.facts.queue;
-        let terms = self.terms_of(queue)?;
+        let over = job.over.on(ask.facts.partition);
+        let label = match over {
+            true => self.tree_label(ask.facts.partition),
+            false => PartitionId::DEFAULT,
+        };
+        let terms = self.terms_of(queue, label)?;
         let book = self.users.leaves.get(&queue)?;
         let user = book.users.get(&job.facts.user)?;
         let weight = self.cluster.queues.weight_of(queue, job.facts.user);
-        if !job.over_limit {
+        if !over {
             let (wanted, all) = (
                 ask.facts.resource + user.masters,
                 ask.facts.resource + book.masters,
@@ -98,10 +112,11 @@ impl Engine {
             });
             return per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });
         }
-        let usage = self.usage_of(queue, &terms, book);
+        let usage = self.usage_of((queue, label), &terms, book);
+        let used = user.used.on(label);
         let goes_on = |rule: UserLimit| {
             let terms = Terms { rule, ..terms };
-            !terms.is_over(&user.used, &terms.of_user(&terms.limit(&usage), weight))
+            !terms.is_over(&used, &terms.of_user(&terms.limit(&usage), weight))
         };
         let percent = least(100, |percent| {
             goes_on(UserLimit {

@@ -92,7 +92,7 @@ impl World {
         }
         // The engine's invariants compare these with its books.
         let held = known.master_held && (ask.facts.am || known.facts.unmanaged_am);
-        if known.over_limit || held {
+        if known.over.on(ask.facts.partition) || held {
             return Some(Hindrance::User);
         }
         None

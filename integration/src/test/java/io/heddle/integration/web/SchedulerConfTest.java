@@ -11,6 +11,8 @@ import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.web.MiniManager.Reply;
 import io.heddle.yarn.HeddleScheduler;
 import java.io.File;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -25,6 +27,9 @@ import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.apache.hadoop.yarn.client.cli.SchedConfCLI;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.zookeeper.server.NIOServerCnxnFactory;
+import org.apache.zookeeper.server.ServerCnxnFactory;
+import org.apache.zookeeper.server.ZooKeeperServer;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Rule;
@@ -46,6 +51,8 @@ public class SchedulerConfTest {
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
   private ClassLoader before;
+  /** The ZooKeeper of the store {@code zk}; null until a test needs it. */
+  private ServerCnxnFactory zooKeeper;
 
   /** YARN's stores take over the capacity-scheduler.xml of the class path. */
   @Before
@@ -75,6 +82,20 @@ public class SchedulerConfTest {
   @After
   public void restoreTheClassPath() {
     Thread.currentThread().setContextClassLoader(before);
+    if (zooKeeper != null) {
+      zooKeeper.shutdown();
+    }
+  }
+
+  /** The address of a ZooKeeper server; starts it first. */
+  private String zooKeeper() throws Exception {
+    if (zooKeeper == null) {
+      File data = folder.newFolder("zookeeper");
+      zooKeeper = new NIOServerCnxnFactory();
+      zooKeeper.configure(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+      zooKeeper.startup(new ZooKeeperServer(data, data, ZooKeeperServer.DEFAULT_TICK_TIME));
+    }
+    return "127.0.0.1:" + zooKeeper.getLocalPort();
   }
 
   private YarnConfiguration conf(String scheduler, String store) throws Exception {
@@ -84,6 +105,10 @@ public class SchedulerConfTest {
     conf.set(YarnConfiguration.SCHEDULER_CONFIGURATION_STORE_CLASS, store);
     conf.set("yarn.scheduler.configuration.fs.path", folder.getRoot() + "/fs");
     conf.set("yarn.scheduler.configuration.leveldb-store.path", folder.getRoot() + "/leveldb");
+    if (store.equals("zk")) {
+      conf.set("hadoop.zk.address", zooKeeper());
+      conf.set("yarn.scheduler.configuration.zk-store.parent-path", "/" + scheduler);
+    }
     return conf;
   }
 
@@ -230,8 +255,13 @@ public class SchedulerConfTest {
   }
 
   @Test
+  public void theStoreInZooKeeperAnswersAsWithTheStockScheduler() throws Exception {
+    compare("zk");
+  }
+
+  @Test
   public void storesKeepChangesOverARestart() throws Exception {
-    for (String store : new String[] {"fs", "leveldb"}) {
+    for (String store : new String[] {"fs", "leveldb", "zk"}) {
       Configuration conf = conf(MiniCluster.HEDDLE, store);
       String stored;
       try (MiniManager manager = start(conf)) {

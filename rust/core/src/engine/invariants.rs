@@ -124,13 +124,14 @@ impl Engine {
         }
         let mut by_label: BTreeMap<JobId, ByLabel> = BTreeMap::new();
         for (job, container) in self.all_containers() {
-            let label = self.tree_label(container.partition);
-            let used = by_label.entry(job).or_default();
-            used.add(label, container.resource);
+            if self.partitions.contains_key(&container.partition) {
+                let used = by_label.entry(job).or_default();
+                used.add(container.partition, container.resource);
+            }
         }
         for job in self.cluster.jobs() {
             let used = by_label.remove(&job.facts.job).unwrap_or_default();
-            same("usage of a job by label", &job.used_by_label, &used)?;
+            same("usage of a job by label", &job.labelled_used, &used)?;
         }
         let known = |label: PartitionId| self.partitions.contains_key(&label);
         let own = |label| {

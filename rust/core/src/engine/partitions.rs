@@ -62,7 +62,7 @@ impl Engine {
         let jobs: Vec<JobId> = self.cluster.jobs().map(|job| job.facts.job).collect();
         for id in jobs {
             let job = self.cluster.job_mut(id).expect("the ids were just listed");
-            job.used_by_label = ByLabel::default();
+            job.labelled_used = ByLabel::default();
         }
         let named = self.setup.config.labels.keys().copied();
         let nodes = self.cluster.nodes().map(|node| node.facts.partition);
@@ -187,15 +187,13 @@ impl Engine {
         let partition = container.partition;
         let job = self.cluster.job_mut(id).expect("containers have jobs");
         let leaf = job.leaf;
-        let book = match self.partitions.contains_key(&partition) {
-            true => partition,
-            false => PartitionId::DEFAULT,
-        };
-        let amount = match taken {
-            true => container.resource,
-            false => Resource::ZERO - container.resource,
-        };
-        job.used_by_label.add(book, amount);
+        if self.partitions.contains_key(&partition) {
+            let amount = match taken {
+                true => container.resource,
+                false => Resource::ZERO - container.resource,
+            };
+            job.labelled_used.add(partition, amount);
+        }
         let capacity = self.capacity_of(partition);
         if taken {
             self.note_wanting(leaf, partition);

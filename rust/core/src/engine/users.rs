@@ -341,7 +341,7 @@ impl Engine {
         Some(JobBook {
             leaf: queue.id,
             user: job.facts.user,
-            used: job.used_by_label.clone(),
+            used: job.labelled_used.out_of(&job.used),
             master: master.unwrap_or(Resource::ZERO),
             standing,
             turn: self.cluster.turn(job.facts.job),

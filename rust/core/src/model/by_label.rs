@@ -47,6 +47,15 @@ impl ByLabel {
         }
     }
 
+    /// These amounts of labels, and the rest of a total without one.
+    pub(crate) fn out_of(&self, total: &Resource) -> ByLabel {
+        let labelled = self.labels.values().fold(Resource::ZERO, |sum, a| sum + *a);
+        ByLabel {
+            plain: *total - labelled,
+            labels: self.labels.clone(),
+        }
+    }
+
     /// The labels with an amount.
     pub(crate) fn labels(&self) -> impl Iterator<Item = PartitionId> {
         self.labels.keys().copied()

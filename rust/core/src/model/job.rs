@@ -216,8 +216,8 @@ pub struct Job {
     pub runnable: bool,
     /// Where its user is above the limit in its leaf, so that it gets nothing.
     pub over: Over,
-    /// Its resources by label, where labels have shares of their own; else all without one.
-    pub used_by_label: ByLabel,
+    /// The part of `used` on nodes whose label has shares of its own.
+    pub labelled_used: ByLabel,
     /// Whether its ApplicationMaster waits in the line of its leaf.
     pub master_held: bool,
     /// Its asks by `AskId`.
@@ -270,7 +270,7 @@ impl Job {
             counters: None,
             runnable: false,
             over: Over::default(),
-            used_by_label: ByLabel::default(),
+            labelled_used: ByLabel::default(),
             master_held: false,
             asks: Vec::new(),
             containers: BTreeMap::new(),

@@ -7,7 +7,7 @@ mod common;
 use common::{Host, host_of, plain_ask, rack_place};
 use heddle_core::Decision;
 use heddle_core::words::event::{AskFacts, Event, NodeFacts};
-use heddle_core::words::ids::{NodeId, PartitionId};
+use heddle_core::words::ids::{JobId, NodeId, PartitionId};
 use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
 
@@ -68,6 +68,21 @@ fn queue(host: &mut Host, path: &str) -> Value {
     let queues = reply["queues"].as_array().expect("queues");
     let found = queues.iter().find(|queue| queue["path"] == path);
     found.expect(path).clone()
+}
+
+/// Gives a node another label. `sizes` are all that it has and what is free, in GB and vcores.
+fn relabel(host: &mut Host, node: u32, label: u32, sizes: [(i64, i64); 2]) {
+    let [capacity, free] = sizes.map(|(gb, vcores)| Resource::new(gb * GB, vcores));
+    host.step(&[Event::NodeChanged(NodeFacts {
+        node: NodeId(node),
+        host: host_of(node),
+        rack: rack_place(0),
+        partition: PartitionId(label),
+        lends: false,
+        schedulable: true,
+        capacity,
+        free,
+    })]);
 }
 
 /// Lets seconds pass in which every node reports twice; evicted containers end. Returns the node of
@@ -179,6 +194,51 @@ fn masters_are_limited_on_the_nodes_of_each_label() {
     let b = queue(&mut host, "root.b");
     assert_eq!(b["labels"]["gpu"]["am_limit"]["memory-mb"], 2 * GB);
     assert_eq!(b["labels"]["gpu"]["am_used"]["memory-mb"], 2 * GB);
+}
+
+/// `root.b` guarantees 6 GB on the nodes of the label and 4 GB on the others, where it could use
+/// 10 GB: masters have a quarter of the 6 GB, 2 GB in whole containers, and half of the 10 GB;
+/// those of one user have half of the 4 GB.
+#[test]
+fn masters_stand_in_a_line_for_each_label() {
+    let mut queues = two_queues();
+    queues[1]["user_limit_percent"] = json!(100);
+    let mut host = host(queues);
+    host.node(0, 10 * GB, 64);
+    let labelled = host.labelled_node(0, 8 * GB, 64, GPU);
+    let b = host.queue("u", Some("root.b"));
+    for number in 1..=9 {
+        host.user_job(number, b, number / 8);
+        host.ask_facts(AskFacts {
+            am: true,
+            partition: PartitionId(if number > 4 { GPU } else { 0 }),
+            ..plain_ask(number, 0, 1, GB)
+        });
+    }
+    seconds(&mut host, 3);
+    let started = |host: &Host| (1..=9).filter(|job| host.running(*job) == 1).collect();
+    let now: Vec<u32> = started(&host);
+    assert_eq!(now, [1, 2, 5, 6]);
+    let explained = host.request(json!({"op": "explain", "job": 7}));
+    let reason = explained["waits"][0]["reason"].to_string();
+    assert!(reason.contains("\"max\":2048"), "{reason}");
+    let users = queue(&mut host, "root.b");
+    let of_user = &users["labels"]["gpu"]["users"][0];
+    assert_eq!(of_user["masters_used"]["memory-mb"], 2 * GB, "{of_user}");
+    // Room on the nodes of the label starts nothing elsewhere.
+    host.complete_all(5);
+    host.step(&[Event::JobRemoved(JobId(5))]);
+    seconds(&mut host, 2);
+    let now: Vec<u32> = started(&host);
+    assert_eq!(now, [1, 2, 6, 7]);
+    // A master counts where its node stands: of one user's 4 GB on all 18 GB 4 GB are in use.
+    relabel(&mut host, labelled, 0, [(8, 64), (6, 62)]);
+    host.engine.check_invariants().expect("the books are right");
+    host.complete_all(1);
+    host.step(&[Event::JobRemoved(JobId(1))]);
+    seconds(&mut host, 2);
+    let of_user = queue(&mut host, "root.b")["users"][0].clone();
+    assert_eq!(of_user["masters_used"]["memory-mb"], 4 * GB, "{of_user}");
 }
 
 #[test]
@@ -308,17 +368,7 @@ fn containers_count_where_their_node_stands_when_its_label_changes() {
     job(&mut host, 1, "root.a");
     host.ask(1, 0, 3, GB);
     host.beat(node);
-    let capacity = Resource::new(4 * GB, 64);
-    host.step(&[Event::NodeChanged(NodeFacts {
-        node: NodeId(node),
-        host: host_of(node),
-        rack: rack_place(0),
-        partition: PartitionId(GPU),
-        lends: false,
-        schedulable: true,
-        capacity,
-        free: Resource::new(GB, 61),
-    })]);
+    relabel(&mut host, node, GPU, [(4, 64), (1, 61)]);
     let a = queue(&mut host, "root.a");
     assert_eq!(a["labels"]["gpu"]["used"]["memory-mb"], 3 * GB);
     assert_eq!(a["labels"]["gpu"]["min_share"]["memory-mb"], GB);

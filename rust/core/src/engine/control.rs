@@ -414,7 +414,7 @@ impl Engine {
         self.add_limits(queue, &mut report);
         self.report_labels(queue, &mut report);
         self.report_terms(queue.id, &mut report);
-        if let Some(users) = self.report_users(queue.id) {
+        if let Some(users) = self.report_users(queue.id, PartitionId::DEFAULT) {
             report["users"] = users;
         }
         report

@@ -263,16 +263,20 @@ impl Engine {
             let at = ShareNodeId(queue.id.0);
             let node = tree.node(at);
             let limit = tree.am_limit(at);
-            let share = json!({
+            let mut share = json!({
                 "capacity": self.amounts(&tree.capacity),
                 "min_share": self.amounts(&node.min_share),
                 "max_share": self.amounts(&node.max_share.component_min(&tree.capacity)),
                 "guaranteed": self.amounts(&node.guaranteed),
                 "fair_share": self.amounts(&node.fair_share),
                 "used": self.amounts(&node.used),
+                "demand": self.amounts(&node.demand),
                 "am_used": self.amounts(&node.am_used),
                 "am_limit": limit.map_or(Value::Null, |limit| self.limited(&limit)),
             });
+            if let Some(users) = self.report_users(queue.id, *partition) {
+                share["users"] = users;
+            }
             labels.insert(label.clone(), share);
         }
         report["labels"] = Value::Object(labels);

@@ -52,10 +52,10 @@ struct LeafBook {
     users: BTreeMap<UserId, UserBook>,
     /// The limit of a user of weight 1 on nodes without a label, as last worked out.
     limit: Resource,
-    /// The jobs whose ApplicationMasters wait, in the order of the line.
-    line: BTreeMap<Turn, (UserId, Resource)>,
+    /// The jobs whose ApplicationMasters wait: a line for the nodes of each label.
+    line: BTreeMap<(PartitionId, Turn), (UserId, Resource)>,
     /// The resources of the ApplicationMasters that have started.
-    masters: Resource,
+    masters: ByLabel,
     /// How many have.
     started: u32,
     /// How many jobs ask for something, whether that makes their user active or not. One that
@@ -82,7 +82,7 @@ struct UserBook {
     /// The resources of the user's jobs.
     used: ByLabel,
     /// Those of their ApplicationMasters that have started.
-    masters: Resource,
+    masters: ByLabel,
     /// How many jobs ask for something.
     active: u32,
     /// Where the user is above the limit.
@@ -102,6 +102,8 @@ struct JobBook {
     used: ByLabel,
     /// The size of its ApplicationMaster.
     master: Resource,
+    /// The label of the nodes that this is for. None where labels have no shares.
+    label: PartitionId,
     standing: Standing,
     turn: Turn,
     /// Whether it asks for its ApplicationMaster, and for anything else.
@@ -195,17 +197,18 @@ impl UserBooks {
         step(&mut user.waiting, waits);
         step(&mut leaf.started, started);
         if started {
-            user.masters += sign(job.master);
-            leaf.masters += sign(job.master);
+            user.masters.add(job.label, sign(job.master));
+            leaf.masters.add(job.label, sign(job.master));
         }
         if added {
             user.jobs.insert(id);
         } else {
             user.jobs.remove(&id);
         }
+        let place = (job.label, job.turn);
         match (waits, added) {
-            (true, true) => drop(leaf.line.insert(job.turn, (job.user, job.master))),
-            (true, false) => drop(leaf.line.remove(&job.turn)),
+            (true, true) => drop(leaf.line.insert(place, (job.user, job.master))),
+            (true, false) => drop(leaf.line.remove(&place)),
             _ => {}
         }
     }
@@ -319,7 +322,8 @@ impl Engine {
         queue.config.admission.user_limit?;
         let before = before.filter(|before| before.leaf == queue.id);
         let mut masters = job.pending().filter(|ask| ask.facts.am && job.runnable);
-        let asked = masters.next().map(|ask| ask.facts.resource);
+        let request = masters.next();
+        let asked = request.map(|ask| ask.facts.resource);
         let tasks = job.runnable && job.pending().any(|ask| !ask.facts.am);
         let asks = [asked.is_some(), tasks];
         let unmanaged = job
@@ -343,6 +347,7 @@ impl Engine {
             user: job.facts.user,
             used: job.labelled_used.out_of(&job.used),
             master: master.unwrap_or(Resource::ZERO),
+            label: self.label_of_master(job, request, known),
             standing,
             turn: self.cluster.turn(job.facts.job),
             asks,
@@ -400,7 +405,7 @@ impl Engine {
         }
     }
 
-    /// What the users of a leaf have on the nodes of a label.
+    /// The usage of a leaf's users on the nodes of a label.
     fn usage_of(
         &self,
         (leaf, label): (QueueId, PartitionId),

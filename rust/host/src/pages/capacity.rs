@@ -15,7 +15,9 @@ use super::document::Node;
 use super::info::{resource, text};
 use super::{Queue, Snapshot};
 use figures::{Figures, figures};
-use nodes::{by_partition, float, list, mode_of, percent, template, users, vector, whole};
+use nodes::{
+    by_partition, float, labels_in_use, list, mode_of, percent, template, users, vector, whole,
+};
 use serde_json::Value;
 
 type Fields = Vec<(&'static str, Node)>;
@@ -259,7 +261,13 @@ impl Info<'_> {
             ("userLimit", user_limit_shown),
             (
                 "users",
-                list("user", users.iter().map(|user| self.user(user)).collect()),
+                list(
+                    "user",
+                    users
+                        .iter()
+                        .map(|user| self.user(described, user))
+                        .collect(),
+                ),
             ),
             (
                 "userLimitFactor",
@@ -318,21 +326,29 @@ impl Info<'_> {
         [most, per_user]
     }
 
-    fn user(&self, user: &Value) -> Node {
+    fn user(&self, described: &Value, user: &Value) -> Node {
         let number = user["user"].as_u64().unwrap_or(0).to_string();
         let names = &self.snapshot.stock.users;
         let name = names.get(&number).map_or(number.as_str(), String::as_str);
         let count = |key: &str| user[key].as_i64().unwrap_or(0);
         let none = resource(self.snapshot, &vec![0; self.snapshot.types.len()]);
-        let usage = Node::Object(vec![
-            ("partitionName", text("")),
-            ("used", self.amounts(&user["used"])),
-            ("reserved", none.clone()),
-            ("pending", none.clone()),
-            ("amUsed", self.amounts(&user["masters_used"])),
-            ("amLimit", self.user_masters(user)),
-            ("userAmLimit", none),
-        ]);
+        let usage = |label: &str, user: &Value| {
+            Node::Object(vec![
+                ("partitionName", text(label)),
+                ("used", self.amounts(&user["used"])),
+                ("reserved", none.clone()),
+                ("pending", none.clone()),
+                ("amUsed", self.amounts(&user["masters_used"])),
+                ("amLimit", self.user_masters(user)),
+                ("userAmLimit", none.clone()),
+            ])
+        };
+        let mut usages = vec![usage("", user)];
+        for (label, share) in labels_in_use(described) {
+            let same = users(share).into_iter();
+            let mut same = same.filter(|other| other["user"] == user["user"]);
+            usages.extend(same.next().map(|user| usage(label, user)));
+        }
         Node::Object(vec![
             ("username", text(name)),
             ("resourcesUsed", self.amounts(&user["used"])),
@@ -343,10 +359,7 @@ impl Info<'_> {
             ),
             ("AMResourceUsed", self.amounts(&user["masters_used"])),
             ("userResourceLimit", self.limit(&user["limit"], &[])),
-            (
-                "resources",
-                by_partition("resourceUsagesByPartition", usage),
-            ),
+            ("resources", list("resourceUsagesByPartition", usages)),
             ("userWeight", Node::Float(float(&user["weight"], 1.0))),
             (
                 "isActive",
@@ -375,34 +388,37 @@ impl Info<'_> {
     /// What a queue uses, and asks for.
     fn usage(&self, at: usize) -> Node {
         let Queue(described, leaf, ..) = &self.snapshot.queues[at];
-        let used = self.snapshot.amounts(&described["used"], 0);
-        let wanted = self.snapshot.amounts(&described["demand"], 0);
-        let pending = wanted
-            .iter()
-            .zip(&used)
-            .map(|(all, used)| (all - used).max(0));
-        let pending: Vec<i64> = pending.collect();
-        let none = vec![0; used.len()];
-        let mut fields = vec![
-            ("partitionName", text("")),
-            ("used", resource(self.snapshot, &used)),
-            ("reserved", resource(self.snapshot, &none)),
-            ("pending", resource(self.snapshot, &pending)),
-        ];
-        if *leaf {
-            let users = users(described);
-            let of_user = users.first().map(|user| self.user_masters(user));
-            let limit = self.limit(&described["am_limit"], &self.figures[at].effective[1]);
-            fields.extend([
-                ("amUsed", self.amounts(&described["am_used"])),
-                ("amLimit", limit),
-                (
-                    "userAmLimit",
-                    of_user.unwrap_or_else(|| resource(self.snapshot, &none)),
-                ),
-            ]);
-        }
-        by_partition("resourceUsagesByPartition", Node::Object(fields))
+        let row = |label: &str, share: &Value| {
+            let used = self.snapshot.amounts(&share["used"], 0);
+            let wanted = self.snapshot.amounts(&share["demand"], 0);
+            let pending = wanted
+                .iter()
+                .zip(&used)
+                .map(|(all, used)| (all - used).max(0));
+            let pending: Vec<i64> = pending.collect();
+            let none = vec![0; used.len()];
+            let mut fields = vec![
+                ("partitionName", text(label)),
+                ("used", resource(self.snapshot, &used)),
+                ("reserved", resource(self.snapshot, &none)),
+                ("pending", resource(self.snapshot, &pending)),
+            ];
+            if *leaf {
+                let users = users(share);
+                let of_user = users.first().map(|user| self.user_masters(user));
+                let limit = self.limit(&share["am_limit"], &self.figures[at].effective[1]);
+                let of_user = of_user.unwrap_or_else(|| resource(self.snapshot, &none));
+                fields.extend([
+                    ("amUsed", self.amounts(&share["am_used"])),
+                    ("amLimit", limit),
+                    ("userAmLimit", of_user),
+                ]);
+            }
+            Node::Object(fields)
+        };
+        let labels = labels_in_use(described).map(|(label, share)| row(label, share));
+        let rows = std::iter::once(row("", described)).chain(labels);
+        list("resourceUsagesByPartition", rows.collect())
     }
 
     fn capacities(&self, at: usize, masters: bool) -> Node {

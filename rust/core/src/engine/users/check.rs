@@ -5,7 +5,6 @@ use crate::engine::invariants::same;
 use crate::model::by_label::ByLabel;
 use crate::model::job::Job;
 use crate::words::ids::{JobId, PartitionId};
-use crate::words::resource::Resource;
 use std::collections::BTreeMap;
 
 impl Engine {
@@ -60,7 +59,10 @@ impl Engine {
                 same(&format!("use of user {}", id.0), &user.used, &used)?;
                 let jobs = counted.values().filter(of_user);
                 let started = jobs.filter(|job| job.standing == Standing::Started);
-                let masters = started.fold(Resource::ZERO, |sum, job| sum + job.master);
+                let masters = started.fold(ByLabel::default(), |mut sum, job| {
+                    sum.add(job.label, job.master);
+                    sum
+                });
                 same(
                     &format!("masters of user {}", id.0),
                     &user.masters,

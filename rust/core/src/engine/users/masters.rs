@@ -5,15 +5,15 @@
 //! The room of a leaf is a part of the most that it could have used at the last look. A look is
 //! what leads to a container, a heartbeat of a node with room that gets none, or a change of the
 //! cluster, while the leaf asks for something. So containers that end let no more start before the
-//! next look.
+//! next look. Where labels have shares there is a line for the nodes of each (DI-26).
 
 use super::{Engine, JobBook, LeafBook, Standing};
 use crate::config::Compare;
-use crate::model::job::Job;
+use crate::model::job::{Ask, Job};
 use crate::model::user_limit::Terms;
 use crate::words::ids::{JobId, PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// Starts what may start: first of the masters that waited, then of those that came, one
@@ -35,23 +35,52 @@ impl Engine {
         }
     }
 
+    /// The label of the nodes that a job's master is for: of that where it runs, else as asked.
+    pub(super) fn label_of_master(
+        &self,
+        job: &Job,
+        request: Option<&Ask>,
+        before: Option<&JobBook>,
+    ) -> PartitionId {
+        if !self.partitioned {
+            return PartitionId::DEFAULT;
+        }
+        let mut containers = job.containers.values();
+        let running = containers.find(|container| container.am);
+        let label = running.map(|master| master.partition);
+        let label = label.or(request.map(|ask| ask.facts.partition));
+        let label = label.or(before.map(|before| before.label));
+        label.unwrap_or(PartitionId::DEFAULT)
+    }
+
     /// Starts the masters of a leaf that have room now.
     pub(super) fn start_in(&mut self, leaf: QueueId) {
-        let waits = |book: &&LeafBook| !book.line.is_empty();
-        let (Some(book), Some(terms)) = (
-            self.users.leaves.get(&leaf).filter(waits),
-            self.terms_of(leaf, PartitionId::DEFAULT),
-        ) else {
+        let Some(book) = self.users.leaves.get(&leaf) else {
             return;
         };
-        let (all, asking) = (
-            self.masters_of_leaf(leaf, &terms, None),
-            book.users_that_count(),
-        );
-        let (mut used, mut started) = (book.masters, book.started);
-        let mut of_users = BTreeMap::new();
+        let labels: BTreeSet<PartitionId> = book.line.keys().map(|place| place.0).collect();
+        for label in labels {
+            for id in self.starts(leaf, label) {
+                self.stand(id, Standing::Started);
+            }
+        }
+    }
+
+    /// The jobs of a leaf whose masters have room now on the nodes of a label, in order.
+    fn starts(&self, leaf: QueueId, label: PartitionId) -> Vec<JobId> {
         let mut starts = Vec::new();
-        for (turn, (user, size)) in &book.line {
+        let Some(terms) = self.terms_of(leaf, label) else {
+            return starts;
+        };
+        let book = &self.users.leaves[&leaf];
+        let all = self.masters_of_leaf((leaf, label), &terms, None);
+        let asking = book.users_that_count();
+        let (mut used, mut started) = (book.masters.on(label), book.started);
+        let mut of_users = BTreeMap::new();
+        for ((at, turn), (user, size)) in &book.line {
+            if *at != label {
+                continue;
+            }
             let free = started == 0 || terms.fits(&used, &Resource::ZERO);
             if !free && !terms.fits(&(used + terms.step), &all) {
                 // Not even the smallest has room.
@@ -59,8 +88,8 @@ impl Engine {
             }
             let own = of_users
                 .entry(*user)
-                .or_insert_with(|| book.users[user].masters);
-            let limit = self.masters_of(&terms, leaf, (asking, *user), (None, all));
+                .or_insert_with(|| book.users[user].masters.on(label));
+            let limit = self.masters_of(&terms, (leaf, label), (asking, *user), (None, all));
             let room = terms.fits(&(used + *size), &all) && terms.fits(&(*own + *size), &limit);
             if free || room {
                 used += *size;
@@ -69,9 +98,7 @@ impl Engine {
                 starts.push(turn.1);
             }
         }
-        for id in starts {
-            self.stand(id, Standing::Started);
-        }
+        starts
     }
 
     /// Moves a job on its way to its master.
@@ -108,20 +135,26 @@ impl Engine {
         self.users.jobs.insert(id, book);
     }
 
-    /// The most that the masters of a leaf may use, with its share for them or another one.
+    /// The most that the masters of a leaf may use on the nodes of a label, with its share for
+    /// them or another one. With a label this is a part of the guarantee, whatever else the leaf
+    /// could use (`AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition`).
     pub(super) fn masters_of_leaf(
         &self,
-        leaf: QueueId,
+        (leaf, label): (QueueId, PartitionId),
         terms: &Terms,
         share: Option<f64>,
     ) -> Resource {
-        let at = self.leaf_of(leaf);
-        let node = self.tree.node(at);
+        let label = self.tree_label(label);
+        let node = self.tree_of(label).node(self.leaf_of(leaf));
         let share = share.unwrap_or(node.max_am_share);
         if share < 0.0 || !node.masters_in_line {
             return Resource::UNBOUNDED;
         }
-        terms.of_all_masters(share, &self.last_room(leaf, terms))
+        let room = match label {
+            PartitionId::DEFAULT => self.last_room(leaf, terms),
+            _ => terms.guaranteed,
+        };
+        terms.of_all_masters(share, &room)
     }
 
     /// The most that a leaf could have used at the last look.
@@ -169,18 +202,19 @@ impl Engine {
         Some(terms.smaller(free, room).component_min(&free))
     }
 
-    /// The most that the masters of a user may use in a leaf, with its share for them or another
-    /// one and what all masters may use then. `users` are how many ask for something, and this one.
+    /// The most that the masters of a user may use in a leaf on the nodes of a label, with its
+    /// share for them or another one and what all masters may use then. `users` are how many ask
+    /// for something, and this one.
     pub(super) fn masters_of(
         &self,
         terms: &Terms,
-        leaf: QueueId,
+        (leaf, label): (QueueId, PartitionId),
         users: (u32, UserId),
         (share, all): (Option<f64>, Resource),
     ) -> Resource {
-        let queue = self.cluster.queues.get(leaf).expect("it has terms");
         let weight = self.cluster.queues.weight_of(leaf, users.1);
-        let share = share.unwrap_or(queue.config.max_am_share);
+        let node = self.tree_of(label).node(self.leaf_of(leaf));
+        let share = share.unwrap_or(node.max_am_share);
         match share < 0.0 {
             true => Resource::UNBOUNDED,
             false => terms.smaller(terms.of_masters(share, users.0, weight), all),

@@ -10,8 +10,8 @@ use crate::words::resource::Resource;
 use serde_json::{Value, json};
 
 impl Engine {
-    /// What the user of a job has in its leaf on the nodes of a label and may have there, if that
-    /// is limited: of everything, or of ApplicationMasters, which no label limits apart.
+    /// The usage and the limit of a job's user in its leaf, on the nodes of a label: of all
+    /// containers, or of ApplicationMasters. None if the leaf limits no users.
     pub(in crate::engine) fn user_bound(
         &self,
         job: &Job,
@@ -19,28 +19,26 @@ impl Engine {
         masters: bool,
     ) -> Option<UserBound> {
         let queue = job.facts.queue;
-        let label = match masters {
-            true => PartitionId::DEFAULT,
-            false => self.tree_label(label),
-        };
+        let label = self.tree_label(label);
         let terms = self.terms_of(queue, label)?;
         let book = self.users.leaves.get(&queue)?;
         let user = book.users.get(&job.facts.user)?;
         let weight = self.cluster.queues.weight_of(queue, job.facts.user);
         Some(match masters {
             true => {
-                let all = self.masters_of_leaf(queue, &terms, None);
+                let all = self.masters_of_leaf((queue, label), &terms, None);
                 let size = self.users.jobs.get(&job.facts.job).map(|book| book.master);
                 let exceeds = |used: Resource, limit: &Resource| {
                     size.is_some_and(|size| !terms.fits(&(used + size), limit))
                 };
                 let users = (book.users_that_count(), job.facts.user);
-                let own = self.masters_of(&terms, queue, users, (None, all));
+                let own = self.masters_of(&terms, (queue, label), users, (None, all));
+                let (of_all, of_user) = (book.masters.on(label), user.masters.on(label));
                 // The user's own limit first: it holds the longest.
-                let of_leaf = !exceeds(user.masters, &own) && exceeds(book.masters, &all);
+                let of_leaf = !exceeds(of_user, &own) && exceeds(of_all, &all);
                 let (used, limit) = match of_leaf {
-                    true => (book.masters, all),
-                    false => (user.masters, own),
+                    true => (of_all, all),
+                    false => (of_user, own),
                 };
                 UserBound {
                     queue,
@@ -58,24 +56,30 @@ impl Engine {
         })
     }
 
-    /// What the users of a leaf have and may have there, if it limits them.
-    pub(in crate::engine) fn report_users(&self, leaf: QueueId) -> Option<Value> {
-        let terms = self.terms_of(leaf, PartitionId::DEFAULT)?;
+    /// The usage and the limits of a leaf's users on the nodes of a label, if it limits them.
+    pub(in crate::engine) fn report_users(
+        &self,
+        leaf: QueueId,
+        label: PartitionId,
+    ) -> Option<Value> {
+        let terms = self.terms_of(leaf, label)?;
         let book = self.users.leaves.get(&leaf)?;
+        let limit = self.limit_on(leaf, label, &terms);
         let asking = book.users_that_count();
-        let all = self.masters_of_leaf(leaf, &terms, None);
+        let at = (leaf, label);
+        let all = self.masters_of_leaf(at, &terms, None);
         let row = |(id, user): (&UserId, &UserBook)| {
             let weight = self.cluster.queues.weight_of(leaf, *id);
-            let masters_limit = self.masters_of(&terms, leaf, (asking, *id), (None, all));
+            let masters_limit = self.masters_of(&terms, at, (asking, *id), (None, all));
             let masters_limit = masters_limit.component_min(&terms.cluster);
             let mut jobs = user.jobs.iter();
             let told = jobs.next().and_then(|id| self.cluster.job(*id)?.headroom);
             json!({
                 "user": id.0,
                 "weight": weight,
-                "used": self.amounts(&user.used.on(PartitionId::DEFAULT)),
-                "limit": self.amounts(&terms.of_user(&book.limit, weight)),
-                "masters_used": self.amounts(&user.masters),
+                "used": self.amounts(&user.used.on(label)),
+                "limit": self.amounts(&terms.of_user(&limit, weight)),
+                "masters_used": self.amounts(&user.masters.on(label)),
                 "masters_limit": self.amounts(&self.calculated(masters_limit)),
                 "headroom": self.amounts(&self.calculated(told.unwrap_or(Resource::ZERO))),
                 "jobs": user.jobs.len(),
@@ -90,24 +94,21 @@ impl Engine {
     pub(in crate::engine) fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
         let queue = job.facts.queue;
         let over = job.over.on(ask.facts.partition);
-        let label = match over {
-            true => self.tree_label(ask.facts.partition),
-            false => PartitionId::DEFAULT,
-        };
+        let label = self.tree_label(ask.facts.partition);
         let terms = self.terms_of(queue, label)?;
         let book = self.users.leaves.get(&queue)?;
         let user = book.users.get(&job.facts.user)?;
         let weight = self.cluster.queues.weight_of(queue, job.facts.user);
         if !over {
             let (wanted, all) = (
-                ask.facts.resource + user.masters,
-                ask.facts.resource + book.masters,
+                ask.facts.resource + user.masters.on(label),
+                ask.facts.resource + book.masters.on(label),
             );
             let per_mille = least(1_000, |per_mille| {
                 let share = Some(f64::from(per_mille) / 1_000.0);
                 let users = (book.users_that_count(), job.facts.user);
-                let of_leaf = self.masters_of_leaf(queue, &terms, share);
-                let limit = self.masters_of(&terms, queue, users, (share, of_leaf));
+                let of_leaf = self.masters_of_leaf((queue, label), &terms, share);
+                let limit = self.masters_of(&terms, (queue, label), users, (share, of_leaf));
                 terms.fits(&wanted, &limit) && terms.fits(&all, &of_leaf)
             });
             return per_mille.map(|per_mille| Remedy::MasterShare { queue, per_mille });

@@ -12,6 +12,19 @@ pub(super) fn users(described: &Value) -> Vec<&Value> {
         .collect()
 }
 
+/// The labels on whose nodes a queue uses something or asks for it, as the stock scheduler lists
+/// them, with the queue's figures there.
+pub(super) fn labels_in_use(described: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let any = |amounts: &Value| {
+        let amounts = amounts.as_object().into_iter().flatten();
+        let mut amounts = amounts.filter_map(|(_, amount)| amount.as_i64());
+        amounts.any(|amount| amount > 0)
+    };
+    let labels = described["labels"].as_object().into_iter().flatten();
+    let labels = labels.filter(move |(_, share)| any(&share["used"]) || any(&share["demand"]));
+    labels.map(|(label, share)| (label.as_str(), share))
+}
+
 pub(super) fn percent(part: f32) -> Node {
     Node::Float(part * 100.0)
 }

@@ -51,6 +51,39 @@ fn amount(of: &Value) -> (i64, i64) {
     (number("memory"), number("vCores"))
 }
 
+/// A row for each label with usage, as with the stock scheduler; none for one that is only named.
+#[test]
+fn usage_has_a_row_for_each_label() {
+    let file = [("root.queues", "a"), ("root.a.capacity", "100")];
+    let user = |used: i64| {
+        json!({"user": 7, "weight": 1.0, "used": {"memory-mb": used},
+        "masters_used": {"memory-mb": used / 2}})
+    };
+    let more = json!({"used": {"memory-mb": 1024}, "users": [user(1024)],
+        "labels": {"gpu": {"used": {"memory-mb": 4096}, "demand": {"memory-mb": 5120},
+            "users": [user(4096)]}, "ssd": {"used": {"memory-mb": 0}}}});
+    let queues = [queue("root", false, json!({})), queue("root.a", true, more)];
+    let info = answered(&file, true, &queues);
+    let a = &info["queues"]["queue"][0];
+    let memory = |rows: &Value, what: &str| -> Vec<(String, i64)> {
+        let rows = rows["resourceUsagesByPartition"].as_array().expect("rows");
+        let row = |row: &Value| {
+            (
+                row["partitionName"].as_str().unwrap_or("?").to_owned(),
+                amount(&row[what]).0,
+            )
+        };
+        rows.iter().map(row).collect()
+    };
+    let rows =
+        |plain: i64, labelled: i64| vec![(String::new(), plain), ("gpu".to_owned(), labelled)];
+    assert_eq!(memory(&a["resources"], "used"), rows(1024, 4096));
+    assert_eq!(memory(&a["resources"], "pending"), rows(0, 1024));
+    let of_user = &a["users"]["user"][0]["resources"];
+    assert_eq!(memory(of_user, "used"), rows(1024, 4096));
+    assert_eq!(memory(of_user, "amUsed"), rows(512, 2048));
+}
+
 #[test]
 fn percent_of_percent_are_worked_out_in_32_bits() {
     let file = [

@@ -10,6 +10,7 @@ mod amount;
 mod created;
 mod defaults;
 mod guarantee;
+mod inherited;
 mod labels;
 mod limits;
 mod mapping;
@@ -28,15 +29,13 @@ mod versions;
 use crate::{Fault, Front, ORDER, Properties};
 pub use shown::shown;
 
-use access::Lifetime;
+use created::Created;
 use defaults::Defaults;
-use labels::Labels;
+use inherited::Inherited;
 use limits::{Largest, Part};
 use serde_json::{Map, Value, json};
 use sizes::Sizes;
 use source::Source;
-use std::collections::BTreeMap;
-use tree::Creates;
 
 /// Translates the properties of the Capacity Scheduler. Values are taken as written: a host
 /// replaces references to other properties before.
@@ -65,7 +64,7 @@ pub fn read(properties: &Properties) -> Result<Front, Fault> {
         defaults,
         absolute,
         sizes,
-        handed_down: Vec::new(),
+        inherited: Vec::new(),
     };
     for (queue, sheet) in sheets.iter_mut().enumerate() {
         all.write(&mut source, queue, sheet)?;
@@ -91,18 +90,7 @@ struct Queues<'a> {
     absolute: Vec<Option<f32>>,
     sizes: Sizes<'a>,
     /// What each queue hands down to those below it. Parents stand before their children.
-    handed_down: Vec<HandedDown<'a>>,
-}
-
-/// Values that a queue takes from the one above it.
-struct HandedDown<'a> {
-    runs: bool,
-    by_priority: bool,
-    preempts: bool,
-    lifetime: Lifetime,
-    largest: Largest,
-    weights: BTreeMap<String, f32>,
-    labels: Labels<'a>,
+    inherited: Vec<Inherited<'a>>,
 }
 
 impl<'a> Queues<'a> {
@@ -113,48 +101,23 @@ impl<'a> Queues<'a> {
         queue: usize,
         sheet: &mut Map<String, Value>,
     ) -> Result<(), Fault> {
-        let root = HandedDown {
-            runs: true,
-            by_priority: false,
-            preempts: true,
-            lifetime: Lifetime::NONE,
-            largest: self.cluster.clone(),
-            weights: BTreeMap::new(),
-            labels: None,
-        };
+        let cluster = Inherited::of_cluster(self.cluster.clone());
         let above = source.tree.queues[queue].parent;
-        let above = above.map_or(&root, |parent| &self.handed_down[parent]);
+        let above = above.map_or(&cluster, |parent| &self.inherited[parent]);
         let leaf = !source.tree.is_parent(queue);
-        let disabled = source.of(queue, "disable_preemption");
-        let mut own = HandedDown {
-            runs: access::write_state(source, queue, above.runs, sheet)?,
-            by_priority: above.by_priority,
-            preempts: !source.switch(disabled, !above.preempts),
-            lifetime: above.lifetime.below(source, queue)?,
-            largest: limits::largest(source, queue, &above.largest, &self.cluster)?,
-            weights: limits::user_weights(source, queue, &above.weights, sheet)?,
-            labels: labels::write(source, queue, &above.labels, &self.sizes, sheet)?,
+        let common = (&self.sizes, &self.cluster);
+        let own = above.below(source, queue, leaf, common, sheet)?;
+        let created = Created {
+            queue,
+            sizes: &self.sizes,
+            cluster: &self.cluster,
+            defaults: &self.defaults,
         };
-        access::write_rights(source, queue, sheet);
-        access::write_priority(source, queue, above.by_priority, sheet)?;
-        labels::write_default(source, queue, &own.labels, leaf, sheet)?;
-        limits::write_queue(source, queue, sheet)?;
-        if own.largest != above.largest {
-            sheet.insert("max_container".to_owned(), json!(own.largest));
-        }
-        created::write(source, queue, &self.sizes.notation, &self.defaults, sheet)?;
-        // A queue that says yes below one that says no counts in stock: so leaves say it.
-        if !own.preempts && (leaf || source.tree.queues[queue].creates != Creates::Nothing) {
-            sheet.insert("preempt_from".to_owned(), json!(false));
-        }
-        note_rest(source, queue);
+        created.write(source, &own, sheet)?;
         if leaf {
             self.write_leaf(source, queue, &own, sheet)?;
-        } else {
-            own.by_priority = order::by_priority(source, queue, above.by_priority)?;
-            sheet.insert("compare".to_owned(), json!("capacity"));
         }
-        self.handed_down.push(own);
+        self.inherited.push(own);
         Ok(())
     }
 
@@ -162,7 +125,7 @@ impl<'a> Queues<'a> {
         &self,
         source: &mut Source<'a>,
         queue: usize,
-        own: &HandedDown<'a>,
+        own: &Inherited<'a>,
         sheet: &mut Map<String, Value>,
     ) -> Result<(), Fault> {
         let weighs = |size: &sizes::Size<'_>| size.kind() == sizes::Kind::Weight;
@@ -177,27 +140,5 @@ impl<'a> Queues<'a> {
         access::write_application_priority(source, queue, sheet)?;
         own.lifetime.write(sheet);
         Ok(())
-    }
-}
-
-/// Says something about properties of queues that Heddle does without.
-fn note_rest(source: &mut Source<'_>, queue: usize) {
-    if let Some(setting) = source.of(queue, "reservable")
-        && source.switch(Some(setting), false)
-    {
-        source.refuse(
-            setting,
-            "not supported: the reservation system; instead give the queue a guarantee",
-        );
-    }
-    if let Some(setting) = source.of(queue, "intra-queue-preemption.disable_preemption") {
-        let how = "has no effect: there is no preemption inside queues";
-        source.approximate(setting, how);
-    }
-    if let Some(setting) = source.of(queue, "multi-node-sorting.policy") {
-        source.approximate(
-            setting,
-            "nodes are taken as they report, in no order of their own",
-        );
     }
 }

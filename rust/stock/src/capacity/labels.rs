@@ -17,15 +17,23 @@ pub(super) type Labels<'a> = Option<BTreeSet<&'a str>>;
 pub(super) fn write<'a>(
     source: &mut Source<'a>,
     queue: usize,
+    leaf: bool,
     above: &Labels<'a>,
     sizes: &Sizes<'a>,
     sheet: &mut Map<String, Value>,
 ) -> Result<Labels<'a>, Fault> {
     let labels = accessible(source, queue, above, sheet)?;
     // Without a capacity of a label stock gives a queue nothing of its nodes.
-    for label in sizes.labels().filter(|_| queue > 0) {
+    let is_root = queue == 0 && !source.reads_templates();
+    for label in sizes.labels().filter(|_| !is_root) {
         let may_use = labels.as_ref().is_none_or(|labels| labels.contains(label));
-        if may_use && sizes.of(label, queue).is_none() {
+        let has = match source.reads_templates() {
+            true => source
+                .of(queue, &format!("accessible-node-labels.{label}.capacity"))
+                .is_some(),
+            false => sizes.of(label, queue).is_some(),
+        };
+        if may_use && !has {
             let nothing: Map<_, _> = counted(sizes)
                 .map(|name| (name.to_owned(), json!(0)))
                 .collect();
@@ -36,7 +44,7 @@ pub(super) fn write<'a>(
         let (label, key) = rest.split_once('.').unwrap_or((rest, ""));
         match key {
             "capacity" | "maximum-capacity" => {}
-            "maximum-am-resource-percent" if source.tree.is_parent(queue) => {
+            "maximum-am-resource-percent" if !leaf => {
                 source.approximate(
                     setting,
                     "has no effect here, in stock either: it counts in leaves alone",
@@ -63,7 +71,7 @@ fn accessible<'a>(
         return Ok(above.clone());
     };
     let labels: BTreeSet<&str> = setting.words().collect();
-    if queue == 0 {
+    if queue == 0 && !source.reads_templates() {
         if !labels.contains("*") {
             source.approximate(setting, "root has every label, whatever is written");
         }

@@ -7,6 +7,9 @@ use crate::{Fault, Note, Properties, Verdict, java};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+/// A template: the queue whose properties describe it, and the start of their names.
+pub(super) type Template = (usize, String);
+
 /// All properties, found by queue, and what was said about them.
 pub(super) struct Source<'a> {
     properties: &'a Properties,
@@ -14,8 +17,8 @@ pub(super) struct Source<'a> {
     /// The properties of each queue by their last part.
     of_queues: Vec<BTreeMap<&'a str, Setting<'a>>>,
     verdicts: BTreeMap<&'a str, Verdict>,
-    /// While templates are read: what stands before the names of their properties.
-    templates: &'static [&'static str],
+    /// While templates are read: whose properties they are, and what stands before their names.
+    templates: Vec<Template>,
     /// Notes on what no property says.
     further: Vec<Note>,
 }
@@ -35,7 +38,7 @@ impl<'a> Source<'a> {
             tree,
             of_queues,
             verdicts: BTreeMap::new(),
-            templates: &[],
+            templates: Vec::new(),
             further: Vec::new(),
         };
         for queue in 0..source.tree.queues.len() {
@@ -47,40 +50,59 @@ impl<'a> Source<'a> {
 
     /// A property of a queue, which counts as followed exactly unless something else is said.
     pub(super) fn of(&mut self, queue: usize, key: &str) -> Option<Setting<'a>> {
-        let own = &self.of_queues[queue];
-        let setting = match self.templates {
-            [] => own.get(key).copied()?,
+        let own = |queue: usize, key: &str| self.of_queues[queue].get(key).copied();
+        let found = match self.templates.as_slice() {
+            [] => Vec::from_iter(own(queue, key)),
             templates => {
-                let mut found = templates.iter();
-                found.find_map(|before| own.get(format!("{before}{key}").as_str()).copied())?
+                let all = templates.iter();
+                all.filter_map(|(queue, before)| own(*queue, &format!("{before}{key}")))
+                    .collect()
             }
         };
-        self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
-        Some(setting)
+        // Those that the first goes over are followed, too: they lose.
+        for setting in &found {
+            self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+        }
+        found.first().copied()
     }
 
     /// Reads the properties of queues from templates, of which the first goes over the next.
     pub(super) fn in_templates<T>(
         &mut self,
-        templates: &'static [&'static str],
+        templates: Vec<Template>,
         read: impl FnOnce(&mut Source<'a>) -> T,
     ) -> T {
         self.templates = templates;
         let result = read(self);
-        self.templates = &[];
+        self.templates.clear();
         result
+    }
+
+    /// Whether properties of queues come from templates now.
+    pub(super) fn reads_templates(&self) -> bool {
+        !self.templates.is_empty()
     }
 
     /// Those of a queue whose last part begins with `start`, by the rest of it.
     pub(super) fn starting(&mut self, queue: usize, start: &str) -> Vec<(&'a str, Setting<'a>)> {
-        let from = (Bound::Included(start), Bound::Unbounded);
-        let all = self.of_queues[queue].range::<str, _>(from);
-        let matching = all.map_while(|(key, setting)| Some((key.strip_prefix(start)?, *setting)));
-        let found: Vec<_> = matching.collect();
-        for (_, setting) in &found {
-            self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+        let mut found = BTreeMap::new();
+        let own = [(queue, String::new())];
+        let places = match self.templates.as_slice() {
+            [] => own.as_slice(),
+            templates => templates,
+        };
+        for (queue, before) in places {
+            let start = format!("{before}{start}");
+            let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+            for (key, setting) in self.of_queues[*queue].range::<str, _>(from) {
+                let Some(rest) = key.strip_prefix(start.as_str()) else {
+                    break;
+                };
+                found.entry(rest).or_insert(*setting);
+                self.verdicts.entry(setting.name).or_insert(Verdict::Exact);
+            }
         }
-        found
+        found.into_iter().collect()
     }
 
     /// A property of the whole scheduler, without its prefix.

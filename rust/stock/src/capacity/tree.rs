@@ -12,7 +12,7 @@ pub(super) const PREFIX: &str = "yarn.scheduler.capacity.";
 const QUEUES_MAX: usize = 100_000;
 
 /// Deeper trees are a mistake, too, and their paths take much room.
-const DEPTH_MAX: usize = 50;
+pub(super) const DEPTH_MAX: usize = 50;
 
 /// Longer names are typing errors.
 const NAME_BYTES_MAX: usize = 255;

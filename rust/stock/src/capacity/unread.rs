@@ -3,7 +3,7 @@
 
 use super::setting::Setting;
 use super::source::Source;
-use super::tree::PREFIX;
+use super::tree::{Creates, PREFIX};
 use heddle_core::config::nearest;
 
 /// Suggestions take time; a file with more unknown names has them for another reason.
@@ -113,9 +113,34 @@ const OF_RESERVATIONS: &[&str] = &[
 /// Says something about each property that was not asked for.
 pub(super) fn write(source: &mut Source<'_>) {
     for (seen, setting) in source.unread().into_iter().enumerate() {
+        if is_of_new_queue(source, setting) {
+            source.refuse(
+                setting,
+                "not supported: properties of a queue that a submission names; instead name it in \
+                 `queues`, or write a template with `*` for its name",
+            );
+            continue;
+        }
         let how = about(source, setting, seen < SUGGESTIONS_MAX);
         source.approximate(setting, how);
     }
+}
+
+/// Whether a property is for a queue by the name that a submission will give it: stock follows it
+/// in the queues of version 2 (facts 9.3).
+fn is_of_new_queue(source: &Source<'_>, setting: Setting<'_>) -> bool {
+    let owner = source.tree.owner(&setting.name[PREFIX.len()..]);
+    let Some((queue, key)) = owner else {
+        return false;
+    };
+    let all = [OF_QUEUES, OF_LEAVES, OF_PARENTS].concat();
+    let known = |known: &&str| key.ends_with(&format!(".{known}"));
+    source.tree.queues[queue].creates == Creates::Levels
+        && !key.starts_with("*.")
+        && !key.starts_with("auto-")
+        && !key.starts_with("leaf-queue-template.")
+        && !key.starts_with("accessible-node-labels.")
+        && all.iter().any(known)
 }
 
 fn about(source: &Source<'_>, setting: Setting<'_>, suggests: bool) -> String {
@@ -144,11 +169,17 @@ fn about(source: &Source<'_>, setting: Setting<'_>, suggests: bool) -> String {
         }
     }
     let all = [OF_QUEUES, OF_LEAVES, OF_PARENTS].concat();
+    let of_template = key.contains("template.");
     if let Some(known) = all.iter().find(|known| key.ends_with(&format!(".{known}")))
         && let Some(below) = key.strip_suffix(&format!(".{known}"))
+        && !of_template
     {
         let path = &source.tree.queues[queue].path;
         return format!("has no effect, in stock either: there is no queue {path}.{below}");
+    }
+    if of_template {
+        return "has no effect, in stock either: no queue that submissions make takes it"
+            .to_owned();
     }
     let start = format!("{}.", source.tree.queues[queue].path);
     let meant = suggestion(key, &all, &start);

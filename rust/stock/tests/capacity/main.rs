@@ -1,6 +1,7 @@
 //! The reader of `capacity-scheduler.xml`. Expected values are worked out by hand from
 //! docs/develop/stock-capacity.md, whose sections the comments name.
 
+mod created;
 mod examples;
 mod hostile;
 mod placement;

@@ -5,7 +5,7 @@ use heddle_stock::{Note, Verdict};
 use serde_json::{Value, json};
 
 /// A file with the queues a and b below root, and a1 below a.
-fn with<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+pub(super) fn with<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let mut all = vec![
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
@@ -345,84 +345,6 @@ fn preemption_is_a_monitor_that_leaves_queues_alone() {
     assert_eq!(watching.config["preemption"]["enabled"], true);
     assert_eq!(watching.config["preemption"]["observe_only"], true);
     assert_eq!(verdict(&watching, watch.0), &Verdict::Exact);
-}
-
-#[test]
-fn parents_may_have_queues_made_by_submissions() {
-    let levels = [
-        ("root.b.auto-queue-creation-v2.enabled", "true"),
-        ("root.b.auto-queue-creation-v2.maximum-queue-depth", "3"),
-        ("root.b.auto-queue-creation-v2.template.capacity", "2w"),
-        (
-            "root.b.auto-queue-creation-v2.template.maximum-capacity",
-            "40",
-        ),
-        (
-            "root.b.auto-queue-creation-v2.leaf-template.user-limit-factor",
-            "2",
-        ),
-    ];
-    let v2 = front(&with(&levels));
-    let b = queue(&v2, "root.b");
-    assert_eq!(
-        (&b["parent"], &b["dynamic_depth"]),
-        (&json!(true), &json!(3))
-    );
-    assert_eq!(b["max_children"], 1000);
-    let leaf = &b["new_leaf"];
-    assert_eq!(
-        (&leaf["weight"], &leaf["max_share"]),
-        (&json!(2.0), &json!("40% of parent"))
-    );
-    assert_eq!(leaf["user_limit_factor"], 2.0);
-    assert_eq!(verdict(&v2, levels[4].0), &Verdict::Exact);
-    // The system's 10,000, by its part; users have all of it (9.3).
-    let below = &b["new_parent"]["new_parent"]["new_leaf"];
-    assert_eq!(below["max_jobs_by_share"], 10_000);
-    assert_eq!(below["user_limit_factor"], Value::Null);
-    assert_eq!(b["new_parent"]["new_parent"]["new_parent"], Value::Null);
-    // Their masters may take all (5). Without the deletion policy they stay.
-    assert_eq!(v2.config["queue_defaults"]["max_am_share"], 1.0);
-    assert_eq!(
-        v2.config["dynamic_queues"]["expire_ms"],
-        1_000_000_000_000_i64
-    );
-    let mut deleted = levels.to_vec();
-    deleted.extend([
-        ("yarn.resourcemanager.scheduler.monitor.enable", "true"),
-        (
-            "yarn.resourcemanager.scheduler.monitor.policies",
-            "a.b.AutoCreatedQueueDeletionPolicy",
-        ),
-        ("auto-queue-creation-v2.queue-expiration-time", "60"),
-    ]);
-    let deleted = front(&with(&deleted));
-    assert_eq!(deleted.config["dynamic_queues"]["expire_ms"], 60_000);
-    // Only the deletion policy is listed.
-    assert_eq!(deleted.config["preemption"]["enabled"], false);
-}
-
-#[test]
-fn leaves_of_a_template_have_its_capacity_and_are_reached_by_mappings() {
-    let v1 = front(&with(&[
-        ("root.b.auto-create-child-queue.enabled", "true"),
-        ("root.b.auto-create-child-queue.max-queues", "8"),
-        ("root.b.leaf-queue-template.capacity", "10"),
-    ]));
-    let b = queue(&v1, "root.b");
-    assert_eq!(
-        (&b["dynamic_depth"], &b["max_children"]),
-        (&json!(1), &json!(8))
-    );
-    assert_eq!(b["mapped_only"], true);
-    assert_eq!(b["new_leaf"]["min_share"], "10% of parent");
-    // Stock does not count their applications (6.1), and limits users as elsewhere.
-    assert_eq!(b["new_leaf"]["max_jobs_by_share"], Value::Null);
-    assert_eq!(b["new_leaf"]["user_limit_factor"], 1.0);
-    let parent = "root.b.auto-queue-creation-v2.parent-template.priority";
-    let levels = ("root.b.auto-queue-creation-v2.enabled", "true");
-    let refusing = front(&with(&[levels, (parent, "3")]));
-    assert!(refused(&refusing, parent, "not supported yet"));
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! What a queue has of its own or from the queue above: of one that the file names, and of one that
+//! a template describes.
+
+use super::access::{self, Lifetime};
+use super::labels::{self, Labels};
+use super::limits::{self, Largest};
+use super::order;
+use super::sizes::Sizes;
+use super::source::Source;
+use crate::Fault;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The values that a queue hands down.
+pub(super) struct Inherited<'a> {
+    pub(super) runs: bool,
+    by_priority: bool,
+    pub(super) preempts: bool,
+    pub(super) lifetime: Lifetime,
+    largest: Largest,
+    pub(super) weights: BTreeMap<String, f32>,
+    labels: Labels<'a>,
+}
+
+impl<'a> Inherited<'a> {
+    /// What there is above root.
+    pub(super) fn of_cluster(largest: Largest) -> Inherited<'a> {
+        Inherited {
+            runs: true,
+            by_priority: false,
+            preempts: true,
+            lifetime: Lifetime::NONE,
+            largest,
+            weights: BTreeMap::new(),
+            labels: None,
+        }
+    }
+
+    /// Reads and writes what a queue below this one has: what parents and leaves have in common.
+    pub(super) fn below(
+        &self,
+        source: &mut Source<'a>,
+        queue: usize,
+        leaf: bool,
+        (sizes, cluster): (&Sizes<'a>, &Largest),
+        sheet: &mut Map<String, Value>,
+    ) -> Result<Inherited<'a>, Fault> {
+        let disabled = source.of(queue, "disable_preemption");
+        let mut own = Inherited {
+            runs: access::write_state(source, queue, self.runs, sheet)?,
+            by_priority: self.by_priority,
+            preempts: !source.switch(disabled, !self.preempts),
+            lifetime: self.lifetime.below(source, queue)?,
+            largest: limits::largest(source, queue, &self.largest, cluster)?,
+            weights: limits::user_weights(source, queue, &self.weights, sheet)?,
+            labels: labels::write(source, queue, leaf, &self.labels, sizes, sheet)?,
+        };
+        access::write_rights(source, queue, sheet);
+        access::write_priority(source, queue, self.by_priority, sheet)?;
+        labels::write_default(source, queue, &own.labels, leaf, sheet)?;
+        limits::write_queue(source, queue, sheet)?;
+        if own.largest != self.largest {
+            sheet.insert("max_container".to_owned(), json!(own.largest));
+        }
+        // A queue that says yes below one that says no counts in stock: so leaves say it.
+        if !own.preempts && leaf {
+            sheet.insert("preempt_from".to_owned(), json!(false));
+        }
+        if !leaf {
+            own.by_priority = order::by_priority(source, queue, self.by_priority)?;
+            sheet.insert("compare".to_owned(), json!("capacity"));
+        }
+        note_rest(source, queue);
+        Ok(own)
+    }
+}
+
+/// Says something about properties of queues that Heddle does without.
+fn note_rest(source: &mut Source<'_>, queue: usize) {
+    if let Some(setting) = source.of(queue, "reservable")
+        && source.switch(Some(setting), false)
+    {
+        source.refuse(
+            setting,
+            "not supported: the reservation system; instead give the queue a guarantee",
+        );
+    }
+    if let Some(setting) = source.of(queue, "intra-queue-preemption.disable_preemption") {
+        let how = "has no effect: there is no preemption inside queues";
+        source.approximate(setting, how);
+    }
+    if let Some(setting) = source.of(queue, "multi-node-sorting.policy") {
+        source.approximate(
+            setting,
+            "nodes are taken as they report, in no order of their own",
+        );
+    }
+}

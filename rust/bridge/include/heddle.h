@@ -227,6 +227,9 @@
 // Reason of an EVICT: the order of jobs or a foreign workload needs its slot.
 #define HEDDLE_EVICT_DISPLACED 4
 
+// Reason of an EVICT: another job or user of its queue goes first.
+#define HEDDLE_EVICT_INSIDE 5
+
 // Level of a LOG record: error.
 #define HEDDLE_LOG_ERROR 1
 

@@ -155,6 +155,8 @@ pub const EVICT_FAIR_SHARE: u32 = 2;
 pub const EVICT_UNPAID: u32 = 3;
 /// Reason of an EVICT: the order of jobs or a foreign workload needs its slot.
 pub const EVICT_DISPLACED: u32 = 4;
+/// Reason of an EVICT: another job or user of its queue goes first.
+pub const EVICT_INSIDE: u32 = 5;
 
 /// Level of a LOG record: error.
 pub const LOG_ERROR: u32 = 1;
@@ -217,7 +219,7 @@ pub const CONSTANTS: &[(&str, &[(&str, i64)])] = constants! {
     "Reasons of a NACK": REASON_STALE_JOB, REASON_STALE_NODE, REASON_ASK_GONE, REASON_NO_FIT,
         REASON_BLACKLISTED, REASON_CONSTRAINT, REASON_TOKEN, REASON_OTHER;
     "Reasons of an EVICT": EVICT_MIN_SHARE, EVICT_FAIR_SHARE, EVICT_UNPAID,
-        EVICT_DISPLACED;
+        EVICT_DISPLACED, EVICT_INSIDE;
     "Levels of a LOG": LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG;
     "Codes of a FAULT": FAULT_PANIC;
     "Priorities of asks that are faults where faults are allowed": PLANTED_ASK, PLANTED_GRANT,

@@ -200,6 +200,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         EvictReason::FairShare,
         EvictReason::Unpaid,
         EvictReason::Displaced,
+        EvictReason::Inside,
     ]);
     prop_oneof![
         (any::<[u32; 3]>(), locality, any::<u64>()).prop_map(

@@ -88,7 +88,24 @@ pub struct Preemption {
     pub round_part: Option<f64>,
     /// The part of its guarantee by which a queue may exceed it untouched.
     pub dead_zone: Option<f64>,
+    /// Whether, and how, jobs and users of one queue take from each other.
+    pub inside: Option<Inside>,
 }
+
+/// Taking containers back inside a queue (DI-30).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inside {
+    /// Whether jobs of other users give only what their users have above the limit, instead of all
+    /// that a job of higher priority asks for.
+    pub users_first: bool,
+    /// The part of its guarantee that a queue must use.
+    pub usage_min: f64,
+    /// The part of its guarantee that may be on its way out.
+    pub round_max: f64,
+}
+
+/// The values of `inside.first`.
+const FIRST: &[(&str, bool)] = &[("users", true), ("priorities", false)];
 
 /// `heddle.json`.
 #[derive(Clone, Debug, PartialEq)]
@@ -307,6 +324,7 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
         round_max: None,
         round_part: None,
         dead_zone: None,
+        inside: None,
     };
     if let Some(mut section) = root.section("preemption")? {
         let plain = preemption.clone();
@@ -336,10 +354,27 @@ fn read_preemption(root: &mut Section<'_>) -> Result<Preemption, ConfigError> {
             round_max: section.number("round_max", 0.0, 1.0)?,
             round_part: section.number("round_part", 0.0, 1.0)?,
             dead_zone: section.number("dead_zone", 0.0, DEAD_ZONE_MAX)?,
+            inside: read_inside(&mut section)?,
         };
         section.finish()?;
     }
     Ok(preemption)
+}
+
+/// `{"inside": {"first": "users", "usage_min": 0.5, "round_max": 0.2}}`; the values are defaults.
+fn read_inside(section: &mut Section<'_>) -> Result<Option<Inside>, ConfigError> {
+    let Some(mut section) = section.section("inside")? else {
+        return Ok(None);
+    };
+    let inside = Inside {
+        users_first: section.choice("first", FIRST)?.unwrap_or(true),
+        usage_min: section
+            .number("usage_min", 0.0, DEAD_ZONE_MAX)?
+            .unwrap_or(0.5),
+        round_max: section.number("round_max", 0.0, 1.0)?.unwrap_or(0.2),
+    };
+    section.finish()?;
+    Ok(Some(inside))
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod explain;
 mod forecast;
 mod heartbeat;
 mod index;
+mod inside;
 mod invariants;
 mod labels;
 mod note;

@@ -58,7 +58,9 @@ impl What {
             What::Granted(_) => Stage::Engine,
             What::Refused { .. } => Stage::Host,
             What::Evicted(evicted) => match evicted.reason {
-                EvictReason::MinShare | EvictReason::FairShare => Stage::Engine,
+                EvictReason::MinShare | EvictReason::FairShare | EvictReason::Inside => {
+                    Stage::Engine
+                }
                 EvictReason::Unpaid => Stage::Share,
                 EvictReason::Displaced => Stage::Order,
             },

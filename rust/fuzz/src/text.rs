@@ -30,6 +30,7 @@ pub(crate) fn config_seeds() -> Vec<Vec<u8>> {
         {"path": "root.d", "min_share": {"memory-mb": "12.5%", "vcores": "50% of parent"},
          "max_share": "75%", "max_child_share": {"vcores": 2}, "max_container": {"vcores": 1},
          "parent": true, "compare": "dominant", "preempt_from": false,
+         "preempt_inside": false,
          "preemption": {"min_share_timeout_ms": 1, "fair_share_threshold": 0.25}}
     ]);
     let defaults = json!({"max_share": "90%", "max_am_share": -1, "compare": "capacity"});
@@ -38,7 +39,8 @@ pub(crate) fn config_seeds() -> Vec<Vec<u8>> {
     let preemption = json!({"enabled": true, "grace_ms": 1, "fair_share_threshold": 0.5,
         "cluster_threshold": 0.5, "masters": true, "observe_only": false,
         "round_ms": 1, "round_max": 0.5,
-        "round_part": 0.5, "dead_zone": 0.5});
+        "round_part": 0.5, "dead_zone": 0.5,
+        "inside": {"first": "priorities", "usage_min": 0.5, "round_max": 0.2}});
     policies()
         .into_iter()
         .map(|policy| {

@@ -347,6 +347,7 @@ impl Answer {
                     EVICT_FAIR_SHARE => EvictReason::FairShare,
                     EVICT_UNPAID => EvictReason::Unpaid,
                     EVICT_DISPLACED => EvictReason::Displaced,
+                    EVICT_INSIDE => EvictReason::Inside,
                     other => return Err(format!("offset {at}: reason {other}")),
                 };
                 Decision::Evict {

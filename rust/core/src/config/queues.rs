@@ -120,6 +120,9 @@ pub struct QueueConfig {
     /// Whether containers may be taken back, in this queue and below it; a queue above that says
     /// no is not overruled.
     pub preempt_from: bool,
+    /// Whether its jobs and users may take containers from each other, in this queue and below it;
+    /// a queue above that says no is not overruled.
+    pub preempt_inside: bool,
     /// When containers are taken back for it.
     pub patience: Patience,
     /// Who may submit, in Hadoop's ACL syntax.
@@ -166,6 +169,7 @@ impl QueueConfig {
             income: Credits::ZERO,
             preempt_opaque: None,
             preempt_from: true,
+            preempt_inside: true,
             patience: Patience::default(),
             acl_submit: acl.to_string(),
             acl_admin: acl.to_string(),
@@ -371,6 +375,7 @@ fn read_shares(
     let priority = section.whole("priority", i64::from(i32::MIN), i64::from(i32::MAX))?;
     let patience = read_patience(section, plain.patience)?;
     let preempt_from = section.boolean("preempt_from")?;
+    let preempt_inside = section.boolean("preempt_inside")?;
     Ok(QueueConfig {
         weight: section.number("weight", 0.0, 1e9)?.unwrap_or(plain.weight),
         min_share,
@@ -383,6 +388,7 @@ fn read_shares(
         max_am_share: read_am_share(section)?.unwrap_or(plain.max_am_share),
         preempt_opaque: section.boolean("preempt_opaque")?,
         preempt_from: preempt_from.unwrap_or(plain.preempt_from),
+        preempt_inside: preempt_inside.unwrap_or(plain.preempt_inside),
         patience,
         ..plain
     })

@@ -47,6 +47,11 @@ impl Label {
         self.guaranteed[id.index()].memory_mb()
     }
 
+    /// The memory that a leaf asks for.
+    pub(super) fn pending_mb(&self, leaf: ShareNodeId) -> i64 {
+        self.pending[leaf.index()].memory_mb()
+    }
+
     /// The usage of a leaf until its evicted containers have ended.
     pub(super) fn used_and_going_mb(&self, leaf: ShareNodeId) -> i64 {
         self.used[leaf.index()].memory_mb() + self.going_of_mb(leaf)

@@ -7,7 +7,8 @@
 //! - so much that the victim's queue falls below its own share of the nodes in question;
 //! - a container whose end lets no ask fit its node.
 //!
-//! `victims.rs` picks the containers, `labels.rs` computes shares by label. Amounts are memory, as
+//! `victims.rs` picks the containers, `labels.rs` computes shares by label, `inside.rs` the parts
+//! of jobs in one queue, which may take from each other. Amounts are memory, as
 //! in the comparison of queues: a surplus of vcores alone is not taken back.
 
 use super::Engine;
@@ -43,7 +44,8 @@ impl Engine {
         }
         let labels = self.labels();
         let starved = self.starved(&labels);
-        if starved.is_empty() {
+        let insides = self.insides(&labels);
+        if starved.is_empty() && insides.is_empty() {
             self.observed.clear();
             return;
         }
@@ -51,13 +53,16 @@ impl Engine {
             return;
         }
         let (mut plans, mut unmet) = (Vec::new(), Vec::new());
-        let mut round = Round::new(self, &labels);
+        let mut round = Round::new(self, &labels, &insides);
         for need in &starved {
             let of_need = round.plan(need);
             if of_need.is_empty() && round.left_mb > 0 {
                 unmet.push(*need);
             }
             plans.extend(of_need.into_iter().map(|plan| (*need, plan)));
+        }
+        for inside in insides {
+            plans.extend(round.plan_inside(inside));
         }
         unmet.iter().for_each(|need| self.warn_of_spared(need));
         if self.setup.config.preemption.observe_only {
@@ -347,7 +352,7 @@ impl Engine {
     }
 
     /// Whether the cluster is as full as `cluster_threshold` wants before anything is taken back.
-    fn is_busy_enough(&self) -> bool {
+    pub(super) fn is_busy_enough(&self) -> bool {
         let threshold = self.setup.config.preemption.cluster_threshold;
         threshold.is_none_or(|threshold| {
             let (used, capacity) = (&self.cluster.used, &self.cluster.capacity);

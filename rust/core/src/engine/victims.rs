@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::budget::Budget;
+use super::inside::Inside;
 use super::labels::Labels;
 use super::search::Pick;
 use crate::backlog::Entry;
@@ -12,6 +13,7 @@ use crate::words::event::EvictReason;
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId, PartitionId};
 use crate::words::keys::{POOLS, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,18 +35,20 @@ const SERVED_MAX: usize = 4 * EVICTIONS_MAX;
 
 /// A container that may be taken.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
-    job: JobId,
-    key: ContainerKey,
-    leaf: ShareNodeId,
+pub(super) struct Candidate {
+    pub(super) job: JobId,
+    pub(super) key: ContainerKey,
+    pub(super) leaf: ShareNodeId,
+    /// Its request priority; the smaller, the earlier.
+    pub(super) priority: i32,
     /// Whether it is an ApplicationMaster.
-    am: bool,
+    pub(super) am: bool,
     /// Whether its room was lent to an ask without the node's label: that goes first.
     lent: bool,
     /// How many queues are further above their share than this one's.
-    rank: usize,
-    started_ms: Millis,
-    resource: Resource,
+    pub(super) rank: usize,
+    pub(super) started_ms: Millis,
+    pub(super) resource: Resource,
     pool: Option<usize>,
 }
 
@@ -67,9 +71,9 @@ pub(super) struct Eviction {
     pub(super) victims: Vec<(JobId, ContainerKey)>,
 }
 
-/// A plan's cost; the lowest wins. First the fewest ApplicationMasters, nodes where the ask may run
-/// now, then the least memory lost, the fewest containers, the queue furthest above its share, the
-/// latest starts.
+/// A plan's cost; the lowest wins. First the fewest ApplicationMasters (inside a leaf: the last
+/// jobs of the line), nodes where the ask may run now, then the least memory lost, the fewest
+/// containers, the queue furthest above its share, the latest starts.
 type Cost = (usize, bool, i64, usize, usize, Reverse<Millis>, NodeId);
 
 /// One round of preemption.
@@ -85,6 +89,8 @@ pub(super) struct Round<'a> {
     masters: BTreeMap<(PartitionId, ShareNodeId), Resource>,
     /// How many more nodes may be held, by label.
     holds: BTreeMap<PartitionId, usize>,
+    /// The leaf inside which containers may go now, if they go inside one.
+    pub(super) inside: Option<Inside>,
     served: usize,
     evictions: usize,
     /// The memory that the queue of the last `plan` still lacks.
@@ -92,7 +98,7 @@ pub(super) struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(engine: &'a Engine, labels: &Labels) -> Round<'a> {
+    pub(super) fn new(engine: &'a Engine, labels: &Labels, insides: &[Inside]) -> Round<'a> {
         let surplus_mb = labels.surplus_mb(engine);
         let holds = labels
             .iter()
@@ -105,6 +111,7 @@ impl<'a> Round<'a> {
             planned: BTreeMap::new(),
             masters: BTreeMap::new(),
             holds: holds.collect(),
+            inside: None,
             served: 0,
             evictions: 0,
             left_mb: 0,
@@ -119,12 +126,12 @@ impl<'a> Round<'a> {
             };
             round.rooms.insert(node.facts.node, room);
         }
-        round.collect();
+        round.collect(insides);
         round
     }
 
     /// Sorts containers by node: evicted ones count as room, those that may go are candidates.
-    fn collect(&mut self) {
+    fn collect(&mut self, insides: &[Inside]) {
         let engine = self.engine;
         let masters = engine.setup.config.preemption.masters;
         let mut ranks: Vec<_> = self.surplus_mb.iter().collect();
@@ -154,15 +161,18 @@ impl<'a> Round<'a> {
                     }
                     continue;
                 }
-                let rank = ranks.get(&(node.facts.partition, job.leaf));
+                let rank = ranks.get(&(node.facts.partition, job.leaf)).copied();
+                let inside = insides.iter().any(|inside| inside.leaf == job.leaf);
+                let rank = rank.or(inside.then_some(ranks.len()));
                 if let Some(rank) = rank.filter(|_| takes && (masters || !container.am)) {
                     room.candidates.push(Candidate {
                         job: job.facts.job,
                         key: *key,
                         leaf: job.leaf,
+                        priority: container.priority,
                         am: container.am,
                         lent: container.lent,
-                        rank: *rank,
+                        rank,
                         started_ms: container.started_ms,
                         resource: container.resource,
                         pool,
@@ -180,10 +190,16 @@ impl<'a> Round<'a> {
     /// Plans evictions until the queue gets what it lacks, ask by ask in order of service. Room
     /// that is free, or about to be, counts first.
     pub(super) fn plan(&mut self, need: &Need) -> Vec<Eviction> {
+        self.plan_for(need, |_| true)
+    }
+
+    /// Plans them for some of the queue's jobs.
+    pub(super) fn plan_for(&mut self, need: &Need, wanted: impl Fn(&Job) -> bool) -> Vec<Eviction> {
         let mut plans = Vec::new();
         self.left_mb = need.lacking_mb;
         let mut hopeless: BTreeSet<ShapeId> = BTreeSet::new();
-        for (job, ask) in self.engine.asks_of(need.leaf, need.partition) {
+        let asks = self.engine.asks_of(need.leaf, need.partition).into_iter();
+        for (job, ask) in asks.filter(|(job, _)| wanted(job)) {
             let plain = ask.rows.is_empty() && job.blacklist.is_empty();
             for _ in 0..ask.facts.count {
                 let full = self.evictions >= EVICTIONS_MAX || self.served >= SERVED_MAX;
@@ -228,7 +244,8 @@ impl<'a> Round<'a> {
             let oldest = victims.iter().map(|c| c.started_ms).min().unwrap_or(0);
             let masters = victims.iter().filter(|c| c.am).count();
             let cost = (
-                masters,
+                // Inside a leaf the last job goes first, wherever it runs.
+                self.inside.as_ref().map_or(masters, |_| rank),
                 !now,
                 lost_mb,
                 victims.len(),
@@ -260,9 +277,20 @@ impl<'a> Round<'a> {
         };
         let mut taken: Vec<Candidate> = Vec::new();
         let mut taken_mb: BTreeMap<ShareNodeId, i64> = BTreeMap::new();
-        for candidate in &room.candidates {
+        let inside = self.inside.as_ref();
+        let candidates = match inside {
+            Some(inside) => Cow::Owned(inside.ordered(&room.candidates)),
+            None => Cow::Borrowed(&room.candidates),
+        };
+        for candidate in candidates.iter() {
             if fits(&taken) {
                 break;
+            }
+            if let Some(inside) = inside {
+                if inside.offers(candidate, &taken) {
+                    taken.push(*candidate);
+                }
+                continue;
             }
             let mb = taken_mb.entry(candidate.leaf).or_insert(0);
             let more_mb = candidate.resource.memory_mb();
@@ -289,8 +317,9 @@ impl<'a> Round<'a> {
         let held = self.engine.reservations.contains_key(&node.facts.node);
         let may_hold = held || self.holds.get(partition).is_some_and(|left| *left > 0);
         let lost_mb = taken.iter().map(|c| c.resource.memory_mb()).sum();
-        let good =
-            fits(&taken) && self.budget.covers(lost_mb) && (!must_hold(size, &taken) || may_hold);
+        let good = fits(&taken)
+            && self.budget.covers(lost_mb)
+            && (!self.must_hold(size, &taken) || may_hold);
         good.then_some(taken)
     }
 
@@ -315,6 +344,17 @@ impl<'a> Round<'a> {
                         (tree.node(leaf).am_used + *planned + *size).fits_in(&limit)
                     }),
                 })
+    }
+
+    /// Whether the room comes in pieces, or is partly free already, so that smaller asks would take
+    /// it before it is whole; or would go to another queue.
+    fn must_hold(&self, size: &Resource, victims: &[Candidate]) -> bool {
+        let contested = self.inside.as_ref().is_some_and(|inside| inside.contested);
+        match victims {
+            [] => false,
+            [one] => contested || !size.fits_in(&one.resource),
+            _ => true,
+        }
     }
 
     /// Books a plan, so that later plans leave its room alone.
@@ -354,7 +394,11 @@ impl<'a> Round<'a> {
         if ask.facts.am {
             *self.masters.entry((book, job.leaf)).or_default() += size;
         }
-        let hold = now && must_hold(&size, victims) && !engine.reservations.contains_key(&id);
+        let hold = now && self.must_hold(&size, victims);
+        let hold = hold && !engine.reservations.contains_key(&id);
+        if let Some(inside) = &mut self.inside {
+            inside.take(victims);
+        }
         if hold {
             let left = self.holds.entry(partition).or_insert(0);
             *left = left.saturating_sub(1);
@@ -369,16 +413,6 @@ impl<'a> Round<'a> {
             hold,
             victims: victims.iter().map(|c| (c.job, c.key)).collect(),
         }
-    }
-}
-
-/// Whether the room comes in pieces, or is partly free already, so that smaller asks would take it
-/// before it is whole.
-fn must_hold(size: &Resource, victims: &[Candidate]) -> bool {
-    match victims {
-        [] => false,
-        [one] => !size.fits_in(&one.resource),
-        _ => true,
     }
 }
 

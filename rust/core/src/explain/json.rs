@@ -35,6 +35,7 @@ fn eviction_name(reason: EvictReason) -> &'static str {
         EvictReason::FairShare => "fair_share",
         EvictReason::Unpaid => "unpaid",
         EvictReason::Displaced => "displaced",
+        EvictReason::Inside => "inside",
     }
 }
 
@@ -145,6 +146,10 @@ fn of_eviction(evicted: &EvictionRecord, names: &Names<'_>) -> Value {
             format!("{queue} uses {used} slots, pays for {entitled}, and others pay for theirs")
         }
         EvictReason::Displaced => format!("the order of jobs gives its slot to others ({queue})"),
+        EvictReason::Inside => format!(
+            "a job of {queue} with a higher priority or of a user below the limit lacks {} MB",
+            evicted.lacking
+        ),
     };
     let (what, goes) = match evicted.observed {
         true => (

@@ -120,7 +120,7 @@ impl Trace {
             .zip(market)
             .and_then(|(pool, market)| market.quota(job.leaf, pool));
         let (used, entitled) = match reason {
-            EvictReason::MinShare | EvictReason::FairShare => {
+            EvictReason::MinShare | EvictReason::FairShare | EvictReason::Inside => {
                 let fair_mb = leaf.fair_share.memory_mb();
                 (leaf.used.memory_mb(), Some(fair_mb))
             }

@@ -38,19 +38,36 @@ pub(crate) struct Usage {
 impl Terms {
     /// The limit of a user of weight 1.
     pub(crate) fn limit(&self, usage: &Usage) -> Resource {
+        let together = usage.active + self.step;
+        self.divided(&self.current(usage), &together, usage.weight)
+    }
+
+    /// The same as if all users were active, whose weights are `weight` together
+    /// (`UsersManager.getComputedResourceLimitForAllUsers`).
+    pub(crate) fn limit_of_all(&self, usage: &Usage, weight: f64) -> Resource {
+        let current = self.current(usage);
+        self.divided(&current, &current, weight)
+    }
+
+    /// What the leaf counts as having: its guarantee, or what it uses if that is more.
+    fn current(&self, usage: &Usage) -> Resource {
         let cap = self.larger(self.guaranteed, self.step);
         let consumed = self.rounded_up(&self.cluster, usage.shares);
-        let current = match self.compare(&consumed, &cap) {
+        match self.compare(&consumed, &cap) {
             Ordering::Less => cap,
             _ => consumed + self.step,
-        };
+        }
+    }
+
+    /// What each of the users has who share `together` by weight.
+    fn divided(&self, current: &Resource, together: &Resource, weight: f64) -> Resource {
+        let cap = self.larger(self.guaranteed, self.step);
         let percent = f64::from(self.rule.percent);
-        let by_percent = map(&current, |i| {
+        let by_percent = map(current, |i| {
             hundredths((current[i] as f64 * percent) as i64)
         });
-        let together = usage.active + self.step;
-        let equally = map(&together, |i| match usage.weight > 0.0 {
-            true => (together[i] as f32 / usage.weight as f32).ceil() as i64,
+        let equally = map(together, |i| match weight > 0.0 {
+            true => (together[i] as f32 / weight as f32).ceil() as i64,
             false => 0,
         });
         let fair = self.larger(equally, by_percent);

@@ -346,6 +346,8 @@ pub enum EvictReason {
     Unpaid = 3,
     /// Its slot goes to another job, by the order stage, or to a workload outside YARN.
     Displaced = 4,
+    /// In its queue, a job that goes first waits, or a user below the limit (DI-30).
+    Inside = 5,
 }
 
 /// A decision of the engine, for the host to carry out.

@@ -132,7 +132,7 @@ impl Host {
         self.free.len()
     }
 
-    fn submit(&mut self, job: u32, queue: QueueId, user: u32, priority: i32) {
+    pub fn submit(&mut self, job: u32, queue: QueueId, user: u32, priority: i32) {
         let facts = JobFacts {
             job: JobId(job),
             queue,

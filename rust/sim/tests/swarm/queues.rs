@@ -172,14 +172,31 @@ impl Plan {
                 "hold_max_ms": 2 * self.reservation_ms.1,
             },
             "queues": self.queues.iter().map(queue).collect::<Vec<_>>(),
-            "preemption": {
-                "enabled": self.preemption,
-                "min_share_timeout_ms": 1_000,
-                "fair_share_timeout_ms": 3_000,
-                "grace_ms": GRACE_MS,
-                "cluster_threshold": self.cluster_threshold,
-            },
+            "preemption": self.preemption_json(),
         })
+    }
+
+    fn preemption_json(&self) -> Value {
+        let mut preemption = json!({
+            "enabled": self.preemption,
+            "min_share_timeout_ms": 1_000,
+            "fair_share_timeout_ms": 3_000,
+            "grace_ms": GRACE_MS,
+            "cluster_threshold": self.cluster_threshold,
+        });
+        // Not drawn, so that a seed gives the same plan as before.
+        match self.reservation_ms.0 / 10 % 3 {
+            0 => {}
+            1 => preemption["inside"] = json!({"first": "users", "round_max": 0.5}),
+            _ => preemption["inside"] = json!({"first": "priorities", "usage_min": 0.1}),
+        }
+        if self.heartbeat_fill < 1.0 {
+            preemption["round_max"] = json!(0.3);
+            preemption["round_part"] = json!(0.5);
+            preemption["dead_zone"] = json!(0.1);
+            preemption["round_ms"] = json!(1_500);
+        }
+        preemption
     }
 
     /// Returns the setup for opening the engine.

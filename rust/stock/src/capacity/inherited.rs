@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 
 /// The values that a queue hands down.
 pub(super) struct Inherited<'a> {
-    pub(super) runs: bool,
+    runs: bool,
     by_priority: bool,
-    pub(super) preempts: bool,
+    preempts: bool,
+    preempts_inside: bool,
     pub(super) lifetime: Lifetime,
     largest: Largest,
     pub(super) weights: BTreeMap<String, f32>,
@@ -29,6 +30,7 @@ impl<'a> Inherited<'a> {
             runs: true,
             by_priority: false,
             preempts: true,
+            preempts_inside: true,
             lifetime: Lifetime::NONE,
             largest,
             weights: BTreeMap::new(),
@@ -46,10 +48,12 @@ impl<'a> Inherited<'a> {
         sheet: &mut Map<String, Value>,
     ) -> Result<Inherited<'a>, Fault> {
         let disabled = source.of(queue, "disable_preemption");
+        let inside = source.of(queue, "intra-queue-preemption.disable_preemption");
         let mut own = Inherited {
             runs: access::write_state(source, queue, self.runs, sheet)?,
             by_priority: self.by_priority,
             preempts: !source.switch(disabled, !self.preempts),
+            preempts_inside: !source.switch(inside, !self.preempts_inside),
             lifetime: self.lifetime.below(source, queue)?,
             largest: limits::largest(source, queue, &self.largest, cluster)?,
             weights: limits::user_weights(source, queue, &self.weights, sheet)?,
@@ -65,6 +69,9 @@ impl<'a> Inherited<'a> {
         // A queue that says yes below one that says no counts in stock: so leaves say it.
         if !own.preempts && leaf {
             sheet.insert("preempt_from".to_owned(), json!(false));
+        }
+        if !own.preempts_inside && leaf {
+            sheet.insert("preempt_inside".to_owned(), json!(false));
         }
         if !leaf {
             own.by_priority = order::by_priority(source, queue, self.by_priority)?;
@@ -84,10 +91,6 @@ fn note_rest(source: &mut Source<'_>, queue: usize) {
             setting,
             "not supported: the reservation system; instead give the queue a guarantee",
         );
-    }
-    if let Some(setting) = source.of(queue, "intra-queue-preemption.disable_preemption") {
-        let how = "has no effect: there is no preemption inside queues";
-        source.approximate(setting, how);
     }
     if let Some(setting) = source.of(queue, "multi-node-sorting.policy") {
         source.approximate(

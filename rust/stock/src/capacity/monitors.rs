@@ -31,43 +31,8 @@ const OTHERWISE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Properties of preemption that change nothing while the preemption that they belong to is off.
-const OF_OTHERS: &[(&str, &str)] = &[
-    (
-        "preemption-to-balance-queue-after-satisfied.max-wait-before-kill",
-        "balancing",
-    ),
-    (
-        "intra-queue-preemption.minimum-threshold",
-        "preemption inside queues",
-    ),
-    (
-        "intra-queue-preemption.max-allowable-limit",
-        "preemption inside queues",
-    ),
-    (
-        "intra-queue-preemption.preemption-order-policy",
-        "preemption inside queues",
-    ),
-    (
-        "intra-queue-preemption.conservative-drf",
-        "preemption inside queues",
-    ),
-];
-
-/// Preemption of other kinds than from queues above their guarantee.
-const NOT_YET: &[(&str, &str)] = &[
-    (
-        "intra-queue-preemption.enabled",
-        "not supported yet: preemption between users and priorities of one queue; instead give \
-         them queues of their own",
-    ),
-    (
-        "preemption-to-balance-queue-after-satisfied.enabled",
-        "not supported yet: preemption between queues above their guarantees; instead set their \
-         guarantees as they are to be served",
-    ),
-];
+const BALANCE: &str = "preemption-to-balance-queue-after-satisfied.";
+const INSIDE: &str = "intra-queue-preemption.";
 
 /// The monitors that are on.
 struct Monitors {
@@ -168,20 +133,7 @@ fn write_preemption(
     for (key, how) in OTHERWISE {
         otherwise(key, how)?;
     }
-    for (key, what) in OF_OTHERS {
-        if let Some(setting) = source.outside(&format!("{PREEMPTION}{key}")) {
-            source.approximate(setting, format!("has no effect: there is no {what}"));
-        }
-    }
-    for (key, why) in NOT_YET {
-        let setting = source.outside(&format!("{PREEMPTION}{key}"));
-        if source.switch(setting, false)
-            && enabled
-            && let Some(setting) = setting
-        {
-            source.refuse(setting, *why);
-        }
-    }
+    refuse_balance(source, enabled)?;
     let mut preemption = json!({
         "enabled": enabled,
         // Guarantees are minimum shares here, and stock acts in the first round that finds one
@@ -197,8 +149,65 @@ fn write_preemption(
     if observes {
         preemption["observe_only"] = json!(true);
     }
+    if let Some(inside) = read_inside(source)? {
+        preemption["inside"] = inside;
+    }
     config.insert("preemption".to_owned(), preemption);
     Ok(())
+}
+
+/// Preemption between queues above their guarantees.
+fn refuse_balance(source: &mut Source<'_>, enabled: bool) -> Result<(), Fault> {
+    let wait = source.outside(&format!("{PREEMPTION}{BALANCE}max-wait-before-kill"));
+    if let Some(wait) = wait {
+        milliseconds(Some(wait), 0)?;
+        source.approximate(wait, "has no effect: there is no balancing");
+    }
+    let setting = source.outside(&format!("{PREEMPTION}{BALANCE}enabled"));
+    if source.switch(setting, false)
+        && enabled
+        && let Some(setting) = setting
+    {
+        source.refuse(
+            setting,
+            "not supported yet: preemption between queues above their guarantees; instead set \
+             their guarantees as they are to be served",
+        );
+    }
+    Ok(())
+}
+
+/// Preemption between the jobs and users of one queue (facts 13.5); none if it is off.
+fn read_inside(source: &mut Source<'_>) -> Result<Option<Json>, Fault> {
+    let mut find = |key: &str| source.outside(&format!("{PREEMPTION}{INSIDE}{key}"));
+    let (enabled, order) = (find("enabled"), find("preemption-order-policy"));
+    let (threshold, most) = (find("minimum-threshold"), find("max-allowable-limit"));
+    let conservative = find("conservative-drf");
+    let number = |setting: Option<Setting<'_>>, absent: f64, most: f64| {
+        setting.map_or(Ok(absent), |setting| {
+            let number = java::double(setting.value).filter(|number| number.is_finite());
+            let number = number.ok_or_else(|| setting.expected("a number"))?;
+            // Below 0 as at 0, without a negative zero.
+            Ok(number.clamp(0.0, most) + 0.0)
+        })
+    };
+    let (usage_min, round_max) = (
+        number(threshold, 0.5, DEAD_ZONE_MAX)?,
+        number(most, 0.2, 1.0)?,
+    );
+    let first = match order.map(|order| (order, order.value.trim().to_ascii_lowercase())) {
+        None => "users",
+        Some((_, name)) if name == "userlimit_first" => "users",
+        Some((_, name)) if name == "priority_first" => "priorities",
+        Some((order, _)) => return Err(order.expected("userlimit_first or priority_first")),
+    };
+    if let Some(setting) = conservative {
+        source.switch(Some(setting), true);
+        let how = "a victim must have something of what waiting requests lack, under any setting";
+        source.approximate(setting, how);
+    }
+    let is_on = source.switch(enabled, false);
+    Ok(is_on.then(|| json!({"first": first, "usage_min": usage_min, "round_max": round_max})))
 }
 
 fn write_deletion(

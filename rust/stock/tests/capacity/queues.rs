@@ -347,6 +347,49 @@ fn preemption_is_a_monitor_that_leaves_queues_alone() {
     assert_eq!(verdict(&watching, watch.0), &Verdict::Exact);
 }
 
+/// Section 13.5; the defaults are those of 13.1.
+#[test]
+fn jobs_of_one_queue_take_from_each_other_where_the_file_says_so() {
+    let inside = "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.";
+    let [enabled, policy, least, most] = [
+        "enabled",
+        "preemption-order-policy",
+        "minimum-threshold",
+        "max-allowable-limit",
+    ]
+    .map(|key| format!("{inside}{key}"));
+    let on = [
+        ("yarn.resourcemanager.scheduler.monitor.enable", "true"),
+        (enabled.as_str(), "true"),
+    ];
+    let plain = front(&with(&on));
+    let expected = json!({"first": "users", "usage_min": 0.5, "round_max": 0.2});
+    assert_eq!(plain.config["preemption"]["inside"], expected);
+    assert_eq!(verdict(&plain, &enabled), &Verdict::Exact);
+    let off = front(&with(&on[..1]));
+    assert_eq!(off.config["preemption"]["inside"], Value::Null);
+    let mut all = on.to_vec();
+    all.extend([
+        (policy.as_str(), "priority_first"),
+        (least.as_str(), "0.75"),
+        (most.as_str(), "0.5"),
+        ("root.a.intra-queue-preemption.disable_preemption", "true"),
+    ]);
+    let found = front(&with(&all));
+    let expected = json!({"first": "priorities", "usage_min": 0.75, "round_max": 0.5});
+    assert_eq!(found.config["preemption"]["inside"], expected);
+    assert_eq!(queue(&found, "root.a.a1")["preempt_inside"], false);
+    assert_eq!(queue(&found, "root.b")["preempt_inside"], Value::Null);
+    // Stock ends with an IllegalArgumentException.
+    let wrong = [on[0], on[1], (policy.as_str(), "fair_first")];
+    let fault = fault(&with(&wrong));
+    assert!(
+        fault.problem.contains("priority_first"),
+        "{}",
+        fault.problem
+    );
+}
+
 #[test]
 fn each_label_has_capacities_of_its_own() {
     let all = with(&[

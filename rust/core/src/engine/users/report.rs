@@ -90,6 +90,25 @@ impl Engine {
         Some(book.users.iter().map(row).collect())
     }
 
+    /// The memory that the containers of a user may have in a leaf on the nodes of a label, without
+    /// ApplicationMasters, if all users of the leaf asked for more. None if it limits no users.
+    pub(in crate::engine) fn tasks_of_user_mb(
+        &self,
+        leaf: QueueId,
+        user: UserId,
+        label: PartitionId,
+    ) -> Option<i64> {
+        let label = self.tree_label(label);
+        let terms = self.terms_of(leaf, label)?;
+        let book = self.users.leaves.get(&leaf)?;
+        let masters = book.users.get(&user)?.masters.on(label);
+        let usage = self.usage_of((leaf, label), &terms, book);
+        let weight = |user: &UserId| f64::from(self.cluster.queues.weight_of(leaf, *user));
+        let limit = terms.limit_of_all(&usage, book.users.keys().map(weight).sum());
+        let weight = self.cluster.queues.weight_of(leaf, user);
+        Some(terms.of_user(&limit, weight).memory_mb() - masters.memory_mb())
+    }
+
     /// The setting of its leaf with which a held ask of a job would go on, if one alone is enough.
     pub(in crate::engine) fn user_remedy(&self, job: &Job, ask: &Ask) -> Option<Remedy> {
         let queue = job.facts.queue;

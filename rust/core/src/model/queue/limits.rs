@@ -301,6 +301,11 @@ impl Queues {
         self.path_up(id).any(|queue| !queue.config.preempt_from)
     }
 
+    /// Whether the jobs of a queue may take containers from each other (`preempt_inside`).
+    pub fn takes_inside(&self, id: QueueId) -> bool {
+        self.path_up(id).all(|queue| queue.config.preempt_inside)
+    }
+
     /// When containers are taken back for a queue: each value from the nearest queue on its path
     /// that sets it, else from `preemption`.
     pub fn patience(&self, id: QueueId, otherwise: &Preemption) -> Preemption {

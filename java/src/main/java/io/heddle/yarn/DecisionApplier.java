@@ -65,13 +65,26 @@ final class DecisionApplier implements Engine.Decisions {
       if (id == null) {
         return;
       }
-      LOG.info("Preempting {} in {} ms: {}", id, graceMs,
-          reason == FrameLayout.EVICT_MIN_SHARE ? "a queue is below its minimum share"
-              : "a queue is far below its fair share");
+      LOG.info("Preempting {} in {} ms: {}", id, graceMs, why(reason));
       evictions.add(attempt, id, Time.monotonicNow(), graceMs);
     } catch (RuntimeException e) {
       failures.count(Failures.Kind.EXCEPTION);
       LOG.error("Cannot preempt container {} of job {}", key, jobId, e);
+    }
+  }
+
+  private static String why(int reason) {
+    switch (reason) {
+      case FrameLayout.EVICT_MIN_SHARE:
+        return "a queue is below its minimum share";
+      case FrameLayout.EVICT_FAIR_SHARE:
+        return "a queue is far below its fair share";
+      case FrameLayout.EVICT_UNPAID:
+        return "its queue no longer pays for it";
+      case FrameLayout.EVICT_INSIDE:
+        return "another job or user of its queue goes first";
+      default:
+        return "the order of jobs gives its slot to others";
     }
   }
 

@@ -54,6 +54,8 @@ public final class FrameLayout {
   // Reasons of an EVICT.
   public static final int EVICT_MIN_SHARE = 1;
   public static final int EVICT_FAIR_SHARE = 2;
+  public static final int EVICT_UNPAID = 3;
+  public static final int EVICT_INSIDE = 5;
 
   // Levels of a LOG.
   public static final int LOG_ERROR = 1;

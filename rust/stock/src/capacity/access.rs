@@ -19,7 +19,10 @@ pub(super) fn write_state(
             "STOPPED" => false,
             _ => return Err(setting.expected("RUNNING or STOPPED")),
         };
-        if runs && !runs_above {
+        if runs && !runs_above && source.reads_templates() {
+            // No queue is made while the one above is stopped.
+            runs = false;
+        } else if runs && !runs_above {
             let problem = "is RUNNING below a queue that is STOPPED; stop it, too, or start the \
                            queue above";
             return Err(setting.fault(problem));

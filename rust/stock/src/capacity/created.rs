@@ -54,9 +54,7 @@ impl<'a> Created<'_, 'a> {
         };
         sheet.insert("parent".to_owned(), json!(true));
         sheet.insert("dynamic_depth".to_owned(), json!(depth));
-        let most = source.of(queue, &format!("{prefix}max-queues"));
-        let most = most.map(|setting| at_least(setting, 0)).transpose()?;
-        sheet.insert("max_children".to_owned(), json!(most.unwrap_or(1_000)));
+        self.write_most(source, prefix, sheet)?;
         match creates {
             Creates::Leaves => self.leaves(source, own, sheet),
             _ => {
@@ -67,6 +65,19 @@ impl<'a> Created<'_, 'a> {
                 self.levels(source, (0, depth), own, sheet)
             }
         }
+    }
+
+    /// Writes how many queues there may be below one for submissions to make another.
+    fn write_most(
+        &self,
+        source: &mut Source<'a>,
+        prefix: &str,
+        sheet: &mut Map<String, Json>,
+    ) -> Result<(), Fault> {
+        let most = source.of(self.queue, &format!("{prefix}max-queues"));
+        let most = most.map(|setting| at_least(setting, 0)).transpose()?;
+        sheet.insert("max_children".to_owned(), json!(most.unwrap_or(1_000)));
+        Ok(())
     }
 
     /// How many levels may be made below the queue.
@@ -141,9 +152,9 @@ impl<'a> Created<'_, 'a> {
         let templates = self.templates(source, level, "parent-template.")?;
         let mut parent = Map::new();
         let own = source.in_templates(templates, |source| {
-            let own = self.queue_of_template(source, false, above, &mut parent);
+            self.write_most(source, V2, &mut parent)?;
             self.check_removal(source);
-            own
+            self.queue_of_template(source, false, above, &mut parent)
         })?;
         parent.insert("parent".to_owned(), json!(true));
         self.levels(source, (level + 1, depth), &own, &mut parent)?;

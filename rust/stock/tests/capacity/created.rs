@@ -109,6 +109,10 @@ fn templates_of_parents_and_of_wildcards_go_down_all_levels() {
         set("root.b", ".template.capacity", "2w"),
         set("root.b", ".template.acl_submit_applications", "ann"),
         set("root.*", ".template.max-parallel-apps", "7"),
+        (
+            format!("root.b.{v2}.parent-template.{v2}.max-queues"),
+            "12".to_owned(),
+        ),
         set("root.*", ".template.capacity", "9w"),
         set("root.b.*", ".leaf-template.capacity", "3w"),
         set("root.b.*", ".template.maximum-allocation-mb", "2048"),
@@ -138,12 +142,15 @@ fn templates_of_parents_and_of_wildcards_go_down_all_levels() {
         assert_eq!(new["max_running_jobs"], 7, "root.* stands for root.b");
     }
     let below = &b["new_parent"];
+    let most = [&b["max_children"], &below["max_children"]];
+    assert_eq!(most, [1_000, 12]);
+    assert_eq!(below["new_parent"]["max_children"], 1_000);
     assert_eq!(below["new_leaf"]["max_container"]["memory-mb"], 2048);
     assert_eq!(below["new_leaf"]["lifetime_s"], 60);
     assert_eq!(below["new_leaf"]["acl_submit"], none);
     assert_eq!(below["new_parent"]["new_leaf"]["user_limit_factor"], 3.0);
     assert_eq!(below["new_parent"]["new_parent"], none);
-    for (name, _) in &settings[..12] {
+    for (name, _) in &settings[..13] {
         assert_eq!(verdict(&front, name), &Verdict::Exact, "{name}");
     }
 }

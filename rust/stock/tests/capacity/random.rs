@@ -179,6 +179,23 @@ impl File {
                 ("acl_submit_applications", ["*", " ", "a,b c"]),
                 ("maximum-application-lifetime", ["-1", "0", "60"]),
                 ("reservable", ["false", "no", ""]),
+                ("auto-queue-creation-v2.enabled", ["true", "false", "yes"]),
+                (
+                    "auto-queue-creation-v2.maximum-queue-depth",
+                    ["1", "3", "60"],
+                ),
+                (
+                    "auto-queue-creation-v2.template.capacity",
+                    ["2w", "1", "0.5w"],
+                ),
+                (
+                    "auto-queue-creation-v2.parent-template.max-parallel-apps",
+                    ["1", "-1", "9"],
+                ),
+                (
+                    "*.auto-queue-creation-v2.leaf-template.state",
+                    ["STOPPED", "running", "RUNNING"],
+                ),
             ] {
                 if let Some(value) = values.get(self.below(12) as usize) {
                     self.set(format!("{queue}.{key}"), value);

@@ -288,3 +288,45 @@ proptest! {
         }
     }
 }
+
+/// Jobs of (work, width), all submitted at 0 with exact estimates.
+fn at_once(jobs: &[(f64, f64)]) -> Vec<WideJob> {
+    let job = |(work, width): &(f64, f64)| WideJob {
+        arrival: 0.0,
+        work: *work,
+        width: *width,
+        estimate: *work,
+    };
+    jobs.iter().map(job).collect()
+}
+
+fn assert_srpt(slots: f64, jobs: &[(f64, f64)], expected: &[f64]) {
+    let ends = multislot::completions(Policy::Srpt, slots, &at_once(jobs));
+    for (end, right) in ends.iter().zip(expected) {
+        assert!((end - right).abs() < 1e-9, "{ends:?} for {expected:?}");
+    }
+}
+
+#[test]
+fn virtual_ends_do_not_decide_ties_of_remaining_work() {
+    // Job 0 runs alone on 3 slots until 1. Then job 1 has 1 slot and job 2 the other 2, so their
+    // difference of 3 is gone at 4, with 0.5 left each. Job 2 falls faster even as the second, so
+    // it is first from there: 4 + 0.5/3. Job 1 gets nothing meanwhile and needs 0.5 more. The
+    // virtual end of job 1, at 3.5, is not SRPT's business.
+    let second = 4.0 + 0.5 / 3.0;
+    assert_srpt(
+        3.0,
+        &[(3.0, 3.0), (3.5, 1.0), (6.5, 3.0)],
+        &[1.0, second + 0.5, second],
+    );
+}
+
+#[test]
+fn equal_jobs_are_served_by_submission_whichever_is_wider() {
+    // Either fills all 3 slots, so the first submitted takes them: 6/3, then another 6/3.
+    assert_srpt(3.0, &[(6.0, 3.0), (6.0, 5.0)], &[2.0, 4.0]);
+    // One slot each keeps them equal, so neither gets ahead: both end at 2/1.
+    assert_srpt(2.0, &[(2.0, 1.0), (2.0, 2.0)], &[2.0, 2.0]);
+    // The second gets 2 slots for the first one's 1, so it is ahead at once: 6/3, then 6/1.
+    assert_srpt(3.0, &[(6.0, 1.0), (6.0, 3.0)], &[8.0, 2.0]);
+}

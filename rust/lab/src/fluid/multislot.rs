@@ -158,6 +158,7 @@ impl System {
         }
         let mut order = std::mem::take(&mut self.order);
         order.sort_by(|a, b| self.compare(*a, *b));
+        self.settle_ties(&mut order);
         let late = |i: &&usize| self.jobs[**i].is_late();
         let sharing = match self.policy {
             Policy::Fair => order.len(),
@@ -199,17 +200,42 @@ impl System {
         }
     }
 
-    /// Orders two jobs. With equal keys, the one that falls faster would be first a moment later,
-    /// so it is first now. Under SRPT that is the wider one, whichever of them is served first.
+    /// Orders two jobs. With equal keys, late jobs go by their virtual ends, and others by which
+    /// falls faster: it would be first a moment later. Under SRPT that depends on the order itself;
+    /// `settle_ties` sees to it.
     fn compare(&self, a: usize, b: usize) -> Ordering {
-        let falls = |i: usize| match self.policy {
-            Policy::Srpt => self.jobs[i].job.width,
-            _ => self.key(i).1,
-        };
-        let end = |i: usize| self.jobs[i].virtual_end;
         let keys = self.key(a).0.total_cmp(&self.key(b).0);
-        let late = end(a).total_cmp(&end(b));
-        keys.then(late.then(falls(b).total_cmp(&falls(a))).then(a.cmp(&b)))
+        let ties = match self.policy {
+            Policy::Hfsp | Policy::HfspSharing => {
+                let end = |i: usize| self.jobs[i].virtual_end;
+                let late = end(a).total_cmp(&end(b));
+                late.then(self.key(b).1.total_cmp(&self.key(a).1))
+            }
+            _ => Ordering::Equal,
+        };
+        keys.then(ties).then(a.cmp(&b))
+    }
+
+    /// Under SRPT, lets a job overtake an equal one that falls more slowly although it is served
+    /// first. Others stay in the order of submission. Only wider jobs overtake, so this ends.
+    fn settle_ties(&self, order: &mut [usize]) {
+        if self.policy != Policy::Srpt {
+            return;
+        }
+        let (mut free, mut at) = (self.slots, 0);
+        while at + 1 < order.len() {
+            let (a, b) = (order[at], order[at + 1]);
+            let first = self.jobs[a].job.width.min(free);
+            let second = self.jobs[b].job.width.min(free - first);
+            if self.key(a).0 == self.key(b).0 && second > first {
+                order.swap(at, at + 1);
+                // The job that moved up may overtake further.
+                (free, at) = (self.slots, 0);
+            } else {
+                free -= first;
+                at += 1;
+            }
+        }
     }
 
     /// Returns the time to the next change: an arrival, an end, or one job overtaking another.

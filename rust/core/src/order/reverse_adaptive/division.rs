@@ -51,6 +51,36 @@ pub(super) fn divide(split: Split, room: f64, wishes: &[Request]) -> Vec<f64> {
     }
 }
 
+/// Divides `room` so that the jobs come as near as they can to needing the same time at their full
+/// width: the highest of these levels fall first. Of jobs that all must be done at one time this
+/// leaves the most room for what is left. No job falls by more than `length`.
+pub(super) fn by_level(room: f64, length: f64, jobs: &[(f64, f64)]) -> Vec<f64> {
+    let parts = |level: f64| {
+        let part = move |(left, width): &(f64, f64)| {
+            (left - level * width).clamp(0.0, left.min(width * length))
+        };
+        jobs.iter().map(part)
+    };
+    let mut levels: Vec<f64> = Vec::with_capacity(2 * jobs.len() + 1);
+    for (left, width) in jobs {
+        let level = if *width > 0.0 { left / width } else { 0.0 };
+        levels.extend([level, (level - length).max(0.0)]);
+    }
+    levels.push(0.0);
+    levels.sort_by(f64::total_cmp);
+    // Between two neighbours the sum falls in a straight line.
+    let above = levels.partition_point(|level| parts(*level).sum::<f64>() > room);
+    let level = match (above.checked_sub(1), levels.get(above)) {
+        (Some(below), Some(high)) => {
+            let low = levels[below];
+            let (most, least): (f64, f64) = (parts(low).sum(), parts(*high).sum());
+            low + (high - low) * (most - room) / (most - least)
+        }
+        _ => 0.0,
+    };
+    parts(level).collect()
+}
+
 /// Serves one after the other by `rank`, each up to its wish; ties keep their order.
 fn in_turn(room: f64, wishes: &[Request], rank: impl Fn(&Request) -> f64) -> Vec<f64> {
     let mut turns: Vec<usize> = (0..wishes.len()).collect();

@@ -7,7 +7,7 @@
 
 use super::capacity::{Capacity, Piece};
 pub use super::division::Split;
-use super::division::{Request, divide};
+use super::division::{Request, by_level, divide};
 
 /// Part of the work below which differences are rounding errors.
 const ROUNDING: f64 = 1e-9;
@@ -97,11 +97,39 @@ pub fn required(now: f64, goal: &Goal) -> f64 {
 
 /// Reverses the execution of `goals` from the last deadline to `now`. `record` gets every period,
 /// the last first. For J jobs the cost is J log J per period and per change of the capacity.
+///
+/// Where jobs have a width, a division by `split` may leave a job more than it can do before. Only
+/// then, and if that meets all goals, periods are divided by the time that each job needs at its
+/// width: the level algorithm (Muntz and Coffman, "Preemptive scheduling of real-time tasks on
+/// multiprocessor systems", 1970), which meets all goals that can be met.
 pub fn reverse(
     now: f64,
     capacity: &Capacity,
     goals: &[Goal],
     split: Split,
+    mut record: Option<&mut Vec<Period>>,
+) -> Plan {
+    let plan = reverse_by(now, capacity, goals, Some(split), record.as_deref_mut());
+    if plan.feasible || goals.iter().all(|goal| goal.width.is_none()) {
+        return plan;
+    }
+    let mut periods = Vec::new();
+    let by_level = reverse_by(now, capacity, goals, None, Some(&mut periods));
+    if !by_level.feasible {
+        return plan;
+    }
+    if let Some(record) = record {
+        *record = periods;
+    }
+    by_level
+}
+
+/// Reverses the execution with one division, by level without a `split`.
+fn reverse_by(
+    now: f64,
+    capacity: &Capacity,
+    goals: &[Goal],
+    split: Option<Split>,
     mut record: Option<&mut Vec<Period>>,
 ) -> Plan {
     let mut upcoming: Vec<(f64, usize)> = Vec::with_capacity(goals.len());
@@ -139,14 +167,22 @@ pub fn reverse(
 }
 
 /// Does as much of the active jobs' work as a stretch of constant capacity holds.
-fn take(split: Split, piece: &Piece, goals: &[Goal], active: &[usize], left: &mut [f64]) {
+fn take(split: Option<Split>, piece: &Piece, goals: &[Goal], active: &[usize], left: &mut [f64]) {
     let length = piece.to - piece.from;
+    let room = piece.slots * length;
     let wish = |job: &usize| Request {
         work: left[*job].min(goals[*job].width.unwrap_or(f64::INFINITY) * length),
         deadline: goals[*job].deadline.unwrap_or(f64::INFINITY),
     };
-    let wishes: Vec<Request> = active.iter().map(wish).collect();
-    let parts = divide(split, piece.slots * length, &wishes);
+    let parts = match split {
+        Some(split) => divide(split, room, &active.iter().map(wish).collect::<Vec<_>>()),
+        None => {
+            // Without a width a job may use whatever there is, so it goes last.
+            let wide = goals.iter().map(|goal| goal.work).sum::<f64>().max(1.0) / length;
+            let of = |job: &usize| (left[*job], goals[*job].width.unwrap_or(wide));
+            by_level(room, length, &active.iter().map(of).collect::<Vec<_>>())
+        }
+    };
     for (job, part) in active.iter().zip(parts) {
         // The division may round up by a last digit.
         left[*job] = (left[*job] - part).max(0.0);

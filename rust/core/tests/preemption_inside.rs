@@ -14,6 +14,10 @@ const GB: i64 = 1024;
 
 /// One queue with the whole cluster; `more` are its further keys.
 fn cluster(inside: Value, more: Value) -> Host {
+    observed_cluster(inside, more, false)
+}
+
+fn observed_cluster(inside: Value, more: Value, observes: bool) -> Host {
     let mut queue = json!({"path": "root.a", "min_share": {"memory-mb": "100% of parent"}});
     for (key, value) in more.as_object().expect("keys of a queue") {
         queue[key] = value.clone();
@@ -23,7 +27,8 @@ fn cluster(inside: Value, more: Value) -> Host {
         "heartbeat_fill": 1.0,
         "queues": [queue, {"path": "root.b"}],
         "preemption": {"enabled": true, "min_share_timeout_ms": 0, "fair_share_threshold": 0.0,
-            "grace_ms": 100, "masters": true, "inside": inside},
+            "grace_ms": 100, "masters": true, "observe_only": observes,
+            "inside": inside},
     });
     let mut host = Host::new(config);
     for _ in 0..NODES {
@@ -160,4 +165,18 @@ fn masters_stay_and_nothing_goes_where_the_ask_cannot_run() {
     host.step(&[row]);
     assert_eq!(taken(&mut host, 5), [0u32; 0]);
     assert!(host.engine.check_invariants().is_ok());
+}
+
+/// Ten rounds name the same two containers; each is written down once.
+#[test]
+fn what_is_only_observed_goes_nowhere_and_is_said_once() {
+    let mut host = observed_cluster(json!({"first": "priorities"}), json!({}), true);
+    runs(&mut host, 1, 1, 0, 100);
+    runs(&mut host, 2, 1, 9, 0);
+    host.ask(2, 0, 2, GB);
+    assert_eq!(taken(&mut host, 10), [0u32; 0]);
+    let told = host.request(json!({"op": "explain", "job": 1}));
+    let decisions = told["trace"].as_array().expect("a list");
+    let observed = decisions.iter().filter(|d| d["what"] == "observed");
+    assert_eq!(observed.count(), 2, "{decisions:?}");
 }

@@ -116,6 +116,29 @@ fn a_minimum_counts_as_far_as_it_is_asked_for() {
     assert_eq!(served[0].job, 2);
 }
 
+/// Ten containers: a minimum that its queue does not ask for raises nobody's share, above it
+/// neither (FS-23).
+#[test]
+fn the_minimum_of_an_idle_queue_takes_nothing_from_other_groups() {
+    let share_of_b = |y: i64, b: i64| {
+        let least = |gb: i64| json!({"memory-mb": gb * 1024});
+        let mut host = Host::new(json!({"queues": [
+            {"path": "root.a.x", "min_share": least(8)},
+            {"path": "root.a.y", "min_share": least(y)},
+            {"path": "root.b", "min_share": least(b)}]}));
+        host.node(0, 10 * 1024, 64);
+        for (job, path) in [(1, "root.a.y"), (2, "root.b")] {
+            let queue = host.queue("u", Some(path));
+            host.job(job, queue);
+            host.ask(job, 0, 10, 1024);
+        }
+        host.tick();
+        row(&mut host, "root.b")["fair_share"]["memory-mb"].clone()
+    };
+    assert_eq!(share_of_b(0, 0), 5 * 1024);
+    assert_eq!(share_of_b(2, 8), 8 * 1024);
+}
+
 fn limited(max_am_share: Value, compare: Value) -> Host {
     let mut host = Host::new(json!({
         "heartbeat_fill": 1.0,

@@ -222,12 +222,10 @@ impl Engine {
             *of_users.entry(part.user).or_default() += part.used_mb;
         }
         // What each user may have beside ApplicationMasters.
-        let mut rest_mb: BTreeMap<UserId, i64> = BTreeMap::new();
-        for (user, used_mb) in &of_users {
-            if let Some(most_mb) = self.tasks_of_user_mb(queue, *user, partition) {
-                rest_mb.insert(*user, most_mb);
-                inside.excess_mb.insert(*user, used_mb - most_mb);
-            }
+        let mut rest_mb = self.tasks_of_users_mb(queue, partition).unwrap_or_default();
+        for (user, most_mb) in &rest_mb {
+            let used_mb = of_users.get(user).copied().unwrap_or(0);
+            inside.excess_mb.insert(*user, used_mb - most_mb);
         }
         let config = self.cluster.queues.get(queue).map(|queue| &queue.config);
         let fair = config.is_some_and(|config| config.leaf_order.by != By::Fifo);

@@ -44,12 +44,13 @@ impl Engine {
         }
         let labels = self.labels();
         let starved = self.starved(&labels);
+        let needless = starved.is_empty() && self.setup.config.preemption.inside.is_none();
+        if !needless && !self.is_round_due() {
+            return;
+        }
         let insides = self.insides(&labels);
         if starved.is_empty() && insides.is_empty() {
             self.observed.clear();
-            return;
-        }
-        if !self.is_round_due() {
             return;
         }
         let (mut plans, mut unmet) = (Vec::new(), Vec::new());

@@ -8,6 +8,7 @@ use crate::model::wait::{Remedy, UserBound};
 use crate::words::ids::{PartitionId, QueueId, UserId};
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 impl Engine {
     /// The usage and the limit of a job's user in its leaf, on the nodes of a label: of all
@@ -90,23 +91,26 @@ impl Engine {
         Some(book.users.iter().map(row).collect())
     }
 
-    /// The memory that the containers of a user may have in a leaf on the nodes of a label, without
-    /// ApplicationMasters, if all users of the leaf asked for more. None if it limits no users.
-    pub(in crate::engine) fn tasks_of_user_mb(
+    /// The memory that the containers of each user may have in a leaf on the nodes of a label,
+    /// without ApplicationMasters, if all users of the leaf asked for more. None if it limits no
+    /// users.
+    pub(in crate::engine) fn tasks_of_users_mb(
         &self,
         leaf: QueueId,
-        user: UserId,
         label: PartitionId,
-    ) -> Option<i64> {
+    ) -> Option<BTreeMap<UserId, i64>> {
         let label = self.tree_label(label);
         let terms = self.terms_of(leaf, label)?;
         let book = self.users.leaves.get(&leaf)?;
-        let masters = book.users.get(&user)?.masters.on(label);
         let usage = self.usage_of((leaf, label), &terms, book);
-        let weight = |user: &UserId| f64::from(self.cluster.queues.weight_of(leaf, *user));
-        let limit = terms.limit_of_all(&usage, book.users.keys().map(weight).sum());
-        let weight = self.cluster.queues.weight_of(leaf, user);
-        Some(terms.of_user(&limit, weight).memory_mb() - masters.memory_mb())
+        let weight = |user: &UserId| self.cluster.queues.weight_of(leaf, *user);
+        let weights = book.users.keys().map(|user| f64::from(weight(user))).sum();
+        let limit = terms.limit_of_all(&usage, weights);
+        let tasks = |(id, user): (&UserId, &UserBook)| {
+            let most = terms.of_user(&limit, weight(id));
+            (*id, most.memory_mb() - user.masters.on(label).memory_mb())
+        };
+        Some(book.users.iter().map(tasks).collect())
     }
 
     /// The setting of its leaf with which a held ask of a job would go on, if one alone is enough.

@@ -16,7 +16,7 @@ LONG_PARTS=(soak hadoop-tests)
 # which more processors do not shorten.
 LANES=${HEDDLE_TEST_LANES:-3}
 # The logs of steps that take minutes.
-LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|readme-|java-|ReverseAdaptiveTest|TenantsTest|FaultsTest'
+LONG_STEPS='rust-tests|docs-|Stock.*Test|FairTest|LinksTest|readme-|java-|ReverseAdaptiveTest|TenantsTest|FaultsTest'
 # Steps that may run beside others, from all parts: lines of test_step's arguments, separated by
 # tabs. They run at the end, so that no part leaves processors idle while its last step ends.
 queued_steps=

@@ -1,7 +1,7 @@
 //! Draws results as SVG files, one question each. Computes nothing beyond sorting.
 
 use heddle_sim::cluster_sim::{Results, Sample};
-use plotters::prelude::*;
+use heddle_sim::plot::{Line, Plot};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -123,46 +123,9 @@ fn sojourns(results: &Results) -> Lines {
 }
 
 fn draw(path: &Path, title: &str, axes: (&str, &str), lines: &Lines) -> Result<(), String> {
-    let points = || lines.values().flatten();
-    let span = |part: fn(&(f64, f64)) -> f64| {
-        let least = points().map(part).fold(f64::INFINITY, f64::min);
-        let most = points().map(part).fold(f64::NEG_INFINITY, f64::max);
-        match least.is_finite() {
-            true if most > least => least..most,
-            true => least..least + 1.0,
-            false => 0.0..1.0,
-        }
-    };
-    let (x, y) = (span(|point| point.0), span(|point| point.1));
-    let drawing = || -> Result<(), Box<dyn std::error::Error>> {
-        let area = SVGBackend::new(path, (900, 500)).into_drawing_area();
-        area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
-            .caption(title, ("sans-serif", 18))
-            .margin(12)
-            .x_label_area_size(40)
-            .y_label_area_size(70)
-            .build_cartesian_2d(x.clone(), y.start.min(0.0)..y.end)?;
-        chart
-            .configure_mesh()
-            .x_desc(axes.0)
-            .y_desc(axes.1)
-            .draw()?;
-        for (i, (name, points)) in lines.iter().enumerate() {
-            let colour = Palette99::pick(i).to_rgba();
-            let line = LineSeries::new(points.iter().copied(), colour);
-            chart
-                .draw_series(line)?
-                .label(name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
-        }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK)
-            .draw()?;
-        area.present()?;
-        Ok(())
-    };
-    drawing().map_err(|error| error.to_string())
+    let mut plot = Plot::new(title, axes.0, axes.1);
+    for (name, points) in lines {
+        plot.lines.push(Line::new(name, points.clone()));
+    }
+    plot.write(path)
 }

@@ -4,7 +4,8 @@
 use crate::{plots, report};
 use clap::Args;
 use heddle_sim::cluster_sim::workload::{self, Burst, DataSets, Mix, PiUser};
-use heddle_sim::cluster_sim::{ClusterSim, Hardware, Options, Results, Trouble, Workload};
+use heddle_sim::cluster_sim::{ClusterSim, Hardware, Knowledge, Options};
+use heddle_sim::cluster_sim::{Results, Trouble, Workload};
 use heddle_sim::{policies, swim};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -49,6 +50,10 @@ pub(crate) struct What {
     /// Second attempts of slow tasks.
     #[arg(long)]
     speculation: bool,
+    /// What the engine knows: full, live as on a real cluster, or live with sources as in full,
+    /// such as live+traffic; see docs/develop/facts.md.
+    #[arg(long, default_value_t = Knowledge::Full)]
+    knowledge: Knowledge,
     /// Asks at each job's submission when it will start and end, and says how that came true.
     #[arg(long)]
     predict: bool,
@@ -102,6 +107,7 @@ impl What {
         options.slow_start_per_mille = self.slow_start;
         options.check = self.check;
         options.predict = self.predict;
+        options.knowledge = self.knowledge.clone();
         options.trouble = Trouble {
             jitter_per_mille: self.jitter,
             straggler_per_mille: self.stragglers,

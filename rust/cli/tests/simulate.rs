@@ -98,6 +98,30 @@ fn the_same_seed_prints_the_same() {
 }
 
 #[test]
+fn the_engine_knows_what_the_option_says() {
+    let folder = folder("knowledge");
+    let file = workload(&folder, TWO_JOBS);
+    let run = |knowledge: &[&str]| {
+        let policy = ["simulate", "--workload", &file, "--policy", "fifo"];
+        let ran = heddle(&[&policy[..], knowledge].concat());
+        assert!(ran.status.success(), "{}", text(&ran.stderr));
+        text(&ran.stdout)
+    };
+    let full = run(&[]);
+    assert_eq!(run(&["--knowledge", "full"]), full);
+    // Ends are told late, unless they are told as under full knowledge.
+    assert_ne!(run(&["--knowledge", "live"]), full);
+    let exact = run(&["--knowledge", "live+lengths+load"]);
+    let figures = |summary: &str| -> Value {
+        let mut summary: Value = serde_json::from_str(summary).expect("a summary as JSON");
+        // Counters are more events, and change nothing.
+        summary["events"].take();
+        summary
+    };
+    assert_eq!(figures(&exact), figures(&full));
+}
+
+#[test]
 fn a_comparison_has_a_line_for_each_policy() {
     let folder = folder("compare");
     let file = workload(&folder, TWO_JOBS);
@@ -129,10 +153,14 @@ fn a_comparison_has_a_line_for_each_policy() {
 fn mistakes_are_refused_with_what_was_expected() {
     let folder = folder("mistakes");
     let bad = workload(&folder, r#"{"jobs": [{"maps": 3, "reduce": 1}]}"#);
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["simulate", "--workload", &bad], "jobs[0].reduce"),
         (&["simulate", "--workload", "swimm"], "expected swim, pi"),
         (&["simulate", "--workload", "none.json"], "none.json"),
+        (
+            &["simulate", "--knowledge", "live+rumours"],
+            "expected totals",
+        ),
         (
             &["compare", "--policies", "fifo,lifo"],
             "`lifo` is no policy",

@@ -175,14 +175,17 @@ pub(crate) fn leaves_order(composition: &Composition) -> bool {
     composition.order == order::by_queue::ENTRY.name
 }
 
-/// The facts of jobs that a composition wants to hear, each once.
-pub(crate) fn wants(composition: &Composition) -> Vec<&'static str> {
+/// The facts of jobs that the policies in force want to hear, each once.
+pub(crate) fn wants(config: &Config) -> Vec<&'static str> {
+    let composition = &config.composition;
     let all = [
         wanted_by(SHARES, &composition.share),
         wanted_by(ORDERS, &composition.order),
         wanted_by(PLACES, &composition.place),
     ];
-    let names: BTreeSet<&str> = all.concat().iter().map(|wants| wants.name()).collect();
+    let all = all.concat().into_iter();
+    let wanted = all.filter(|wants| *wants != Wants::Tasks || config.policies_take_back());
+    let names: BTreeSet<&str> = wanted.map(Wants::name).collect();
     names.into_iter().collect()
 }
 

@@ -165,6 +165,11 @@ impl Config {
         self.preemption.enabled || self.policies_take_back
     }
 
+    /// Whether policies take containers back by their own settings.
+    pub(crate) fn policies_take_back(&self) -> bool {
+        self.policies_take_back
+    }
+
     /// Whether a queue says anything of node labels.
     pub fn sets_labels(&self) -> bool {
         self.queues.iter().any(|queue| queue.labels.is_set())

@@ -44,6 +44,7 @@ mod search;
 mod subject;
 mod submission;
 mod tick;
+mod ties;
 mod users;
 mod victims;
 

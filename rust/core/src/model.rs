@@ -10,6 +10,7 @@ pub(crate) mod launch;
 pub(crate) mod lengths;
 pub(crate) mod line;
 pub mod placement;
+pub(crate) mod programs;
 pub mod queue;
 pub(crate) mod share_tree;
 pub(crate) mod stock_fair;

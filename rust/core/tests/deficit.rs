@@ -480,6 +480,24 @@ fn deficits_outlive_a_reload_and_a_move() {
     cluster.shares(&[2.0, 2.0]);
 }
 
+/// FS-25: a job without reduces is owed none. One that was killed leaves its share to the others.
+#[test]
+fn a_map_only_job_is_owed_no_reduces_and_a_killed_one_nothing() {
+    let mut cluster = plain();
+    cluster.submit(1, "default", 10);
+    cluster.submit(2, "default", 10);
+    cluster.ask_reduces(2, 10);
+    cluster.advance(0);
+    cluster.advance(1_000);
+    cluster.shares(&[2.0, 2.0]);
+    cluster.check(|account| account.share, 1, &[0.0, 4.0]);
+    cluster.check(|account| account.deficit, 1, &[0.0, 4_000.0]);
+    cluster.host.step(&[Event::JobRemoved(JobId(2))]);
+    cluster.advance(500);
+    cluster.shares(&[4.0]);
+    assert_eq!(cluster.assign_both(), [vec![1; 4], vec![]]);
+}
+
 /// Under the default preset `fair` divides among queues, and deficits decide inside each.
 #[test]
 fn inside_a_queue_of_the_default_preset_deficits_decide() {

@@ -200,12 +200,42 @@ fn the_least_progressed_go_and_none_that_commits() {
     assert_eq!(gone, [(1, keys[0]), (1, keys[1])]);
 }
 
+/// A commit is a claim of users' code: it spares a task for two minutes, however often it is told.
+#[test]
+fn a_task_that_commits_for_ever_is_taken_after_two_minutes() {
+    let extra = json!({"dynamic_priority": {"reclaim_interval_ms": 20_000}});
+    let mut market = Market::with(3, &[("a", 1e6, 1.0), ("b", 1e6, 2.0)], extra);
+    market.submit(1, "a", 3);
+    market.host.tick();
+    market.beat([1]);
+    let keys: Vec<u64> = market.host.containers.iter().map(|c| c.1).collect();
+    market.submit(2, "b", 5);
+    let mut gone = Vec::new();
+    for second in (0..=120_000).step_by(20_000) {
+        for committing in [true, false, true] {
+            for key in &keys {
+                market.host.step(&[Event::Task {
+                    job: JobId(1),
+                    key: *key,
+                    facts: heddle_core::words::event::TaskFacts {
+                        committing,
+                        ..Default::default()
+                    },
+                }]);
+            }
+        }
+        assert_eq!(gone, [], "at {second}");
+        gone = evicted(&market.until(second + 19_999));
+    }
+    assert_eq!(gone.len(), 2, "120 s after the first claim");
+}
+
 /// Defect 1: the time of the last kill was shared by both kinds, so reduces were never taken.
 #[test]
 fn maps_and_reduces_are_taken_in_one_round() {
     let extra = json!({"slots": {"map_per_node": 2, "reduce_per_node": 1},
                        "dynamic_priority": {"reclaim_interval_ms": 60_000}});
-    let mut market = Market::with(9, &[("a", 1e6, 1.0), ("b", 1e6, 8.0)], extra);
+    let mut market = Market::with(9, &[("a", 1e6, 1.0), ("b", 1e6, 2.0)], extra);
     market.submit(1, "a", 9);
     market.host.ask_facts(reduces(1, 9));
     market.host.tick();
@@ -213,11 +243,29 @@ fn maps_and_reduces_are_taken_in_one_round() {
     market.submit(2, "b", 9);
     market.host.ask_facts(reduces(2, 9));
     let gone = evicted(&market.until(60_000));
-    // 8/9 of 6 and of 3 slots: 5.33 and 2.67, so 5 maps and 3 reduces.
-    assert_eq!(gone.len(), 8);
+    // 2/3 of 6 and of 3 slots: 4 maps and 2 reduces.
+    assert_eq!(gone.len(), 6);
 }
 
-/// DP-18: quotas are counts over the cluster; a fill user's tasks may run on any node.
+/// DP-18: quotas are counts over the cluster, not parts of its nodes. A has all of node 0 when B
+/// arrives, so B's three are all on node 1, although A waits for slots, too.
+#[test]
+fn quotas_are_of_the_cluster_not_of_its_nodes() {
+    let mut market = Market::new(6, &[("a", 1e3, 1.0), ("b", 1e3, 1.0)]);
+    market.submit(1, "a", 50);
+    market.host.tick();
+    market.host.beat(0);
+    market.submit(2, "b", 50);
+    market.until(20_000);
+    assert_eq!(market.quotas(["a", "b"]), [3, 3]);
+    let jobs: Vec<u32> = market.host.beat(1).iter().map(|grant| grant.job).collect();
+    assert_eq!(jobs, [2; 3]);
+    market.host.complete_all(1);
+    market.host.complete_all(2);
+    assert_eq!(market.beat([1, 2]), [3, 3]);
+}
+
+/// DP-49, DP-61: a quota of 0.
 #[test]
 fn a_quota_of_0_is_served_by_the_fill_pass_only() {
     // 0.1 / 10.1 of 6 slots is 0.06.

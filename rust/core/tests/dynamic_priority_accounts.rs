@@ -4,6 +4,8 @@
 mod common;
 
 use common::market::{FIGURE_1, Market, Users};
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::NodeId;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -96,6 +98,73 @@ fn a_budget_that_ends_hands_the_cluster_over() {
     market.until(160_000);
     market.host.complete_all(2);
     assert_eq!(market.beat([1, 2]), [8, 4]);
+}
+
+/// DP-3: the interval is the time unit of rates: 20 s, or as configured.
+#[test]
+fn slots_are_paid_for_at_each_interval() {
+    let intervals = [
+        (json!({}), 20_000),
+        (json!({"allocation_interval_ms": 60_000}), 60_000),
+    ];
+    for (configured, interval) in intervals {
+        let extra = json!({"dynamic_priority": configured});
+        let mut market = Market::with(6, &[("a", 100.0, 1.0)], extra);
+        market.submit(1, "a", 50);
+        market.host.tick();
+        assert_eq!(market.beat([1]), [6]);
+        for (end, before, after) in [(interval, 100.0, 94.0), (2 * interval, 94.0, 88.0)] {
+            market.until(end - 500);
+            assert_eq!(market.number("a", "budget"), before);
+            market.until(end);
+            assert_eq!(market.number("a", "budget"), after);
+        }
+    }
+}
+
+/// DP-42: 80 users who bid 1 to 80 for 3,240 slots have 80 levels, each as wide as its bid.
+#[test]
+fn eighty_users_have_eighty_levels() {
+    let names: Vec<String> = (1..=80).map(|n| format!("u{n:02}")).collect();
+    let bids = names.iter().zip(1..);
+    let users: Vec<(&str, f64, f64)> = bids
+        .map(|(name, bid)| (name.as_str(), 1e6, f64::from(bid)))
+        .collect();
+    let mut market = Market::new(0, &users);
+    for _ in 0..40 {
+        market.host.node(0, 81 * 1024, 81);
+    }
+    for (job, name) in (1..).zip(&names) {
+        market.submit(job, name, 100);
+    }
+    market.host.tick();
+    market.host.beat_all();
+    market.until(20_000);
+    for (job, name) in (1..).zip(&names) {
+        assert_eq!(market.host.running(job), job as usize);
+        let debit = f64::from(job * job);
+        assert_eq!(market.number(name, "debit"), debit, "{name}");
+    }
+}
+
+/// DP-48: half of the nodes fail. A, who cannot wait, bids for most of what is left, and the price
+/// says what that costs.
+#[test]
+fn a_user_makes_up_for_lost_nodes_by_the_rate() {
+    let mut market = Market::new(12, &[("a", 1e3, 1.0), ("b", 1e3, 1.0)]);
+    market.submit(1, "a", 50);
+    market.submit(2, "b", 50);
+    market.host.tick();
+    assert_eq!(market.quotas(["a", "b"]), [6, 6]);
+    for node in [2, 3] {
+        market.host.step(&[Event::NodeRemoved(NodeId(node))]);
+    }
+    market.until(20_000);
+    assert_eq!(market.quotas(["a", "b"]), [3, 3]);
+    market.set("setSpending", "a", 5.0);
+    market.until(40_000);
+    assert_eq!(market.quotas(["a", "b"]), [5, 1]);
+    assert_eq!(market.accounts()["price"], 6.0);
 }
 
 /// DP-8, DP-A11: of the rates set within an interval, the last one counts from the next tick.
@@ -393,7 +462,9 @@ fn filled(slots: u32, rates: &[i64], demands: &[u32]) -> Vec<(u64, u64)> {
     let names = ["u0", "u1", "u2", "u3", "u4"];
     let bid = |(name, rate): (&&'static str, &i64)| (*name, 1e6, *rate as f64 / 1e6);
     let users: Vec<(&str, f64, f64)> = names.iter().zip(rates).map(bid).collect();
-    let mut market = Market::new(slots, &users);
+    // Each interval alone: carried fractions make up for a lower quota later.
+    let alone = json!({"dynamic_priority": {"rounding": "largest_remainder"}});
+    let mut market = Market::with(slots, &users, alone);
     for (i, demand) in demands.iter().enumerate() {
         market.host.now += 1;
         market.submit(i as u32, names[i], *demand);

@@ -157,17 +157,19 @@ fn links_are_modelled_from_counters_where_nobody_measures() {
     assert_eq!(saturated(&host), json!([]));
 }
 
+/// Reports what the nodes of rack 0 have sent; those of rack 1 have sent nothing.
+fn sent(host: &mut Host, bytes: u64) {
+    let events = [0, 1].map(|node| Event::NodeShuffle {
+        node: NodeId(node),
+        sent_bytes: if node == 0 { bytes } else { 0 },
+    });
+    host.step(&events);
+}
+
 /// NodeManagers on rack 0 sent 450 MB in the 10 s, not 900: half of the model.
 #[test]
 fn what_nodes_measure_corrects_the_model() {
     let mut host = shuffling(json!({"uplink_bytes_per_s": 100 * MB}));
-    let sent = |host: &mut Host, bytes: u64| {
-        let events = [0, 1].map(|node| Event::NodeShuffle {
-            node: NodeId(node),
-            sent_bytes: if node == 0 { bytes } else { 0 },
-        });
-        host.step(&events);
-    };
     shuffled(&mut host, 0);
     sent(&mut host, 5_000 * MB);
     host.now += 10_000;
@@ -182,13 +184,14 @@ fn what_nodes_measure_corrects_the_model() {
 }
 
 #[test]
-fn without_a_bandwidth_or_where_a_link_is_measured_the_model_says_nothing() {
+fn without_a_capacity_or_where_a_link_is_measured_the_model_says_nothing() {
     let mut host = shuffling(json!({}));
     shuffled(&mut host, 0);
     host.now += 10_000;
     shuffled(&mut host, 900 * MB);
     host.tick();
     assert_eq!((modelled(&host), saturated(&host)), (json!([]), json!([])));
+    assert_eq!(uplink(&host), json!(null));
     let mut host = shuffling(json!({"uplink_bytes_per_s": 100 * MB}));
     shuffled(&mut host, 0);
     host.now += 10_000;
@@ -196,6 +199,84 @@ fn without_a_bandwidth_or_where_a_link_is_measured_the_model_says_nothing() {
     racks::traffic(&mut host, &[10, 10]);
     host.tick();
     assert_eq!(saturated(&host), json!([]), "measured at a tenth");
+}
+
+/// Returns the capacity of links.
+fn uplink(host: &Host) -> Value {
+    host.engine.save()[2]["uplink_bytes_per_s"].clone()
+}
+
+/// Nodes of rack 0 send `rate` bytes each second, for some seconds, to the reduce on rack 1.
+fn send(host: &mut Host, total: &mut u64, rate: u64, seconds: u32) {
+    for _ in 0..seconds {
+        host.now += 1_000;
+        *total += rate;
+        sent(host, *total);
+        host.tick();
+    }
+}
+
+/// No ApplicationMaster answers and no capacity is set. A link that carried 300 MB/s for a minute
+/// has that capacity, so 200 do not fill it and 250, above 80 %, do.
+#[test]
+fn nodes_alone_tell_the_load_and_the_capacity() {
+    let mut host = shuffling(json!({}));
+    let mut total = 7_000 * MB;
+    sent(&mut host, total);
+    host.tick();
+    send(&mut host, &mut total, 200 * MB, 30);
+    assert_eq!(modelled(&host), json!([[1000, 2e8, 0.0], [1001, 0.0, 2e8]]));
+    assert_eq!((uplink(&host), saturated(&host)), (json!(null), json!([])));
+    // Up to two windows of a minute pass until one has this rate only.
+    send(&mut host, &mut total, 300 * MB, 125);
+    assert_eq!(uplink(&host), json!(3e8));
+    assert_eq!(saturated(&host), json!([1000, 1001]));
+    send(&mut host, &mut total, 200 * MB, 11);
+    assert_eq!(saturated(&host), json!([]));
+    send(&mut host, &mut total, 250 * MB, 11);
+    assert_eq!(saturated(&host), json!([1000, 1001]));
+    let config = json!({"policy": "shufflewatcher"});
+    host.request(json!({"op": "reload", "config": config}));
+    assert_eq!(uplink(&host), json!(3e8), "kept by a reload");
+}
+
+/// Less than 80 % of a gigabit never fills a link whose capacity is not configured.
+#[test]
+fn a_link_is_estimated_at_its_floor_at_least() {
+    let mut host = shuffling(json!({}));
+    let mut total = 0;
+    sent(&mut host, total);
+    send(&mut host, &mut total, 99 * MB, 130);
+    assert_eq!(
+        (uplink(&host), saturated(&host)),
+        (json!(1.25e8), json!([]))
+    );
+    send(&mut host, &mut total, 101 * MB, 11);
+    assert_eq!(saturated(&host), json!([1000, 1001]));
+    let mut host = shuffling(json!({"uplink_floor_bytes_per_s": MB}));
+    let mut total = 0;
+    sent(&mut host, total);
+    send(&mut host, &mut total, 50 * MB, 130);
+    assert_eq!(uplink(&host), json!(5e7));
+    assert_eq!(
+        saturated(&host),
+        json!([1000, 1001]),
+        "a lower floor errs sooner"
+    );
+}
+
+/// Users' code writes counters: a claim of terabytes makes no link look wide.
+#[test]
+fn counters_alone_do_not_widen_a_link() {
+    let mut host = shuffling(json!({}));
+    let mut total = 0;
+    sent(&mut host, total);
+    shuffled(&mut host, 0);
+    for second in 1..=130 {
+        shuffled(&mut host, second * 1_000_000 * MB);
+        send(&mut host, &mut total, 0, 1);
+    }
+    assert_eq!(uplink(&host), json!(1.25e8));
 }
 
 /// Starts one of the job's two maps of 10 s where none of its input is.

@@ -2,169 +2,16 @@
 //! and aging have tests of their own; these show the effect on jobs.
 
 mod common;
+#[path = "common/timed.rs"]
+mod timed;
 
-use common::{Host, host_of, plain_ask, rack_place};
+use common::{host_of, plain_ask, rack_place};
 use heddle_core::order::hfsp::{Late, Settings, settings};
 use heddle_core::words::event::*;
 use heddle_core::words::ids::*;
 use heddle_core::{Resource, Setup};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-
-const MAP: i32 = 20;
-const REDUCE: i32 = 10;
-const SECOND: Millis = 1_000;
-
-/// A running task: its end, its job, its container, its priority.
-type Running = (Millis, u32, u64, i32);
-
-/// A cluster whose tasks take 1,024 MB and a known time.
-struct Cluster {
-    host: Host,
-    queue: QueueId,
-    nodes: u32,
-    /// Lengths by job and priority.
-    lengths: BTreeMap<(u32, i32), Millis>,
-    /// Number of tasks of a job that have not ended.
-    left: BTreeMap<u32, u32>,
-    running: Vec<Running>,
-    ended: BTreeMap<u32, Millis>,
-}
-
-impl Cluster {
-    /// Builds nodes of four slots each.
-    fn new(nodes: u32, hfsp: Value) -> Cluster {
-        Cluster::with(
-            nodes,
-            json!({"policy": "hfsp", "heartbeat_fill": 1.0, "hfsp": hfsp}),
-        )
-    }
-
-    fn with(nodes: u32, config: Value) -> Cluster {
-        let mut host = Host::new(config);
-        for _ in 0..nodes {
-            host.node(0, 4 * 1_024, 64);
-        }
-        let queue = host.queue("ada", None);
-        Cluster {
-            host,
-            queue,
-            nodes,
-            lengths: BTreeMap::new(),
-            left: BTreeMap::new(),
-            running: Vec::new(),
-            ended: BTreeMap::new(),
-        }
-    }
-
-    fn submit(&mut self, job: u32, maps: u32, seconds: Millis) {
-        self.host.job(job, self.queue);
-        self.ask(job, MAP, maps, seconds);
-    }
-
-    fn ask(&mut self, job: u32, priority: i32, count: u32, seconds: Millis) {
-        self.lengths.insert((job, priority), seconds * SECOND);
-        *self.left.entry(job).or_insert(0) += count;
-        self.host.ask_facts(AskFacts {
-            priority,
-            ..plain_ask(job, priority as u32, count, 1_024)
-        });
-    }
-
-    fn hint(&mut self, job: u32, hints: JobHints) {
-        let job = JobId(job);
-        self.host.step(&[Event::JobHints { job, hints }]);
-    }
-
-    /// Lets every node report; granted tasks run for their length.
-    fn beat(&mut self) {
-        for node in 0..self.nodes {
-            for grant in self.host.beat(node) {
-                let key = self.key_of(grant.job);
-                let priority = grant.ask as i32;
-                let length = self.lengths[&(grant.job, priority)];
-                self.running
-                    .push((self.host.now + length, grant.job, key, priority));
-            }
-        }
-    }
-
-    /// Returns the key of the job's first container that is not known here yet. `Host::beat`
-    /// commits all grants of a heartbeat at once.
-    fn key_of(&self, job: u32) -> u64 {
-        let known = |key: u64| self.running.iter().any(|r| (r.1, r.2) == (job, key));
-        let mut keys = self
-            .host
-            .containers
-            .iter()
-            .filter(|c| c.0 == job)
-            .map(|c| c.1);
-        keys.find(|key| !known(*key))
-            .expect("the grant was committed")
-    }
-
-    /// Runs one second: tasks end, a tick passes, nodes report.
-    fn second(&mut self) {
-        self.host.now += SECOND;
-        let now = self.host.now;
-        let (due, rest): (Vec<Running>, Vec<Running>) =
-            self.running.drain(..).partition(|r| r.0 <= now);
-        self.running = rest;
-        for (_, job, key, _) in due {
-            self.host.complete(job, key);
-            let left = self.left.get_mut(&job).expect("it was submitted");
-            *left -= 1;
-            if *left == 0 {
-                self.ended.insert(job, now);
-            }
-        }
-        self.host.tick();
-        self.beat();
-    }
-
-    fn run(&mut self, seconds: u32) {
-        (0..seconds).for_each(|_| self.second());
-    }
-
-    /// Runs until a job ends, at most for `most` seconds; returns its end in seconds.
-    fn end_of(&mut self, job: u32, most: u32) -> Millis {
-        for _ in 0..most {
-            if self.ended.contains_key(&job) {
-                break;
-            }
-            self.second();
-        }
-        *self.ended.get(&job).expect("it ends in time") / SECOND
-    }
-
-    /// Returns how many tasks of a job run.
-    fn of(&self, job: u32) -> usize {
-        self.running.iter().filter(|r| r.1 == job).count()
-    }
-
-    /// Returns the stage's report of a pool.
-    fn state(&self, pool: usize) -> Value {
-        self.host.engine.save()[1]["pools"][pool].clone()
-    }
-
-    /// Returns the jobs of a pool in their order.
-    fn order(&self, pool: usize) -> Vec<u64> {
-        let state = self.state(pool);
-        let phases = state["phases"].as_array().expect("a list");
-        phases
-            .iter()
-            .map(|p| p["job"].as_u64().expect("an id"))
-            .collect()
-    }
-
-    /// Returns the value at `key` in the report of a job's phase.
-    fn phase(&self, pool: usize, job: u32, key: &str) -> Value {
-        let state = self.state(pool);
-        let phases = state["phases"].as_array().expect("a list");
-        let found = phases.iter().find(|phase| phase["job"] == job);
-        found.map_or(Value::Null, |phase| phase[key].clone())
-    }
-}
+use timed::*;
 
 /// HF-26, HF-32 and the preset; an error in the section names its key.
 #[test]
@@ -351,6 +198,63 @@ fn a_failed_sample_is_replaced() {
     assert_eq!(cluster.phase(0, 1, "trained"), true);
     // 30 tasks of (10 + 4) / 2 s.
     assert_eq!(cluster.phase(0, 1, "size_ms"), 210_000.0);
+}
+
+/// HF-41, HF-27: three maps are fewer than the samples: all of them are, and go at once.
+#[test]
+fn a_job_with_fewer_tasks_than_samples_ends_in_training() {
+    let mut cluster = Cluster::new(2, json!({}));
+    cluster.submit(1, 80, 10);
+    cluster.beat();
+    cluster.run(13);
+    cluster.submit(2, 3, 10);
+    assert_eq!(cluster.phase(0, 1, "trained"), true);
+    cluster.run(7);
+    assert_eq!(
+        (cluster.of(2), &cluster.state(0)["sampling"]),
+        (3, &json!(3))
+    );
+    assert_eq!(cluster.end_of(2, 60), 30);
+}
+
+/// HF-41: of a task and its copy the first end counts. One of ten maps is slow; at 30 s its copy
+/// starts. The copy ends after 10 s, and the application kills the slow one. The next job is
+/// estimated by ten maps of 10 s, not by one of 40 s.
+#[test]
+fn a_speculative_copy_counts_and_what_it_replaces_does_not() {
+    let mut cluster = Cluster::new(1, json!({}));
+    cluster.submit(1, 10, 10);
+    cluster.beat();
+    cluster.running[0].0 = 1_000 * SECOND;
+    let slow = cluster.running[0].2;
+    cluster.run(30);
+    assert_eq!(cluster.of(1), 1);
+    cluster.ask(1, MAP, 1, 10);
+    cluster.run(11);
+    assert_eq!(cluster.of(1), 1);
+    cluster.host.step(&[Event::ContainerCompleted {
+        job: JobId(1),
+        key: slow,
+        exit: -105,
+    }]);
+    cluster.submit(2, 5, 1);
+    assert_eq!(cluster.phase(0, 2, "size_ms"), 50_000.0);
+}
+
+/// HF-41: reduces that may start while maps still train have samples and a size of their own.
+#[test]
+fn reduces_train_while_maps_still_do() {
+    let slots = json!({"map_per_node": 3, "reduce_per_node": 1});
+    let hfsp = json!({"samples": 2});
+    let config = json!({"policy": "hfsp", "heartbeat_fill": 1.0, "slots": slots, "hfsp": hfsp});
+    let mut cluster = Cluster::with(2, config);
+    cluster.submit(1, 20, 1_000);
+    cluster.ask(1, REDUCE, 6, 10);
+    cluster.beat();
+    cluster.run(11);
+    let trained = [0, 1].map(|pool| cluster.phase(pool, 1, "trained"));
+    assert_eq!(trained, [json!(false), json!(true)]);
+    assert_eq!(cluster.phase(1, 1, "size_ms"), 60_000.0);
 }
 
 /// HF-22, HF-41: one of two nodes with 4 map slots each is drained. Virtually 8 slots work until

@@ -24,7 +24,7 @@ fn named<'a>(answer: &'a Value, list: &str, name: &str) -> &'a Value {
 fn a_policy_says_what_it_wants_to_hear_and_what_can_be_set() {
     let answer = answer();
     let hfsp = named(&answer, "order", "hfsp");
-    assert_eq!(hfsp["wants"], json!(["totals", "progress"]));
+    assert_eq!(hfsp["wants"], json!(["totals", "progress", "tasks"]));
     assert_eq!(hfsp["section"], "hfsp");
     let delay = named(&answer, "place", "delay");
     assert_eq!(delay["wants"], json!([]));
@@ -92,6 +92,13 @@ fn of_those_in_force_it_says_what_they_want_and_whether_weights_count() {
     assert_eq!(both, json!({"wants": wants, "by_weight": true}));
     let bids = in_force(json!({"policy": "dynamic-priority"}));
     assert_eq!(bids["by_weight"], false);
+    // Single tasks matter to policies that take containers back.
+    assert_eq!(bids["wants"], json!([]));
+    let takes = json!({"policy": "dynamic-priority",
+                       "dynamic_priority": {"reclaim_interval_ms": 20_000}});
+    assert_eq!(in_force(takes)["wants"], json!(["tasks"]));
+    let kills = in_force(json!({"policy": "hfsp", "hfsp": {"kill": true}}));
+    assert_eq!(kills["wants"], json!(["progress", "tasks", "totals"]));
     let mut host = Host::new(json!({"policy": "fifo"}));
     host.request(json!({"op": "reload", "config": {"policy": "hfsp"}}));
     let after = host.request(json!({"op": "policies"}));

@@ -116,8 +116,8 @@ fn a_minimum_counts_as_far_as_it_is_asked_for() {
     assert_eq!(served[0].job, 2);
 }
 
-/// Ten containers: a minimum that its queue does not ask for raises nobody's share, above it
-/// neither (FS-23).
+/// Ten containers. A queue asks for nothing: its minimum raises neither the share of its siblings
+/// nor that of the queue above (FS-23).
 #[test]
 fn the_minimum_of_an_idle_queue_takes_nothing_from_other_groups() {
     let share_of_b = |y: i64, b: i64| {

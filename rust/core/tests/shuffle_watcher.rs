@@ -5,9 +5,9 @@ mod common;
 #[path = "common/racks.rs"]
 mod racks;
 
-use common::Host;
+use common::{Host, plain_ask};
 use heddle_core::place::shuffle_watcher::traffic::{PerRack, crossing};
-use heddle_core::words::event::{Event, JobHints};
+use heddle_core::words::event::{AskFacts, Event, JobHints};
 use heddle_core::words::ids::*;
 use heddle_core::words::ledger::Entry;
 use racks::*;
@@ -69,6 +69,20 @@ fn input_that_was_read_does_not_count_for_ties() {
     );
 }
 
+/// SW-3: SAMP plans a job once. Job 3 makes rack 0 the worse one for a job of today, which job 4
+/// shows, and job 1 stays there.
+#[test]
+fn a_job_is_planned_once() {
+    let mut host = cluster(2, 4, json!({}));
+    for (id, count, rack) in [(1, 4, 0), (2, 4, 1), (3, 8, 0), (4, 4, 1)] {
+        job(&mut host, id, "ann", JobHints::default());
+        blocks(&mut host, id, &[(count, &[0, 1])]);
+        maps(&mut host, id, count, &[0, 1]);
+        assert_eq!(preferred(&mut host, id), [rack]);
+    }
+    assert_eq!(preferred(&mut host, 1), [0]);
+}
+
 /// SW-43 and SW-18: 60 GB on one rack, 40 on the other, ratio 2. 40 read remotely beat 100
 /// shuffled, so the maps with data on rack 1 prefer rack 0 as well.
 #[test]
@@ -85,14 +99,20 @@ fn remote_maps_are_preferred_where_they_save_more_shuffle() {
     assert_eq!(what(&host.beat(0)), [(1, MAP); 4]);
 }
 
-/// SW-5 and SW-6, by the link of the rack that asks.
+/// SW-5 and SW-6, by the link of the rack that asks. SW-14: above 80 % it is saturated, or above
+/// what is configured.
 #[test]
 fn the_state_of_the_link_turns_maps_and_reduces_around() {
-    for (percent, first) in [
-        (81, [(2, MAP), (1, REDUCE), (3, REDUCE)]),
-        (80, [(3, REDUCE), (1, REDUCE), (2, MAP)]),
+    let saturated = [(2, MAP), (1, REDUCE), (3, REDUCE)];
+    let not = [(3, REDUCE), (1, REDUCE), (2, MAP)];
+    for (settings, percent, first) in [
+        (json!({}), 81, saturated),
+        (json!({}), 80, not),
+        (json!({"threshold": 0.75}), 76, saturated),
+        (json!({"threshold": 0.75}), 75, not),
+        (json!({"threshold": 1.0}), 100, not),
     ] {
-        let mut host = cluster(2, 3, json!({}));
+        let mut host = cluster(2, 3, settings);
         job(&mut host, 1, "ann", ratio(LIGHT));
         reduces(&mut host, 1, 1);
         job(&mut host, 2, "ann", ratio(LIGHT));
@@ -237,6 +257,33 @@ fn a_retried_reduce_counts_once() {
     reduces(&mut host, 2, 1);
     host.containers.retain(|c| c.1 != key);
     assert_eq!(what(&host.beat(0)), [(2, REDUCE), (1, REDUCE)]);
+}
+
+/// SW-22: a rack's number is for any of a job's reduces. Job 1 has one place on rack 0 and two asks
+/// of one reduce each; after the first of them job 2 is served, and the other comes last.
+#[test]
+fn any_reduce_of_a_job_fills_the_number_of_a_rack() {
+    for asks in [[REDUCE, 2], [2, REDUCE]] {
+        let mut host = cluster(2, 10, json!({}));
+        for id in [1, 2] {
+            let hints = JobHints {
+                tasks: [Some(2), Some(2)],
+                ..ratio(HEAVY)
+            };
+            job(&mut host, id, "ann", hints);
+            ran(&mut host, id, 0, 1, 11);
+            ran(&mut host, id, [1, 0][id as usize - 1], 1, 11);
+        }
+        for ask in asks {
+            host.ask_facts(AskFacts {
+                priority: 10,
+                ..plain_ask(1, ask, 1, 1024)
+            });
+        }
+        reduces(&mut host, 2, 2);
+        let jobs: Vec<u32> = host.beat(0).iter().map(|grant| grant.job).collect();
+        assert_eq!(jobs, [1, 2, 2, 1]);
+    }
 }
 
 /// SW-9 and SW-10: light until the first completed map shows otherwise.

@@ -9,6 +9,7 @@ mod racks;
 use common::{host_of, plain_ask, row};
 use heddle_core::words::event::{AskFacts, Event, JobHints, TaskFacts};
 use heddle_core::words::ids::*;
+use heddle_core::words::resource::Resource;
 use racks::*;
 use serde_json::json;
 
@@ -106,6 +107,40 @@ fn relaxed_fairness_holds_heavy_reduces_for_wanted_racks() {
     assert_eq!(what(&host.beat(1)), [(1, REDUCE)]);
 }
 
+/// Users within one container of each other are entitled alike: the one whose task suits the rack
+/// goes first, but not for longer than `ties_ms`, and never with more than one container's lead.
+#[test]
+fn the_place_chooses_among_users_entitled_alike() {
+    let ties = |ties_ms: i64, slots| {
+        let mut host = cluster(2, slots, json!({"ties_ms": ties_ms}));
+        for (id, user, rack) in [(1, "ann", 0), (2, "bob", 1)] {
+            job(&mut host, id, user, ratio(HEAVY));
+            blocks(&mut host, id, &[(20, &[rack])]);
+            maps(&mut host, id, 20, &[rack]);
+            assert_eq!(preferred(&mut host, id), [u64::from(rack)]);
+        }
+        traffic(&mut host, &[100, 100]);
+        host
+    };
+    // Without ties users take turns, wherever their data is.
+    let turns = what(&ties(0, 8).beat(1));
+    assert_eq!(turns, [(1, MAP), (2, MAP)].repeat(4));
+    // With them each node has the maps of its rack, as long as neither user has a lead.
+    let turns = what(&ties(5_000, 8).beat(1));
+    assert_eq!(turns[..2], [(2, MAP), (2, MAP)]);
+    for taken in 1..=turns.len() {
+        let of_bob = turns[..taken].iter().filter(|turn| turn.0 == 2).count();
+        assert!(of_bob <= taken - of_bob + 2, "{turns:?}");
+    }
+    // A user who is overtaken again and again has its turn after `ties_ms`.
+    let mut host = ties(5_000, 1);
+    for (now, user) in [(0, 2), (4_999, 2), (5_000, 1)] {
+        host.now = now;
+        assert_eq!(what(&host.beat(1)), [(user, MAP)], "at {now}");
+        host.complete_all(user);
+    }
+}
+
 /// SW-8: without relaxation a node never idles while the user has a task to run. Every mix of
 /// tasks, saturated or not, on any rack, is served to the last.
 #[test]
@@ -149,6 +184,49 @@ fn the_user_is_picked_before_the_task() {
     host.tick();
     // Ann has four, Bob none: his remote maps come first on the other rack.
     assert_eq!(what(&host.beat(1)), [(2, MAP); 4]);
+}
+
+/// SW-2: whatever share picks the user, the categories choose among that user's jobs. Ann's maps
+/// would suit the rack and came first, but she has four slots; of Bob's the local ones go first.
+#[test]
+fn any_share_picks_the_user_and_the_categories_the_job() {
+    for share in ["fair", "capacity", "drf", "dynamic-priority"] {
+        let mut host = cluster_under(share, 2, 4);
+        job(&mut host, 1, "ann", ratio(LIGHT));
+        maps(&mut host, 1, 12, &[0, 1]);
+        host.tick();
+        assert_eq!(what(&host.beat(0)), [(1, MAP); 4]);
+        job(&mut host, 2, "bob", ratio(LIGHT));
+        maps(&mut host, 2, 9, &[0]);
+        job(&mut host, 3, "bob", ratio(LIGHT));
+        maps(&mut host, 3, 2, &[1]);
+        // A market divides at its intervals.
+        host.now = 20_000;
+        host.tick();
+        let expected = [(3, MAP), (3, MAP), (2, MAP), (2, MAP)];
+        assert_eq!(what(&host.beat(1)), expected, "{share}");
+    }
+}
+
+/// SW-29: 18 vcores and 36 GB, twice the cluster of DRF's paper. Ann's maps take 1 and 4, Bob's 3
+/// and 1. With equal dominant shares (4/36 of each map, and 3/18) she has 6 and he 4. By memory
+/// his first four weigh as one of hers; at 13 vcores each gets one more, and the last is hers.
+#[test]
+fn dominant_shares_or_memory_decide_between_users() {
+    for (share, held) in [("drf", [6, 4]), ("fair", [3, 5])] {
+        let mut host = cluster_under(share, 0, 0);
+        host.node(0, 36 * 1024, 18);
+        for (id, user, (gb, vcores)) in [(1, "ann", (4, 1)), (2, "bob", (1, 3))] {
+            job(&mut host, id, user, ratio(LIGHT));
+            host.ask_facts(AskFacts {
+                resource: Resource::new(gb * 1024, vcores),
+                ..plain_ask(id, MAP, 20, 0)
+            });
+        }
+        host.tick();
+        host.beat(0);
+        assert_eq!([1, 2].map(|id| host.running(id)), held, "{share}");
+    }
 }
 
 /// SW-42: the nodes of a preferred rack are gone.

@@ -2,7 +2,7 @@
 //! its name as `op`.
 
 use crate::{
-    activities, compare, config, fair_file, pages, progress, scheduler_conf, terms, watch,
+    activities, compare, config, fair_file, pages, progress, scheduler_conf, tasks, terms, watch,
 };
 use heddle_economy::auth::gate;
 use heddle_economy::http::Answer;
@@ -40,6 +40,7 @@ pub fn ask(question: &str) -> Result<Reply, String> {
         Some("activities") => Reply::Json(activities::allocations(&read(question)?)),
         Some("compare") => Reply::Json(compare::differences(&read(question)?)?),
         Some("progress") => Reply::Json(progress::look(&read(question)?)),
+        Some("tasks") => Reply::Json(tasks::look(read(question)?)),
         Some("signed") => {
             let header = question["authorization"].as_str().unwrap_or("");
             Reply::Json(json!(gate::is_ours(header)))

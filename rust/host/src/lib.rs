@@ -20,6 +20,7 @@ mod pages;
 mod progress;
 mod replies;
 mod scheduler_conf;
+mod tasks;
 mod terms;
 mod watch;
 

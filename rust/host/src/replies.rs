@@ -7,10 +7,14 @@ use serde_json::{Value, json};
 
 /// A number that the reply lacks.
 const UNKNOWN: i64 = -1;
-/// As many reduces as a policy takes for samples of all.
-const SAMPLES: usize = 5;
-/// The list has those that are done too; of more it would be longer than is read.
-const REDUCES_LISTED: i64 = 3_000;
+/// The list has tasks that are done too; of more it would be longer than is read.
+const TASKS_LISTED: i64 = 3_000;
+/// The most running tasks of a list that are read: those that began last.
+const RUNNING_MAX: usize = 1_024;
+/// The most running attempts at one task that are read; MapReduce has two.
+const ATTEMPTS_MAX: usize = 4;
+/// The longest id of a container.
+const CONTAINER_CHARS: usize = 80;
 const FILES: &str = "org.apache.hadoop.mapreduce.FileSystemCounter";
 const TASKS: &str = "org.apache.hadoop.mapreduce.TaskCounter";
 
@@ -18,11 +22,14 @@ const TASKS: &str = "org.apache.hadoop.mapreduce.TaskCounter";
 ///
 /// - `/jmx` of a NodeManager: bytes of map output that it has sent, or null.
 /// - Of an ApplicationMaster `../counters`: bytes of input, map output, shuffle and output.
-/// - `../tasks`: ids of the running reduces that began first, as many as a policy samples.
-/// - `../attempts`: of the first that runs its container, how far its reduce function is, in
-///   thousandths, and when that began, by the server's clock, or -1 before; null if none is told.
-/// - A job itself: how many maps and reduces it has, and how many of each have succeeded; then
-///   whether it is worth asking for single reduces.
+/// - `../tasks`: of the running tasks of a kind, the first to begin first: id, progress, start.
+/// - `../attempts`: of those that run: container, progress, when the reduce function began by the
+///   server's clock, or -1, and whether it commits.
+/// - A job itself: how many maps and reduces it has, and how many of each have succeeded; then the
+///   kinds of task, `m` and `r`, of which samples are worth a question, and those of which all
+///   running tasks are.
+///
+/// Progress is in thousandths; that of a reduce is how far its function is.
 ///
 /// # Errors
 /// Why the text is no JSON object.
@@ -34,8 +41,8 @@ pub fn reply(path: &str, text: &[u8]) -> Result<Value, String> {
     Ok(match path.rsplit('/').next() {
         Some("jmx") => json!(sent(&root)),
         Some("counters") => json!(moved(&root)),
-        Some("tasks") => json!(running_reduces(&root)),
-        Some("attempts") => running_attempt(&root),
+        Some("tasks") => json!(running_tasks(&root)),
+        Some("attempts") => json!(running_attempts(&root, path.contains("_r_"))),
         _ => totals(&root["job"]),
     })
 }
@@ -79,8 +86,12 @@ fn totals(job: &Value) -> Value {
     let total = |name: &str| number(&job[name]);
     let (maps, reduces) = (total("mapsTotal"), total("reducesTotal"));
     let (maps_done, reduces_done) = (total("mapsCompleted"), total("reducesCompleted"));
-    let worth = reduces_done < reduces && maps_done >= maps && reduces <= REDUCES_LISTED;
-    json!([maps, reduces, maps_done, reduces_done, worth])
+    let listed = |done: i64, all: i64| done < all && all <= TASKS_LISTED;
+    let reduce = listed(reduces_done, reduces).then_some("r");
+    let map = listed(maps_done, maps).then_some("m");
+    let sampled: Vec<&str> = reduce.filter(|_| maps_done >= maps).into_iter().collect();
+    let all: Vec<&str> = map.into_iter().chain(reduce).collect();
+    json!([maps, reduces, maps_done, reduces_done, sampled, all])
 }
 
 fn sent(root: &Value) -> Option<i64> {
@@ -115,42 +126,63 @@ fn moved(root: &Value) -> [i64; 4] {
     [input, map_output, shuffled, written]
 }
 
-fn running_reduces(root: &Value) -> Vec<&str> {
+fn running_tasks(root: &Value) -> Vec<(&str, i64, i64)> {
     let tasks = list(&root["tasks"]["task"]).iter();
-    let mut running: Vec<(i64, &str)> = tasks
-        .filter(|task| text(&task["state"]) == "RUNNING" && is_reduce(text(&task["id"])))
-        .map(|task| (number(&task["startTime"]), text(&task["id"])))
-        .filter(|&(started, _)| started > 0)
+    let running = tasks.filter(|task| text(&task["state"]) == "RUNNING");
+    let mut running: Vec<_> = running
+        .filter_map(|task| {
+            let id = text(&task["id"]);
+            let done = done(percent(&task["progress"])?, is_reduce(id)?);
+            Some((id, done, number(&task["startTime"])))
+        })
+        .filter(|&(.., started)| started > 0)
         .collect();
-    running.sort_by_key(|&(started, _)| started);
-    running
-        .into_iter()
-        .map(|(_, id)| id)
-        .take(SAMPLES)
-        .collect()
+    running.sort_by_key(|&(id, _, started)| (started, id));
+    let early = running.len().saturating_sub(RUNNING_MAX);
+    running.split_off(early)
 }
 
-/// Whether this is the id of a reduce, such as `task_1_0001_r_000003`: the next question names it.
-fn is_reduce(id: &str) -> bool {
+/// Progress in thousandths; that of a reduce is how far its function is.
+fn done(progress: f64, reduce: bool) -> i64 {
+    match reduce {
+        true => progress::per_mille(progress),
+        false => (progress * 1_000.0) as i64,
+    }
+}
+
+/// Whether the id of a task, such as `task_1_0001_r_000003`, is a reduce's; none if it is no id:
+/// the next question names it.
+fn is_reduce(id: &str) -> Option<bool> {
     let parts: Vec<&str> = id.split('_').collect();
     let digits = |part: &str, most: usize| {
         (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
     };
-    matches!(parts[..], ["task", cluster, job, "r", task]
-        if digits(cluster, 19) && digits(job, 10) && digits(task, 10))
+    match parts[..] {
+        ["task", cluster, job, kind @ ("m" | "r"), task] => {
+            let numbered = digits(cluster, 19) && digits(job, 10) && digits(task, 10);
+            numbered.then_some(kind == "r")
+        }
+        _ => None,
+    }
 }
 
-fn running_attempt(root: &Value) -> Value {
-    let mut attempts = list(&root["taskAttempts"]["taskAttempt"]).iter();
-    let running = attempts.find(|attempt| text(&attempt["state"]) == "RUNNING");
-    let told = running.and_then(|attempt| Some((attempt, percent(&attempt["progress"])?)));
-    told.map_or(Value::Null, |(attempt, progress)| {
+fn running_attempts(root: &Value, reduce: bool) -> Vec<(&str, i64, i64, bool)> {
+    let attempts = list(&root["taskAttempts"]["taskAttempt"]).iter();
+    let running = attempts.filter_map(|attempt| {
+        let commits = match text(&attempt["state"]) {
+            "RUNNING" => false,
+            "COMMIT_PENDING" => true,
+            _ => return None,
+        };
+        let progress = percent(&attempt["progress"])?;
+        let container = text(&attempt["assignedContainerId"]);
         let merged = number(&attempt["mergeFinishTime"]);
-        let begun = merged > 0 && progress::executes(progress);
+        let begun = reduce && merged > 0 && progress::executes(progress);
         let since = if begun { merged } else { UNKNOWN };
-        let done = progress::per_mille(progress);
-        json!([text(&attempt["assignedContainerId"]), done, since])
-    })
+        let named = (1..=CONTAINER_CHARS).contains(&container.len());
+        named.then(|| (container, done(progress, reduce), since, commits))
+    });
+    running.take(ATTEMPTS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -168,24 +200,27 @@ mod tests {
     fn totals_are_numbers_or_texts() {
         let job = "{'job': {'mapsTotal': 40, 'reducesTotal': '3', 'mapsCompleted': 7,
                    'reducesCompleted': 0}}";
-        assert_eq!(read("", job), json!([40, 3, 7, 0, false]));
+        assert_eq!(read("", job), json!([40, 3, 7, 0, [], ["m", "r"]]));
         assert_eq!(read("", "{'job': {'mapsTotal': 1.5e3}}")[0], 1500);
     }
 
     #[test]
-    fn single_reduces_are_worth_a_question_after_the_maps() {
-        for (maps, reduces, done, worth) in [
-            (40, 3, 2, true),
-            (39, 3, 2, false),
-            (40, 3, 3, false),
-            (40, 3_000, 2, true),
-            (40, 3_001, 2, false),
+    fn kinds_with_running_tasks_and_short_lists_are_worth_a_question() {
+        for (maps, of_maps, reduces, done, sampled, all) in [
+            (40, 40, 3, 2, json!(["r"]), json!(["r"])),
+            (39, 40, 3, 2, json!([]), json!(["m", "r"])),
+            (40, 40, 3, 3, json!([]), json!([])),
+            (40, 40, 3_000, 2, json!(["r"]), json!(["r"])),
+            (40, 40, 3_001, 2, json!([]), json!([])),
+            (40, 3_000, 0, 0, json!([]), json!(["m"])),
+            (40, 3_001, 1, 0, json!([]), json!(["r"])),
         ] {
             let job = format!(
-                "{{'job': {{'mapsTotal': 40, 'mapsCompleted': {maps}, 'reducesTotal': {reduces},
-                 'reducesCompleted': {done}}}}}"
+                "{{'job': {{'mapsTotal': {of_maps}, 'mapsCompleted': {maps},
+                 'reducesTotal': {reduces}, 'reducesCompleted': {done}}}}}"
             );
-            assert_eq!(read("", &job)[4], worth, "{job}");
+            let totals = read("", &job);
+            assert_eq!((&totals[4], &totals[5]), (&sampled, &all), "{job}");
         }
     }
 
@@ -211,7 +246,7 @@ mod tests {
         for job in ["{'job': 7}", "{'job': []}", "{}"] {
             assert_eq!(
                 read("", job),
-                json!([UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, false])
+                json!([UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, [], []])
             );
         }
         assert_eq!(percent(&json!(101)), None);
@@ -238,51 +273,69 @@ mod tests {
     }
 
     #[test]
-    fn the_reduces_that_began_first_come_first() {
+    fn running_tasks_tell_their_progress_and_nonsense_is_left_out() {
         let tasks = "{'tasks': {'task': [
-            {'id': 'task_1_0001_r_000003', 'state': 'RUNNING', 'startTime': 30},
-            {'id': 'task_1_0001_r_000001', 'state': 'RUNNING', 'startTime': 10},
-            {'id': 'task_1_0001_r_000002', 'state': 'SUCCEEDED', 'startTime': 5},
-            {'id': 'task_1_0001_r_000004', 'state': 'RUNNING', 'startTime': 0},
-            {'id': '../../conf', 'state': 'RUNNING', 'startTime': 1},
-            {'id': 'task_1_0001_m_000000', 'state': 'RUNNING', 'startTime': 1}]}}";
-        let ids = json!(["task_1_0001_r_000001", "task_1_0001_r_000003"]);
-        assert_eq!(read("/tasks", tasks), ids);
+            {'id': 'task_1_0001_r_000003', 'state': 'RUNNING', 'startTime': 30, 'progress': 80},
+            {'id': 'task_1_0001_r_000001', 'state': 'RUNNING', 'startTime': 10, 'progress': 40},
+            {'id': 'task_1_0001_r_000002', 'state': 'SUCCEEDED', 'startTime': 5, 'progress': 1},
+            {'id': 'task_1_0001_r_000004', 'state': 'RUNNING', 'startTime': 0, 'progress': 1},
+            {'id': 'task_1_0001_r_000005', 'state': 'RUNNING', 'startTime': 1},
+            {'id': 'task_1_0001_m_000001', 'state': 'RUNNING', 'startTime': 1, 'progress': 101},
+            {'id': 'task_1_0001_m_000002', 'state': 'RUNNING', 'startTime': 1, 'progress': -1},
+            {'id': '../../conf', 'state': 'RUNNING', 'startTime': 1, 'progress': 1},
+            {'id': 'task_1_0001_x_000001', 'state': 'RUNNING', 'startTime': 1, 'progress': 1},
+            {'id': 'task_1_0001_m_000000', 'state': 'RUNNING', 'startTime': 20,
+              'progress': 12.5}]}}";
+        let rows = json!([
+            ["task_1_0001_r_000001", 0, 10],
+            ["task_1_0001_m_000000", 125, 20],
+            ["task_1_0001_r_000003", 400, 30],
+        ]);
+        assert_eq!(read("/tasks", tasks), rows);
         assert_eq!(read("/tasks", "{'tasks': {}}"), json!([]));
-        let many = (1..9).map(|id| {
-            format!("{{'id': 'task_1_1_r_{id}', 'state': 'RUNNING', 'startTime': {id}}}")
-        });
-        let many = format!(
-            "{{'tasks': {{'task': [{}]}}}}",
-            many.collect::<Vec<_>>().join(",")
-        );
-        assert_eq!(
-            read("/tasks", &many).as_array().map(Vec::len),
-            Some(SAMPLES)
-        );
     }
 
     #[test]
-    fn an_attempt_tells_its_container() {
+    fn of_very_many_tasks_those_that_began_last_are_read() {
+        let many = (1..=RUNNING_MAX + 2).map(|id| {
+            format!(
+                "{{'id': 'task_1_1_m_{id}', 'state': 'RUNNING', 'startTime': {id}, 'progress': 1}}"
+            )
+        });
+        let many: Vec<String> = many.collect();
+        let many = format!("{{'tasks': {{'task': [{}]}}}}", many.join(","));
+        let rows = read("/tasks", &many);
+        assert_eq!(rows.as_array().map(Vec::len), Some(RUNNING_MAX));
+        assert_eq!(rows[0][0], "task_1_1_m_3");
+    }
+
+    #[test]
+    fn attempts_tell_their_container_and_whether_they_commit() {
         let container = "container_1_0001_01_000005";
         let attempt = format!(
             "{{'taskAttempts': {{'taskAttempt': {{'state': 'RUNNING', 'progress': 80.0,
              'assignedContainerId': '{container}', 'mergeFinishTime': 1234}}}}}}"
         );
-        assert_eq!(
-            read("/tasks/t/attempts", &attempt),
-            json!([container, 400, 1234])
-        );
+        let reduce = |text: &str| read("/tasks/task_1_1_r_1/attempts", text);
+        let map = |text: &str| read("/tasks/task_1_1_m_1/attempts", text);
+        assert_eq!(reduce(&attempt), json!([[container, 400, 1234, false]]));
+        assert_eq!(map(&attempt), json!([[container, 800, UNKNOWN, false]]));
+        let commits = attempt.replace("RUNNING", "COMMIT_PENDING");
+        assert_eq!(map(&commits), json!([[container, 800, UNKNOWN, true]]));
+        assert_eq!(map(&attempt.replace("RUNNING", "SUCCEEDED")), json!([]));
         let sorts = attempt.replace("80.0", "60.0");
-        assert_eq!(
-            read("/tasks/t/attempts", &sorts),
-            json!([container, 0, UNKNOWN])
+        assert_eq!(reduce(&sorts), json!([[container, 0, UNKNOWN, false]]));
+        assert_eq!(reduce(&attempt.replace("1234", "0"))[0][2], UNKNOWN);
+        assert_eq!(reduce(&attempt.replace("80.0", "800")), json!([]));
+        assert_eq!(map(&attempt.replace(container, "")), json!([]));
+        assert_eq!(map(&attempt.replace(container, &"c".repeat(81))), json!([]));
+        assert_eq!(map("{}"), json!([]));
+        let one = "{'state': 'RUNNING', 'progress': 1, 'assignedContainerId': 'c'}";
+        let many = format!(
+            "{{'taskAttempts': {{'taskAttempt': [{}]}}}}",
+            [one; 9].join(",")
         );
-        let unmerged = attempt.replace("1234", "0");
-        assert_eq!(read("/tasks/t/attempts", &unmerged)[2], UNKNOWN);
-        let mad = attempt.replace("80.0", "800");
-        assert_eq!(read("/tasks/t/attempts", &mad), Value::Null);
-        assert_eq!(read("/tasks/t/attempts", "{}"), Value::Null);
+        assert_eq!(map(&many).as_array().map(Vec::len), Some(ATTEMPTS_MAX));
     }
 
     #[test]

@@ -17,15 +17,12 @@ enum Command {
         system: case::System,
     },
     /// The papers' experiments in the simulator, their numbers beside ours.
-    Papers {
-        /// Which, such as DP-52; all if none is named.
-        experiments: Vec<String>,
-    },
+    Papers(experiments::Papers),
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Case { system } => case::main(system),
-        Command::Papers { experiments } => experiments::main(&experiments),
+        Command::Papers(papers) => experiments::main(&papers),
     }
 }

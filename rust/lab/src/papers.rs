@@ -1,81 +1,27 @@
 //! The papers' experiments in the simulator. Each is one function that returns a table with the
-//! paper's number beside ours and a verdict on sign or order. Our numbers show shapes, not times:
-//! too little is known of the papers' machines and data.
+//! paper's figure beside ours and a verdict by size. `rust/lab/results` keeps the last tables and
+//! plots, `docs/evidence.md` shows them.
 
+mod boosts;
 mod fair;
 mod goals;
+mod levels;
 mod market;
+mod runs;
 mod shuffle;
 mod size;
+pub mod stored;
+mod table;
+mod variants;
+pub mod verdict;
 
-use heddle_sim::cluster_sim::{ClusterSim, Options, Results, Workload};
-use heddle_sim::failure::Checked;
+pub use runs::{Plan, Runs};
+pub use table::{Row, Table};
+
+use heddle_sim::cluster_sim::Knowledge;
+use heddle_sim::failure::{Checked, Failure};
+use heddle_sim::{Check, policies};
 use serde_json::Value;
-use std::fmt;
-
-/// One comparison with a paper.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The compared quantity.
-    pub what: String,
-    /// The paper's figure.
-    pub paper: String,
-    /// Our figure.
-    pub ours: String,
-    /// Whether sign or order agree; none where the paper gives no figure to compare.
-    pub agrees: Option<bool>,
-}
-
-/// The result of an experiment.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
-    /// Its rows.
-    pub rows: Vec<Row>,
-    /// Remarks that a reader needs to judge them.
-    pub notes: Vec<String>,
-}
-
-impl Table {
-    fn row(&mut self, what: &str, paper: &str, ours: String, agrees: impl Into<Option<bool>>) {
-        self.rows.push(Row {
-            what: what.to_string(),
-            paper: paper.to_string(),
-            ours,
-            agrees: agrees.into(),
-        });
-    }
-
-    fn note(&mut self, note: &str) {
-        self.notes.push(note.to_string());
-    }
-
-    /// Returns whether no row disagrees.
-    pub fn agrees(&self) -> bool {
-        self.rows.iter().all(|row| row.agrees != Some(false))
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:52} {:>22} {:>22}  verdict", "", "paper", "here")?;
-        for row in &self.rows {
-            let verdict = match row.agrees {
-                Some(true) => "agrees",
-                Some(false) => "DIFFERS",
-                None => "-",
-            };
-            writeln!(
-                f,
-                "{:52} {:>22} {:>22}  {verdict}",
-                row.what, row.paper, row.ours
-            )?;
-        }
-        for note in &self.notes {
-            writeln!(f, "  {note}")?;
-        }
-        Ok(())
-    }
-}
 
 /// One of the papers' experiments.
 pub struct Experiment {
@@ -83,78 +29,158 @@ pub struct Experiment {
     pub id: &'static str,
     /// Its title in reports.
     pub title: &'static str,
-    /// Runs it.
-    pub run: fn() -> Checked<Table>,
+    /// Whether every test run repeats it.
+    pub short: bool,
+    /// Whether it shows its figures with live knowledge, too.
+    live: bool,
+    /// Runs it with one kind of knowledge.
+    run: fn(&Runs) -> Checked<Table>,
+}
+
+impl Experiment {
+    /// Runs it, with live knowledge too where it shows that.
+    ///
+    /// # Errors
+    /// A failure of one of its simulations.
+    pub fn table(&self, runs: &Runs) -> Checked<Table> {
+        let mut table = (self.run)(runs)?;
+        if self.live && runs.knowledge == Knowledge::Full {
+            let live = runs.with(Knowledge::Live(Vec::new()));
+            table.beside(&(self.run)(&live)?);
+        }
+        Ok(table)
+    }
+}
+
+const fn experiment(
+    id: &'static str,
+    title: &'static str,
+    short: bool,
+    run: fn(&Runs) -> Checked<Table>,
+) -> Experiment {
+    Experiment {
+        id,
+        title,
+        short,
+        live: false,
+        run,
+    }
+}
+
+/// An experiment that shows its figures with live knowledge beside the others.
+const fn both(experiment: Experiment) -> Experiment {
+    Experiment {
+        live: true,
+        ..experiment
+    }
 }
 
 /// All experiments, in the order of the requirements.
 pub const EXPERIMENTS: &[Experiment] = &[
-    Experiment {
-        id: "DP-52",
-        title: "Dynamic Priority, Figure 3: budgets of two users over time",
-        run: market::budgets,
-    },
-    Experiment {
-        id: "DP-54",
-        title: "Dynamic Priority, Figure 5: ten users, shares n/55",
-        run: market::levels,
-    },
-    Experiment {
-        id: "DP-60",
-        title: "Dynamic Priority, Figures 10 and 11: a fourfold rate for one job each",
-        run: market::boosts,
-    },
-    Experiment {
-        id: "FS-27",
-        title: "Original Fair Scheduler: one long job and a stream of short ones",
-        run: fair::long_and_short,
-    },
-    Experiment {
-        id: "SW-35",
-        title: "ShuffleWatcher, Figure 8: against Fair, Delay and DRF",
-        run: shuffle::against_baselines,
-    },
-    Experiment {
-        id: "SW-37",
-        title: "ShuffleWatcher, Figures 12 and 13: NASS, SARP and SAMP one after the other",
-        run: shuffle::by_parts,
-    },
-    Experiment {
-        id: "HF-35",
-        title: "HFSP, Table II: mean sojourn times of PigMix",
-        run: size::pigmix_tables,
-    },
-    Experiment {
-        id: "RA-32",
-        title: "Reverse-Adaptive, experiment 1: MapReduce only",
-        run: goals::alone,
-    },
-    Experiment {
-        id: "RA-33",
-        title: "Reverse-Adaptive, experiment 2: with a transactional load",
-        run: goals::with_load,
-    },
-    Experiment {
-        id: "RA-34",
-        title: "Reverse-Adaptive, experiment 3: burstiness of that load",
-        run: goals::with_bursts,
-    },
+    both(experiment(
+        "DP-52",
+        "Dynamic Priority, Figures 3, 4 and 7: budgets and completion times of two users",
+        true,
+        market::two_users,
+    )),
+    experiment(
+        "DP-54",
+        "Dynamic Priority, Figures 5 and 8: ten users, shares n/55",
+        false,
+        levels::ten_users,
+    ),
+    experiment(
+        "DP-55",
+        "Dynamic Priority, Figures 6 and 9: eighty users",
+        false,
+        levels::eighty_users,
+    ),
+    both(experiment(
+        "DP-60",
+        "Dynamic Priority, Figures 10 and 11: a fourfold rate for one job each",
+        false,
+        boosts::boosts,
+    )),
+    experiment(
+        "FS-27",
+        "Original Fair Scheduler: one long job and a stream of short ones",
+        true,
+        fair::long_and_short,
+    ),
+    experiment(
+        "SW-34",
+        "ShuffleWatcher, Table 3 and Figures 1, 9, 10 and 11: traffic and concurrency",
+        false,
+        shuffle::traffic,
+    ),
+    both(experiment(
+        "SW-35",
+        "ShuffleWatcher, Figure 8: against Fair, Delay and DRF",
+        false,
+        shuffle::against_baselines,
+    )),
+    experiment(
+        "SW-37",
+        "ShuffleWatcher, Figures 12 and 13: NASS, SARP and SAMP one after the other",
+        false,
+        shuffle::by_parts,
+    ),
+    experiment(
+        "SW-38",
+        "ShuffleWatcher, Figure 14: jobs per user, and mixes of jobs",
+        false,
+        variants::mixes,
+    ),
+    experiment(
+        "SW-39",
+        "ShuffleWatcher on the dedicated cluster of 16 nodes",
+        false,
+        variants::dedicated,
+    ),
+    experiment(
+        "SW-40",
+        "ShuffleWatcher: thresholds, and choices that the paper leaves open",
+        false,
+        variants::sensitivity,
+    ),
+    both(experiment(
+        "HF-35",
+        "HFSP, Table II and Figure 3: sojourn times and load of PigMix",
+        true,
+        size::pigmix_tables,
+    )),
+    experiment(
+        "HF-39",
+        "HFSP on SWIM: Facebook's day of 2010 under every preset",
+        false,
+        size::swim_presets,
+    ),
+    experiment(
+        "RA-32",
+        "Reverse-Adaptive, experiment 1: MapReduce only",
+        false,
+        goals::alone,
+    ),
+    both(experiment(
+        "RA-33",
+        "Reverse-Adaptive, experiment 2: with a transactional load",
+        false,
+        goals::with_load,
+    )),
+    experiment(
+        "RA-34",
+        "Reverse-Adaptive, experiment 3: burstiness of that load, and a wrong forecast",
+        false,
+        goals::with_bursts,
+    ),
 ];
 
-/// Runs a workload under a configuration.
-fn simulate(workload: &Workload, name: &str, config: Value) -> Checked<Results> {
-    simulate_with(workload, Options::new(name, config))
-}
-
-fn simulate_with(workload: &Workload, options: Options) -> Checked<Results> {
-    ClusterSim::new(workload.clone(), options)?.run()
+/// The configuration of a policy by its name.
+fn named(policy: &str) -> Checked<Value> {
+    policies::by_name(policy).map_err(|why| Failure::new(Check::Decision, why))
 }
 
 /// Returns how much larger `new` is than `old`, in per cent.
 fn change(new: f64, old: f64) -> f64 {
     100.0 * (new / old - 1.0)
-}
-
-fn percent(change: f64) -> String {
-    format!("{change:+.1} %")
 }

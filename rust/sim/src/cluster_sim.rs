@@ -12,10 +12,12 @@ mod exchange;
 mod foresight;
 pub mod hardware;
 mod job;
+mod knowledge;
 mod life;
 pub mod metrics;
 pub mod network;
 mod options;
+mod polls;
 mod shuffle;
 mod sources;
 mod trouble;
@@ -24,6 +26,7 @@ pub mod workload;
 
 pub use foresight::Judged;
 pub use hardware::Hardware;
+pub use knowledge::Knowledge;
 pub use metrics::{JobRecord, Predicted, Results, Sample};
 pub use options::{Options, Trouble, Watcher, merge};
 pub use sources::Source;
@@ -31,7 +34,7 @@ pub use workload::Workload;
 
 use crate::agenda::Agenda;
 use crate::failure::{Check, Checked, Failure};
-use crate::link::Link;
+use crate::link::{Link, Tamper};
 use crate::random::Random;
 use attempts::Attempt;
 use heddle_core::words::event::Event;
@@ -64,6 +67,10 @@ enum Due {
     Traffic,
     /// The engine hears of progress.
     Progress,
+    /// A node reports what happened there (`Knowledge::Live`).
+    Beat(u32),
+    /// The engine hears of the jobs' counters (`Knowledge::Live`).
+    Counters,
     /// Masters look for slow tasks.
     Slow,
     /// The foreign load takes its next step; the number is the step's index.
@@ -88,6 +95,10 @@ struct Machine {
     foreign_slots: u32,
     /// The foreign load, 0 to 1.
     foreign: f64,
+    /// Launches and ends that the node has not reported.
+    unreported: Vec<Event>,
+    /// The foreign load that the engine was told last, in per mille.
+    told_load: Option<u32>,
 }
 
 /// A simulation.
@@ -130,13 +141,17 @@ impl ClusterSim {
     ///
     /// # Errors
     /// If the engine does not accept the configuration.
-    pub fn new(workload: Workload, options: Options) -> Checked<ClusterSim> {
+    pub fn new(workload: Workload, mut options: Options) -> Checked<ClusterSim> {
         let hardware = &workload.hardware;
         let setup = json!({
             "minimum_allocation": {"memory-mb": 1_024, "vcores": 1},
             "config": options.engine_config(&workload),
         });
-        let link = Link::open(setup, false, None)?;
+        let tamper = options
+            .tamper
+            .take()
+            .map(|tamper| tamper as Box<dyn Tamper>);
+        let link = Link::open(setup, false, tamper)?;
         let results = Results {
             workload: workload.name.clone(),
             policy: options.policy.clone(),
@@ -195,6 +210,7 @@ impl ClusterSim {
         self.agenda.plan(0, Due::Sample);
         self.agenda.plan(self.options.traffic_ms, Due::Traffic);
         self.agenda.plan(self.options.progress_ms, Due::Progress);
+        self.plan_counters();
         if self.options.trouble.speculation {
             self.agenda.plan(trouble::SLOW_MS, Due::Slow);
         }
@@ -257,6 +273,8 @@ impl ClusterSim {
             Due::Eviction(job, key) => self.evict(job, key),
             Due::Traffic => self.tell_traffic(),
             Due::Progress => self.tell_progress(),
+            Due::Beat(node) => self.beat(node),
+            Due::Counters => self.tell_counters(),
             Due::Slow => self.look_for_slow(),
             Due::Foreign(i) => self.change_foreign(i),
             Due::NodeLost => self.lose_node(),

@@ -7,6 +7,7 @@ pub mod agenda;
 pub mod cluster_sim;
 pub mod failure;
 pub mod link;
+pub mod plot;
 pub mod policies;
 pub mod policy;
 pub mod random;

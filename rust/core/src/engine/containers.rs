@@ -33,6 +33,7 @@ impl Engine {
             started_ms: facts.started_ms,
             launched_ms: None,
             overhead_ms: 0,
+            committing_since_ms: None,
             task: TaskFacts::default(),
         };
         self.charge(facts.job, &container, true);

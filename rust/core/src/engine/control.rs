@@ -52,9 +52,6 @@ const OPERATIONS: &[&str] = &[
     "stages",
 ];
 
-/// How many running reduces a job's report lists at most.
-const TASKS_SHOWN: usize = 100;
-
 impl Engine {
     /// Serves one request: `{"op": ..., ...}`.
     ///
@@ -301,7 +298,7 @@ impl Engine {
     fn policies_report(&self) -> Value {
         let mut report = catalogue::report(&self.setup.config);
         report["in_force"] = json!({
-            "wants": catalogue::wants(&self.setup.config.composition),
+            "wants": catalogue::wants(&self.setup.config),
             "by_weight": self.share.layout() == Layout::Queues,
         });
         report
@@ -428,12 +425,7 @@ impl Engine {
         };
         let queue = self.cluster.queues.get(job.facts.queue);
         let hints = &job.hints;
-        // Reduces whose progress is known: key, progress, since when. A job may have thousands.
-        let executing = job.containers.iter().filter_map(|(key, container)| {
-            let since_ms = container.task.executing_since_ms?;
-            Some(json!([key, container.task.progress_per_mille, since_ms]))
-        });
-        let executing: Vec<Value> = executing.take(TASKS_SHOWN).collect();
+        let [executing, tasks] = self.tasks_report(job);
         let launched = job.containers.values();
         let launched = launched.filter(|container| container.launched_ms.is_some());
         let launched = launched.count();
@@ -451,6 +443,7 @@ impl Engine {
             "used": self.amounts(&job.used),
             "launched": launched,
             "executing": executing,
+            "tasks": tasks,
             "counters": job.counters.map(|counters| json!({
                 "done": counters.done,
                 "input_bytes": counters.input_bytes,

@@ -153,7 +153,11 @@ impl Engine {
             search.lends = visit.lends;
             let pick = search.run();
             let (passed_over, left_out) = (search.passed_over, search.left_out);
+            let overtaken = search.overtaken;
             self.subject.set(None);
+            if let Some(leaf) = overtaken {
+                self.tell(|_| Some(Change::Overtaken { leaf }));
+            }
             for leaf in left_out {
                 self.tell(|_| Some(Change::PassedOver { leaf }));
             }
@@ -213,6 +217,7 @@ impl Engine {
             pass: Pass::ALL,
             passed_over: None,
             left_out: Vec::new(),
+            overtaken: None,
         }
     }
 
@@ -249,11 +254,8 @@ impl Engine {
         pick: Pick,
         decisions: &mut Vec<Decision>,
     ) -> Locality {
-        let node = self
-            .cluster
-            .node_mut(id)
-            .expect("a grant is for a node that reported");
-        let at = node.facts;
+        let node = self.cluster.node(id);
+        let at = node.expect("a grant is for a node that reported").facts;
         let job = self
             .cluster
             .job(pick.job)
@@ -274,6 +276,7 @@ impl Engine {
             started_ms: self.now,
             launched_ms: None,
             overhead_ms: 0,
+            committing_since_ms: None,
             task: TaskFacts::default(),
         };
         let floor = self.floor_of(pick.job, pick.ask);

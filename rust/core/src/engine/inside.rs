@@ -4,12 +4,12 @@
 //! queues. ApplicationMasters never go. Amounts are memory.
 
 use super::Engine;
-use super::labels::{Label, Labels};
+use super::labels::Labels;
 use super::victims::{Candidate, Eviction, Need, Round};
 use crate::config::{By, Compare};
 use crate::model::job::{Job, Standing};
 use crate::words::event::EvictReason;
-use crate::words::ids::{JobId, PartitionId, UserId};
+use crate::words::ids::{JobId, NodeId, PartitionId, UserId};
 use crate::words::keys::ShareNodeId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(super) struct Inside {
     pub(super) leaf: ShareNodeId,
     partition: PartitionId,
-    /// What a round may still take.
+    /// The rest of the leaf's bound by round (`round_max`).
     left_mb: i64,
     /// Whether other users' jobs give only what these users have above their limit.
     users_first: bool,
@@ -26,8 +26,12 @@ pub(super) struct Inside {
     pub(super) contested: bool,
     /// From the first in line to the last.
     jobs: Vec<Part>,
-    /// What users have above their limit.
+    /// The place of each job in `jobs`.
+    places: BTreeMap<JobId, usize>,
+    /// The usage of each user above the limit.
     excess_mb: BTreeMap<UserId, i64>,
+    /// By node: the containers that may go, in the order in which they go.
+    candidates: BTreeMap<NodeId, Vec<Candidate>>,
     /// The job of `jobs` for which room is looked for.
     claimant: usize,
 }
@@ -40,9 +44,9 @@ struct Part {
     priority: i32,
     used_mb: i64,
     pending_mb: i64,
-    /// What it should have more than it has.
+    /// Its part beyond its usage.
     lacking_mb: i64,
-    /// What it has more than it should.
+    /// Its usage beyond its part.
     surplus_mb: i64,
 }
 
@@ -66,30 +70,34 @@ impl Inside {
         }
     }
 
-    fn place(&self, job: JobId) -> Option<usize> {
-        self.jobs.iter().position(|part| part.job == job)
+    fn part(&self, job: JobId) -> Option<&Part> {
+        self.places.get(&job).map(|at| &self.jobs[*at])
     }
 
-    /// The candidates of a node in the order in which they go: of the last job first, there the
-    /// request of the least priority, then the newest. Their rank is that of their job.
-    pub(super) fn ordered(&self, all: &[Candidate]) -> Vec<Candidate> {
+    /// Sorts the candidates of a node, once for all asks: the last job first, there the request of
+    /// the least priority, then the newest. Their rank is that of their job.
+    fn rank(&mut self, node: NodeId, all: &[Candidate]) {
         let of_leaf = all.iter().filter(|c| c.leaf == self.leaf && !c.am);
         let ranked = of_leaf.filter_map(|c| {
-            let place = self.place(c.job)?;
-            let rank = self.jobs.len() - 1 - place;
+            let place = self.places.get(&c.job)?;
             let mut candidate = *c;
-            candidate.rank = rank;
-            Some(candidate)
+            candidate.rank = self.jobs.len() - 1 - place;
+            (self.jobs[*place].surplus_mb > 0).then_some(candidate)
         });
-        let mut ordered: Vec<Candidate> = ranked.collect();
-        ordered.sort_by_key(|c| (c.rank, Reverse((c.priority, c.started_ms)), c.key));
-        ordered
+        let mut ranked: Vec<Candidate> = ranked.collect();
+        ranked.sort_by_key(|c| (c.rank, Reverse((c.priority, c.started_ms)), c.key));
+        self.candidates.insert(node, ranked);
+    }
+
+    /// The containers of a node that may go, in order.
+    pub(super) fn candidates(&self, node: NodeId) -> &[Candidate] {
+        self.candidates.get(&node).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a container may go beside those `taken` already. A user is left a little above the
     /// limit, as in stock: the next grant would bring the user there anyway.
     pub(super) fn offers(&self, candidate: &Candidate, taken: &[Candidate]) -> bool {
-        let Some(of) = self.place(candidate.job).map(|at| &self.jobs[at]) else {
+        let Some(of) = self.part(candidate.job) else {
             return false;
         };
         let by = &self.jobs[self.claimant];
@@ -101,7 +109,7 @@ impl Inside {
             let counted = taken.iter().filter(|c| counts(c));
             counted.map(|c| c.resource.memory_mb()).sum()
         };
-        let user = |job: JobId| self.place(job).map(|at| self.jobs[at].user);
+        let user = |job: JobId| self.part(job).map(|part| part.user);
         let of_user_mb = sum(&|c| user(c.job) == Some(of.user));
         let excess_mb = self.excess_mb.get(&of.user).copied().unwrap_or(0);
         sum(&|_| true) < self.left_mb
@@ -109,12 +117,16 @@ impl Inside {
             && (claim == Claim::Priority || of_user_mb + mb < excess_mb)
     }
 
-    /// Books containers that go.
-    pub(super) fn take(&mut self, victims: &[Candidate]) {
+    /// Books containers of a node that go.
+    pub(super) fn take(&mut self, node: NodeId, victims: &[Candidate]) {
+        if let Some(candidates) = self.candidates.get_mut(&node) {
+            let goes = |c: &Candidate| victims.iter().any(|v| (v.job, v.key) == (c.job, c.key));
+            candidates.retain(|c| !goes(c));
+        }
         for victim in victims {
             let mb = victim.resource.memory_mb();
             self.left_mb -= mb;
-            if let Some(at) = self.place(victim.job) {
+            if let Some(at) = self.places.get(&victim.job).copied() {
                 self.jobs[at].surplus_mb -= mb;
                 let user = self.jobs[at].user;
                 *self.excess_mb.entry(user).or_default() -= mb;
@@ -125,7 +137,10 @@ impl Inside {
 
 impl Round<'_> {
     /// Plans evictions inside a leaf, for the jobs that lack something in their order.
-    pub(super) fn plan_inside(&mut self, inside: Inside) -> Vec<(Need, Eviction)> {
+    pub(super) fn plan_inside(&mut self, mut inside: Inside) -> Vec<(Need, Eviction)> {
+        for (node, room) in &self.rooms {
+            inside.rank(*node, &room.candidates);
+        }
         let (leaf, partition) = (inside.leaf, inside.partition);
         let claims: Vec<(usize, JobId, i64)> = inside
             .jobs
@@ -167,6 +182,14 @@ impl Engine {
         for job in self.cluster.jobs() {
             jobs.entry(job.leaf).or_default().push(job);
         }
+        // How many leaves ask for the nodes of each label.
+        let asking: BTreeMap<PartitionId, usize> = labels
+            .iter()
+            .map(|(partition, label)| {
+                let asking = self.leaves().filter(|leaf| label.pending_mb(*leaf) > 0);
+                (partition, asking.count())
+            })
+            .collect();
         for (leaf, jobs) in jobs.iter().filter(|(_, jobs)| jobs.len() > 1) {
             let node = self.tree.node(*leaf);
             if !self.cluster.queues.takes_inside(node.queue) {
@@ -190,9 +213,11 @@ impl Engine {
                     partition,
                     left_mb,
                     users_first: settings.users_first,
-                    contested: self.is_contested(*leaf, label),
+                    contested: asking[&partition] > 1,
                     jobs: Vec::new(),
+                    places: BTreeMap::new(),
                     excess_mb: BTreeMap::new(),
+                    candidates: BTreeMap::new(),
                     claimant: 0,
                 };
                 self.divide_inside(&mut inside, jobs);
@@ -202,12 +227,6 @@ impl Engine {
             }
         }
         insides
-    }
-
-    /// Whether other leaves ask for the nodes of a label.
-    fn is_contested(&self, leaf: ShareNodeId, label: &Label) -> bool {
-        self.leaves()
-            .any(|other| other != leaf && label.pending_mb(other) > 0)
     }
 
     /// Divides what a leaf uses among its jobs: to each in the order of the line what it uses and
@@ -221,7 +240,7 @@ impl Engine {
         for part in &inside.jobs {
             *of_users.entry(part.user).or_default() += part.used_mb;
         }
-        // What each user may have beside ApplicationMasters.
+        // The rest of each user's limit, without ApplicationMasters.
         let mut rest_mb = self.tasks_of_users_mb(queue, partition).unwrap_or_default();
         for (user, most_mb) in &rest_mb {
             let used_mb = of_users.get(user).copied().unwrap_or(0);
@@ -234,6 +253,8 @@ impl Engine {
             let used_mb = by_use.then(|| of_users[&part.user]);
             (used_mb, self.cluster.turn(part.job))
         });
+        let places = inside.jobs.iter().enumerate();
+        inside.places = places.map(|(at, part)| (part.job, at)).collect();
         let step_mb = match inside.users_first {
             true => self.setup.minimum_allocation.memory_mb(),
             false => 0,
@@ -252,7 +273,7 @@ impl Engine {
         }
     }
 
-    /// What a job uses of the nodes of a label and asks for there, ApplicationMasters left out.
+    /// Sums a job's containers and asks for the nodes of a label, without ApplicationMasters.
     fn part_of(&self, job: &Job, partition: PartitionId) -> Part {
         let id = job.facts.job;
         let stays = |key| !self.evicting.contains(&(id, key));

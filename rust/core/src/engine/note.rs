@@ -232,10 +232,11 @@ impl Engine {
         // The clock of the task's node may be wrong: not before the launch, and not in the future.
         let begun_ms = container.launched_ms.unwrap_or(container.started_ms);
         let since_ms = facts.executing_since_ms.map(|ms| ms.max(begun_ms).min(now));
-        container.task = TaskFacts {
+        let facts = TaskFacts {
             executing_since_ms: since_ms,
             ..facts
         };
+        container.set_task(facts, now);
         self.tell(|cluster| {
             let job = cluster.job(id)?;
             let container = job.containers.get(&key)?;

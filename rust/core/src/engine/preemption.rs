@@ -8,8 +8,8 @@
 //! - a container whose end lets no ask fit its node.
 //!
 //! `victims.rs` picks the containers, `labels.rs` computes shares by label, `inside.rs` the parts
-//! of jobs in one queue, which may take from each other. Amounts are memory, as
-//! in the comparison of queues: a surplus of vcores alone is not taken back.
+//! of jobs in one queue, which may take from each other. Amounts are memory, as in the comparison
+//! of queues: a surplus of vcores alone is not taken back.
 
 use super::Engine;
 use super::labels::Labels;

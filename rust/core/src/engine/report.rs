@@ -1,12 +1,16 @@
-//! The part of a queue's report that pages of the stock schedulers show: limits and shares as their
-//! rules compute them.
+//! Parts of reports: of a queue, what pages of the stock schedulers show, limits and shares as
+//! their rules compute them; of a job, its tasks.
 
 use super::Engine;
 use crate::catalogue;
 use crate::config::Compare;
+use crate::model::job::Job;
 use crate::model::queue::Queue;
 use crate::words::resource::Resource;
 use serde_json::{Value, json};
+
+/// The most tasks of each list in a job's report: a job may have thousands.
+const TASKS_SHOWN: usize = 100;
 
 impl Engine {
     /// Adds limits of a queue to its report. Leaves out what does not apply to it.
@@ -62,5 +66,26 @@ impl Engine {
             types.retain(|_, amount| *amount != unbounded);
         }
         named
+    }
+
+    /// The tasks of a job whose progress is known: key, progress, whether it commits; and before
+    /// them the reduces whose function runs: key, progress, since when.
+    pub(super) fn tasks_report(&self, job: &Job) -> [Vec<Value>; 2] {
+        let tasks = job.containers.iter();
+        let executing = tasks.clone().filter_map(|(key, container)| {
+            let since_ms = container.task.executing_since_ms?;
+            Some(json!([key, container.task.progress_per_mille, since_ms]))
+        });
+        let told = tasks.filter_map(|(key, container)| {
+            let (progress, commits) = (
+                container.task.progress_per_mille,
+                container.commits(self.now),
+            );
+            (progress > 0 || commits).then(|| json!([key, progress, commits]))
+        });
+        [
+            executing.take(TASKS_SHOWN).collect(),
+            told.take(TASKS_SHOWN).collect(),
+        ]
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Search<'a> {
     pub(super) passed_over: Option<Entry>,
     /// Leaves in which the place stage's steps found nothing.
     pub(super) left_out: Vec<ShareNodeId>,
+    /// The leaf that was next, if one entitled alike was served before it.
+    pub(super) overtaken: Option<ShareNodeId>,
 }
 
 impl Search<'_> {
@@ -84,6 +86,9 @@ impl Search<'_> {
             let found = node.in_order_of_ratio().find_map(|child| self.find(child));
             return found.or_else(|| self.first_in_leaf(at));
         }
+        if let Some(pick) = self.among_ties(at) {
+            return Some(pick);
+        }
         for child in node.in_order() {
             if self.tree.node(child).key().class > self.pass.class_max {
                 break;
@@ -95,7 +100,7 @@ impl Search<'_> {
         self.first_in_leaf(at)
     }
 
-    fn any_within_limit(&self, at: ShareNodeId) -> bool {
+    pub(super) fn any_within_limit(&self, at: ShareNodeId) -> bool {
         let node = self.tree.node(at);
         let room = node.max_share - node.used;
         let shapes = &self.backlog.shapes;
@@ -149,7 +154,7 @@ impl Search<'_> {
         None
     }
 
-    fn step(&self, leaf: ShareNodeId, window: u32, step: &Step) -> Option<Pick> {
+    pub(super) fn step(&self, leaf: ShareNodeId, window: u32, step: &Step) -> Option<Pick> {
         let facts = &self.node.facts;
         let mut best: Option<(Entry, ShapeId)> = None;
         for shape in &self.fits.shapes {

@@ -13,7 +13,6 @@ use crate::words::event::EvictReason;
 use crate::words::ids::{ContainerKey, JobId, Millis, NodeId, PartitionId};
 use crate::words::keys::{POOLS, ShapeId, ShareNodeId};
 use crate::words::resource::Resource;
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,11 +53,11 @@ pub(super) struct Candidate {
 
 /// The room of a node once all evicted containers have ended, less the room planned for asks.
 #[derive(Debug)]
-struct Room {
+pub(super) struct Room {
     free: Resource,
     /// Free slots by pool.
     slots: [i64; POOLS],
-    candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<Candidate>,
 }
 
 /// The containers to evict so that one ask fits one node.
@@ -79,7 +78,7 @@ type Cost = (usize, bool, i64, usize, usize, Reverse<Millis>, NodeId);
 /// One round of preemption.
 pub(super) struct Round<'a> {
     engine: &'a Engine,
-    rooms: BTreeMap<NodeId, Room>,
+    pub(super) rooms: BTreeMap<NodeId, Room>,
     /// The surplus of each leaf above its share on the nodes of a label, in MB.
     surplus_mb: BTreeMap<(PartitionId, ShareNodeId), i64>,
     budget: Budget,
@@ -143,6 +142,7 @@ impl<'a> Round<'a> {
             .collect();
         for job in engine.cluster.jobs() {
             let takes = engine.cluster.queues.may_take_from(&job.facts);
+            let inside = insides.iter().any(|inside| inside.leaf == job.leaf);
             for (key, container) in &job.containers {
                 let Some(node) = engine.cluster.node(container.node) else {
                     continue;
@@ -162,7 +162,6 @@ impl<'a> Round<'a> {
                     continue;
                 }
                 let rank = ranks.get(&(node.facts.partition, job.leaf)).copied();
-                let inside = insides.iter().any(|inside| inside.leaf == job.leaf);
                 let rank = rank.or(inside.then_some(ranks.len()));
                 if let Some(rank) = rank.filter(|_| takes && (masters || !container.am)) {
                     room.candidates.push(Candidate {
@@ -279,10 +278,10 @@ impl<'a> Round<'a> {
         let mut taken_mb: BTreeMap<ShareNodeId, i64> = BTreeMap::new();
         let inside = self.inside.as_ref();
         let candidates = match inside {
-            Some(inside) => Cow::Owned(inside.ordered(&room.candidates)),
-            None => Cow::Borrowed(&room.candidates),
+            Some(inside) => inside.candidates(node.facts.node),
+            None => &room.candidates,
         };
-        for candidate in candidates.iter() {
+        for candidate in candidates {
             if fits(&taken) {
                 break;
             }
@@ -397,7 +396,7 @@ impl<'a> Round<'a> {
         let hold = now && self.must_hold(&size, victims);
         let hold = hold && !engine.reservations.contains_key(&id);
         if let Some(inside) = &mut self.inside {
-            inside.take(victims);
+            inside.take(id, victims);
         }
         if hold {
             let left = self.holds.entry(partition).or_insert(0);

@@ -155,6 +155,9 @@ pub enum Change<'a> {
     Nodes,
     /// The place stage's steps served nothing of this leaf though something is pending.
     PassedOver { leaf: ShareNodeId },
+    /// A leaf that was next was overtaken by one that is entitled alike: the place stage's steps
+    /// found a better placed task there.
+    Overtaken { leaf: ShareNodeId },
     /// The queue of this leaf expired; its number may go to another queue.
     QueueRemoved { leaf: ShareNodeId },
     /// The engine is about to ask for stale answers again. Work that needs asks with all their rows

@@ -38,9 +38,29 @@ pub struct Container {
     pub overhead_ms: Millis,
     /// Its progress, as last reported.
     pub task: TaskFacts,
+    /// When it first said that it commits.
+    pub committing_since_ms: Option<Millis>,
 }
 
+/// How long a task that commits is spared. Users' code says that it does, so a false claim must not
+/// keep a container for ever.
+const COMMIT_MS: Millis = 120_000;
+
 impl Container {
+    /// Replaces its progress.
+    pub(crate) fn set_task(&mut self, facts: TaskFacts, now: Millis) {
+        self.task = facts;
+        if facts.committing {
+            self.committing_since_ms.get_or_insert(now);
+        }
+    }
+
+    /// Whether its task commits its output and should not be stopped now.
+    pub fn commits(&self, now: Millis) -> bool {
+        let since_ms = self.committing_since_ms.unwrap_or(now);
+        self.task.committing && now - since_ms < COMMIT_MS
+    }
+
     /// How long its task has run at a time: since its launch was seen, less the launch overhead. At
     /// least half of that time, because the overhead of one container is not known exactly. Counts
     /// from the grant if no launch was reported.

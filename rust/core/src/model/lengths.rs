@@ -2,7 +2,8 @@
 //! Counts and averages; knows nothing of goals or predictions.
 
 use crate::model::job::Job;
-use crate::words::ids::{JobId, Millis};
+use crate::model::programs::{Lesson, Programs};
+use crate::words::ids::{JobId, Millis, TIME_MAX_MS};
 use crate::words::kind::Kind;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,11 +27,32 @@ impl Mean {
     }
 }
 
+/// The mean lengths of a program's tasks in ms by kind, in its last run that had such tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct TaskLengths([Option<f64>; 3]);
+
+impl Lesson for TaskLengths {
+    const KEY: &'static str = "task-ms/";
+
+    fn write(self) -> Value {
+        json!(self.0)
+    }
+
+    fn read(value: &Value) -> Option<TaskLengths> {
+        let lengths: [Option<f64>; 3] = serde_json::from_value(value.clone()).ok()?;
+        let sound = |ms: &f64| (0.0..=TIME_MAX_MS as f64).contains(ms);
+        let sound = lengths.iter().flatten().all(sound);
+        sound.then_some(TaskLengths(lengths))
+    }
+}
+
 /// Lengths seen so far, by job and over the cluster, each by kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     jobs: BTreeMap<JobId, [Mean; 3]>,
     cluster: [Mean; 3],
+    /// Of programs whose earlier runs are known.
+    programs: Programs<TaskLengths>,
     /// For a task of which nothing is known.
     default_ms: Millis,
 }
@@ -50,8 +72,35 @@ impl Lengths {
         self.cluster[kind as usize].add(length_ms);
     }
 
+    /// Ends a job. Its program, if it has a signature, keeps the lengths for the next run.
+    pub(crate) fn end(&mut self, job: &Job) {
+        let Some(means) = self.jobs.remove(&job.facts.job) else {
+            return;
+        };
+        if let Some(signature) = job.hints.signature {
+            let TaskLengths(before) = self.programs.get(signature).unwrap_or_default();
+            let lengths = std::array::from_fn(|kind| means[kind].get().or(before[kind]));
+            self.programs.learn(signature, TaskLengths(lengths));
+        }
+    }
+
     pub(crate) fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
+    }
+
+    /// Takes what was learnt of programs, for books that outlive the engine.
+    pub(crate) fn lessons(&mut self) -> Vec<(String, String)> {
+        self.programs.lessons()
+    }
+
+    /// Takes over a lesson; returns false if it is of something else.
+    pub(crate) fn restore(&mut self, key: &str, value: &Value) -> bool {
+        self.programs.restore(key, value)
+    }
+
+    /// The mean of the program's last run.
+    fn program_ms(&self, job: &Job, kind: Kind) -> Option<f64> {
+        self.programs.get(job.hints.signature?)?.0[kind as usize]
     }
 
     /// The mean of the job's own tasks, if any has succeeded.
@@ -66,13 +115,14 @@ impl Lengths {
         self.cluster[kind as usize].get()
     }
 
-    /// tau in ms: the mean of the job's own tasks, else its profile's, else the cluster's, else
-    /// the default; never 0, which would be no work.
+    /// tau in ms: the mean of the job's own tasks, else its profile's, else its program's, else
+    /// the cluster's, else the default; never 0, which would be no work.
     pub(crate) fn task_ms(&self, job: &Job, kind: Kind) -> f64 {
         let profile = || job.hints.task_ms.get(kind as usize).copied().flatten();
         let known = self
             .own_ms(job.facts.job, kind)
             .or_else(|| profile().map(|ms| ms as f64))
+            .or_else(|| self.program_ms(job, kind))
             .or_else(|| self.cluster_ms(kind));
         known.unwrap_or(self.default_ms as f64).max(1.0)
     }
@@ -85,7 +135,8 @@ impl Lengths {
             .iter()
             .map(|(job, means)| json!({"job": job.0, "lengths": row(means)}))
             .collect();
-        json!({"jobs": jobs, "cluster": row(&self.cluster)})
+        let programs = self.programs.save();
+        json!({"jobs": jobs, "cluster": row(&self.cluster), "programs": programs})
     }
 
     /// Takes over what `save` wrote; ignores what it cannot read.
@@ -97,6 +148,7 @@ impl Lengths {
             }
         }
         self.cluster = means(&saved["cluster"]);
+        self.programs.load(&saved["programs"]);
     }
 }
 
@@ -162,5 +214,42 @@ pub(crate) mod tests {
         next.forget(JobId(1));
         next.load(&Value::Null);
         assert_eq!(next.task_ms(&job(1), Kind::Reduce), 1.0);
+    }
+
+    #[test]
+    fn a_programs_next_run_expects_the_lengths_of_the_last() {
+        let mut lengths = Lengths::new(7_000);
+        let (mut first, mut next) = (job(1), job(2));
+        (first.hints.signature, next.hints.signature) = (Some(77), Some(77));
+        lengths.sample(JobId(1), Kind::Map, 1_000);
+        lengths.sample(JobId(1), Kind::Map, 2_000);
+        lengths.end(&first);
+        lengths.sample(JobId(3), Kind::Map, 9_000);
+        lengths.end(&job(3));
+        let lessons = lengths.lessons();
+        let key = "task-ms/000000000000004d".to_string();
+        assert_eq!(lessons, [(key.clone(), "[1500.0,null,null]".to_string())]);
+        assert_eq!(lengths.task_ms(&next, Kind::Map), 1_500.0);
+        // A run without maps leaves what is known of maps.
+        lengths.sample(JobId(2), Kind::Reduce, 400);
+        lengths.end(&next);
+        let told = "[1500.0,400.0,null]".to_string();
+        assert_eq!(lengths.lessons(), [(key.clone(), told.clone())]);
+        let mut restored = Lengths::new(7_000);
+        let told = serde_json::from_str(&told).expect("JSON");
+        assert!(restored.restore(&key, &told));
+        assert_eq!(restored.task_ms(&next, Kind::Reduce), 400.0);
+        assert_eq!(restored.task_ms(&job(4), Kind::Reduce), 7_000.0);
+        next.hints.task_ms = [None, Some(50)];
+        let profiled = restored.task_ms(&next, Kind::Reduce);
+        assert_eq!(profiled, 50.0, "a profile goes before");
+        for bad in [
+            json!(1),
+            json!([1, 2]),
+            json!([-1.0, null, null]),
+            json!([1e300, 1, 1]),
+        ] {
+            assert!(!restored.restore(&key, &bad), "{bad}");
+        }
     }
 }

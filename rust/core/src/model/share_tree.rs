@@ -15,6 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Keys {
     /// The key of a node among its siblings. `capacity` is all that the cluster has.
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey;
+
+    /// The key that it would have with one more container. Siblings up to there are entitled to
+    /// the next container alike. By default only those with the same key.
+    fn key_after(&self, node: &ShareNode, _container: &Resource, capacity: &Resource) -> ShareKey {
+        self.key(node, capacity)
+    }
 }
 
 /// What a node takes over from its queue.

@@ -49,7 +49,7 @@ impl Terms {
         self.divided(&current, &current, weight)
     }
 
-    /// What the leaf counts as having: its guarantee, or what it uses if that is more.
+    /// The leaf's guarantee, or its usage and one step more if it uses all of that.
     fn current(&self, usage: &Usage) -> Resource {
         let cap = self.larger(self.guaranteed, self.step);
         let consumed = self.rounded_up(&self.cluster, usage.shares);
@@ -59,7 +59,7 @@ impl Terms {
         }
     }
 
-    /// What each of the users has who share `together` by weight.
+    /// Divides `together` by weight, within the rule's percentage and factor.
     fn divided(&self, current: &Resource, together: &Resource, weight: f64) -> Resource {
         let cap = self.larger(self.guaranteed, self.step);
         let percent = f64::from(self.rule.percent);

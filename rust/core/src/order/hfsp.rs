@@ -45,7 +45,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         stages: ["single", "hfsp", "delay"],
         workload: "sizes",
     }),
-    wants: &[Wants::Totals, Wants::Progress],
+    wants: &[Wants::Totals, Wants::Progress, Wants::Tasks],
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

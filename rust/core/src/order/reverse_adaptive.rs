@@ -218,7 +218,7 @@ impl Stage for ReverseAdaptive {
             } => self.ended(job, kind, container, succeeded, world.now),
             Change::JobRemoved(job) => {
                 self.due = true;
-                self.lengths.forget(job.facts.job);
+                self.lengths.end(job);
                 for pool in 0..POOLS {
                     self.keys.remove(&(job.facts.job, pool));
                 }
@@ -237,6 +237,14 @@ impl Stage for ReverseAdaptive {
             // No other change concerns slots, tasks or goals.
             _ => {}
         }
+    }
+
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.lengths.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        self.lengths.restore(key, value)
     }
 
     fn save(&self) -> Value {

@@ -5,8 +5,8 @@
 //! This file has the stage and its state by job; the files below have the calculations. A heartbeat
 //! looks up one flag: classes change only with asks, tasks and measurements.
 
+mod capacity;
 mod job;
-mod memory;
 pub mod model;
 pub mod nass;
 pub mod netsat;
@@ -15,6 +15,7 @@ mod placed;
 pub mod samp;
 pub mod sarp;
 mod settings;
+mod silence;
 pub mod traffic;
 mod uplinks;
 
@@ -23,6 +24,7 @@ pub use settings::Settings;
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Ask, Container, Job};
+use crate::model::programs::Programs;
 use crate::model::wait::{PendingAsk, Reason};
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
@@ -31,6 +33,7 @@ use crate::words::event::JobCounters;
 use crate::words::ids::{JobId, Locality, Millis, NodeId, PlaceId};
 use crate::words::keys::{ShareNodeId, Step, Tag};
 use crate::words::kind::Kind;
+use capacity::Capacity;
 use job::{JobState, Preferred, tasks};
 use model::Read;
 use netsat::{NetSat, Rate};
@@ -82,7 +85,7 @@ struct ShuffleWatcher {
     load: BTreeMap<PlaceId, u128>,
     netsat: NetSat,
     uplinks: Uplinks,
-    memory: memory::Memory,
+    memory: Programs<job::Ratio>,
     /// Users who are passed over for better placed tasks.
     patience: Patience,
     /// Searches of a node, by whether its link is saturated and by the user's wait.
@@ -103,9 +106,13 @@ impl ShuffleWatcher {
             unplanned: BTreeSet::new(),
             load: BTreeMap::new(),
             netsat: NetSat::new(settings.threshold, settings.scope, settings.period_ms),
-            uplinks: Uplinks::new(settings.uplink_bytes_per_s),
-            memory: memory::Memory::default(),
-            patience: Patience::new(settings.relaxed_ms),
+            uplinks: Uplinks::new(Capacity::new(
+                settings.uplink_bytes_per_s,
+                settings.uplink_floor_bytes_per_s,
+                settings.period_ms,
+            )),
+            memory: Programs::default(),
+            patience: Patience::new(settings.relaxed_ms, settings.ties_ms),
             steps: [false, true].map(steps),
             saved: BTreeMap::new(),
             placed: Placed::default(),
@@ -127,7 +134,8 @@ impl ShuffleWatcher {
     fn hear_hints(&mut self, job: &Job) {
         let said = job.hints.shuffle_per_mille;
         let said = said.map(|per_mille| f64::from(per_mille) / 1_000.0);
-        let remembered = job.hints.signature.and_then(|of| self.memory.ratio(of));
+        let remembered = job.hints.signature.and_then(|of| self.memory.get(of));
+        let remembered = remembered.map(|ratio| ratio.0);
         let ratio = said.or(remembered).unwrap_or(self.settings.default_ratio);
         if let Some(state) = self.jobs.get_mut(&job.facts.job) {
             state.start_ratio = ratio;
@@ -144,8 +152,10 @@ impl ShuffleWatcher {
             return;
         };
         self.book(&state, false);
-        if let (Some(of), Some(ratio)) = (job.hints.signature, state.observed_ratio()) {
-            self.memory.learn(of, ratio);
+        // Without input there is no ratio.
+        let ratio = state.observed_ratio().filter(|ratio| ratio.is_finite());
+        if let (Some(of), Some(ratio)) = (job.hints.signature, ratio) {
+            self.memory.learn(of, job::Ratio(ratio));
         }
     }
 
@@ -248,9 +258,20 @@ impl ShuffleWatcher {
         let patience_ms = netsat::UNHEARD_PERIODS * self.settings.period_ms;
         let jobs = &self.jobs;
         let placed = |job: JobId| jobs.get(&job).map(JobState::placed);
+        // Frameworks whose reduces are not known fetch on every rack alike.
+        let receivers = |racks: &[PlaceId]| {
+            let mut running = PerRack::new();
+            jobs.values().for_each(|job| job.add_running(&mut running));
+            if running.is_empty() {
+                running = racks.iter().map(|rack| (*rack, 1.0)).collect();
+            }
+            running
+        };
         let rates = self
             .uplinks
-            .tick(world.now, world.cluster, patience_ms, placed);
+            .tick(world.now, world.cluster, patience_ms, placed, receivers);
+        self.uplinks
+            .warn_of_silence(world.now, || jobs.values().any(JobState::is_shuffling));
         for (rack, used, bandwidth) in rates {
             self.netsat
                 .measured(world.now, rack, Rate { used, bandwidth });
@@ -459,6 +480,7 @@ impl Stage for ShuffleWatcher {
                 self.uplinks.sent(world.now, node, sent_bytes);
             }
             Change::PassedOver { leaf } => self.patience.passed_over(leaf, world.now),
+            Change::Overtaken { leaf } => self.patience.overtaken(leaf, world.now),
             Change::QueueRemoved { leaf } => self.patience.forget(leaf),
             Change::Settling => self.plan_all(world.cluster, stale),
             Change::Tick => {
@@ -485,6 +507,8 @@ impl Stage for ShuffleWatcher {
             "saturated_racks": self.netsat.racks(),
             "jobs": self.jobs,
             "placed": self.placed,
+            "uplink_bytes_per_s": self.uplinks.capacity(),
+            "uplink_highest": self.uplinks.save(),
             "modelled_rates": self.uplinks.report(),
             "sent_bytes": self.uplinks.sent_bytes(),
         })
@@ -495,6 +519,7 @@ impl Stage for ShuffleWatcher {
         self.memory.load(&saved["ratios"]);
         let jobs = saved["jobs"].clone();
         self.saved = serde_json::from_value(jobs).unwrap_or_default();
+        self.uplinks.load(&saved["uplink_highest"]);
         self.placed = serde_json::from_value(saved["placed"].clone()).unwrap_or_default();
     }
 }
@@ -522,6 +547,10 @@ impl Ranking for ShuffleWatcher {
         let saturated = self.netsat.saturated(node.facts.rack);
         let wait = self.patience.wait(leaf, now);
         &self.steps[usize::from(saturated)][wait as usize]
+    }
+
+    fn may_be_overtaken(&self, leaf: ShareNodeId, now: Millis) -> bool {
+        self.patience.may_be_overtaken(leaf, now)
     }
 
     fn explain(&self, asked: &PendingAsk<'_>, now: Millis) -> Option<Reason> {

@@ -39,6 +39,10 @@ impl Keys for Capacity {
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
         self.0.key(node, capacity)
     }
+
+    fn key_after(&self, node: &ShareNode, container: &Resource, capacity: &Resource) -> ShareKey {
+        self.0.key_at(node, &(node.used + *container), capacity)
+    }
 }
 
 impl Share for Capacity {

@@ -34,6 +34,10 @@ impl Keys for Drf {
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
         DOMINANT.key(node, capacity)
     }
+
+    fn key_after(&self, node: &ShareNode, container: &Resource, capacity: &Resource) -> ShareKey {
+        DOMINANT.key_at(node, &(node.used + *container), capacity)
+    }
 }
 
 impl Share for Drf {

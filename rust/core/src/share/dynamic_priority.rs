@@ -30,7 +30,7 @@ use crate::model::share_tree::{Keys, ShareNode, ShareTree};
 use crate::model::wait::{PendingAsk, Reason, Remedy};
 use crate::model::waterfill::{Claim, waterfill};
 use crate::stage::common::Stage;
-use crate::stage::entry::{PolicySection, Preset};
+use crate::stage::entry::{PolicySection, Preset, Wants};
 use crate::stage::market::Market;
 use crate::stage::share::{Share, ShareEntry};
 use crate::words::credits::Credits;
@@ -59,7 +59,7 @@ pub(crate) const ENTRY: ShareEntry = ShareEntry {
         stages: ["dynamic-priority", "fifo", "local-first"],
         workload: "bids",
     }),
-    wants: &[],
+    wants: &[Wants::Tasks],
     own: Some(PolicySection {
         section: settings::SECTION,
         keys: settings::KEYS,

@@ -47,6 +47,10 @@ impl Keys for Fair {
     fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
         self.0.key(node, capacity)
     }
+
+    fn key_after(&self, node: &ShareNode, container: &Resource, capacity: &Resource) -> ShareKey {
+        self.0.key_at(node, &(node.used + *container), capacity)
+    }
 }
 
 impl Share for Fair {

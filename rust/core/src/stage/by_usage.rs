@@ -15,12 +15,22 @@ pub(crate) struct ByUsage {
 impl ByUsage {
     /// A node's key among its siblings.
     pub(crate) fn key(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
+        self.key_at(node, &node.used, capacity)
+    }
+
+    /// The key that it would have if it used that.
+    pub(crate) fn key_at(
+        &self,
+        node: &ShareNode,
+        usage: &Resource,
+        capacity: &Resource,
+    ) -> ShareKey {
         if node.compared_by == Some(Compare::Capacity) {
-            return self.by_guarantee(node, capacity);
+            return self.by_guarantee(node, usage, capacity);
         }
         let dominant = self.is_dominant(node);
-        let compared = self.compared(node, capacity);
-        let used = node.used[compared].max(0) as f64;
+        let compared = self.compared_at(node, usage, capacity);
+        let used = usage[compared].max(0) as f64;
         let mut least = node.min_share[compared];
         if node.compared_by == Some(Compare::Memory) {
             // As YARN's Fair Scheduler: no queue is short of what it does not ask for.
@@ -29,30 +39,30 @@ impl ByUsage {
         if used < least as f64 {
             return ShareKey::new(0, used / least as f64);
         }
-        let usage = if dominant {
-            node.used.dominant_share(capacity)
+        let share = if dominant {
+            usage.dominant_share(capacity)
         } else {
             used
         };
         if node.weight > 0.0 {
-            ShareKey::new(1, usage / node.weight)
+            ShareKey::new(1, share / node.weight)
         } else {
             // It has a right to its minimum only, so it comes after all others (FS-22).
-            ShareKey::new(2, usage)
+            ShareKey::new(2, share)
         }
     }
 
     /// As `PriorityUtilizationQueueOrderingPolicy`: queues with a guarantee before those without.
     /// Of two that are both below their guarantee, or both not, the higher priority first; then the
     /// less used.
-    fn by_guarantee(&self, node: &ShareNode, capacity: &Resource) -> ShareKey {
+    fn by_guarantee(&self, node: &ShareNode, usage: &Resource, capacity: &Resource) -> ShareKey {
         let (class, of) = match self.guarantees(node) {
             true => (0, &node.guaranteed),
             false => (2, capacity),
         };
         let used = match self.dominant {
-            true => node.used.dominant_share(of),
-            false => node.used[0] as f64 / of[0].max(1) as f64,
+            true => usage.dominant_share(of),
+            false => usage[0] as f64 / of[0].max(1) as f64,
         };
         // Without priorities the first two classes are one line.
         let class = class + u8::from(class == 0 && used >= 1.0);
@@ -68,13 +78,17 @@ impl ByUsage {
 
     /// The resource type by which a queue is compared with its siblings.
     pub(crate) fn compared(&self, node: &ShareNode, capacity: &Resource) -> usize {
+        self.compared_at(node, &node.used, capacity)
+    }
+
+    fn compared_at(&self, node: &ShareNode, usage: &Resource, capacity: &Resource) -> usize {
         let by_guarantee = node.compared_by == Some(Compare::Capacity);
         if !self.is_dominant(node) {
             0
         } else if by_guarantee && self.guarantees(node) {
-            dominant_type(&node.used, &node.guaranteed)
+            dominant_type(usage, &node.guaranteed)
         } else {
-            dominant_type(&node.used, capacity)
+            dominant_type(usage, capacity)
         }
     }
 

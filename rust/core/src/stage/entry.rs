@@ -38,8 +38,11 @@ pub enum Wants {
     Totals,
     /// The bytes that its tasks have read and shuffled.
     Traffic,
-    /// How far its single running reduces are.
+    /// How far samples of its running reduces are.
     Progress,
+    /// How far each running task is, and which commit. Matters only to a policy that takes
+    /// containers back, so it is wanted only with settings that do.
+    Tasks,
 }
 
 impl Wants {
@@ -49,6 +52,7 @@ impl Wants {
             Wants::Totals => "totals",
             Wants::Traffic => "traffic",
             Wants::Progress => "progress",
+            Wants::Tasks => "tasks",
         }
     }
 }

@@ -43,6 +43,9 @@ pub trait Ranking {
     /// order.
     fn steps(&self, node: &Node, leaf: ShareNodeId, now: Millis) -> &[Step];
 
+    /// Whether a leaf that is next may be overtaken by those entitled alike.
+    fn may_be_overtaken(&self, leaf: ShareNodeId, now: Millis) -> bool;
+
     /// Why its place makes an ask wait, though nodes have room and it may run there.
     fn explain(&self, asked: &PendingAsk<'_>, now: Millis) -> Option<Reason>;
 }

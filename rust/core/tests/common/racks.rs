@@ -22,6 +22,21 @@ pub fn cluster(racks: u32, slots: i64, settings: Value) -> Host {
     host
 }
 
+/// Builds a cluster in which `share` chooses between ann and bob, who bid alike if it is a market.
+pub fn cluster_under(share: &str, racks: u32, slots: i64) -> Host {
+    let account = |path| json!({"path": path, "budget": 1e6, "spending_rate": 1.0});
+    let mut host = Host::new(json!({
+        "policy": {"share": share, "order": "fifo", "place": "shuffle-watcher"},
+        "heartbeat_fill": 1.0,
+        "queues": [account("root.ann"), account("root.bob")],
+        "shuffle_watcher": {"ties_ms": 0},
+    }));
+    for rack in 0..racks {
+        host.node(rack, slots * 1024, slots);
+    }
+    host
+}
+
 /// Adds a job of the user without any asks.
 pub fn job(host: &mut Host, id: u32, user: &str, hints: JobHints) {
     let queue = host.queue(user, None);

@@ -19,6 +19,10 @@ use nodes::{
     by_partition, float, labels_in_use, list, mode_of, percent, template, users, vector, whole,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The figures of each user on the nodes of each label.
+type ByUser<'v> = BTreeMap<Option<u64>, Vec<(&'v str, &'v Value)>>;
 
 type Fields = Vec<(&'static str, Node)>;
 
@@ -238,6 +242,13 @@ impl Info<'_> {
         let waiting = self.waiting(at);
         let limit = self.limit(&described["am_limit"], &own.effective[1]);
         let users = users(described);
+        let mut by_user = ByUser::new();
+        for (label, share) in labels_in_use(described) {
+            for user in nodes::users(share) {
+                let rows = by_user.entry(user["user"].as_u64()).or_default();
+                rows.push((label, user));
+            }
+        }
         let of_user = users.first().map(|user| self.user_masters(user));
         let user_limit = float(&settings["user_limit"], 100.0);
         let user_limit_shown = match self.snapshot.stock.vectors {
@@ -263,10 +274,7 @@ impl Info<'_> {
                 "users",
                 list(
                     "user",
-                    users
-                        .iter()
-                        .map(|user| self.user(described, user))
-                        .collect(),
+                    users.iter().map(|user| self.user(user, &by_user)).collect(),
                 ),
             ),
             (
@@ -326,7 +334,7 @@ impl Info<'_> {
         [most, per_user]
     }
 
-    fn user(&self, described: &Value, user: &Value) -> Node {
+    fn user(&self, user: &Value, labels: &ByUser<'_>) -> Node {
         let number = user["user"].as_u64().unwrap_or(0).to_string();
         let names = &self.snapshot.stock.users;
         let name = names.get(&number).map_or(number.as_str(), String::as_str);
@@ -344,11 +352,8 @@ impl Info<'_> {
             ])
         };
         let mut usages = vec![usage("", user)];
-        for (label, share) in labels_in_use(described) {
-            let same = users(share).into_iter();
-            let mut same = same.filter(|other| other["user"] == user["user"]);
-            usages.extend(same.next().map(|user| usage(label, user)));
-        }
+        let more = labels.get(&user["user"].as_u64()).into_iter().flatten();
+        usages.extend(more.map(|(label, user)| usage(label, user)));
         Node::Object(vec![
             ("username", text(name)),
             ("resourcesUsed", self.amounts(&user["used"])),

@@ -105,8 +105,8 @@ fn preempt(case: &Input<'_>) -> Result<Value, CaseError> {
         holdings.push(Holding {
             quota: queue.need("quota")?.whole()?,
             pending: queue.maybe("pending", Input::whole)?.unwrap_or(0),
-            starting: 0,
             running,
+            ..Holding::default()
         });
     }
     // The core breaks ties by id, so number the tasks in the order of their ids.

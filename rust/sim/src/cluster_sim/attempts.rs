@@ -10,7 +10,7 @@
 
 use super::job::{MAP, REDUCE};
 use super::network::{Cause, Flow, FlowId};
-use super::{ClusterSim, Due};
+use super::{ClusterSim, Due, Source};
 use crate::failure::Checked;
 use heddle_core::words::event::{Event, TaskFacts};
 use heddle_core::words::ids::{ContainerKey, JobId, Locality, Millis};
@@ -140,6 +140,7 @@ impl ClusterSim {
         let work = self.preparation(at);
         self.compute(at, work);
         self.retime(node);
+        self.tell_launch(id, key, node);
     }
 
     /// Returns the work of the first phase: the overhead, and a map's computing unless it streams.
@@ -286,7 +287,9 @@ impl ClusterSim {
         let plan = &self.job(id).plan;
         let bytes = plan.shuffle_bytes as f64 / f64::from(plan.tasks[REDUCE].max(1));
         let work = plan.reduce_ms.map_or(bytes / rate, |ms| ms as f64);
-        self.tell_task(at, false);
+        if self.options.knowledge.is_exact(Source::Progress) {
+            self.tell_task(at, false);
+        }
         self.compute(at, work * factor);
     }
 
@@ -365,7 +368,7 @@ impl ClusterSim {
 
     /// Ends an attempt: frees its slot, and marks its task as done or in need of another attempt.
     pub(super) fn end_attempt(&mut self, at: usize, end: End) -> Checked {
-        if end == End::Succeeded {
+        if end == End::Succeeded && self.options.knowledge.is_exact(Source::Progress) {
             self.tell_task(at, true);
         }
         let attempt = &mut self.attempts[at];
@@ -386,18 +389,18 @@ impl ClusterSim {
         let machine = &mut self.machines[node as usize];
         machine.attempts.retain(|other| *other != at);
         machine.running[kind] -= 1;
-        self.freed.push(node);
         self.retime(node);
         let held_ms = self.now - started_ms;
         let job = self.job(id);
         job.attempts.remove(&key);
         job.tasks[kind][index as usize].running -= 1;
         job.record.slot_ms[kind] += held_ms;
-        self.outbox.push(Event::ContainerCompleted {
+        let ended = Event::ContainerCompleted {
             job: id,
             key,
             exit: end.exit(),
-        });
+        };
+        self.tell_end(ended, node);
         match end {
             End::Succeeded => self.succeed(id, kind, index, node, held_ms),
             end => {
@@ -423,13 +426,16 @@ impl ClusterSim {
             _ => (got, part(plan.output_bytes)),
         };
         let read = if kind == MAP { input * done } else { input };
+        // Polls tell no bytes of single tasks.
+        let exact = self.options.knowledge.is_exact(Source::Progress);
+        let bytes = |amount: f64| if exact { amount as u64 } else { 0 };
         self.outbox.push(Event::Task {
             job,
             key,
             facts: TaskFacts {
                 progress_per_mille: (done * 1_000.0) as u32,
-                input_bytes: read as u64,
-                output_bytes: (output * done) as u64,
+                input_bytes: bytes(read),
+                output_bytes: bytes(output * done),
                 executing_since_ms,
                 committing,
             },

@@ -51,7 +51,8 @@ impl ClusterSim {
 
     fn step(&mut self, last: Option<Event>) -> Checked {
         let events = std::mem::take(&mut self.outbox).into_iter().chain(last);
-        let heard = events.filter_map(|event| sources::heard(event, &self.options.withheld));
+        let heard =
+            events.filter_map(|event| sources::heard(event, |source| self.options.lacks(source)));
         let events: Vec<Event> = heard.collect();
         if events.is_empty() {
             return Ok(());
@@ -134,6 +135,7 @@ impl ClusterSim {
         if !self.machines[node as usize].up {
             return self.flush();
         }
+        self.tell_unreported(node);
         let free = self.free(node);
         let node = NodeId(node);
         self.step(Some(Event::Heartbeat { node, free }))?;

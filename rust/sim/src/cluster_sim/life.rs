@@ -257,6 +257,7 @@ impl ClusterSim {
     }
 
     fn end_job(&mut self, id: JobId) -> Checked {
+        self.tell_unreported_of(id);
         self.outbox.push(Event::JobRemoved(id));
         let stream = self.record_end(id, Some(self.now));
         self.active.retain(|active| *active != id);

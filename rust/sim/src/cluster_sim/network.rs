@@ -151,6 +151,12 @@ impl<T: Copy> Network<T> {
         (flow, (flow.bytes - (target - served).max(0.0)).max(0.0))
     }
 
+    /// Returns the bytes that a flow has moved; none if it has ended.
+    pub fn moved(&self, id: FlowId) -> f64 {
+        let flow = self.flows.get(id.0).and_then(Option::as_ref);
+        flow.map_or(0.0, |(flow, _)| flow.bytes * self.progress(id))
+    }
+
     /// Returns the part of a flow that has moved, 0 to 1.
     pub fn progress(&self, id: FlowId) -> f64 {
         let Some((flow, target)) = self.flows.get(id.0).and_then(Option::as_ref) else {

@@ -1,7 +1,9 @@
 //! How to simulate a workload: the policy's configuration, the faults, the measurements.
 
+use super::knowledge::Knowledge;
 use super::sources::Source;
 use super::workload::Workload;
+use crate::link::Tamper;
 use heddle_core::words::ids::Millis;
 use serde_json::{Value, json};
 
@@ -49,14 +51,18 @@ pub struct Options {
     pub progress_ms: Millis,
     /// Whether to request a prediction for each job at its submission.
     pub predict: bool,
+    /// How much the engine is told.
+    pub knowledge: Knowledge,
     /// Sources of facts that the engine lacks.
     pub withheld: Vec<Source>,
     /// Called at every sample with the virtual time, the jobs ended, and the jobs known in all.
     pub watcher: Option<Watcher>,
+    /// Sees or changes what the simulator and the engine say to each other.
+    pub tamper: Option<Box<dyn Tamper + Send>>,
 }
 
 /// See `Options::watcher`.
-pub type Watcher = Box<dyn FnMut(Millis, usize, usize)>;
+pub type Watcher = Box<dyn FnMut(Millis, usize, usize) + Send>;
 
 impl Options {
     /// Creates options for a policy by its configuration, without faults.
@@ -73,9 +79,16 @@ impl Options {
             traffic_ms: 5_000,
             progress_ms: 5_000,
             predict: false,
+            knowledge: Knowledge::Full,
             withheld: Vec::new(),
             watcher: None,
+            tamper: None,
         }
+    }
+
+    /// Returns whether the engine is told nothing of a source.
+    pub(super) fn lacks(&self, source: Source) -> bool {
+        self.withheld.contains(&source) || self.knowledge.lacks(source)
     }
 
     /// Returns the `heddle.json` for the engine: the policy's, completed by the simulated machines

@@ -118,7 +118,9 @@ impl ClusterSim {
         for id in self.active.clone() {
             self.lose_output(id, node);
         }
+        self.tell_unreported(node);
         self.machines[node as usize].up = false;
+        self.machines[node as usize].told_load = None;
         self.outbox.push(Event::NodeRemoved(NodeId(node)));
         let back_ms = self.options.trouble.node_back_ms.max(1);
         self.agenda.plan(self.now + back_ms, Due::NodeBack(node));
@@ -154,12 +156,13 @@ impl ClusterSim {
 
     pub(super) fn node_back(&mut self, node: u32) -> Checked {
         self.join_node(node);
-        self.tell_load(node);
+        self.load_changed(node);
         Ok(())
     }
 
     /// Sets the foreign load of every node. It takes whole slots, spread so that they approximate
-    /// the part of the cluster. Tasks that run on more than the rest slow down.
+    /// the part of the cluster; a node's load is that of its slots. Tasks that run on more than the
+    /// rest slow down.
     pub(super) fn change_foreign(&mut self, i: usize) -> Checked {
         let (_, per_mille) = self.workload.foreign.steps[i];
         let nodes = self.workload.hardware.nodes;
@@ -169,25 +172,15 @@ impl ClusterSim {
             // The slots that nodes 0 to `node` lose, less those that the nodes before it lose.
             let share = taken(u64::from(node) + 1) - taken(u64::from(node));
             let machine = &mut self.machines[node as usize];
-            machine.foreign = f64::from(per_mille) / 1_000.0;
+            machine.foreign = share as f64 / f64::from(slots);
             machine.foreign_slots = share as u32;
             self.retime(node);
-            self.tell_load(node);
+            self.load_changed(node);
         }
         self.plan_reports();
         if let Some((at, _)) = self.workload.foreign.steps.get(i + 1) {
             self.agenda.plan(*at, Due::Foreign(i + 1));
         }
         Ok(())
-    }
-
-    fn tell_load(&mut self, node: u32) {
-        let machine = &self.machines[node as usize];
-        if machine.up {
-            self.outbox.push(Event::NodeLoad {
-                node: NodeId(node),
-                foreign_per_mille: (machine.foreign * 1_000.0) as u32,
-            });
-        }
     }
 }

@@ -56,8 +56,10 @@ impl ClusterSim {
             for kind in [MAP, REDUCE] {
                 sample.running[kind] += machine.running[kind];
             }
-            sample.foreign_per_mille = (machine.foreign * 1_000.0) as u32;
         }
+        let loads = self.machines.iter().map(|machine| machine.foreign);
+        let mean = loads.sum::<f64>() / self.machines.len().max(1) as f64;
+        sample.foreign_per_mille = (mean * 1_000.0).round() as u32;
         let crossed: f64 = self.network.carried()[0].iter().sum();
         sample.crossed = crossed - std::mem::replace(&mut self.last_sample_crossed, crossed);
         sample.credits = self.credits();

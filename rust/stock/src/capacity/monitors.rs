@@ -92,24 +92,27 @@ struct Bounds {
 
 impl Bounds {
     fn read(source: &mut Source<'_>) -> Result<Bounds, Fault> {
-        let mut bound = |key: &str, absent: f64, most: f64| {
-            let setting = source.outside(&format!("{PREEMPTION}{key}"));
-            setting.map_or(Ok(absent), |setting| {
-                let number = java::double(setting.value).filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| setting.expected("a number"))?;
-                if number > most {
-                    source.approximate(setting, format!("cut to {most}"));
-                }
-                // Below 0 stock finds nothing to take, or no zone: as at 0. No negative zero.
-                Ok(number.clamp(0.0, most) + 0.0)
-            })
-        };
+        let mut bound = |key, absent, most| bound(source, key, absent, most);
         Ok(Bounds {
             total: bound("total_preemption_per_round", 0.1, 1.0)?,
             factor: bound("natural_termination_factor", 0.2, 1.0)?,
             ignored: bound("max_ignored_over_capacity", 0.1, DEAD_ZONE_MAX)?,
         })
     }
+}
+
+/// A bound of preemption, cut to `most`.
+fn bound(source: &mut Source<'_>, key: &str, absent: f64, most: f64) -> Result<f64, Fault> {
+    let Some(setting) = source.outside(&format!("{PREEMPTION}{key}")) else {
+        return Ok(absent);
+    };
+    let number = java::double(setting.value).filter(|number| number.is_finite());
+    let number = number.ok_or_else(|| setting.expected("a number"))?;
+    if number > most {
+        source.approximate(setting, format!("cut to {most}"));
+    }
+    // Below 0 stock finds nothing to take, or no zone: as at 0. No negative zero.
+    Ok(number.clamp(0.0, most) + 0.0)
 }
 
 fn write_preemption(
@@ -179,22 +182,12 @@ fn refuse_balance(source: &mut Source<'_>, enabled: bool) -> Result<(), Fault> {
 
 /// Preemption between the jobs and users of one queue (facts 13.5); none if it is off.
 fn read_inside(source: &mut Source<'_>) -> Result<Option<Json>, Fault> {
+    let mut bound = |key, absent, most| bound(source, &format!("{INSIDE}{key}"), absent, most);
+    let usage_min = bound("minimum-threshold", 0.5, DEAD_ZONE_MAX)?;
+    let round_max = bound("max-allowable-limit", 0.2, 1.0)?;
     let mut find = |key: &str| source.outside(&format!("{PREEMPTION}{INSIDE}{key}"));
     let (enabled, order) = (find("enabled"), find("preemption-order-policy"));
-    let (threshold, most) = (find("minimum-threshold"), find("max-allowable-limit"));
     let conservative = find("conservative-drf");
-    let number = |setting: Option<Setting<'_>>, absent: f64, most: f64| {
-        setting.map_or(Ok(absent), |setting| {
-            let number = java::double(setting.value).filter(|number| number.is_finite());
-            let number = number.ok_or_else(|| setting.expected("a number"))?;
-            // Below 0 as at 0, without a negative zero.
-            Ok(number.clamp(0.0, most) + 0.0)
-        })
-    };
-    let (usage_min, round_max) = (
-        number(threshold, 0.5, DEAD_ZONE_MAX)?,
-        number(most, 0.2, 1.0)?,
-    );
     let first = match order.map(|order| (order, order.value.trim().to_ascii_lowercase())) {
         None => "users",
         Some((_, name)) if name == "userlimit_first" => "users",

@@ -77,10 +77,8 @@ impl Engine {
         let asking = book.users_that_count();
         let (mut used, mut started) = (book.masters.on(label), book.started);
         let mut of_users = BTreeMap::new();
-        for ((at, turn), (user, size)) in &book.line {
-            if *at != label {
-                continue;
-            }
+        let line = book.line.range((label, (None, JobId(0)))..);
+        for ((_, turn), (user, size)) in line.take_while(|((at, _), _)| *at == label) {
             let free = started == 0 || terms.fits(&used, &Resource::ZERO);
             if !free && !terms.fits(&(used + terms.step), &all) {
                 // Not even the smallest has room.

@@ -40,7 +40,7 @@ pub(super) fn victims(
     let mut victims = Vec::new();
     for (job, kind, most) in surplus.into_iter().rev() {
         let mut own: Vec<(ContainerKey, &Container)> = tasks(job, kind)
-            .filter(|(_, task)| !task.task.committing && world.may_take(job, task))
+            .filter(|(_, task)| !task.commits(world.now) && world.may_take(job, task))
             .collect();
         own.sort_by_key(|(key, container)| (std::cmp::Reverse(container.started_ms), *key));
         for (key, _) in own.into_iter().take(most.min(missing) as usize) {

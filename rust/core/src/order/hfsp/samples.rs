@@ -147,6 +147,7 @@ mod tests {
             started_ms,
             launched_ms: None,
             overhead_ms: 0,
+            committing_since_ms: None,
             task: TaskFacts::default(),
         }
     }

@@ -91,7 +91,7 @@ impl Cycle<'_> {
         let unbelieved = self.unbelieved();
         for job in self.world.cluster.jobs() {
             let believed = !unbelieved.contains(&job.facts.job);
-            let outlooks = outlook(job, pool, self.world, self.lengths);
+            let outlooks = outlook(job, pool, self.world, self.lengths, self.settings);
             let mut claimant = Claimant::of(job, &outlooks);
             if !believed && let Some(claimant) = &mut claimant {
                 claimant.disbelieve(job);
@@ -267,12 +267,14 @@ impl Cycle<'_> {
     /// total of free slots.
     ///
     /// Carries fractions of slots from node to node: a small load on every node then takes its true
-    /// sum of slots, not one from each node.
+    /// sum of slots, not one from each node. A node with room for one slot has one slot of one
+    /// kind: with one of each, maps took it, and reduces had no slot anywhere.
     fn hosts(&self, outcome: &mut Outcome) -> (Vec<Host>, [f64; POOLS]) {
         let cluster = self.world.cluster;
         let masters = Masters::of(self.world);
         let mut waiting = masters.waiting.iter();
         let mut free = [0.0; POOLS];
+        let mut given = [0.0; POOLS];
         let mut hosts = Vec::new();
         for node in cluster.nodes().filter(|node| node.facts.schedulable) {
             let id = node.facts.node;
@@ -281,13 +283,13 @@ impl Cycle<'_> {
             let on_node = masters.running.get(&id).copied().unwrap_or(Resource::ZERO);
             let next = waiting.next().copied().unwrap_or(Resource::ZERO);
             resource = resource.minus_or_zero(&(on_node + next));
-            let before = free;
             for (pool, free) in free.iter_mut().enumerate() {
                 *free += self.slots_of(node, pool, &on_node) * part;
             }
-            let caps: [u32; POOLS] = std::array::from_fn(|pool| {
-                ((free[pool] + 1e-6).floor() - (before[pool] + 1e-6).floor()) as u32
-            });
+            let caps = whole_slots(&free, &given);
+            for (given, cap) in given.iter_mut().zip(caps) {
+                *given += f64::from(cap);
+            }
             let counted = self.world.config.slots_per_node.is_some() || part < 1.0;
             if part < 1.0 {
                 outcome.caps.insert(id, caps);
@@ -429,6 +431,27 @@ fn group_deadlines(now: f64, goals: &mut [(Goal, Option<usize>)]) {
     }
 }
 
+/// Returns the whole slots of a node by pool, when the nodes up to it have `free` slots in all, of
+/// which those before it were `given` some. The node gets the whole slots of both pools together
+/// that are left, each for the pool that is owed most.
+fn whole_slots(free: &[f64; POOLS], given: &[f64; POOLS]) -> [u32; POOLS] {
+    let mut left = (free.iter().sum::<f64>() + 1e-6).floor() - given.iter().sum::<f64>();
+    let mut owed: [f64; POOLS] = std::array::from_fn(|pool| free[pool] - given[pool]);
+    let mut caps = [0.0; POOLS];
+    for (cap, owed) in caps.iter_mut().zip(&mut owed) {
+        *cap = (*owed + 1e-6).floor().clamp(0.0, left);
+        *owed -= *cap;
+        left -= *cap;
+    }
+    while left >= 1.0 {
+        let most = usize::from(owed[1] > owed[0]);
+        caps[most] += 1.0;
+        owed[most] -= 1.0;
+        left -= 1.0;
+    }
+    caps.map(|cap| cap as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,5 +478,30 @@ mod tests {
         let before = few.clone();
         group_deadlines(0.0, &mut few);
         assert_eq!(few, before);
+    }
+
+    /// Nodes of two slots for maps and one for reduces with room for one of the three: each has
+    /// one slot of one kind, and of three nodes one is for a reduce.
+    #[test]
+    fn a_node_with_room_for_one_slot_has_one_slot() {
+        let (mut free, mut given) = ([0.0; POOLS], [0.0; POOLS]);
+        let mut counts = [0; POOLS];
+        for _ in 0..30 {
+            free = [free[0] + 2.0 / 3.0, free[1] + 1.0 / 3.0];
+            let caps = whole_slots(&free, &given);
+            assert_eq!(caps.iter().sum::<u32>(), 1, "{free:?}");
+            for pool in 0..POOLS {
+                counts[pool] += caps[pool];
+                given[pool] += f64::from(caps[pool]);
+            }
+        }
+        assert_eq!(counts, [20, 10]);
+    }
+
+    #[test]
+    fn nodes_without_load_have_their_slots() {
+        assert_eq!(whole_slots(&[2.0, 1.0], &[0.0; 2]), [2, 1]);
+        assert_eq!(whole_slots(&[4.0, 2.0], &[2.0, 1.0]), [2, 1]);
+        assert_eq!(whole_slots(&[7.0, 0.0], &[0.0; 2]), [7, 0]);
     }
 }

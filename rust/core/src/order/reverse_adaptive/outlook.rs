@@ -3,6 +3,7 @@
 
 use super::placement::{Bid, Class, standing};
 use super::reverse::Goal;
+use super::settings::Settings;
 use crate::model::change::World;
 use crate::model::job::Job;
 use crate::model::lengths::Lengths;
@@ -28,15 +29,22 @@ pub(super) fn outlook(
     pool: usize,
     world: &World<'_>,
     lengths: &Lengths,
+    settings: &Settings,
 ) -> Vec<Outlook> {
     let kinds = Kind::ALL.into_iter();
     let mine = kinds.filter(|kind| is_task(job, *kind) && world.pool(*kind, false) == Some(pool));
-    mine.map(|kind| outlook_of(job, kind, world, lengths))
+    mine.map(|kind| outlook_of(job, kind, world, lengths, settings))
         .filter(|outlook| outlook.goal.tasks > 0.0)
         .collect()
 }
 
-fn outlook_of(job: &Job, kind: Kind, world: &World<'_>, lengths: &Lengths) -> Outlook {
+fn outlook_of(
+    job: &Job,
+    kind: Kind,
+    world: &World<'_>,
+    lengths: &Lengths,
+    settings: &Settings,
+) -> Outlook {
     let asked = if job.runnable {
         job.pending_of(kind)
     } else {
@@ -62,6 +70,13 @@ fn outlook_of(job: &Job, kind: Kind, world: &World<'_>, lengths: &Lengths) -> Ou
         let left_ms = (deadline_ms - world.now) as f64 - after_ms;
         // A task that has not begun takes its whole length, however many slots there are.
         late = left_ms <= 0.0 || (to_start > 0 && left_ms < task_ms);
+        // Work is fluid, tasks are whole. As the goal comes near, the margin gives way.
+        let margin_ms = if to_start > 0 {
+            settings.margin_tasks * task_ms
+        } else {
+            0.0
+        };
+        let left_ms = (left_ms - margin_ms).max(0.5 * left_ms);
         let now = world.now as f64;
         goal.deadline = Some(if late { now } else { now + left_ms });
     }

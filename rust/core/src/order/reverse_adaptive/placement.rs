@@ -68,11 +68,21 @@ pub struct Placement {
 /// utility the class.
 pub(super) type Standing = (bool, Real, Class);
 
+/// The slots with which a job without a goal is half content.
+const FEW_SLOTS: f64 = 16.0;
+
 /// Returns the job's precedence with `alloc` slots.
 pub(super) fn standing(bid: &Bid, alloc: u32) -> Standing {
     let pending = f64::from(bid.pending);
     // Adding 0 turns -0 into 0.
-    let utility = utility(f64::from(alloc), bid.fit, pending) + 0.0;
+    let utility = match bid.class {
+        // Best effort is max-min of slots: by the part of its tasks a job of ten thousand would
+        // leave nothing to one of ten.
+        Class::BestEffort if alloc < bid.pending => {
+            f64::from(alloc) / (f64::from(alloc) + FEW_SLOTS)
+        }
+        _ => utility(f64::from(alloc), bid.fit, pending) + 0.0,
+    };
     let contented = bid.class != Class::OnTime || utility >= 0.0;
     (contented, Real(utility), bid.class)
 }

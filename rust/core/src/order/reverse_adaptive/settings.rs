@@ -39,6 +39,8 @@ pub struct Settings {
     /// `evict`: whether to stop the newest tasks where the foreign load takes their slots (RA-28).
     /// Off by default, because a stopped task loses its work; tasks then run to their ends.
     pub evict: bool,
+    /// `margin_tasks`: time kept before a goal, in lengths of a task.
+    pub margin_tasks: f64,
     /// `goals_per_user`: number of a user's goals that count at once, the earliest first.
     pub goals_per_user: u32,
     /// `goal_share_per_user`: part of the slots up to which a user's goals go before jobs without a
@@ -56,6 +58,7 @@ impl Default for Settings {
             variant: Variant::Reverse,
             evict: false,
             goals_per_user: 256,
+            margin_tasks: 1.0,
             goal_share_per_user: 1.0,
             foreign_load: None,
         }
@@ -100,6 +103,12 @@ pub(super) const KEYS: &[Key] = &[
          may claim a goal: on a shared cluster set a part",
     ),
     Key::new(
+        "margin_tasks",
+        "1.0",
+        "time that is kept before a goal, in lengths of a task: tasks are whole, and the last \
+         begins a length before the goal; 0 as published",
+    ),
+    Key::new(
         "variant",
         "\"reverse\"",
         "`\"adaptive\"` is the scheduler that the paper compares with; it ignores future load",
@@ -137,6 +146,9 @@ pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
         settings.variant = found.ok_or_else(wrong)?.1;
     }
     settings.evict = section.boolean("evict")?.unwrap_or(false);
+    if let Some(margin) = section.number("margin_tasks", 0.0, 100.0)? {
+        settings.margin_tasks = margin;
+    }
     if let Some(goals) = section.whole("goals_per_user", 0, 1_000_000)? {
         settings.goals_per_user = u32::try_from(goals).expect("it is in the range asked for");
     }

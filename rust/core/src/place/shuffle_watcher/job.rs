@@ -5,11 +5,29 @@ use super::samp::Blocks;
 use super::traffic::PerRack;
 use super::{nass, sarp};
 use crate::model::job::Job;
+use crate::model::programs::Lesson;
 use crate::words::event::TaskFacts;
 use crate::words::ids::{Millis, PlaceId};
 use crate::words::kind::Kind;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// Bytes shuffled per byte of input, learnt of a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ratio(pub(super) f64);
+
+impl Lesson for Ratio {
+    const KEY: &'static str = "shuffle-ratio/";
+
+    fn write(self) -> Value {
+        json!(self.0)
+    }
+
+    fn read(value: &Value) -> Option<Ratio> {
+        value.as_f64().filter(|ratio| *ratio >= 0.0).map(Ratio)
+    }
+}
 
 /// A rack that SAMP prefers for a job's maps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,9 +135,21 @@ impl JobState {
 
     /// Returns its map output and its running reduces by rack.
     pub(super) fn placed(&self) -> (PerRack, PerRack) {
-        let running = self.running.iter().filter(|(_, reduces)| **reduces > 0);
-        let running = running.map(|(rack, reduces)| (*rack, f64::from(*reduces)));
-        (self.intermediate().clone(), running.collect())
+        let mut running = PerRack::new();
+        self.add_running(&mut running);
+        (self.intermediate().clone(), running)
+    }
+
+    /// Adds its running reduces by rack.
+    pub(super) fn add_running(&self, running: &mut PerRack) {
+        for (rack, reduces) in self.running.iter().filter(|(_, reduces)| **reduces > 0) {
+            *running.entry(*rack).or_default() += f64::from(*reduces);
+        }
+    }
+
+    /// Tells whether any of its reduces runs.
+    pub(super) fn is_shuffling(&self) -> bool {
+        self.running.values().any(|reduces| *reduces > 0)
     }
 
     /// `ShuffleInputRatio`.

@@ -74,6 +74,40 @@ pub fn corrections(modelled: &PerRack, measured: &PerRack) -> PerRack {
     modelled.iter().filter_map(correction).collect()
 }
 
+/// Returns the map output that racks send by their nodes' reports and that no job's counters
+/// explain: of jobs whose ApplicationMasters answer late, not at all, or are not MapReduce's.
+pub fn unexplained(modelled: &PerRack, measured: &PerRack) -> PerRack {
+    let explained = |rack: &PlaceId| modelled.get(rack).is_some_and(|rate| *rate >= COMPARABLE);
+    let foreign = |(rack, rate): &(&PlaceId, &f64)| **rate >= COMPARABLE && !explained(rack);
+    let rates = measured.iter().filter(foreign);
+    rates.map(|(rack, rate)| (*rack, *rate)).collect()
+}
+
+/// Returns the flow of such output to receivers on these racks, which fetch alike.
+pub fn foreign(output: PerRack, receivers: PerRack) -> Flow {
+    Flow {
+        shuffle: output.values().sum(),
+        output,
+        reduces: receivers,
+        ..Flow::default()
+    }
+}
+
+/// Returns the traffic of each rack's link that nodes bear witness to. Users' code writes counters:
+/// they divide what nodes send among the racks, but never add to it. `racks` is the number of racks
+/// in all. What enters a rack is witnessed only if all of them report.
+pub fn witnessed(account: &Account, sent: &PerRack, racks: usize) -> PerRack {
+    let all: f64 = sent.values().sum();
+    let of = |rates: &PerRack, rack: &PlaceId| rates.get(rack).copied().unwrap_or(0.0);
+    let link = |(rack, rate): (&PlaceId, &f64)| {
+        let up = of(&account.up, rack).min(*rate);
+        let down = of(&account.down, rack).min(all - rate);
+        let down = if sent.len() == racks { down } else { 0.0 };
+        (*rack, up.max(down))
+    };
+    sent.iter().map(link).collect()
+}
+
 /// Returns the traffic between racks. Every reduce fetches from each rack its part of the map
 /// output (SW-24), and all writers of a job write equally.
 pub fn rates(
@@ -190,5 +224,40 @@ mod tests {
         assert_eq!(account.shuffle, 27_500.0);
         let little = per_rack([(A, 999.0)]);
         assert!(super::corrections(&little, &measured).is_empty());
+    }
+
+    /// A sends 6,000 that no counter explains; of four receivers three are on B and one on A.
+    #[test]
+    fn what_no_counter_explains_goes_where_reduces_run() {
+        let modelled = per_rack([(A, 999.0), (B, 1_000.0)]);
+        let measured = per_rack([(A, 6_000.0), (B, 9_000.0), (C, 999.0)]);
+        let unexplained = unexplained(&modelled, &measured);
+        assert_eq!(unexplained, per_rack([(A, 6_000.0)]));
+        let flow = foreign(unexplained, per_rack([(A, 1.0), (B, 3.0)]));
+        let account = rates(&[A, B, C], &[flow], &[], &PerRack::new());
+        assert_eq!((account.shuffle_total, account.shuffle), (6_000.0, 4_500.0));
+        assert_eq!(account.up.get(&A), Some(&4_500.0));
+        assert_eq!(account.down.get(&B), Some(&4_500.0));
+    }
+
+    /// Counters claim 900 out of A, but A's nodes sent 200 and B's 50.
+    #[test]
+    fn counters_add_nothing_to_what_nodes_have_sent() {
+        let account = Account {
+            up: per_rack([(A, 900.0), (B, 20.0)]),
+            down: per_rack([(A, 20.0), (B, 900.0)]),
+            ..Account::default()
+        };
+        let sent = per_rack([(A, 200.0), (B, 50.0)]);
+        assert_eq!(
+            witnessed(&account, &sent, 2),
+            per_rack([(A, 200.0), (B, 200.0)])
+        );
+        // A third rack is silent: what enters may come from there, as far as nodes tell.
+        assert_eq!(
+            witnessed(&account, &sent, 3),
+            per_rack([(A, 200.0), (B, 20.0)])
+        );
+        assert_eq!(witnessed(&account, &PerRack::new(), 2), PerRack::new());
     }
 }

@@ -27,20 +27,37 @@ impl Wait {
     pub const ALL: [Wait; 3] = [Wait::Wanted, Wait::Data, Wait::Nothing];
 }
 
-/// Users who are passed over, and since when.
+/// Users who are passed over or overtaken, and since when.
 #[derive(Debug)]
 pub(super) struct Patience {
     /// Duration of each wait; 0 is strict fairness.
     each_ms: Millis,
     since: BTreeMap<ShareNodeId, Millis>,
+    /// How long a user may be overtaken; 0: never.
+    ties_ms: Millis,
+    overtaken: BTreeMap<ShareNodeId, Millis>,
 }
 
 impl Patience {
-    pub(super) fn new(each_ms: Millis) -> Patience {
+    pub(super) fn new(each_ms: Millis, ties_ms: Millis) -> Patience {
         Patience {
             each_ms,
             since: BTreeMap::new(),
+            ties_ms,
+            overtaken: BTreeMap::new(),
         }
+    }
+
+    /// Records that a user entitled alike was served before this one.
+    pub(super) fn overtaken(&mut self, leaf: ShareNodeId, now: Millis) {
+        self.overtaken.entry(leaf).or_insert(now);
+    }
+
+    /// Returns whether the user may be overtaken: not for longer than `ties_ms` without a task of
+    /// its own in between, or users with better placed tasks could starve it.
+    pub(super) fn may_be_overtaken(&self, leaf: ShareNodeId, now: Millis) -> bool {
+        let since = self.overtaken.get(&leaf);
+        now - since.copied().unwrap_or(now) < self.ties_ms
     }
 
     /// Records that the user had its turn without a task that was good enough.
@@ -53,11 +70,13 @@ impl Patience {
     /// Forgets a removed leaf, whose number another may get.
     pub(super) fn forget(&mut self, leaf: ShareNodeId) {
         self.since.remove(&leaf);
+        self.overtaken.remove(&leaf);
     }
 
     /// Records a task that the user accepts while it waits for `place`; from now on it waits for
     /// `place`.
     pub(super) fn served(&mut self, leaf: ShareNodeId, place: Wait, now: Millis) {
+        self.overtaken.remove(&leaf);
         match place {
             Wait::Wanted => {
                 self.since.remove(&leaf);
@@ -104,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_user_waits_for_wanted_racks_then_for_data_then_for_nothing() {
-        let mut patience = Patience::new(5_000);
+        let mut patience = Patience::new(5_000, 0);
         assert_eq!(patience.wait(LEAF, 1_000), Wait::Wanted);
         patience.passed_over(LEAF, 1_000);
         patience.passed_over(LEAF, 4_000);
@@ -121,7 +140,7 @@ mod tests {
     #[test]
     fn a_task_begins_the_wait_anew_from_where_it_lies() {
         let passed_over = |now| {
-            let mut patience = Patience::new(5_000);
+            let mut patience = Patience::new(5_000, 0);
             patience.passed_over(LEAF, 0);
             assert_eq!(patience.wait(LEAF, now), Wait::Nothing);
             patience
@@ -136,7 +155,7 @@ mod tests {
         patience.served(LEAF, Wait::Wanted, 25_000);
         assert_eq!(patience.wait(LEAF, 25_000), Wait::Wanted);
         // A user with a stricter wait does not get a weaker one.
-        let mut patience = Patience::new(5_000);
+        let mut patience = Patience::new(5_000, 0);
         patience.passed_over(LEAF, 0);
         patience.served(LEAF, Wait::Data, 3_000);
         assert_eq!(patience.wait(LEAF, 4_999), Wait::Wanted);
@@ -144,8 +163,21 @@ mod tests {
 
     #[test]
     fn strict_fairness_never_waits() {
-        let mut patience = Patience::new(0);
+        let mut patience = Patience::new(0, 0);
         patience.passed_over(LEAF, 0);
         assert_eq!(patience.wait(LEAF, 0), Wait::Nothing);
+    }
+
+    #[test]
+    fn a_user_is_overtaken_for_a_while_and_then_has_its_turn() {
+        let mut patience = Patience::new(0, 5_000);
+        assert!(patience.may_be_overtaken(LEAF, 1_000));
+        patience.overtaken(LEAF, 1_000);
+        patience.overtaken(LEAF, 4_000);
+        assert!(patience.may_be_overtaken(LEAF, 5_999));
+        assert!(!patience.may_be_overtaken(LEAF, 6_000));
+        patience.served(LEAF, Wait::Nothing, 6_000);
+        assert!(patience.may_be_overtaken(LEAF, 6_000));
+        assert!(!Patience::new(5_000, 0).may_be_overtaken(LEAF, 0));
     }
 }

@@ -25,13 +25,18 @@ pub struct Settings {
     /// Time for which a user is passed over for wanted racks, and then again for its data
     /// (`patience.rs`); 0 is strict fairness.
     pub relaxed_ms: Millis,
+    /// Time for which the user who is next may be overtaken by those within one container of it;
+    /// 0: users go strictly one after the other.
+    pub ties_ms: Millis,
     /// Shuffle ratio of an unknown job.
     pub default_ratio: f64,
     /// SAMP's prediction of where a job's map output will lie.
     pub spread: Spread,
-    /// Capacity of the link between a rack and the others in either direction, in bytes per second.
-    /// If set, links that no host measures are modelled.
+    /// Capacity of the link between a rack and the others in either direction, in bytes per second;
+    /// without it the highest traffic that NodeManagers told.
     pub uplink_bytes_per_s: Option<f64>,
+    /// Smallest such estimate.
+    pub uplink_floor_bytes_per_s: f64,
     /// Whether SAMP prefers racks for maps.
     pub samp: bool,
     /// Whether SARP prefers racks for reduces.
@@ -48,9 +53,12 @@ impl Default for Settings {
             completion_threshold: 0.15,
             window_ms: 600_000,
             relaxed_ms: 0,
+            ties_ms: 5_000,
             default_ratio: 1.0,
             spread: Spread::Uniform,
             uplink_bytes_per_s: None,
+            // 1 Gbit/s: slower links between racks are hardly built.
+            uplink_floor_bytes_per_s: 125e6,
             samp: true,
             sarp: true,
         }
@@ -76,8 +84,13 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "uplink_bytes_per_s",
         "",
-        "capacity of the link between a rack and the others in either direction; if set, links \
-         without a measurement are modelled",
+        "capacity of the link between a rack and the others in either direction; without it \
+         Heddle estimates it by the highest traffic that NodeManagers told",
+    ),
+    Key::new(
+        "uplink_floor_bytes_per_s",
+        "125000000",
+        "smallest such estimate: less traffic never fills a link",
     ),
     Key::new(
         "completion_threshold",
@@ -95,6 +108,12 @@ pub(super) const KEYS: &[Key] = &[
         "0",
         "time for which a queue is passed over for a rack that one of its tasks wants, and then \
          as long again for one with its maps' data; 5000 in the paper's relaxed runs",
+    ),
+    Key::new(
+        "ties_ms",
+        "5000",
+        "time for which the queue that is next may be overtaken by queues within one container of \
+         it, if a task of theirs suits the rack better; 0 for never",
     ),
     Key::new(
         "default_ratio",
@@ -141,6 +160,9 @@ impl Settings {
             relaxed_ms: section
                 .whole("relaxed_ms", 0, MS_MAX)?
                 .unwrap_or(standard.relaxed_ms),
+            ties_ms: section
+                .whole("ties_ms", 0, MS_MAX)?
+                .unwrap_or(standard.ties_ms),
             default_ratio: section
                 .number("default_ratio", 0.0, 1e6)?
                 .unwrap_or(standard.default_ratio),
@@ -148,6 +170,9 @@ impl Settings {
                 .choice("map_spread", &spreads)?
                 .unwrap_or(standard.spread),
             uplink_bytes_per_s: section.number("uplink_bytes_per_s", 1.0, 1e15)?,
+            uplink_floor_bytes_per_s: section
+                .number("uplink_floor_bytes_per_s", 1.0, 1e15)?
+                .unwrap_or(standard.uplink_floor_bytes_per_s),
             samp: section.boolean("samp")?.unwrap_or(standard.samp),
             sarp: section.boolean("sarp")?.unwrap_or(standard.sarp),
         })

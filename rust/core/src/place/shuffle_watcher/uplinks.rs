@@ -1,7 +1,9 @@
 //! State behind the model of the links between racks: the jobs' traffic by their counters, maps
 //! that read from other racks, and the NodeManagers' measurements. NetSat judges the rates.
 
+use super::capacity::Capacity;
 use super::model::{self, Flow, Read};
+use super::silence::Silence;
 use super::traffic::PerRack;
 use crate::model::cluster::{Cluster, Node};
 use crate::model::job::{Container, Job};
@@ -44,10 +46,10 @@ struct Sender {
     until_ms: Millis,
 }
 
-/// State of all links. Without a bandwidth it computes no rates.
+/// State of all links.
 #[derive(Debug, Default)]
 pub(super) struct Uplinks {
-    bandwidth: Option<f64>,
+    capacity: Capacity,
     jobs: BTreeMap<JobId, Moves>,
     nodes: BTreeMap<NodeId, Sender>,
     /// Maps that read from other racks, each with the expected end of its read.
@@ -57,6 +59,7 @@ pub(super) struct Uplinks {
     /// Time of a host's last own measurement of a link.
     measured_ms: BTreeMap<PlaceId, Millis>,
     next_ms: Millis,
+    silence: Silence,
     /// Last rates for reports: out of the rack and into it.
     rates: BTreeMap<PlaceId, (f64, f64)>,
 }
@@ -71,15 +74,16 @@ fn growth(before: (Millis, u64), now: (Millis, u64)) -> Option<(f64, Millis)> {
 }
 
 impl Uplinks {
-    pub(super) fn new(bandwidth: Option<f64>) -> Uplinks {
+    pub(super) fn new(capacity: Capacity) -> Uplinks {
         Uplinks {
-            bandwidth,
+            capacity,
             ..Uplinks::default()
         }
     }
 
     /// Records a job's counters.
     pub(super) fn counted(&mut self, now: Millis, job: JobId, counters: JobCounters) {
+        self.silence.counted = true;
         let before = self.jobs.get(&job).copied();
         let grew = |what: fn(&JobCounters) -> u64| {
             let before = before.as_ref()?;
@@ -107,10 +111,10 @@ impl Uplinks {
     /// Records how much map output a node has sent.
     pub(super) fn sent(&mut self, now: Millis, node: &Node, sent_bytes: u64) {
         let before = self.nodes.get(&node.facts.node);
-        // Without a bandwidth the state is useless, and `tick` never drops departed nodes.
-        if self.bandwidth.is_none() || before.is_some_and(|before| before.counted_ms >= now) {
+        if before.is_some_and(|before| before.counted_ms >= now) {
             return;
         }
+        self.silence.measured = true;
         let earlier = before.map(|before| (before.counted_ms, before.sent_bytes));
         let grown = earlier.and_then(|earlier| growth(earlier, (now, sent_bytes)));
         self.nodes.insert(
@@ -126,6 +130,7 @@ impl Uplinks {
 
     /// Records that a host measures this link.
     pub(super) fn measured(&mut self, now: Millis, rack: PlaceId) {
+        self.silence.measured = true;
         self.measured_ms.insert(rack, now);
     }
 
@@ -138,7 +143,7 @@ impl Uplinks {
         let Some(length_ms) = seen.or(claimed).filter(|ms| *ms >= 1.0) else {
             return;
         };
-        if self.bandwidth.is_some() && self.reads.len() < READS_MAX && !read.sources.is_empty() {
+        if self.reads.len() < READS_MAX && !read.sources.is_empty() {
             let rate = read.rate * 1_000.0 / length_ms;
             let until_ms = now.saturating_add(length_ms as Millis);
             self.reads.push((until_ms, Read { rate, ..read }));
@@ -157,32 +162,48 @@ impl Uplinks {
         );
     }
 
-    /// Models the rates once per `PERIOD_MS`, and returns those of links without measurements.
-    /// `placed` gives a job's map output and running reduces by rack.
+    /// Models the rates once per `PERIOD_MS`, and returns those of links without measurements, each
+    /// with its capacity; none while that is unknown. `placed` gives a job's map output and running
+    /// reduces by rack, `receivers` the tasks that may fetch for a job without counters.
     pub(super) fn tick(
         &mut self,
         now: Millis,
         cluster: &Cluster,
         patience_ms: Millis,
         placed: impl Fn(JobId) -> Option<(PerRack, PerRack)>,
+        receivers: impl Fn(&[PlaceId]) -> PerRack,
     ) -> Vec<(PlaceId, f64, f64)> {
-        let Some(bandwidth) = self.bandwidth.filter(|_| now >= self.next_ms) else {
+        if now < self.next_ms {
             return Vec::new();
-        };
+        }
         self.next_ms = now + PERIOD_MS;
         self.reads.retain(|(until_ms, _)| now < *until_ms);
         self.nodes.retain(|node, _| cluster.node(*node).is_some());
         self.measured_ms.retain(|_, at| now - *at <= patience_ms);
         let racks: BTreeSet<PlaceId> = cluster.nodes().map(|node| node.facts.rack).collect();
         let racks: Vec<PlaceId> = racks.into_iter().collect();
-        let flows = self.flows(now, cluster, placed);
+        if !self.is_useful(&racks) {
+            self.rates.clear();
+            return Vec::new();
+        }
+        let mut flows = self.flows(now, cluster, placed);
         let reads: Vec<Read> = self.reads.iter().map(|(_, read)| read.clone()).collect();
         let modelled = model::sent(&flows);
-        let corrections = model::corrections(&modelled, &self.sent_by_rack(now, cluster));
+        let sent = self.sent_by_rack(now, cluster);
+        let corrections = model::corrections(&modelled, &sent);
+        let unexplained = model::unexplained(&modelled, &sent);
+        if !unexplained.is_empty() {
+            flows.push(model::foreign(unexplained, receivers(&racks)));
+        }
         let account = model::rates(&racks, &flows, &reads, &corrections);
+        self.capacity
+            .carried(now, &model::witnessed(&account, &sent, racks.len()));
         let of = |rates: &PerRack, rack: &PlaceId| rates.get(rack).copied().unwrap_or(0.0);
         let rate = |rack: &PlaceId| (*rack, (of(&account.up, rack), of(&account.down, rack)));
         self.rates = racks.iter().map(rate).collect();
+        let Some(bandwidth) = self.capacity.bytes_per_s() else {
+            return Vec::new();
+        };
         let unmeasured = self
             .rates
             .iter()
@@ -190,6 +211,13 @@ impl Uplinks {
         unmeasured
             .map(|(rack, (up, down))| (*rack, up.max(*down), bandwidth))
             .collect()
+    }
+
+    /// Tells whether the model can fill a link, or teach how much one carries.
+    fn is_useful(&self, racks: &[PlaceId]) -> bool {
+        let measured = |rack: &PlaceId| self.measured_ms.contains_key(rack);
+        let judged = self.capacity.bytes_per_s().is_some() || !self.nodes.is_empty();
+        judged && !racks.iter().all(measured)
     }
 
     fn flows(
@@ -241,6 +269,26 @@ impl Uplinks {
     pub(super) fn report(&self) -> Value {
         let row = |(rack, (up, down)): (&PlaceId, &(f64, f64))| json!([rack, up, down]);
         self.rates.iter().map(row).collect()
+    }
+
+    /// Returns the capacity of each link; null while it is unknown.
+    pub(super) fn capacity(&self) -> Value {
+        json!(self.capacity.bytes_per_s())
+    }
+
+    /// Returns the state that outlives a reload.
+    pub(super) fn save(&self) -> Value {
+        json!(self.capacity.highest())
+    }
+
+    pub(super) fn load(&mut self, saved: &Value) {
+        self.capacity.restore(saved.as_f64());
+    }
+
+    /// Warns once if nothing tells traffic. `shuffling` tells whether any reduce runs.
+    pub(super) fn warn_of_silence(&mut self, now: Millis, shuffling: impl Fn() -> bool) {
+        let configured = self.capacity.is_configured();
+        self.silence.look(now, configured, shuffling);
     }
 
     /// Returns the bytes of map output that each NodeManager has sent, for reports; nodes without a

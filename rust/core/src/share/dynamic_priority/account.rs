@@ -3,7 +3,7 @@
 //! no unit is lost or made.
 
 use super::policy::{ChargeCap, ChargeRate, Overdraft, Policy, Solvent};
-use super::quota::{divide, exact, share};
+use super::quota::{Rounding, divide, divide_owed, exact, share};
 use crate::words::credits::Credits;
 use crate::words::keys::POOLS;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,12 @@ pub struct Account {
     pub grant: Option<Grant>,
     /// Income not yet credited: millionths times milliseconds, less than one millionth in all.
     income_left: i64,
+    /// What earlier intervals left of its slots, by pool, in millionths (`Rounding::Carried`).
+    #[serde(default)]
+    carried: [i64; POOLS],
+    /// The same after the present interval.
+    #[serde(default)]
+    carried_on: [i64; POOLS],
 }
 
 impl Account {
@@ -305,6 +311,8 @@ impl Accounts {
             if bids {
                 price = price + account.rate;
             }
+            // A claim to slots ends with the bidding: no account saves slots up while away.
+            account.carried = account.grant.map_or([0; POOLS], |_| account.carried_on);
             account.grant = (bids && !skipped).then_some(Grant {
                 rate: account.rate,
                 quota: [0; POOLS],
@@ -337,15 +345,22 @@ impl Accounts {
     /// cluster's slots changed since the tick: shares stay, quotas follow (DP-49).
     pub fn set_quotas(&mut self, slots: [u32; POOLS], policy: &Policy) {
         let price = self.price;
-        let grants: Vec<&mut Grant> = self
-            .accounts
-            .values_mut()
-            .filter_map(|account| account.grant.as_mut())
-            .collect();
-        let bids: Vec<Credits> = grants.iter().map(|grant| grant.rate).collect();
-        let divided = slots.map(|slots| divide(&bids, price, slots, policy.rounding));
-        for (i, grant) in grants.into_iter().enumerate() {
-            grant.quota = std::array::from_fn(|pool| divided[pool][i]);
+        let bidders = self.accounts.values_mut();
+        let mut bidders: Vec<&mut Account> = bidders.filter(|a| a.grant.is_some()).collect();
+        let rate = |account: &&mut Account| account.grant.map_or(Credits::ZERO, |g| g.rate);
+        let bids: Vec<Credits> = bidders.iter().map(rate).collect();
+        for (pool, slots) in slots.into_iter().enumerate() {
+            let mut carried: Vec<i64> = bidders.iter().map(|a| a.carried[pool]).collect();
+            let quotas = match policy.rounding {
+                Rounding::Carried => divide_owed(&bids, price, slots, &mut carried),
+                rounding => divide(&bids, price, slots, rounding),
+            };
+            for ((account, quota), carried) in bidders.iter_mut().zip(quotas).zip(carried) {
+                account.carried_on[pool] = carried;
+                if let Some(grant) = &mut account.grant {
+                    grant.quota[pool] = quota;
+                }
+            }
         }
     }
 }

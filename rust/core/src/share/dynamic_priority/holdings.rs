@@ -2,6 +2,7 @@
 //! victims.
 
 use super::DynamicPriority;
+use super::quota::{Rounding, exact};
 use super::reclaim::{Holding, Task};
 use crate::model::change::World;
 use crate::model::job::Job;
@@ -51,11 +52,13 @@ impl DynamicPriority {
             place[leaf] = at;
             let meter = &self.leaves[leaf].meter;
             let running = world.tree.node(ShareNodeId(leaf as u32)).running[pool];
+            let (odd, kept) = self.odd_slots(leaf, pool);
             holdings.push(Holding {
                 quota: meter.quota[pool].saturating_sub(meter.paid[pool]),
-                pending: 0,
+                odd,
+                kept,
                 starting: running.saturating_sub(meter.bounded[pool]),
-                running: Vec::new(),
+                ..Holding::default()
             });
         }
         for job in world.cluster.jobs() {
@@ -79,6 +82,22 @@ impl DynamicPriority {
             holdings.push(own);
         }
         holdings
+    }
+
+    /// Returns how many slots of a quota are the present interval's only, and how many the account
+    /// has in other intervals instead. Where the odd slots go round, a task that was paid for would
+    /// otherwise be taken at each turn.
+    fn odd_slots(&self, leaf: usize, pool: usize) -> (u32, u32) {
+        let account = self.accounts.get(&self.leaves[leaf].name);
+        let grant = account.and_then(|account| account.grant);
+        let Some(grant) = grant.filter(|_| self.settings.policy.rounding == Rounding::Carried)
+        else {
+            return (0, 0);
+        };
+        let bought = exact(grant.rate, self.accounts.price(), self.slots[pool]);
+        let (least, most) = (bought.floor() as u32, bought.ceil() as u32);
+        let quota = grant.quota[pool];
+        (quota.saturating_sub(least), most.saturating_sub(quota))
     }
 }
 
@@ -111,7 +130,7 @@ fn hold(holding: &mut Holding<Id>, job: &Job, world: &World<'_>, pool: usize) {
                 job_started: job.facts.submitted_ms,
                 progress: u64::from(container.task.progress_per_mille),
                 started: container.started_ms,
-                committing: container.task.committing,
+                committing: container.commits(world.now),
                 going: world.evicting.contains(&id),
             });
         }

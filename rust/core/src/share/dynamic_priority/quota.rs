@@ -9,6 +9,9 @@ pub enum Rounding {
     /// Down; remaining slots go to the largest fractions, ties in order of the bids. The quotas add
     /// up to the slots.
     LargestRemainder,
+    /// As above, of what is owed: fractions are carried from interval to interval. Equal bids get
+    /// the odd slot in turn, and a bid for a tenth of a slot has one in ten intervals.
+    Carried,
     /// Each alone, halves up, as published: the sum may be above or below the slots.
     HalfUp,
     /// Each alone, down; only the fill pass uses the remaining slots.
@@ -18,11 +21,15 @@ pub enum Rounding {
 impl Rounding {
     /// Names in configurations and cases.
     pub const NAMES: &[(&str, Rounding)] = &[
+        ("carried", Rounding::Carried),
         ("largest_remainder", Rounding::LargestRemainder),
         ("half_up", Rounding::HalfUp),
         ("floor", Rounding::Floor),
     ];
 }
+
+/// A slot in the units of fractions that are carried.
+pub const SLOT: i64 = 1_000_000;
 
 /// Returns the part of the slots that a bid buys at this price; 0 at price 0.
 pub fn share(bid: Credits, price: Credits) -> f64 {
@@ -58,7 +65,8 @@ pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) 
             let half_up = |s: &i128| whole((2 * s + price) / (2 * price));
             scaled.iter().map(half_up).collect()
         }
-        Rounding::LargestRemainder => {
+        // Without a past nothing is carried.
+        Rounding::LargestRemainder | Rounding::Carried => {
             let mut quotas: Vec<u32> = scaled.iter().map(|s| whole(s / price)).collect();
             let given: i128 = quotas.iter().map(|quota| i128::from(*quota)).sum();
             let left = scaled.iter().sum::<i128>() / price - given;
@@ -72,6 +80,48 @@ pub fn divide(bids: &[Credits], price: Credits, slots: u32, rounding: Rounding) 
             quotas
         }
     }
+}
+
+/// Divides whole slots among the bids, with what each is still owed from earlier intervals, in
+/// parts of `SLOT` (`Rounding::Carried`). `carried` becomes what it is owed afterwards. Ties go by
+/// the order of the bids.
+pub fn divide_owed(bids: &[Credits], price: Credits, slots: u32, carried: &mut [i64]) -> Vec<u32> {
+    let price = i128::from(price.micro());
+    if price == 0 {
+        return vec![0; bids.len()];
+    }
+    let slot = i128::from(SLOT);
+    let bought = |bid: &Credits| i128::from(bid.micro()) * i128::from(slots) * slot / price;
+    let bought: Vec<i128> = bids.iter().map(bought).collect();
+    // A sum of parts that are rounded down; half of a slot is far more than they lose.
+    let mut left = (bought.iter().sum::<i128>() + slot / 2) / slot;
+    // Bidders who left took what they were owed, or owed: the others start from the mean.
+    let mean = carried.iter().map(|c| i128::from(*c)).sum::<i128>() / bids.len().max(1) as i128;
+    let owed = bought.iter().zip(&*carried);
+    let owed: Vec<i128> = owed
+        .map(|(bought, c)| bought + i128::from(*c) - mean)
+        .collect();
+    let mut quotas: Vec<i128> = owed.iter().map(|owed| owed.max(&0) / slot).collect();
+    left -= quotas.iter().sum::<i128>();
+    let mut order: Vec<usize> = (0..bids.len()).collect();
+    // The sort is stable: ties stay in the order of the bids.
+    order.sort_by_key(|i| std::cmp::Reverse(owed[*i] - quotas[*i] * slot));
+    for i in order.iter().take(usize::try_from(left).unwrap_or(0)) {
+        quotas[*i] += 1;
+    }
+    // Where some are owed less than no slot, the others are owed more than there are.
+    while left < 0 && quotas.iter().any(|quota| *quota > 0) {
+        for i in order.iter().rev() {
+            let taken = quotas[*i].min(-left).clamp(0, 1);
+            quotas[*i] -= taken;
+            left += taken;
+        }
+    }
+    for ((carried, owed), quota) in carried.iter_mut().zip(&owed).zip(&quotas) {
+        *carried = (owed - quota * slot).clamp(-slot, slot) as i64;
+    }
+    let whole = |quota: &i128| u32::try_from(*quota).unwrap_or(u32::MAX);
+    quotas.iter().map(whole).collect()
 }
 
 /// Returns the least bid of bidder `me` that buys at least `wanted` slots while the others keep
@@ -214,6 +264,36 @@ mod tests {
         assert_eq!(divide(&bids, price, 8, Rounding::LargestRemainder), [2, 2]);
     }
 
+    /// Three equal bids for ten slots: the odd slot goes round. The first interval is that of the
+    /// largest remainder.
+    #[test]
+    fn the_odd_slot_of_equal_bids_goes_round() {
+        let bids = credits(&[1.0, 1.0, 1.0]);
+        let mut carried = [0; 3];
+        let mut next = || divide_owed(&bids, total(&bids), 10, &mut carried);
+        let intervals: Vec<Vec<u32>> = (0..6).map(|_| next()).collect();
+        assert_eq!(
+            intervals[0],
+            quotas(&[1.0; 3], 10, Rounding::LargestRemainder)
+        );
+        assert_eq!(
+            intervals[..3],
+            [vec![4, 3, 3], vec![3, 4, 3], vec![3, 3, 4]]
+        );
+        assert_eq!(intervals[..3], intervals[3..]);
+    }
+
+    /// A bid for a tenth of the one slot has it in one interval of ten.
+    #[test]
+    fn a_small_bid_has_a_slot_now_and_then() {
+        let bids = credits(&[9.0, 1.0]);
+        let mut carried = [0; 2];
+        let mut next = || divide_owed(&bids, total(&bids), 1, &mut carried)[1];
+        let had: Vec<u32> = (0..30).map(|_| next()).collect();
+        assert_eq!(had.iter().sum::<u32>(), 3, "{had:?}");
+        assert_eq!(had[..10].iter().sum::<u32>(), 1, "{had:?}");
+    }
+
     proptest! {
         /// Quotas add up to the slots, and each is less than a slot away from its entitlement.
         #[test]
@@ -232,12 +312,39 @@ mod tests {
             }
         }
 
+        /// Over many intervals everybody gets what it bought, give or take two slots, and the
+        /// quotas of each interval add up. Bidders come and go.
+        #[test]
+        fn carried_fractions_add_up_over_time(
+            micro in prop::collection::vec(1i64..5_000_000_000, 1..40),
+            slots in 0u32..200,
+            absent in 0usize..40,
+        ) {
+            let bids: Vec<Credits> = micro.iter().map(|m| Credits::from_micro(*m)).collect();
+            let price = total(&bids);
+            let mut carried = vec![0; bids.len()];
+            let mut sums = vec![0u32; bids.len()];
+            for interval in 0..60 {
+                if interval == 20 {
+                    carried[absent % bids.len()] = 0;
+                    sums.fill(0);
+                }
+                let quotas = divide_owed(&bids, price, slots, &mut carried);
+                prop_assert_eq!(quotas.iter().sum::<u32>(), slots);
+                sums.iter_mut().zip(&quotas).for_each(|(sum, quota)| *sum += quota);
+            }
+            for (bid, sum) in bids.iter().zip(&sums) {
+                let real = bid.micro() as f64 * f64::from(slots) / price.micro() as f64 * 40.0;
+                prop_assert!((real - f64::from(*sum)).abs() < 2.5, "{real} against {sum}");
+            }
+        }
+
         /// The least bid is enough, and a millionth less is not.
         #[test]
         fn the_least_bid_for_some_slots_is_the_least(
             micro in prop::collection::vec(1i64..9_000_000, 2..12),
             slots in 1u32..300,
-            which in 0usize..3,
+            which in 0..Rounding::NAMES.len(),
             part in 0u32..101,
         ) {
             let rounding = Rounding::NAMES[which].1;
@@ -263,7 +370,7 @@ mod tests {
             micro in prop::collection::vec(1i64..9_000_000, 2..12),
             slots in 0u32..300,
             raised in 1i64..9_000_000,
-            which in 0usize..3,
+            which in 0..Rounding::NAMES.len(),
         ) {
             let rounding = Rounding::NAMES[which].1;
             let bids: Vec<Credits> = micro.iter().map(|m| Credits::from_micro(*m)).collect();

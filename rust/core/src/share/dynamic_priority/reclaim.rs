@@ -25,6 +25,10 @@ pub struct Task<K> {
 pub struct Holding<K> {
     /// Paid slots.
     pub quota: u32,
+    /// Those of `quota` that are this interval's only: no task is taken for them.
+    pub odd: u32,
+    /// Slots beyond `quota` of which no task is taken: they were paid for in another interval.
+    pub kept: u32,
     /// Tasks that could run.
     pub pending: u32,
     /// Granted tasks without an identity yet: they hold slots and are never taken.
@@ -40,11 +44,13 @@ impl<K> Holding<K> {
     }
 
     fn surplus(&self) -> usize {
-        self.staying().saturating_sub(self.quota as usize)
+        let keeps = self.quota.saturating_add(self.kept);
+        self.staying().saturating_sub(keeps as usize)
     }
 
     fn lack(&self) -> u64 {
-        let below = u64::from(self.quota).saturating_sub(self.staying() as u64);
+        let firm = u64::from(self.quota.saturating_sub(self.odd));
+        let below = firm.saturating_sub(self.staying() as u64);
         below.min(u64::from(self.pending))
     }
 }
@@ -130,9 +136,39 @@ mod tests {
         Holding {
             quota,
             pending,
-            starting: 0,
             running,
+            ..Holding::default()
         }
+    }
+
+    /// Two users have 2.5 slots each, in turn 3 and 2: the slot that changes hands waits for its
+    /// task's end. A user far below its quota gets its firm slots at once.
+    #[test]
+    fn no_task_is_taken_for_an_odd_slot() {
+        let had = || vec![task(1, 5, 0, 1), task(2, 5, 0, 2), task(3, 5, 0, 3)];
+        let before = |tasks| Holding {
+            kept: 1,
+            ..holding(2, 9, tasks)
+        };
+        let now = |tasks| Holding {
+            odd: 1,
+            ..holding(3, 9, tasks)
+        };
+        let both = [before(had()), now(vec![task(4, 6, 0, 4), task(5, 6, 0, 5)])];
+        assert!(victims(&both, 0, Victims::Latest).is_empty());
+        let one = [before(had()), now(vec![])];
+        assert_eq!(needed(&one, 0), 2);
+        assert!(
+            victims(&one, 0, Victims::Latest).is_empty(),
+            "it has its three at most"
+        );
+        let fill = holding(
+            0,
+            9,
+            vec![task(6, 7, 0, 6), task(7, 7, 0, 7), task(8, 7, 0, 8)],
+        );
+        let three = [before(had()), now(vec![]), fill];
+        assert_eq!(victims(&three, 0, Victims::Latest), [8, 7]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Section `dynamic_priority` of the configuration.
 
 use super::policy::{ChargeCap, Policy, choice};
+use super::quota::Rounding;
 use super::reclaim::Victims;
 use crate::config::{ConfigError, Section};
 use crate::stage::entry::Key;
@@ -25,9 +26,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The paper's settings, with 20 s, without preemption.
+    /// The paper's settings, with 20 s, without preemption. Odd slots go round: the largest
+    /// remainder gives them to the same of equal bids for ever.
     pub const PAPER: Settings = Settings {
-        policy: Policy::PAPER,
+        policy: Policy {
+            rounding: Rounding::Carried,
+            ..Policy::PAPER
+        },
         allocation_interval_ms: 20_000,
         reclaim_interval_ms: 0,
         victims: Victims::Progress,
@@ -101,8 +106,10 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key::new(
         "rounding",
-        "\"largest_remainder\"",
-        "rounding of quotas to whole slots; also `\"half_up\"`, `\"floor\"`",
+        "\"carried\"",
+        "rounding of quotas to whole slots: by the largest remainder of what is owed, so that odd \
+         slots go round; also `\"largest_remainder\"` of each interval alone, `\"half_up\"`, \
+         `\"floor\"`",
     ),
 ];
 
@@ -127,7 +134,6 @@ pub(super) fn read(section: &mut Section<'_>) -> Result<Settings, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::share::dynamic_priority::quota::Rounding;
     use serde_json::{Value, json};
 
     fn settings(section: Value) -> Result<Settings, ConfigError> {

@@ -20,13 +20,14 @@ import org.junit.rules.TestRule;
  */
 public class ReverseAdaptiveTest {
   /**
-   * 1,080 slot-seconds for a goal in 360 s: three slots, hardly more after half a minute. The goal
-   * is so far that a busy machine's slow starts matter little. The test does not wait for it.
+   * 1,560 slot-seconds for a goal in 600 s, before which the length of a map is kept: 3.3 slots,
+   * hardly more after a minute. The goal is so far that a busy machine's slow starts matter little.
+   * The test does not wait for it.
    */
-  private static final int MAPS = 9;
+  private static final int MAPS = 13;
 
   private static final int MAP_MS = 120_000;
-  private static final int GOAL_S = 360;
+  private static final int GOAL_S = 600;
   private static final int NEED = 3;
   private static final long SAMPLE_MS = 5000;
 
@@ -70,9 +71,9 @@ public class ReverseAdaptiveTest {
     checkNeed(second, "the nearer goal after a failover");
     second.kill();
 
-    // Three quarters are taken after two minutes. 12 slots for 120 s and 3 for 240 s are 2,160
-    // slot-seconds: the job needs half of that at every moment, not a quarter, and a larger part
-    // the later it begins.
+    // Three quarters are taken after two minutes. 12 slots for 120 s and 3 for 360 s are 2,520
+    // slot-seconds: the job needs 62 % of that at every moment, not 27 %, and a larger part the
+    // later it begins.
     long risesMs = System.currentTimeMillis() + 120_000;
     CLUSTER.cluster().configureEngine(configuration("[[0, 0.0], [" + risesMs + ", 0.75]]"));
     assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
@@ -114,9 +115,12 @@ public class ReverseAdaptiveTest {
     assertTrue(what + ": " + mean + " slots of " + most, mean >= NEED - 0.5 && mean <= most);
   }
 
-  /** Returns the slots that a job needs from now on to meet its goal, if none of it is done yet. */
+  /**
+   * Returns the slots that a job needs from now on to meet its goal with a map's length to spare,
+   * if none of it is done yet.
+   */
   private static double need(GatedJob job) {
-    double leftMs = GOAL_S * 1000.0 - (System.currentTimeMillis() - job.submittedMs());
+    double leftMs = GOAL_S * 1000.0 - MAP_MS - (System.currentTimeMillis() - job.submittedMs());
     return MAPS * MAP_MS / Math.max(leftMs, MAP_MS);
   }
 }

@@ -45,12 +45,13 @@ final class FactBooks implements Fact.Listener {
   }
 
   @Override
-  public void reduce(WatchedJob watched, ContainerId id, int perMille, long sinceMs) {
+  public void task(WatchedJob watched, ContainerId id, int perMille, long sinceMs,
+      boolean commits) {
     HeddleJob job = current(watched);
     HeddleAppAttempt attempt = job == null ? null : job.attempt();
     RMContainer container = attempt == null ? null : attempt.getLiveContainersMap().get(id);
     if (container != null && books.concernsEngine(attempt, id, container)) {
-      engine.out().task(job.id(), ContainerKeys.of(id), perMille, sinceMs);
+      engine.out().task(job.id(), ContainerKeys.of(id), perMille, sinceMs, commits);
     }
   }
 

@@ -85,6 +85,7 @@ public final class MiniCluster implements AutoCloseable {
     private String schedulerClass = System.getProperty(SCHEDULER_PROPERTY, HEDDLE);
     private String engineConfiguration;
     private boolean highlyAvailable;
+    private boolean nodeProcesses;
 
     private Builder(String name) {
       this.name = name;
@@ -105,6 +106,15 @@ public final class MiniCluster implements AutoCloseable {
     /** Asks for two ResourceManagers with one state store; the first is active. */
     public Builder highlyAvailable() {
       highlyAvailable = true;
+      return this;
+    }
+
+    /**
+     * Runs each NodeManager in a JVM of its own, so that its metrics are its own. Such nodes cannot
+     * be stopped before the cluster.
+     */
+    public Builder nodeProcesses() {
+      nodeProcesses = true;
       return this;
     }
 
@@ -152,7 +162,9 @@ public final class MiniCluster implements AutoCloseable {
       conf = yarn.getConfig();
     }
     for (int index = 0; index < Topology.HOSTS.size(); index++) {
-      Node node = new Node(index, new File(workFolder, "node" + (index + 1)));
+      Node node = new Node(index,
+          new File(workFolder, "node" + (index + 1)),
+          builder.nodeProcesses);
       nodes.add(node);
       node.start(conf);
     }

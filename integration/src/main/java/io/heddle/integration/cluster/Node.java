@@ -5,6 +5,8 @@
 package io.heddle.integration.cluster;
 
 import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.nodemanager.NodeManager;
@@ -13,11 +15,15 @@ import org.apache.hadoop.yarn.server.nodemanager.NodeManager;
 public final class Node {
   private final int index;
   private final File folder;
+  private final boolean inProcess;
   private NodeManager nodeManager;
+  private NodeProcess process;
 
-  Node(int index, File folder) {
+  /** Makes one that runs in this JVM, or as a process. */
+  Node(int index, File folder, boolean inProcess) {
     this.index = index;
     this.folder = folder;
+    this.inProcess = inProcess;
   }
 
   /** Returns its host name, which is its loopback address. */
@@ -25,14 +31,14 @@ public final class Node {
     return Topology.HOSTS.get(index);
   }
 
-  /** Returns the NodeManager itself, or null while it is stopped. */
+  /** Returns the NodeManager itself, or null while it is stopped or if it is a process. */
   public synchronized NodeManager nodeManager() {
     return nodeManager;
   }
 
   /** Starts it in the cluster of this configuration. */
   synchronized void start(Configuration cluster) {
-    if (nodeManager != null) {
+    if (nodeManager != null || process != null) {
       throw new IllegalStateException(host() + " is running already");
     }
     YarnConfiguration conf = new YarnConfiguration(cluster);
@@ -43,6 +49,14 @@ public final class Node {
     conf.set(YarnConfiguration.NM_WEBAPP_ADDRESS, anyPort);
     conf.set(YarnConfiguration.NM_LOCAL_DIRS, new File(folder, "local").getPath());
     conf.set(YarnConfiguration.NM_LOG_DIRS, new File(folder, "log").getPath());
+    if (inProcess) {
+      try {
+        process = new NodeProcess(conf, folder);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+      return;
+    }
     NodeManager starting = new NodeManager();
     starting.init(conf);
     starting.start();
@@ -60,6 +74,10 @@ public final class Node {
   synchronized void stopOrTell() {
     if (nodeManager != null) {
       BoundedStop.runOrTell(host(), BoundedStop.SECONDS, forget()::stop);
+    }
+    if (process != null) {
+      BoundedStop.runOrTell(host(), BoundedStop.SECONDS, process::stop);
+      process = null;
     }
   }
 

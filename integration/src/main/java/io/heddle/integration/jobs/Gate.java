@@ -6,17 +6,19 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.TaskInputOutputContext;
+import org.apache.hadoop.mapreduce.TaskType;
 
 /**
- * Holds the maps of a job, so that a test can act in the middle of the job on a machine of any
- * speed. Each attempt draws the next number when it starts, and waits until the test lets that
- * number pass. Numbers follow the order of starts, not of tasks: otherwise waiting maps could fill
- * the cluster while those that may pass get no container.
+ * Holds the maps or the reduces of a job, so that a test can act in the middle of the job on a
+ * machine of any speed. Each attempt draws the next number when it starts, and waits until the test
+ * lets that number pass. Numbers follow the order of starts, not of tasks: otherwise waiting tasks
+ * could fill the cluster while those that may pass get no container.
  *
  * <p>Numbers and permits are empty files in HDFS.
  */
 public final class Gate {
   private static final String FOLDER = "heddle.jobs.gate.folder";
+  private static final String REDUCES_FOLDER = "heddle.jobs.gate.reduces-folder";
   private static final String ALL = "all";
   private static final long POLL_MS = 200;
   private static final long WAIT_MAX_NANOS = TimeUnit.MINUTES.toNanos(5);
@@ -35,6 +37,11 @@ public final class Gate {
     conf.set(FOLDER, folder.toString());
   }
 
+  /** Puts the gate before the reduces: between their shuffle and their work. */
+  public void guardReduces(Configuration conf) {
+    conf.set(REDUCES_FOLDER, folder.toString());
+  }
+
   /** Lets this many attempts pass in all, including those of earlier calls. */
   public void let(int attempts) throws IOException {
     for (int number = 0; number < attempts; number++) {
@@ -51,14 +58,16 @@ public final class Gate {
     return new Path(folder, "let/" + name);
   }
 
-  /** Waits until this map may pass; returns at once if the job has no gate. */
+  /** Waits until this task may pass; returns at once if the job has no gate for its kind. */
   static void pass(TaskInputOutputContext<?, ?, ?, ?> context)
       throws IOException, InterruptedException {
     Configuration conf = context.getConfiguration();
-    if (conf.get(FOLDER) == null) {
+    boolean map = context.getTaskAttemptID().getTaskType() == TaskType.MAP;
+    String guarded = conf.get(map ? FOLDER : REDUCES_FOLDER);
+    if (guarded == null) {
       return;
     }
-    Path folder = new Path(conf.get(FOLDER));
+    Path folder = new Path(guarded);
     FileSystem fs = folder.getFileSystem(conf);
     Path mine = permit(folder, String.valueOf(draw(fs, folder)));
     Path all = permit(folder, ALL);

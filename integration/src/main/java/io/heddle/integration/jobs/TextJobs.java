@@ -81,11 +81,12 @@ public final class TextJobs {
     }
   }
 
-  /** The library's sum, after a pause. */
+  /** The library's sum, after a pause and behind its gate. */
   public static class PacedSumReducer extends IntSumReducer<Text> {
     @Override
     protected void setup(Context context) throws IOException, InterruptedException {
       pause(context.getConfiguration(), REDUCE_PAUSE_MS);
+      Gate.pass(context);
     }
   }
 
@@ -105,6 +106,7 @@ public final class TextJobs {
     @Override
     protected void setup(Context context) throws IOException, InterruptedException {
       pause(context.getConfiguration(), MAP_PAUSE_MS);
+      Gate.pass(context);
     }
 
     @Override

@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler;
@@ -48,11 +49,14 @@ public class PrometheusTest {
     try (MiniManager manager = MiniManager.start(conf, folder)) {
       Await.until("the scheduler knows its node", Await.SECONDS,
           () -> manager.manager.getResourceScheduler().getClusterResource().getMemorySize() > 0);
-      // The text is of the last round of Hadoop's metrics system.
-      String[] body = new String[1];
+      // The text is of the last round of Hadoop's metrics system; it is whole once a round of our
+      // own adds no figure.
+      String[] body = {""};
       Await.until("metrics of queues", Await.SECONDS, () -> {
+        Set<String> before = figures(body[0]);
+        DefaultMetricsSystem.instance().publishMetricsNow();
         body[0] = manager.get("/prom").body;
-        return body[0].contains("queue=\"root.batch");
+        return body[0].contains("queue=\"root.batch") && figures(body[0]).equals(before);
       }, () -> body[0]);
       return body[0];
     }

@@ -36,6 +36,7 @@ public final class FrameLayout {
   public static final int ASK_CONTAINER_UPDATE = 4;
   public static final int CONTAINER_AM = 2;
   public static final int TASK_EXECUTING = 1;
+  public static final int TASK_COMMITTING = 2;
   public static final int OUTPUT_IDLE = 1;
   public static final int OUTPUT_MORE = 2;
 

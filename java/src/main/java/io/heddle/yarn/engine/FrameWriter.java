@@ -189,12 +189,14 @@ public final class FrameWriter {
     buffer.putInt(at + FrameLayout.NODE_LOAD_PAD, 0);
   }
 
-  /** Writes the progress of a reduce that executes its function since {@code sinceMs}. */
-  public void task(int job, long key, int perMille, long sinceMs) {
+  /** Writes the progress of a task; {@code sinceMs} is 0 unless it executes a reduce function. */
+  public void task(int job, long key, int perMille, long sinceMs, boolean commits) {
+    int flags = (sinceMs > 0 ? FrameLayout.TASK_EXECUTING : 0)
+        | (commits ? FrameLayout.TASK_COMMITTING : 0);
     int at = jobRecord(FrameLayout.TASK, FrameLayout.TASK_SIZE, job);
     buffer.putLong(at + FrameLayout.TASK_KEY, key);
     buffer.putInt(at + FrameLayout.TASK_PROGRESS_PER_MILLE, perMille);
-    buffer.putInt(at + FrameLayout.TASK_FLAGS, FrameLayout.TASK_EXECUTING);
+    buffer.putInt(at + FrameLayout.TASK_FLAGS, flags);
     buffer.putLong(at + FrameLayout.TASK_INPUT_BYTES, 0);
     buffer.putLong(at + FrameLayout.TASK_OUTPUT_BYTES, 0);
     buffer.putLong(at + FrameLayout.TASK_EXECUTING_SINCE_MS, sinceMs);

@@ -1,9 +1,12 @@
 package io.heddle.yarn.facts;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.engine.SetupJson;
 import io.heddle.yarn.queues.QueueTable;
 import java.io.IOException;
 import java.net.URI;
@@ -21,8 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Polls the web service of MapReduce ApplicationMasters for their tasks' numbers and progress.
- * Fetches counters only if a policy uses traffic, and single reduces only if one extrapolates from
- * samples.
+ * Fetches counters only if a policy uses traffic, and single tasks only if one extrapolates from
+ * samples or takes containers back.
  *
  * <p>The job's own code registered the address, so only its port is trusted. The poll goes to the
  * node where YARN started the ApplicationMaster, over plain HTTP and without credentials.
@@ -40,15 +43,16 @@ final class AmPoller {
   private static final long COUNTERS_MS = 15_000;
   /** Factor of the interval while policies use the totals only. */
   private static final int LAZY = 6;
-  /** Time after the start of a poll at which it asks for no further reduce. */
+  /** Time after the start of a poll at which it asks for no further task. */
   private static final long POLL_MS = 8_000;
   /** A slower poll counts as a failure, because other polls wait for the same threads. */
   private static final long SLOW_MS = 2_000;
-  /** For how many intervals the word on single reduces goes before a guess. */
-  private static final int REDUCES_TOLD = 3;
+  /** For how many intervals the word on single tasks goes before a guess at reduces. */
+  private static final int TASKS_TOLD = 3;
   // The engine's names of facts that policies may want besides the totals.
-  private static final String TRAFFIC = "traffic";
+  static final String TRAFFIC = "traffic";
   private static final String PROGRESS = "progress";
+  private static final String TASKS = "tasks";
 
   private final JsonFetcher fetcher;
   private final QueueTable queues;
@@ -156,48 +160,66 @@ final class AmPoller {
       JobCounters counted = new JobCounters(totals, fetcher.get(below(job, "/counters")));
       found.accept(to -> to.counters(watch.job(), counted));
     }
-    if (wants.contains(PROGRESS) && totals.path(4).asBoolean()) {
-      askReduces(watch, job, startMs + POLL_MS);
-    }
-    boolean more = wants.contains(TRAFFIC) || wants.contains(PROGRESS);
+    askTasks(watch, job, totals, startMs + POLL_MS);
+    boolean more = wants.contains(TRAFFIC) || wants.contains(PROGRESS) || wants.contains(TASKS);
     return more ? intervalMs : LAZY * intervalMs;
   }
 
-  /** Polls single reduces. An error does not fail the poll, which already has the totals. */
-  private void askReduces(JobWatch watch, URI job, long untilMs) {
+  /** Polls single tasks. An error does not fail the poll, which already has the totals. */
+  private void askTasks(JobWatch watch, URI job, JsonNode totals, long untilMs) {
+    boolean all = queues.wants().contains(TASKS);
+    boolean samples = queues.wants().contains(PROGRESS) && totals.path(4).size() > 0;
+    if (!all && !samples) {
+      return;
+    }
     try {
-      tellReduces(watch, job, untilMs);
+      ArrayNode listed = SetupJson.array();
+      for (JsonNode kind : totals.path(all ? 5 : 4)) {
+        listed.addAll((ArrayNode) fetcher.get(below(job, "/tasks?type=" + kind.asText())));
+      }
+      tellTasks(watch, job, SetupJson.ask("tasks", "state", watch.tasks().get("state"),
+          "answers", watch.tasks().get("answers"), "listed", listed, "samples", samples,
+          "all", all), untilMs);
     } catch (IOException e) {
-      LOG.debug("{} does not report single reduces", watch.id(), e);
+      LOG.debug("{} does not report single tasks", watch.id(), e);
     }
   }
 
-  private void tellReduces(JobWatch watch, URI job, long untilMs) throws IOException {
-    for (JsonNode task : fetcher.get(below(job, "/tasks?type=r"))) {
-      long nowMs = Time.monotonicNow();
-      if (nowMs >= untilMs) {
+  /** Tells what the library read from the list, and polls the tasks that it wants to know. */
+  private void tellTasks(JobWatch watch, URI job, JsonNode seen, long untilMs) throws IOException {
+    ObjectNode tasks = SetupJson.object();
+    tasks.set("state", seen.get("state"));
+    ObjectNode answers = tasks.putObject("answers");
+    watch.setTasks(tasks);
+    seen.path("told").forEach(attempt -> tell(watch, attempt));
+    for (JsonNode task : seen.path("ask")) {
+      if (Time.monotonicNow() >= untilMs) {
         return;
       }
-      JsonNode reduce = fetcher.get(below(job, "/tasks/" + task.asText() + "/attempts"));
-      ContainerId container = containerOf(reduce);
-      if (container == null) {
-        continue;
-      }
-      // A reduce that does not execute yet is an answer too.
-      watch.setReducesToldUntilMs(nowMs + REDUCES_TOLD * intervalMs);
-      long began = reduce.path(2).asLong();
-      if (began > 0) {
-        long sinceMs = Math.min(nowMs, EngineClock.toMonotonic(began));
-        found.accept(
-            to -> to.reduce(watch.job(), container, reduce.path(1).asInt(), sinceMs));
-      }
+      JsonNode attempts = fetcher.get(below(job, "/tasks/" + task.asText() + "/attempts"));
+      answers.set(task.asText(), attempts);
+      attempts.forEach(attempt -> tell(watch, attempt));
     }
   }
 
-  /** Returns the container of the first running attempt of a reduce, or null. */
+  private void tell(JobWatch watch, JsonNode attempt) {
+    ContainerId container = containerOf(attempt);
+    if (container == null) {
+      return;
+    }
+    long nowMs = Time.monotonicNow();
+    // A reduce that does not execute yet is an answer too.
+    watch.setReducesToldUntilMs(nowMs + TASKS_TOLD * intervalMs);
+    long began = attempt.path(2).asLong();
+    long sinceMs = began > 0 ? Math.min(nowMs, EngineClock.toMonotonic(began)) : 0;
+    found.accept(to -> to.task(watch.job(), container, attempt.path(1).asInt(), sinceMs,
+        attempt.path(3).asBoolean()));
+  }
+
+  /** Returns the container of an attempt, or null. */
   static ContainerId containerOf(JsonNode attempt) {
     try {
-      return attempt.isNull() ? null : ContainerId.fromString(attempt.path(0).asText());
+      return ContainerId.fromString(attempt.path(0).asText());
     } catch (IllegalArgumentException e) {
       return null;
     }

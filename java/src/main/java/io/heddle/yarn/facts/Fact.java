@@ -18,8 +18,12 @@ public interface Fact {
     /** Receives the work of all tasks of a job so far. */
     void counters(WatchedJob job, JobCounters counters);
 
-    /** Receives the progress of a reduce function that began at {@code sinceMs}, monotonic. */
-    void reduce(WatchedJob job, ContainerId id, int perMille, long sinceMs);
+    /**
+     * Receives the progress of a task.
+     *
+     * @param sinceMs when its reduce function began, monotonic; 0 for a map or before
+     */
+    void task(WatchedJob job, ContainerId id, int perMille, long sinceMs, boolean commits);
 
     /** Receives the bytes of map output that a node has sent. */
     void shuffled(NodeId id, long bytes);

@@ -98,7 +98,7 @@ public final class FactFeed {
     nodeWorkers = workers(NODES_IN_FLIGHT, NODES_WAITING_MAX, "heddle-node-poll");
     fetcher = new JsonFetcher(clock, inFlight + NODES_IN_FLIGHT);
     masters = new AmPoller(fetcher, queues, this::offer, conf);
-    nodes = new NodePoller(fetcher, this::offer, conf);
+    nodes = new NodePoller(fetcher, queues::wants, this::offer, conf);
   }
 
   private static ThreadPoolExecutor workers(int inFlight, int waiting, String name) {
@@ -113,7 +113,7 @@ public final class FactFeed {
   }
 
   public void start() {
-    if (progress || masters.mayBeEnabled() || nodes.enabled()) {
+    if (progress || masters.mayBeEnabled() || nodes.mayBeEnabled()) {
       clock.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
     }
   }
@@ -256,8 +256,8 @@ public final class FactFeed {
     if (executed.isArray()) {
       reduces.sort(Comparator.comparingLong(RMContainer::getCreationTime));
       for (RMContainer reduce : reduces.subList(0, Math.min(SAMPLES, reduces.size()))) {
-        offer(to -> to.reduce(watch.job(), reduce.getContainerId(), executed.path(0).asInt(),
-            executed.path(1).asLong()));
+        offer(to -> to.task(watch.job(), reduce.getContainerId(), executed.path(0).asInt(),
+            executed.path(1).asLong(), false));
       }
     }
   }

@@ -1,6 +1,7 @@
 package io.heddle.yarn.facts;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.heddle.yarn.engine.SetupJson;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 
 /**
@@ -16,6 +17,8 @@ final class JobWatch extends PollWatch {
   private JsonNode progress;
   // Used by polls only, which run one after another.
   private long nextCountersMs = Long.MIN_VALUE;
+  // The library's state of the polls of single tasks, and the answers since.
+  private JsonNode tasks = SetupJson.object();
 
   JobWatch(WatchedJob job) {
     this.job = job;
@@ -35,6 +38,14 @@ final class JobWatch extends PollWatch {
 
   void setProgress(JsonNode seen) {
     progress = seen;
+  }
+
+  JsonNode tasks() {
+    return tasks;
+  }
+
+  void setTasks(JsonNode known) {
+    tasks = known;
   }
 
   /** Returns whether counters are due, and if so sets when they are next. */

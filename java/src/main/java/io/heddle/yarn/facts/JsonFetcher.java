@@ -35,7 +35,7 @@ final class JsonFetcher implements Closeable {
   static final int TIMEOUT_MS = 2_000;
   /** Time limit for a whole call, for servers that send single bytes within {@link #TIMEOUT_MS}. */
   static final int CALL_MS = 4_000;
-  /** Largest answer. A job's report has 2 KB; the list of its reduces may have some 100 KB. */
+  /** Largest answer. A job's report has 2 KB; the list of 3,000 tasks less than 1 MB. */
   static final int BYTES_MAX = 1 << 20;
 
   private static final int HEADERS_MAX = 64;

@@ -7,9 +7,11 @@ import java.net.URISyntaxException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -20,11 +22,11 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Polls NodeManagers for the bytes of map output that they have sent, from the metrics of their
- * shuffle service. These correct the model of the links between racks. Off by default: it polls
- * every node, and secured web pages do not answer.
+ * shuffle service, from which the engine works out the load on the links between racks. Secured web
+ * pages do not answer.
  */
 final class NodePoller {
-  /** Whether to poll NodeManagers. */
+  /** Whether to poll NodeManagers; if unset, only while a policy in force uses traffic. */
   static final String ENABLE_PROPERTY = "heddle.nm-poll.enable";
   /** The interval of polls, in ms. */
   static final String INTERVAL_PROPERTY = "heddle.nm-poll.interval-ms";
@@ -35,19 +37,30 @@ final class NodePoller {
 
   private final JsonFetcher fetcher;
   private final Consumer<Fact> found;
-  private final boolean enabled;
+  private final Supplier<Set<String>> wants;
+  /** The operator's setting; null without one. */
+  private final Boolean set;
   private final long intervalMs;
   private final Map<NodeId, PollWatch> watches = new HashMap<>();
 
-  NodePoller(JsonFetcher fetcher, Consumer<Fact> found, Configuration conf) {
+  NodePoller(JsonFetcher fetcher, Supplier<Set<String>> wants, Consumer<Fact> found,
+      Configuration conf) {
     this.fetcher = fetcher;
+    this.wants = wants;
     this.found = found;
-    enabled = conf.getBoolean(ENABLE_PROPERTY, false);
+    String said = conf.getTrimmed(ENABLE_PROPERTY, "");
+    set = said.isEmpty() ? null : conf.getBoolean(ENABLE_PROPERTY, false);
     intervalMs = ConfigFile.positiveMilliseconds(conf, INTERVAL_PROPERTY, INTERVAL_MS);
   }
 
-  boolean enabled() {
-    return enabled;
+  /** Returns whether to poll now. */
+  private boolean enabled() {
+    return set != null ? set : wants.get().contains(AmPoller.TRAFFIC);
+  }
+
+  /** Returns whether polls are possible, perhaps after a reload. */
+  boolean mayBeEnabled() {
+    return set == null || set;
   }
 
   /**
@@ -55,7 +68,7 @@ final class NodePoller {
    * workers' queue stay due. For the feed's thread.
    */
   void look(Map<NodeId, RMNode> nodes, Executor workers, long nowMs) {
-    if (!enabled) {
+    if (!enabled()) {
       return;
     }
     watches.keySet().retainAll(nodes.keySet());

@@ -14,6 +14,7 @@ public class AmPollerTest {
         SetupJson.read("[\"container_1_0001_01_000005\", 400, 1234]")).toString());
     assertNull(AmPoller.containerOf(SetupJson.read("[\"x\", 400, -1]")));
     assertNull(AmPoller.containerOf(SetupJson.read("null")));
+    assertNull(AmPoller.containerOf(SetupJson.read("[7]")));
   }
 
   @Test

@@ -15,21 +15,19 @@ import io.heddle.yarn.engine.ContainerKeys;
 import io.heddle.yarn.engine.FrameLayout;
 import io.heddle.yarn.engine.SetupJson;
 import java.lang.reflect.Proxy;
-import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
-import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterRequest;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -38,7 +36,6 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.MockAM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
 import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
-import org.apache.hadoop.yarn.server.resourcemanager.MockRMAppSubmitter;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.junit.Test;
@@ -48,74 +45,11 @@ import org.junit.Test;
  * engine, and that nothing fails when a source is missing or turned off.
  */
 public class FactFeedTest {
-  private static final int MAP = 20;
+  static final int MAP = 20;
   private static final int REDUCE = 10;
   private static final String HFSP = "{\"policy\": \"hfsp\", \"heartbeat_fill\": 1.0}";
 
-  /** A job whose ApplicationMaster runs on this host and has registered an address. */
-  private static final class Job {
-    final TestCluster cluster;
-    final MockNM node;
-    final RMApp app;
-    final MockAM am;
-
-    Job(TestCluster cluster, MockNM node, String type, String trackingUrl) throws Exception {
-      this.cluster = cluster;
-      this.node = node;
-      app = MockRMAppSubmitter.submit(cluster.rm,
-          cluster.submission("alice", null).withAppType(type).build());
-      am = MockRM.launchAM(app, cluster.rm, node);
-      UserGroupInformation master =
-          UserGroupInformation.createRemoteUser(am.getApplicationAttemptId().toString());
-      master.addTokenIdentifier(
-          app.getCurrentAppAttempt().getAMRMToken().decodeIdentifier());
-      RegisterApplicationMasterRequest request =
-          RegisterApplicationMasterRequest.newInstance("localhost", 1, trackingUrl);
-      master.doAs((PrivilegedExceptionAction<Object>) () ->
-          cluster.rm.getApplicationMasterService().registerApplicationMaster(request));
-      cluster.rm.drainEvents();
-    }
-
-    /** Returns the path of this job in the web service of MapReduce's ApplicationMaster. */
-    String path() {
-      return "/ws/v1/mapreduce/jobs/" + AmPoller.jobId(app.getApplicationId());
-    }
-
-    /** Sends a heartbeat with the job's progress. */
-    void progress(double part) throws Exception {
-      am.allocate(AllocateRequest.newInstance(0, (float) part, new ArrayList<ResourceRequest>(),
-          new ArrayList<ContainerId>(), null));
-      cluster.rm.drainEvents();
-    }
-
-    /** Returns the engine's facts after another look and a tick. */
-    JsonNode look() {
-      cluster.scheduler.inspection().facts().look();
-      cluster.tick();
-      return cluster.request(SetupJson.request("job", "job", 0));
-    }
-
-    /** Looks until something is known, because answers take time. */
-    void await(String what, BooleanSupplier known) throws Exception {
-      long untilMs = Time.monotonicNow() + 30_000;
-      while (!known.getAsBoolean()) {
-        assertTrue(what + ": " + look(), Time.monotonicNow() < untilMs);
-        Thread.sleep(50);
-      }
-    }
-
-    /** Runs these containers of a kind on the node; returns them. */
-    List<Container> run(int priority, int count) throws Exception {
-      ask(am, any(priority, GB, count));
-      cluster.heartbeat();
-      List<Container> containers = fetch(am);
-      assertEquals(count, containers.size());
-      cluster.running(node, containers);
-      return containers;
-    }
-  }
-
-  private static Configuration fast(String heddleJson) throws Exception {
+  static Configuration fast(String heddleJson) throws Exception {
     Configuration conf = TestCluster.conf(heddleJson);
     conf.setBoolean(AmPoller.ENABLE_PROPERTY, true);
     conf.setLong(AmPoller.INTERVAL_PROPERTY, 50);
@@ -123,11 +57,11 @@ public class FactFeedTest {
     return conf;
   }
 
-  private static String json(String text) {
+  static String json(String text) {
     return text.replace('\'', '"');
   }
 
-  private static String totals(int maps, int mapsDone, int reduces, int reducesDone) {
+  static String totals(int maps, int mapsDone, int reduces, int reducesDone) {
     return json("{'job': {'mapsTotal': " + maps + ", 'mapsCompleted': " + mapsDone
         + ", 'reducesTotal': '" + reduces + "', 'reducesCompleted': " + reducesDone + "}}");
   }
@@ -275,7 +209,7 @@ public class FactFeedTest {
         Container reduce = job.run(REDUCE, 1).get(0);
         String task = "task_1_0001_r_000000";
         server.answer(job.path() + "/tasks?type=r", json("{'tasks': {'task': [{'id': '" + task
-            + "', 'state': 'RUNNING', 'startTime': 1}]}}"));
+            + "', 'state': 'RUNNING', 'startTime': 1, 'progress': 80}]}}"));
         server.answer(job.path() + "/tasks/" + task + "/attempts",
             json("{'taskAttempts': {'taskAttempt': [{'state': 'RUNNING', 'progress': 83.33333,"
                 + " 'assignedContainerId': '" + reduce.getId() + "', 'mergeFinishTime': "
@@ -301,13 +235,13 @@ public class FactFeedTest {
   private static void answerReduces(LoopbackServer server, Job job, Container reduce,
       double percent) {
     server.answer(job.path() + "/tasks?type=r", json("{'tasks': {'task': [{'id': '" + TASK
-        + "', 'state': 'RUNNING', 'startTime': 1}]}}"));
+        + "', 'state': 'RUNNING', 'startTime': 1, 'progress': " + percent + "}]}}"));
     server.answer(job.path() + "/tasks/" + TASK + "/attempts",
         json("{'taskAttempts': {'taskAttempt': [{'state': 'RUNNING', 'progress': " + percent
             + ", 'assignedContainerId': '" + reduce.getId() + "'}]}}"));
   }
 
-  private static int asked(LoopbackServer server, String path) {
+  static int asked(LoopbackServer server, String path) {
     return Collections.frequency(server.asked, path);
   }
 
@@ -487,15 +421,25 @@ public class FactFeedTest {
       String path = "/jmx?qry=Hadoop:service=NodeManager,name=ShuffleMetrics";
       server.answer(path, json("{'beans': [{'name': 'x', 'ShuffleOutputBytes': 123456}]}"));
       Configuration conf = new Configuration(false);
-      NodePoller off = new NodePoller(fetcher, found::add, conf);
+      Set<String> wants = new HashSet<>();
+      NodePoller unset = new NodePoller(fetcher, () -> wants, found::add, conf);
       NodeId id = NodeId.newInstance("localhost", 1234);
       Map<NodeId, RMNode> known = Collections.singletonMap(id,
           node("localhost:" + server.port(), NodeState.LOST));
       List<Runnable> queued = new ArrayList<>();
+      unset.look(known, queued::add, 0);
+      assertTrue("off unless a policy uses traffic", queued.isEmpty());
+      wants.add("traffic");
+      unset.look(known, queued::add, 0);
+      assertEquals(1, queued.size());
+      queued.clear();
+      conf.setBoolean(NodePoller.ENABLE_PROPERTY, false);
+      NodePoller off = new NodePoller(fetcher, () -> wants, found::add, conf);
       off.look(known, queued::add, 0);
-      assertTrue("off unless configured", queued.isEmpty());
+      assertTrue("off by the operator", queued.isEmpty() && !off.mayBeEnabled());
+      wants.clear();
       conf.setBoolean(NodePoller.ENABLE_PROPERTY, true);
-      NodePoller nodes = new NodePoller(fetcher, found::add, conf);
+      NodePoller nodes = new NodePoller(fetcher, () -> wants, found::add, conf);
       nodes.look(known, queued::add, 0);
       nodes.look(known, queued::add, Long.MAX_VALUE);
       assertEquals("queued once", 1, queued.size());
@@ -524,7 +468,7 @@ public class FactFeedTest {
     conf.setBoolean(NodePoller.ENABLE_PROPERTY, true);
     conf.setLong(NodePoller.INTERVAL_PROPERTY, 1);
     // Every poll fails without a fetcher.
-    NodePoller nodes = new NodePoller(null, fact -> { }, conf);
+    NodePoller nodes = new NodePoller(null, HashSet::new, fact -> { }, conf);
     Map<NodeId, RMNode> known = new HashMap<>();
     for (int i = 1; i <= 3; i++) {
       known.put(NodeId.newInstance("n", i), node("localhost:1", NodeState.RUNNING));

@@ -1,0 +1,103 @@
+package io.heddle.integration;
+
+import static org.junit.Assert.assertEquals;
+
+import io.heddle.integration.cluster.Applications;
+import io.heddle.integration.cluster.Await;
+import io.heddle.integration.jobs.Corpus;
+import io.heddle.integration.jobs.Gate;
+import io.heddle.integration.jobs.JobClient;
+import io.heddle.integration.jobs.JobOutput;
+import io.heddle.integration.jobs.TextJobs;
+import java.util.function.Consumer;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+
+/**
+ * A word count whose running tasks stay until the test lets them end, maps and reduces alike. It
+ * has no combiner, so its maps write twice what they read.
+ */
+final class HeldJob {
+  private final ClusterRule cluster;
+  private final Corpus corpus;
+  private final Path output;
+  private final Gate maps;
+  private final Gate reduces;
+  private final int mapCount;
+  private final Job job;
+
+  /** Submits it to this user's queue. */
+  HeldJob(
+      ClusterRule cluster, String user, String name, int maps, int reduces,
+      Consumer<Configuration> change)
+      throws Exception {
+    this.cluster = cluster;
+    mapCount = maps;
+    Path folder = ClusterRule.path(name);
+    corpus = Corpus.write(cluster.fileSystem(), new Path(folder, "in"), maps, 200, name.hashCode());
+    output = new Path(folder, "out");
+    this.maps = new Gate(cluster.fileSystem(), new Path(folder, "maps"));
+    this.reduces = new Gate(cluster.fileSystem(), new Path(folder, "reduces"));
+    Configuration conf = cluster.configuration();
+    conf.set(MRJobConfig.QUEUE_NAME, "root." + user);
+    conf.setInt(MRJobConfig.MR_AM_VMEM_MB, 256);
+    conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 1);
+    change.accept(conf);
+    this.maps.guard(conf);
+    this.reduces.guardReduces(conf);
+    job =
+        JobClient.submit(
+            user,
+            () -> {
+              Job made = TextJobs.wordCount(conf, name, corpus.folder(), output, reduces);
+              made.getConfiguration().unset(MRJobConfig.COMBINE_CLASS_ATTR);
+              return made;
+            });
+  }
+
+  Job job() {
+    return job;
+  }
+
+  ApplicationId id() {
+    return JobClient.applicationId(job.getJobID());
+  }
+
+  void letMapsEnd() throws Exception {
+    maps.letAll();
+  }
+
+  void letReducesEnd() throws Exception {
+    reduces.letAll();
+  }
+
+  /** Lets all tasks end; the job must succeed with the right result. */
+  void finish() throws Exception {
+    letMapsEnd();
+    letReducesEnd();
+    cluster.assertSucceeds(job);
+    if (job.getNumReduceTasks() > 0) {
+      assertEquals(corpus.counts(), JobOutput.counts(cluster.fileSystem(), output));
+    }
+  }
+
+  /** Waits until nothing of it runs except its ApplicationMaster, which has asked for tasks. */
+  void awaitPending() throws Exception {
+    Applications applications = cluster.applications();
+    Await.until(
+        job.getJobName() + " waits for containers", ClusterRule.JOB_SECONDS,
+        () -> applications.taskHosts(id()).isEmpty() && applications.waits(id())
+            && applications.containers(id()) == 1,
+        () -> applications.containers(id()) + " containers");
+  }
+
+  /** Waits until all of its maps have ended. */
+  void awaitMapsDone() throws Exception {
+    Await.until(
+        "all " + mapCount + " maps ended", ClusterRule.JOB_SECONDS,
+        () -> job.mapProgress() >= 1 && job.getStatus().getMapProgress() >= 1);
+  }
+}

@@ -1,0 +1,88 @@
+//! Warns once of links that never count as full because nothing tells their traffic. Changes no
+//! decision.
+
+use crate::words::ids::Millis;
+
+/// Time after which a missing source is an error: several intervals of its polls.
+const SILENCE_MS: Millis = 60_000;
+
+/// Sources that were heard.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    /// Whether a node or the host has told what crosses.
+    pub(super) measured: bool,
+    /// Whether an ApplicationMaster has told its counters.
+    pub(super) counted: bool,
+    since_ms: Option<Millis>,
+    warned: bool,
+}
+
+impl Silence {
+    /// Warns if nothing was heard for `SILENCE_MS`. `configured` tells whether the capacity of
+    /// links is, `shuffling` whether any reduce runs.
+    pub(super) fn look(&mut self, now: Millis, configured: bool, shuffling: impl Fn() -> bool) {
+        if !self.lasts(now, configured, shuffling) {
+            return;
+        }
+        if configured {
+            log::warn!(
+                "no link between racks counts as full: neither NodeManagers nor \
+                 ApplicationMasters tell their traffic. Reduces go before maps on every rack. \
+                 Let heddle.nm-poll or heddle.am-poll ask them"
+            );
+        } else {
+            log::warn!(
+                "no link between racks counts as full: no NodeManager tells its shuffle metrics, \
+                 so the capacity of links is unknown. Reduces go before maps on every rack. Let \
+                 heddle.nm-poll ask them, or set shuffle_watcher.uplink_bytes_per_s"
+            );
+        }
+    }
+
+    /// Tells once that the silence has lasted. Nodes are heard as soon as they run. Counters, which
+    /// suffice beside a configured capacity, need a job that shuffles.
+    fn lasts(&mut self, now: Millis, configured: bool, shuffling: impl Fn() -> bool) -> bool {
+        let heard = self.measured || (configured && self.counted);
+        if self.warned || heard || (configured && !shuffling()) {
+            self.since_ms = None;
+            return false;
+        }
+        self.warned = now - *self.since_ms.get_or_insert(now) >= SILENCE_MS;
+        self.warned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks once a second for two minutes; returns when it warns.
+    fn warnings(silence: &mut Silence, configured: bool, shuffling: bool) -> Vec<Millis> {
+        let seconds = (0..120).map(|second| second * 1_000);
+        let warns = seconds.filter(|now| silence.lasts(*now, configured, || shuffling));
+        warns.collect()
+    }
+
+    #[test]
+    fn without_a_capacity_nodes_are_expected_within_a_minute() {
+        assert_eq!(warnings(&mut Silence::default(), false, false), [60_000]);
+        let counted = || Silence {
+            counted: true,
+            ..Silence::default()
+        };
+        // Counters do not tell how much a link can carry.
+        assert_eq!(warnings(&mut counted(), false, true), [60_000]);
+        assert_eq!(warnings(&mut counted(), true, true), [0; 0]);
+        let mut measured = Silence {
+            measured: true,
+            ..Silence::default()
+        };
+        assert_eq!(warnings(&mut measured, false, true), [0; 0]);
+    }
+
+    #[test]
+    fn with_a_capacity_a_job_that_shuffles_must_be_heard() {
+        assert_eq!(warnings(&mut Silence::default(), true, false), [0; 0]);
+        assert_eq!(warnings(&mut Silence::default(), true, true), [60_000]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Which running tasks of a job its ApplicationMaster is asked about one by one, and what its list
+//! of tasks tells of the others. A list has the progress of each task in one answer, but neither
+//! its container nor whether it commits. Those need a question for each task, so a poll asks few.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// As many reduces as a policy takes for samples of all.
+const SAMPLES: usize = 5;
+/// The most questions about single tasks in a poll.
+const QUESTIONS_MAX: usize = 32;
+/// Progress from which a task may soon commit, in thousandths.
+const NEAR_END: u32 = 900;
+
+/// A running attempt: container, progress in thousandths, start of the reduce function or -1, and
+/// whether it commits.
+type Attempt = (String, u32, i64, bool);
+
+/// What the last polls found, and a new list.
+#[derive(Deserialize)]
+pub(crate) struct Look {
+    state: Option<State>,
+    /// Running attempts by task, as answered after the last look.
+    answers: Option<BTreeMap<String, Vec<Attempt>>>,
+    /// The running tasks: id, progress, start; the first to begin first.
+    listed: Vec<(String, u32, i64)>,
+    /// Whether samples of the reduces are wanted.
+    samples: bool,
+    /// Whether every task is wanted.
+    all: bool,
+}
+
+/// The tasks that have been asked about and ran at the last look.
+#[derive(Default, Serialize, Deserialize)]
+struct State {
+    /// Number of this look.
+    turn: u64,
+    tasks: BTreeMap<String, Known>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Known {
+    /// The look after which it was asked about last.
+    turn: u64,
+    /// Its only running attempt; none if several run, which the list does not tell apart.
+    attempt: Option<Attempt>,
+}
+
+/// Returns the next `state`, the tasks to `ask` about, and the attempts whose progress the list has
+/// `told`. Asks about samples first, then about tasks never asked about, those that may soon
+/// commit, and those that were asked about longest ago.
+pub(crate) fn look(mut look: Look) -> Value {
+    let mut state = look.state.take().unwrap_or_default();
+    for (task, mut attempts) in look.answers.take().unwrap_or_default() {
+        let one = attempts.len() == 1;
+        let attempt = attempts.pop().filter(|_| one);
+        let turn = state.turn;
+        state.tasks.insert(task, Known { turn, attempt });
+    }
+    state.turn += 1;
+    let listed: BTreeSet<&String> = look.listed.iter().map(|(id, ..)| id).collect();
+    state.tasks.retain(|id, _| listed.contains(id));
+    let reduces = look.listed.iter().filter(|(id, ..)| id.contains("_r_"));
+    let samples = reduces.take(if look.samples { SAMPLES } else { 0 });
+    let mut ask: BTreeSet<&String> = samples.map(|(id, ..)| id).collect();
+    let mut order: Vec<&String> = ask.iter().copied().collect();
+    if look.all {
+        let mut others: Vec<_> = look.listed.iter().collect();
+        others.sort_by_key(|(id, done, started)| {
+            let known = state.tasks.get(id);
+            let attempt = known.and_then(|known| known.attempt.as_ref());
+            let commits = attempt.is_some_and(|attempt| attempt.3);
+            let far = !commits && *done < NEAR_END;
+            let turn = known.map(|known| known.turn);
+            (known.is_some(), far, turn, Reverse(*started), id)
+        });
+        let room = QUESTIONS_MAX - order.len();
+        let others = others.into_iter().map(|(id, ..)| id);
+        order.extend(others.filter(|id| !ask.contains(id)).take(room));
+        ask.extend(&order);
+    }
+    let mut told: Vec<Attempt> = Vec::new();
+    for (id, done, _) in look.listed.iter().filter(|(id, ..)| !ask.contains(id)) {
+        let attempt = state.tasks.get_mut(id).and_then(|k| k.attempt.as_mut());
+        if let Some(attempt) = attempt.filter(|attempt| attempt.1 != *done) {
+            attempt.1 = *done;
+            told.push(attempt.clone());
+        }
+    }
+    json!({ "state": state, "ask": order, "told": told })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(kind: char, number: usize) -> String {
+        format!("task_1_0001_{kind}_{number:06}")
+    }
+
+    /// Looks at maps of this progress with earlier answers; samples nothing.
+    fn look_at(state: &Value, answers: Value, progress: &[u32]) -> Value {
+        let listed = progress.iter().enumerate();
+        let listed: Vec<_> = listed.map(|(i, done)| (id('m', i), *done, 10)).collect();
+        ask(
+            json!({ "state": state, "answers": answers, "listed": listed, "samples": false,
+            "all": true }),
+        )
+    }
+
+    fn ask(question: Value) -> Value {
+        look(serde_json::from_value(question).expect("a question"))
+    }
+
+    fn running(container: &str, done: u32, commits: bool) -> Value {
+        json!([[container, done, -1, commits]])
+    }
+
+    fn asked(answer: &Value) -> Vec<&str> {
+        let all = answer["ask"].as_array().expect("a list").iter();
+        all.filter_map(Value::as_str).collect()
+    }
+
+    #[test]
+    fn a_poll_asks_few_and_the_list_tells_of_those_known() {
+        let progress = [100; QUESTIONS_MAX + 2];
+        let first = look_at(&Value::Null, Value::Null, &progress);
+        assert_eq!(asked(&first).len(), QUESTIONS_MAX);
+        assert_eq!(first["told"], json!([]));
+        let mut answers = json!({});
+        for (i, task) in asked(&first).into_iter().enumerate() {
+            answers[task] = running(&format!("c{i}"), 100, false);
+        }
+        let mut progress = progress;
+        // Asked about first because nothing is known of them: the last two.
+        progress[0] = 300;
+        let second = look_at(&first["state"], answers, &progress);
+        assert_eq!(asked(&second)[..2], [id('m', 32), id('m', 33)]);
+        assert_eq!(asked(&second).len(), QUESTIONS_MAX);
+        let third = look_at(&second["state"], json!({}), &[300, 100]);
+        // An unchanged list tells nothing.
+        assert_eq!(third["told"], json!([]));
+    }
+
+    #[test]
+    fn the_list_tells_the_progress_of_tasks_that_are_not_asked_about() {
+        let known = |i: usize| (id('m', i), running(&format!("c{i}"), 100, false));
+        let answers: serde_json::Map<_, _> = (0..QUESTIONS_MAX + 1).map(known).collect();
+        let mut progress = [100; QUESTIONS_MAX + 1];
+        // All were asked about at once, so the last by id is not asked about again.
+        progress[QUESTIONS_MAX] = 250;
+        let told = look_at(&Value::Null, json!(answers), &progress);
+        assert_eq!(told["told"], json!([["c32", 250, -1, false]]));
+        let again = look_at(&told["state"], json!({}), &progress);
+        assert_eq!(again["told"], json!([]), "nothing is new");
+    }
+
+    #[test]
+    fn tasks_near_their_end_and_those_that_commit_are_asked_about_first() {
+        let state = look_at(&Value::Null, Value::Null, &[100, 100, 100, 950]);
+        let answers = json!({
+            id('m', 0): running("c0", 100, false), id('m', 1): running("c1", 100, false),
+            id('m', 2): running("c2", 100, true), id('m', 3): running("c3", 950, false),
+        });
+        let next = look_at(&state["state"], answers, &[100, 100, 100, 950]);
+        assert_eq!(
+            asked(&next),
+            [id('m', 2), id('m', 3), id('m', 0), id('m', 1)]
+        );
+        // Whatever was not asked about for longest is next.
+        let answers = json!({ id('m', 0): running("c0", 100, false) });
+        let last = look_at(&next["state"], answers, &[100, 100]);
+        assert_eq!(asked(&last), [id('m', 1), id('m', 0)]);
+    }
+
+    #[test]
+    fn two_attempts_at_a_task_are_not_told_apart_by_the_list() {
+        let mut two = running("a", 100, false);
+        two.as_array_mut()
+            .expect("a list")
+            .push(json!(["b", 0, -1, false]));
+        let mut answers = json!({});
+        for i in 0..QUESTIONS_MAX {
+            answers[id('m', i)] = running("c", 100, false);
+        }
+        answers[id('m', QUESTIONS_MAX)] = two;
+        let mut progress = [100; QUESTIONS_MAX + 1];
+        progress[QUESTIONS_MAX] = 500;
+        let told = look_at(&Value::Null, answers, &progress);
+        assert!(!asked(&told).contains(&id('m', QUESTIONS_MAX).as_str()));
+        assert_eq!(told["told"], json!([]));
+    }
+
+    #[test]
+    fn samples_are_the_reduces_that_began_first() {
+        let listed: Vec<_> = (0..8).map(|i| (id('r', i), 0, i)).collect();
+        let samples = ask(json!({ "listed": listed, "samples": true, "all": false }));
+        let first: Vec<_> = (0..SAMPLES).map(|i| id('r', i)).collect();
+        assert_eq!(asked(&samples), first);
+        let all = ask(json!({ "listed": listed, "samples": true, "all": true }));
+        assert_eq!(asked(&all).len(), 8, "each once");
+        assert_eq!(asked(&all)[..SAMPLES], first);
+    }
+}

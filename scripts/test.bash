@@ -34,6 +34,7 @@ QUICK_WORKLOADS=mapreduce,churn,fit-10,full-10,limited-10
 total_passed=0
 total_failed=0
 summary=()
+failed_logs=()
 
 # record TITLE SECONDS PASSED FAILED PROCESSOR: adds a line to the summary and prints it. PROCESSOR:
 # seconds of processor time, which other work on the machine hardly changes.
@@ -68,8 +69,8 @@ test_step() {
     fi
     record "$title" $((SECONDS - start)) "$passed" "$failed" "$processor"
     [ "$failed" -eq 0 ] || show_failure "$log" >&2
+    [ "$failed" -eq 0 ] || failed_logs+=("$log")
 }
-
 
 # --foreground: Ctrl-C must reach the command as well.
 bounded() { timeout --foreground --kill-after=30 "$STEP_TIMEOUT_S" "$@"; }
@@ -214,6 +215,7 @@ run_queued_steps() {
         total_passed=$((total_passed + counts[0]))
         total_failed=$((total_failed + counts[1]))
         summary+=("$(tail -n 1 "$LOGS/$name.counts")")
+        [ "${counts[1]}" -eq 0 ] || failed_logs+=("$LOGS/$name.log")
     done
 }
 
@@ -460,15 +462,17 @@ run_tests() {
     finish_tests "$start"
 }
 
-# finish_tests START: prints the summary; returns 0 only if tests ran and all passed.
+# finish_tests START: prints the summary; returns 0 only if tests ran and all passed. Failures are
+# shown once more, because of a long output often only the end is kept.
 finish_tests() {
-    local processor
+    local processor log
     # Not in a pipe: a subshell's times are its own.
     times >"$LOGS/times"
     processor=$(tr 'ms' '  ' <"$LOGS/times" |
         awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { print int(s) }')
     say
     printf '%s\n' "${summary[@]}"
+    for log in "${failed_logs[@]}"; do show_failure "$log" | head -n 30; done
     say "in all $((SECONDS - $1)) s, $processor s CPU; logs in $LOGS"
     say "$total_passed passed, $total_failed failed"
     [ $total_failed -eq 0 ] && [ $total_passed -gt 0 ]

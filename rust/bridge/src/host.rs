@@ -118,13 +118,12 @@ impl Host {
         outbox: &Arc<Outbox>,
     ) -> Result<(), BridgeError> {
         self.usable()?;
-        let accounts = self.guarded(|host| host.engine.keep_ledger())?;
+        self.guarded(|host| host.engine.keep_ledger())?;
         if let Some(saved) = saved {
-            // Recorded like every request: from now on it decides who is paid for what.
-            if accounts {
-                let request = json!({"op": "restoreAccounts", "saved": saved.accounts});
-                self.request(now_ms, &request.to_string())?;
-            }
+            // Recorded like every request: they decide who is paid for what, now or as soon as a
+            // share with accounts is in force.
+            let request = json!({"op": "restoreAccounts", "saved": saved.accounts});
+            self.request(now_ms, &request.to_string())?;
             let request = json!({"op": "restoreLessons", "lessons": saved.lessons});
             self.request(now_ms, &request.to_string())?;
         }

@@ -38,6 +38,7 @@ mod note;
 mod partitions;
 mod placed;
 mod preemption;
+mod reload;
 mod report;
 mod reservation;
 mod search;
@@ -59,7 +60,6 @@ use crate::model::queue::{Queue, Queues};
 use crate::model::share_tree::{Limits, ShareTree};
 use crate::predict::Predictor;
 use crate::setup::Setup;
-use crate::stage::market::Market;
 use crate::stage::order::Order;
 use crate::stage::place::Place;
 use crate::stage::share::Share;
@@ -71,6 +71,7 @@ use crate::words::keys::{Layout, POOLS, ShapeId, ShareNodeId};
 use crate::words::ledger::{Entry, LedgerBatch};
 use preemption::Starving;
 use reservation::Rest;
+use serde_json::Value;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use users::UserBooks;
@@ -121,6 +122,10 @@ pub struct Engine {
     share: Box<dyn Share>,
     order: Box<dyn Order>,
     place: Box<dyn Place>,
+    /// Accounts of a market that is not in force, for the next one.
+    accounts: Option<Value>,
+    /// Whether a host keeps books of accounts.
+    keeps_ledger: bool,
     /// Slots of the cluster by pool, as of the last tick or change of a node.
     slots: [u32; POOLS],
     /// Keys that the stages declared stale; `settle` asks for them again.
@@ -181,6 +186,8 @@ impl Engine {
             share,
             order,
             place,
+            accounts: None,
+            keeps_ledger: false,
             slots: note::NO_SLOTS,
             stale: Stale::default(),
             entitled_late: false,
@@ -256,16 +263,18 @@ impl Engine {
     }
 
     /// Saves the state of the stages: share, order, place.
-    pub fn save(&self) -> [serde_json::Value; 3] {
+    pub fn save(&self) -> [Value; 3] {
         [self.share.save(), self.order.save(), self.place.save()]
     }
 
     /// Starts to record what happens to accounts, until `take_ledger` takes it, for a host that
-    /// writes it down. The first entries list the existing accounts. Changes no decision. Returns
-    /// whether the policy has accounts.
-    pub fn keep_ledger(&mut self) -> bool {
-        let market = self.share.market_mut();
-        market.map(Market::keep_ledger).is_some()
+    /// writes it down. The first entries list the existing accounts. Changes no decision. Goes on
+    /// through reloads that take the accounts out of force and back.
+    pub fn keep_ledger(&mut self) {
+        self.keeps_ledger = true;
+        if let Some(market) = self.share.market_mut() {
+            market.keep_ledger();
+        }
     }
 
     /// Takes the entries since the last call, in this order: the spending of jobs, the changes of
@@ -343,9 +352,13 @@ impl Engine {
     /// Adds new queues to the tree and takes over the configuration of all.
     fn grow_tree(&mut self) {
         let layout = self.share.layout();
-        for queue in self.cluster.queues.iter() {
+        for queue in self.cluster.queues.all() {
             if layout == Layout::Single && queue.id.0 > 0 {
                 break;
+            }
+            if queue.is_removed() {
+                self.tree.leave_out(ShareNodeId(queue.id.0), queue.id);
+                continue;
             }
             let limits = self.limits(queue);
             grow_by(&mut self.tree, layout, queue, &limits);

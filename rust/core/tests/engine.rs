@@ -475,10 +475,6 @@ fn requests_that_make_no_sense_are_refused_in_words() {
         (json!({"op": "job", "job": 7}), "no job has number 7"),
         (json!({"op": "node", "node": -1}), "key `node`"),
         (json!({"op": "node", "node": 7}), "no node has number 7"),
-        (
-            json!({"op": "reload", "config": {"policy": "single"}}),
-            "policy",
-        ),
     ] {
         let error = host
             .engine

@@ -148,8 +148,8 @@ impl heddle_economy::Engine for Held {
 
     fn attach(&self, saved: Option<&SavedState>, outbox: &Arc<Outbox>) -> Result<(), String> {
         let mut cluster = self.0.lock();
-        let accounts = cluster.engine.keep_ledger();
-        if let Some(saved) = saved.filter(|_| accounts) {
+        cluster.engine.keep_ledger();
+        if let Some(saved) = saved {
             cluster.request(&json!({"op": "restoreAccounts", "saved": saved.accounts}))?;
         }
         cluster.outbox = Some(Arc::clone(outbox));

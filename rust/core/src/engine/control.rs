@@ -1,13 +1,12 @@
 //! The control plane: requests and replies as JSON, a few per second at the most. Reports,
-//! placement of submissions, reload, and the audit that hosts compare with their own books.
+//! placement of submissions, and the audit that hosts compare with their own books.
 
 use super::{Engine, bounds};
-use crate::catalogue::{self, build};
+use crate::catalogue;
 use crate::config::{Allocations, Section, unknown};
 use crate::model::change::Change;
 use crate::model::job::{Authority, Job};
 use crate::model::queue::Queue;
-use crate::setup;
 use crate::setup::Setup;
 use crate::stage::division;
 use crate::words::credits::{Credits, Spending};
@@ -84,6 +83,10 @@ impl Engine {
             "take" => self.take(section),
             "authorize" => self.authorize(section),
             "restoreLessons" => self.restore_lessons(section),
+            "restoreAccounts" if self.share.market().is_none() => {
+                self.accounts = request.get("saved").cloned();
+                Ok(json!({ "kept": true }))
+            }
             "allocations" => allocations_report(&mut section),
             "reload" => {
                 let epoch_ms = Setup::read_epoch(&mut section).map_err(refused)?;
@@ -94,7 +97,11 @@ impl Engine {
     }
 
     /// Serves a request of the share stage's market, such as a bid.
-    fn share_request(&mut self, op: &str, request: &Value) -> Result<Value, RequestError> {
+    pub(super) fn share_request(
+        &mut self,
+        op: &str,
+        request: &Value,
+    ) -> Result<Value, RequestError> {
         let world = world!(self);
         let market = self.share.market_mut();
         let answer = market.and_then(|market| market.control(op, request, &world, &mut self.stale));
@@ -188,7 +195,7 @@ impl Engine {
 
     /// Returns the spending of a job that has an authority. Without a market it is the amount that
     /// the host has reported.
-    fn spending(&self, job: &Job) -> Option<Spending> {
+    pub(super) fn spending(&self, job: &Job) -> Option<Spending> {
         let spent = job.authority?.spent;
         match self.share.market() {
             Some(market) => market.spending(job, self.now),
@@ -216,55 +223,6 @@ impl Engine {
         })
     }
 
-    /// Replaces the configuration, whole or not at all. Rebuilds the stages; jobs, containers and
-    /// asks stay.
-    fn reload(
-        &mut self,
-        section: &mut Section<'_>,
-        epoch_ms: Millis,
-    ) -> Result<Value, RequestError> {
-        let mut config = setup::read(section, &self.setup.resource_types).map_err(refused)?;
-        config.epoch_ms = epoch_ms;
-        let (mut share, mut order, mut place) = build(&config);
-        if share.layout() != self.share.layout() {
-            return Err(RequestError(format!(
-                "key `policy`: the share stage cannot change from `{}` to `{}` while running; \
-                 restart the ResourceManager to change it",
-                self.setup.config.composition.share, config.composition.share
-            )));
-        }
-        let before = &self.setup.config.composition;
-        if config.composition.share == before.share {
-            share.load(&self.share.save());
-            if let (Some(new), Some(old)) = (share.market_mut(), self.share.market_mut()) {
-                std::mem::swap(new.ledger(), old.ledger());
-            }
-        }
-        if config.composition.order == before.order {
-            order.load(&self.order.save());
-        }
-        if config.composition.place == before.place {
-            place.load(&self.place.save());
-        }
-        self.reindex(|engine| {
-            engine.setup.config = config;
-            engine.setup.epoch_ms = epoch_ms;
-            (engine.share, engine.order, engine.place) = (share, order, place);
-            engine.cluster.queues.reload(&engine.setup.config);
-            engine.grow_tree();
-            engine.recount_pools();
-            engine.restart_partitions();
-            engine.count_slots();
-            engine.restart_users();
-            engine.tell_all();
-            engine.settle();
-            engine.resize_trace();
-        });
-        self.entitle();
-        self.admit_waiting();
-        Ok(self.report(0, u32::MAX))
-    }
-
     /// Reports all queues, or a page of them: `{"from": 0, "max": 256}`. The reply's `next` is the
     /// start of the next page, if there is one.
     fn queues_request(&mut self, mut section: Section<'_>) -> Result<Value, RequestError> {
@@ -289,15 +247,12 @@ impl Engine {
         Ok(json!({ "removed": expired.iter().map(path).collect::<Vec<_>>() }))
     }
 
-    /// Whether a reload may have left more jobs running than the limits now admit.
-    pub(super) fn limits_were_lowered(&self) -> bool {
-        self.cluster.queues.reloads() > 1
-    }
-
     /// Reports every policy, and what hosts must know of those in force.
     fn policies_report(&self) -> Value {
         let mut report = catalogue::report(&self.setup.config);
+        let composition = &self.setup.config.composition;
         report["in_force"] = json!({
+            "stages": [composition.share, composition.order, composition.place],
             "wants": catalogue::wants(&self.setup.config),
             "by_weight": self.share.layout() == Layout::Queues,
         });
@@ -305,7 +260,7 @@ impl Engine {
     }
 
     /// Queues with their configuration, entitlement and usage: `max` ids from `from` on.
-    fn report(&self, from: u32, max: u32) -> Value {
+    pub(super) fn report(&self, from: u32, max: u32) -> Value {
         let count = self.cluster.queues.all().len();
         let mut used = vec![Resource::ZERO; count];
         let mut demand = vec![Resource::ZERO; count];

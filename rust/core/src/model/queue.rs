@@ -299,6 +299,12 @@ impl Queues {
         expired
     }
 
+    /// Sets whether ids of removed queues may go to others.
+    pub(crate) fn reuse_ids(&mut self, reused: bool) {
+        let removed = self.queues.iter().filter(|queue| reused && queue.removed);
+        self.free = removed.map(|queue| queue.id).collect();
+    }
+
     fn forget(&mut self, id: QueueId) {
         self.disown(id);
         let queue = &mut self.queues[id.index()];

@@ -144,7 +144,7 @@ impl DynamicPriority {
     /// Makes a leaf for every new queue. The first time, it also opens an account with the budget
     /// of the configuration, or none (DP-41).
     fn grow(&mut self, world: &World<'_>) {
-        for queue in world.cluster.queues.iter().skip(self.leaves.len()) {
+        for queue in world.cluster.queues.all().iter().skip(self.leaves.len()) {
             let config = &queue.config;
             let mut meter = Meter::new(world.now);
             meter.slot_ms = self.metered.remove(&config.path).unwrap_or_default();
@@ -154,6 +154,9 @@ impl DynamicPriority {
                 share: 0.0,
                 meter,
             });
+            if queue.is_removed() {
+                continue;
+            }
             let bids = config.budget > Credits::ZERO || config.income > Credits::ZERO;
             let leaf = queue.parent.is_some() && queue.is_leaf();
             let named = account::check_name(&config.path);

@@ -293,10 +293,7 @@ impl World {
     fn fault_reload(&mut self) -> Checked {
         let mut policy = self.plan.policy;
         if self.random.percent(30) {
-            // The share stage cannot change while jobs run; the others can.
-            let all = heddle_sim::policy::Policy::all();
-            let other = self.random.pick(&all);
-            (policy.order, policy.place) = (other.order, other.place);
+            policy = self.random.pick(&heddle_sim::policy::Policy::all());
         }
         let capacity = self.outcome.capacity;
         let features = self.options.features;
@@ -306,6 +303,7 @@ impl World {
         let reply = self.link.request(self.engine_now, request)?;
         if reply.is_ok() {
             self.place = plan.place();
+            self.layout = plan.layout();
             // Earlier holds last until their time.
             self.hold_ms_max = self.hold_ms_max.max(plan.hold_ms_max());
             self.plan = plan;

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use heddle_core::engine::Engine;
+use heddle_core::engine::{Draft, Engine};
 use heddle_core::setup::Setup;
 use heddle_core::words::event::{Decision, Event};
 use heddle_economy::{Outbox, SavedState};
@@ -186,6 +186,15 @@ impl Host {
                 .map_err(BridgeError::code),
         );
         reply
+    }
+
+    /// Copies what a plan needs; see [`Engine::draft`].
+    ///
+    /// # Errors
+    /// As [`Host::request`].
+    pub fn draft(&mut self, request: &Value) -> Result<Draft, BridgeError> {
+        self.usable()?;
+        self.guarded(|host| host.engine.draft(request))
     }
 
     /// Serves a request and writes the reply into `out`; returns its length.

@@ -19,6 +19,7 @@ use crate::error::BridgeError;
 use crate::handles::Table;
 use crate::host::ENGINES;
 use crate::logs::{self, LogBuffer};
+use crate::panics;
 
 /// All services of this process. A service's lock in the table is held to find it, not to use it.
 static SERVICES: Table<Arc<ServiceSlot>> = Table::new();
@@ -181,6 +182,19 @@ pub struct EngineHandle {
     pub now_ms: i64,
 }
 
+impl EngineHandle {
+    /// Works out a plan. The engine is held only while its books are copied: a plan of a large
+    /// cluster takes seconds, and no heartbeat may wait for them.
+    fn plan(&self, request: &Value) -> Result<Value, String> {
+        let draft = ENGINES.with(self.handle, |host| host.draft(request));
+        let draft = draft.and_then(|draft| draft);
+        let draft = draft.map_err(|error| error.to_string())?;
+        let worked_out = panics::catch(|| draft.work_out());
+        let worked_out = worked_out.map_err(|text| format!("the plan panicked: {text}"))?;
+        worked_out.map_err(|error| error.to_string())
+    }
+}
+
 impl Engine for EngineHandle {
     fn id(&self) -> u64 {
         self.handle
@@ -191,6 +205,9 @@ impl Engine for EngineHandle {
     }
 
     fn request(&self, request: &Value) -> Result<Value, String> {
+        if request["op"] == "plan" {
+            return self.plan(request);
+        }
         let reply = ENGINES.with(self.handle, |host| {
             host.request(self.now_ms, &request.to_string())
         });

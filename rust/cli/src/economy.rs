@@ -5,6 +5,7 @@
 mod advise;
 mod income;
 mod ledger;
+mod plan;
 mod queues;
 mod sign;
 mod top;
@@ -52,6 +53,9 @@ pub(crate) enum Command {
     /// Queues and jobs in tables that stay up to date: shares, use, what is pending; with
     /// accounts also bids and budgets.
     Top(top::Top),
+    /// What a configuration would change if it came into force now: queues, shares, and containers
+    /// that would be taken back; under every policy (administrators). Changes nothing.
+    Plan(plan::Plan),
     /// All queues that you may see, one line each; under every policy.
     Infos {
         #[command(flatten)]
@@ -133,6 +137,7 @@ pub(crate) fn main(command: &Command) -> ExitCode {
         Command::Jobs { server } => jobs(server),
         Command::Explain { job, server } => explain(job, server),
         Command::Top(top) => top.main(),
+        Command::Plan(plan) => plan.main(),
     })
 }
 

@@ -37,6 +37,7 @@ mod labels;
 mod note;
 mod partitions;
 mod placed;
+mod plan;
 mod preemption;
 mod reload;
 mod report;
@@ -77,6 +78,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use users::UserBooks;
 
 pub use bounds::COUNT_MAX;
+pub use control::RequestError;
+pub use plan::Draft;
 pub use subject::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
 
 /// Ids at or above this are garbage and must not grow tables: the engine ignores their events.

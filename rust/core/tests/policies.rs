@@ -86,12 +86,18 @@ fn of_those_in_force_it_says_what_they_want_and_whether_weights_count() {
         answer["in_force"].take()
     };
     let fair = in_force(json!({"policy": "fair"}));
-    let stages = json!(["fair", "fair", "delay"]);
-    assert_eq!(fair, json!({"stages": stages, "wants": [], "by_weight": true}));
+    let stages = json!(["fair", "deficit", "delay"]);
+    assert_eq!(
+        fair,
+        json!({"stages": stages, "wants": [], "by_weight": true})
+    );
     let both = in_force(json!({"policy": {"order": "hfsp", "place": "shuffle-watcher"}}));
     let wants = json!(["progress", "totals", "traffic"]);
     let stages = json!(["fair", "hfsp", "shuffle-watcher"]);
-    assert_eq!(both, json!({"stages": stages, "wants": wants, "by_weight": true}));
+    assert_eq!(
+        both,
+        json!({"stages": stages, "wants": wants, "by_weight": true})
+    );
     let bids = in_force(json!({"policy": "dynamic-priority"}));
     assert_eq!(bids["by_weight"], false);
     // Single tasks matter to policies that take containers back.

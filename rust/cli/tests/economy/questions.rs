@@ -332,3 +332,33 @@ fn top_once_and_not_in_a_terminal() {
     assert_eq!(json["jobs"]["jobs"][1]["job"], 2);
     assert!(!said.contains('\u{1b}'));
 }
+
+#[test]
+fn a_plan_says_what_changes_and_changes_nothing() {
+    let site = Site::market();
+    let config = json!({"policy": "fifo", "queues": [{"path": "root.alice", "weight": 3.0}]});
+    let file = site.path("next.json");
+    std::fs::write(&file, config.to_string()).expect("a scratch folder");
+    let file = file.display().to_string();
+    let before = site.json("root", &["infos"]);
+    let said = site.said("root", &["plan", &file]);
+    let first = said.lines().next().expect("a line");
+    assert!(first.contains("from dynamic-priority/"), "{said}");
+    assert!(first.contains("to single/fifo/"), "{said}");
+    let bob = words(&said, "root.bob");
+    assert_eq!(bob[1..3], ["drains", "1"], "{said}");
+    let json = site.json("root", &["plan", &file]);
+    assert_eq!(json["after"][0], "single");
+    let after = site.json("root", &["infos"]);
+    assert_eq!(before["queues"], after["queues"]);
+    assert_eq!(before["policy"], after["policy"]);
+    // It is for administrators, and a wrong file is named with its key.
+    let refused = site.refused(1, "alice", &["plan", &file]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
+    std::fs::write(&file, "{\"policy\": \"fare\"}").expect("a scratch folder");
+    let refused = site.refused(1, "root", &["plan", &file]);
+    assert!(refused.contains("did you mean `fair`"), "{refused}");
+    std::fs::write(&file, "<allocations/>").expect("a scratch folder");
+    let refused = site.refused(2, "root", &["plan", &file]);
+    assert!(refused.contains("heddle convert"), "{refused}");
+}

@@ -111,6 +111,13 @@ impl Users {
         self.names.get(&user).map(String::as_str)
     }
 
+    /// The host's numbers of the users that have one.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (UserId, &str)> {
+        self.names
+            .iter()
+            .map(|(number, name)| (*number, name.as_str()))
+    }
+
     /// Takes the host's numbers of the users. A user without one has no jobs.
     pub(crate) fn number(&mut self, numbers: &BTreeMap<String, UserId>) {
         let known = |(name, one): (&String, &OneUser)| Some((*numbers.get(name)?, *one));

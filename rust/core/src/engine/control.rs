@@ -44,6 +44,7 @@ const OPERATIONS: &[&str] = &[
     "take",
     "authorize",
     "restoreLessons",
+    "plan",
     "reload",
     "allocations",
     "audit",
@@ -87,6 +88,7 @@ impl Engine {
                 self.accounts = request.get("saved").cloned();
                 Ok(json!({ "kept": true }))
             }
+            "plan" => self.draft(request).work_out(),
             "allocations" => allocations_report(&mut section),
             "reload" => {
                 let epoch_ms = Setup::read_epoch(&mut section).map_err(refused)?;
@@ -128,6 +130,7 @@ impl Engine {
                     | "activities"
                     | "foresee"
                     | "predict"
+                    | "plan"
                     | "allocations"
                     | "audit"
                     | "policies"
@@ -437,7 +440,7 @@ impl Engine {
     }
 
     /// The entitlement of a queue; that of the root if all queues share one node of the tree.
-    fn fair_share(&self, queue: QueueId) -> Resource {
+    pub(super) fn fair_share(&self, queue: QueueId) -> Resource {
         self.tree.node(self.leaf_of(queue)).fair_share
     }
 

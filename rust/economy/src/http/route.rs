@@ -95,6 +95,12 @@ const LEDGER: Route = Route {
     ..Route::of_accounts("ledger", Access::Known, v1::market::ledger)
 };
 
+/// Changes nothing, but the configuration comes in a body.
+const PLAN: Route = Route {
+    accounts: false,
+    ..Route::change("POST", "plan", Access::Admin, v1::server::plan)
+};
+
 /// All routes. A test compares them with the description in `openapi.json`.
 const ROUTES: &[Route] = &[
     Route::of_accounts("queues", Access::Known, v1::queues::list),
@@ -124,6 +130,7 @@ const ROUTES: &[Route] = &[
         .with(&["from_ms", "to_ms", "max"]),
     LEDGER.with(&["queue", "from_ms", "to_ms", "from_interval", "max"]),
     Route::get("configuration", Access::Admin, v1::server::configuration),
+    PLAN,
     Route::get("health", Access::Anybody, v1::server::health),
     Route::get("time", Access::Anybody, v1::server::time),
     Route::get("openapi.json", Access::Anybody, v1::server::openapi),

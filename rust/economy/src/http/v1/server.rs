@@ -1,10 +1,11 @@
 //! The server itself: its clock, its health, its configuration, and the description of the routes.
 //! The configuration has no secrets: those are in the ACL file, whose contents are never shown.
 
+use super::body;
 use crate::http::answer::{Failure, JSON, Reply};
 use crate::http::exchange::Exchange;
 use crate::record::BooksState;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// `GET time`: for clients with a wrong clock, and for timestamps of version 1 (DP-33).
 pub(crate) fn time(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
@@ -91,6 +92,19 @@ pub(crate) fn configuration(exchange: &mut Exchange<'_>) -> Result<Reply, Failur
             "unusable": acl.unusable,
         },
     })))
+}
+
+/// `POST plan`: what the configuration in the body would change if it came into force now.
+pub(crate) fn plan(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {
+    let config: Map<String, Value> = body::read(exchange.request.body, "{\"policy\": \"fair\"}")?;
+    let answer = exchange
+        .backend
+        .request(&json!({"op": "plan", "config": config}));
+    let answer = answer.map_err(|problem| {
+        let expected = "a heddle.json that `heddle check-config` finds no fault with";
+        Failure::new(400, problem, "body", expected)
+    })?;
+    Ok(Reply::json(&answer))
 }
 
 /// `GET openapi.json`: the description of all routes; it changes only with the version.

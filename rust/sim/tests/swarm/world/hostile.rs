@@ -149,6 +149,11 @@ impl World {
                 "queues cannot expire".to_string(),
             ));
         };
+        // Every queue has an account there, and stays.
+        if self.plan.policy.share == "dynamic-priority" && !removed.is_empty() {
+            let what = format!("queues with accounts expire: {removed:?}");
+            return Err(Failure::new(Check::Books, what));
+        }
         for owner in self.host.jobs.values() {
             for path in path_up(&owner.queue) {
                 if removed.iter().any(|gone| gone == path) {

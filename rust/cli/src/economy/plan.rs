@@ -1,0 +1,97 @@
+//! `heddle plan`: asks a ResourceManager what a configuration would change. Changes nothing.
+
+use super::list;
+use crate::failure::Failure;
+use crate::remote::{Client, Holds, Server};
+use crate::stock;
+use crate::terminal::{clean, print, said, table};
+use clap::Args;
+use heddle_core::config::parse_json;
+use serde_json::Value;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct Plan {
+    /// The heddle.json that would come into force. `heddle convert` makes one of a stock
+    /// scheduler's file.
+    file: PathBuf,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Plan {
+    pub(crate) fn main(&self) -> Result<(), Failure> {
+        let at = self.file.display().to_string();
+        let text = crate::check_config::read(&self.file);
+        let text = text.map_err(|why| Failure::usage(why, at.as_str(), "a file to read"))?;
+        if stock::kind(&text).is_some() {
+            let what = "this is the file of a stock scheduler";
+            let remedy = format!("a heddle.json, such as `heddle convert {at}` prints");
+            return Err(Failure::usage(what, at, remedy));
+        }
+        let config: Value = parse_json(&text).map_err(|why| {
+            let expected = "a file that `heddle check-config` finds no fault with";
+            Failure::usage(why.to_string(), at.as_str(), expected)
+        })?;
+        let client = Client::new(&self.server)?;
+        let answer = client.change("POST", "plan", Some(&config), Holds::List("queues"))?;
+        match self.server.json {
+            true => print(&answer.shown()),
+            false => print(&shown(&answer.json)),
+        }
+    }
+}
+
+/// Formats the stages, what is taken back, and a row for each queue that differs.
+fn shown(plan: &Value) -> String {
+    let stages = |key: &str| {
+        let names: Vec<String> = list(&plan[key]).iter().map(said).collect();
+        names.join("/")
+    };
+    let (before, after) = (stages("before"), stages("after"));
+    let policy = match before == after {
+        true => format!("the policy stays {after}"),
+        false => format!("the policy changes from {before} to {after}"),
+    };
+    let seconds = plan["ahead_ms"].as_u64().unwrap_or(0) / 1_000;
+    let taken = match plan["taken_back"].as_u64() {
+        Some(0) => format!("no container would be taken back within {seconds} s"),
+        _ => {
+            let count = said(&plan["taken_back"]);
+            format!("{count} containers would be taken back within {seconds} s if nothing ended")
+        }
+    };
+    let row = |queue: &Value| {
+        vec![
+            said(&queue["path"]),
+            said(&queue["change"]),
+            said(&queue["jobs"]),
+            both(&queue["fair_share"], |share| &share["memory-mb"]),
+            both(&queue["weight"], |weight| weight),
+            both(&queue["min_share"], |share| &share["memory-mb"]),
+            both(&queue["max_share"], |share| &share["memory-mb"]),
+            both(&queue["max_running_jobs"], |jobs| jobs),
+            said(&queue["taken_back"]),
+        ]
+    };
+    let rows: Vec<Vec<String>> = list(&plan["queues"]).iter().map(row).collect();
+    let mut text = clean(&format!("{policy}; {taken}\n"));
+    if rows.is_empty() {
+        text.push_str("no queue changes\n");
+        return text;
+    }
+    let heading = [
+        "queue", "change", "jobs", "share MB", "weight", "min MB", "max MB", "max jobs", "back",
+    ];
+    text.push_str(&table(&heading, &rows));
+    text
+}
+
+/// One value if it is the same before and after, else both.
+fn both<'v>(pair: &'v Value, of: impl Fn(&'v Value) -> &'v Value) -> String {
+    let (before, after) = (said(of(&pair[0])), said(of(&pair[1])));
+    match before == after {
+        true => after,
+        false => format!("{before} > {after}"),
+    }
+}

@@ -1,0 +1,248 @@
+//! What another configuration would change: an engine of its own gets the same jobs and containers,
+//! then the configuration, and goes on for a while. Its decisions go nowhere.
+
+use super::control::{RequestError, refused};
+use super::{Engine, TICK_MS};
+use crate::config::Section;
+use crate::model::queue::Queue;
+use crate::setup::{self, Setup};
+use crate::words::event::{ContainerFacts, Decision, Event, JobFacts};
+use crate::words::ids::{JobId, Millis, QueueId};
+use crate::words::resource::Resource;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far a plan looks ahead for containers that would be taken back: policies wait for their
+/// timeouts first, of half a minute in most files.
+const AHEAD_MS: Millis = 120_000;
+/// Decisions of a step: headrooms, and containers taken back.
+const DECISIONS_MAX: usize = 1 << 16;
+
+/// What a plan needs of an engine, copied, so that the engine need not wait for the plan.
+#[derive(Debug)]
+pub struct Draft {
+    setup: Setup,
+    stages: [Value; 3],
+    accounts: Option<Value>,
+    now: Millis,
+    /// The request, with the engine's numbers of users and labels.
+    request: Value,
+    nodes: Vec<Event>,
+    jobs: Vec<(String, JobFacts)>,
+    containers: Vec<Event>,
+    asks: Vec<Event>,
+}
+
+/// A queue before or after the change.
+#[derive(Debug)]
+struct Row {
+    fair_share: Resource,
+    limits: [Value; 4],
+    jobs: u32,
+    draining: bool,
+}
+
+impl Engine {
+    /// Copies what `Draft::work_out` needs to say what `request` (`config`, `allocations`) would
+    /// change. Leaves out the places that asks name: they decide where, not who.
+    pub fn draft(&self, request: &Value) -> Draft {
+        let mut request = request.clone();
+        if let Some(keys) = request.as_object_mut() {
+            keys.remove("op");
+            let config = &self.setup.config;
+            let users = config.users.numbers();
+            let users: Map<_, _> = users
+                .map(|(n, name)| (name.to_string(), json!(n.0)))
+                .collect();
+            let labels = config.labels.iter();
+            let labels: Map<_, _> = labels.map(|(n, name)| (name.clone(), json!(n.0))).collect();
+            keys.insert("users".to_string(), Value::Object(users));
+            keys.insert("labels".to_string(), Value::Object(labels));
+        }
+        let jobs = self.cluster.jobs();
+        let path = |id: QueueId| match self.cluster.queues.get(id) {
+            Some(queue) => queue.config.path.clone(),
+            None => "root".to_string(),
+        };
+        Draft {
+            setup: self.setup.clone(),
+            stages: self.save(),
+            accounts: self.accounts.clone(),
+            now: self.now,
+            request,
+            nodes: self
+                .cluster
+                .nodes()
+                .map(|node| Event::NodeAdded(node.facts))
+                .collect(),
+            jobs: jobs.map(|job| (path(job.facts.queue), job.facts)).collect(),
+            containers: self.copied_containers(),
+            asks: self.copied_asks(),
+        }
+    }
+
+    fn copied_containers(&self) -> Vec<Event> {
+        let jobs = self.cluster.jobs();
+        let all = jobs.flat_map(|job| job.containers.iter().map(move |(key, of)| (job, *key, of)));
+        let facts = all.map(|(job, key, container)| ContainerFacts {
+            job: job.facts.job,
+            key,
+            node: container.node,
+            priority: container.priority,
+            am: container.am,
+            started_ms: container.started_ms,
+            resource: container.resource,
+        });
+        facts.map(Event::ContainerAdded).collect()
+    }
+
+    fn copied_asks(&self) -> Vec<Event> {
+        let hints = self.cluster.jobs().map(|job| Event::JobHints {
+            job: job.facts.job,
+            hints: job.hints,
+        });
+        let asks = self.cluster.jobs().flat_map(|job| job.pending());
+        hints.chain(asks.map(|ask| Event::Ask(ask.facts))).collect()
+    }
+
+    /// The queues by path.
+    fn rows(&mut self) -> BTreeMap<String, Row> {
+        self.entitle();
+        let row = |queue: &Queue| Row {
+            fair_share: self.fair_share(queue.id),
+            limits: [
+                json!(queue.config.weight),
+                self.amounts(&queue.min_share),
+                self.amounts(&queue.max_share),
+                json!(queue.max_running_jobs()),
+            ],
+            jobs: queue.jobs,
+            draining: queue.draining,
+        };
+        let queues = self.cluster.queues.iter();
+        queues
+            .map(|queue| (queue.config.path.clone(), row(queue)))
+            .collect()
+    }
+}
+
+impl Draft {
+    /// Tries the configuration, and says what it changes: stages, queues, and the containers that
+    /// would be taken back within `ahead_ms` if nothing ended.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, as a reload would say it.
+    pub fn work_out(self) -> Result<Value, RequestError> {
+        let section = &mut Section::new("", &self.request).map_err(refused)?;
+        setup::read(section, &self.setup.resource_types).map_err(refused)?;
+        let before_stages = self.setup.config.composition.clone();
+        let mut engine = self.copy()?;
+        let before = engine.rows();
+        let reload = {
+            let mut reload = self.request.clone();
+            reload["op"] = json!("reload");
+            reload
+        };
+        engine.request(self.now, &reload)?;
+        let after = engine.rows();
+        let taken = look_ahead(&mut engine, self.now);
+        let composition = &engine.setup.config.composition;
+        let mut by_queue: BTreeMap<&str, u32> = BTreeMap::new();
+        for (job, _) in &taken {
+            let queue = engine.cluster.job(*job).map(|job| job.facts.queue);
+            let queue = queue.and_then(|queue| engine.cluster.queues.get(queue));
+            *by_queue
+                .entry(queue.map_or("", |queue| &queue.config.path))
+                .or_insert(0) += 1;
+        }
+        let changed = |path: &&String| {
+            let (old, new) = (before.get(*path), after.get(*path));
+            let differs = match (old, new) {
+                (Some(old), Some(new)) => {
+                    old.fair_share != new.fair_share
+                        || old.limits != new.limits
+                        || old.draining != new.draining
+                }
+                _ => true,
+            };
+            differs || by_queue.contains_key(path.as_str())
+        };
+        let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let queues = paths.iter().filter(|path| changed(path)).map(|path| {
+            let (old, new) = (before.get(*path), after.get(*path));
+            json!({
+                "path": path,
+                "change": change(old, new),
+                "jobs": old.or(new).map_or(0, |row| row.jobs),
+                "fair_share": pair(old, new, |row| engine.amounts(&row.fair_share)),
+                "weight": pair(old, new, |row| row.limits[0].clone()),
+                "min_share": pair(old, new, |row| row.limits[1].clone()),
+                "max_share": pair(old, new, |row| row.limits[2].clone()),
+                "max_running_jobs": pair(old, new, |row| row.limits[3].clone()),
+                "taken_back": by_queue.get(path.as_str()).copied().unwrap_or(0),
+            })
+        });
+        Ok(json!({
+            "before": [before_stages.share, before_stages.order, before_stages.place],
+            "after": [composition.share, composition.order, composition.place],
+            "queues": queues.collect::<Vec<_>>(),
+            "taken_back": taken.len(),
+            "ahead_ms": AHEAD_MS,
+        }))
+    }
+
+    /// An engine like the one that was copied.
+    fn copy(&self) -> Result<Engine, RequestError> {
+        let mut engine = Engine::new(self.setup.clone()).map_err(refused)?;
+        engine.share.load(&self.stages[0]);
+        engine.order.load(&self.stages[1]);
+        engine.place.load(&self.stages[2]);
+        engine.accounts.clone_from(&self.accounts);
+        let mut numbers = BTreeMap::new();
+        let mut events = self.nodes.clone();
+        for (path, facts) in &self.jobs {
+            if !numbers.contains_key(path) {
+                let place = json!({"op": "place", "user": "plan", "queue": path,
+                                   "recovering": true});
+                let reply = engine.request(self.now, &place)?;
+                let number = reply["queue"].as_u64().unwrap_or(0) as u32;
+                numbers.insert(path.clone(), QueueId(number));
+            }
+            let queue = numbers[path];
+            events.push(Event::JobAdded(JobFacts { queue, ..*facts }));
+        }
+        events.extend(self.containers.iter().copied());
+        events.extend(self.asks.iter().copied());
+        // Several events of one step see each other's effects, as in a rebuild.
+        engine.step(self.now, &events, DECISIONS_MAX, &mut Vec::new());
+        Ok(engine)
+    }
+}
+
+/// Returns the containers that ticks take back until `AHEAD_MS` have passed.
+fn look_ahead(engine: &mut Engine, now: Millis) -> BTreeSet<(JobId, u64)> {
+    let mut taken = BTreeSet::new();
+    let mut decisions = Vec::new();
+    for at in (now..=now + AHEAD_MS).step_by(TICK_MS as usize) {
+        decisions.clear();
+        engine.step(at, &[Event::Tick], DECISIONS_MAX, &mut decisions);
+        taken.extend(decisions.iter().filter_map(|decision| match decision {
+            Decision::Evict { job, key, .. } => Some((*job, *key)),
+            _ => None,
+        }));
+    }
+    taken
+}
+
+fn change(before: Option<&Row>, after: Option<&Row>) -> &'static str {
+    match (before, after) {
+        (None, _) => "new",
+        (_, None) => "gone",
+        (Some(before), Some(after)) if !before.draining && after.draining => "drains",
+        _ => "kept",
+    }
+}
+
+fn pair(before: Option<&Row>, after: Option<&Row>, of: impl Fn(&Row) -> Value) -> Value {
+    json!([before.map(&of), after.map(&of)])
+}

@@ -7,7 +7,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.integration.cluster.Await;
 import io.heddle.integration.cluster.MiniCluster;
 import io.heddle.integration.jobs.ShellService;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.mapreduce.MRJobConfig;
+import org.apache.hadoop.yarn.client.cli.RMAdminCLI;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
@@ -33,6 +36,11 @@ public class DynamicPriorityTest {
           + "   {\"path\": \"root.dave\", \"budget\": 150},"
           + "   {\"path\": \"root.grace\", \"budget\": 1e9, \"spending_rate\": 4,"
           + "    \"preempt_opaque\": false}]}";
+
+  /** Four slots for maps, four for reduces. */
+  private static final String TYPED =
+      "{\"slots\": {\"map_per_node\": 1, \"reduce_per_node\": 1}, "
+          + CONFIGURATION.substring(1);
 
   @ClassRule
   public static final ClusterRule CLUSTER =
@@ -75,6 +83,64 @@ public class DynamicPriorityTest {
       assertEquals("all that ended was taken back", service.ended().size(), service.preempted());
       service.stop();
     }
+  }
+
+  /** DP-5: of four slots of either kind, three go to who bids three times as much. */
+  @Test
+  public void slotsOfEachKindFollowBids() throws Exception {
+    CLUSTER.awaitIdle();
+    configure(TYPED);
+    bid("alice", 9);
+    bid("bob", 3);
+    List<HeldJob> jobs = new ArrayList<>();
+    try {
+      for (int maps : new int[] {1, 6}) {
+        String kind = maps == 1 ? "reduces" : "maps";
+        HeldJob alice = held(jobs, "alice", kind, maps);
+        await("one has all " + kind, () -> tasks(alice) == 4);
+        HeldJob bob = held(jobs, "bob", kind, maps);
+        await(kind + " follow bids", () -> tasks(alice) == 3 && tasks(bob) == 1);
+        assertTrue("both want more",
+            CLUSTER.applications().waits(alice.id()) && CLUSTER.applications().waits(bob.id()));
+        Slots.measured("dp slots for %s at bids 9:3 of four: 3 and 1", kind);
+      }
+      for (HeldJob job : jobs) {
+        job.letMapsEnd();
+        job.letReducesEnd();
+      }
+      for (HeldJob job : jobs) {
+        job.finish();
+      }
+    } finally {
+      for (HeldJob job : jobs) {
+        if (!job.job().isComplete()) {
+          job.job().killJob();
+        }
+      }
+      configure(CONFIGURATION);
+    }
+  }
+
+  /** Submits a job of six maps, or of six reduces after one map. */
+  private static HeldJob held(List<HeldJob> jobs, String user, String kind, int maps)
+      throws Exception {
+    HeldJob job =
+        new HeldJob(CLUSTER, user, user + "-" + kind, maps, maps == 1 ? 6 : 0, conf -> { });
+    jobs.add(job);
+    if (maps == 1) {
+      job.letMapsEnd();
+      job.awaitMapsDone();
+    }
+    return job;
+  }
+
+  private static int tasks(HeldJob job) {
+    return CLUSTER.applications().taskHosts(job.id()).size();
+  }
+
+  private static void configure(String json) throws Exception {
+    CLUSTER.cluster().configureEngine(json);
+    assertEquals(0, new RMAdminCLI(CLUSTER.configuration()).run(new String[] {"-refreshQueues"}));
   }
 
   @Test

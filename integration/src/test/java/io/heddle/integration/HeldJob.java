@@ -74,6 +74,16 @@ final class HeldJob {
     reduces.letAll();
   }
 
+  /** Lets this many maps end in all, those that began first. */
+  void letMapsEnd(int count) throws Exception {
+    maps.let(count);
+  }
+
+  /** Lets this many reduces end in all, those that were done with their shuffle first. */
+  void letReducesEnd(int count) throws Exception {
+    reduces.let(count);
+  }
+
   /** Lets all tasks end; the job must succeed with the right result. */
   void finish() throws Exception {
     letMapsEnd();

@@ -9,6 +9,7 @@ use common::{host_of, plain_ask, rack_place};
 use heddle_core::order::hfsp::{Late, Settings, settings};
 use heddle_core::words::event::*;
 use heddle_core::words::ids::*;
+use heddle_core::words::ledger::Entry;
 use heddle_core::{Resource, Setup};
 use serde_json::{Value, json};
 use timed::*;
@@ -83,6 +84,52 @@ fn sizes_are_learnt_from_samples() {
     cluster.submit(3, 10, 1);
     let size = cluster.phase(0, 3, "size_ms").as_f64().expect("a number");
     assert!((size - 10.0 * 380_000.0 / 27.0).abs() < 1e-6, "{size}");
+}
+
+/// HF-31: until its own samples have told, a program's next run is estimated by its last, which
+/// another engine saw. 10 maps of 5 s, not of 60 s; its samples then show 20 s. A reload keeps what
+/// was learnt, and a claim goes before it.
+#[test]
+fn the_first_estimate_is_by_the_programs_last_run() {
+    let signed = |task_ms: Option<Millis>| JobHints {
+        signature: Some(77),
+        task_ms: [task_ms, None],
+        ..JobHints::default()
+    };
+    let submit = |cluster: &mut Cluster, job: u32, hints: JobHints, seconds: Millis| {
+        cluster.host.job(job, cluster.queue);
+        cluster.hint(job, hints);
+        cluster.ask(job, MAP, 10, seconds);
+    };
+    let mut first = Cluster::new(2, json!({}));
+    first.host.engine.keep_ledger();
+    submit(&mut first, 1, signed(None), 5);
+    first.end_of(1, 60);
+    first.host.step(&[Event::JobRemoved(JobId(1))]);
+    let told = first.host.engine.take_ledger().entries;
+    let lesson = ("task-ms/000000000000004d", "[5000.0,null,null]");
+    assert_eq!(
+        told,
+        [Entry::Learnt {
+            key: lesson.0.to_string(),
+            value: lesson.1.to_string(),
+        }]
+    );
+
+    let mut next = Cluster::new(2, json!({}));
+    let value: Value = serde_json::from_str(lesson.1).expect("JSON");
+    let restore = json!({"op": "restoreLessons", "lessons": [[lesson.0, value]]});
+    next.host.request(restore);
+    let config = json!({"policy": "hfsp", "heartbeat_fill": 1.0});
+    next.host.request(json!({"op": "reload", "config": config}));
+    submit(&mut next, 1, signed(None), 20);
+    submit(&mut next, 2, JobHints::default(), 20);
+    submit(&mut next, 3, signed(Some(1_000)), 20);
+    let sizes = [1, 2, 3].map(|job| next.phase(0, job, "size_ms"));
+    assert_eq!(sizes, [50_000.0, 600_000.0, 10_000.0]);
+    assert_eq!(next.phase(0, 1, "trained"), false);
+    next.run(41);
+    assert_eq!(next.phase(0, 1, "size_ms"), 200_000.0);
 }
 
 /// Job 1 needs 40 * 10 s: 100 s alone. Small jobs of 40 s in all come every 10 s and could use

@@ -98,8 +98,8 @@ impl Lengths {
         self.programs.restore(key, value)
     }
 
-    /// The mean of the program's last run.
-    fn program_ms(&self, job: &Job, kind: Kind) -> Option<f64> {
+    /// The mean of the program's last run, if the job has a signature and that run had such tasks.
+    pub(crate) fn program_ms(&self, job: &Job, kind: Kind) -> Option<f64> {
         self.programs.get(job.hints.signature?)?.0[kind as usize]
     }
 

@@ -18,6 +18,7 @@ pub use settings::{Late, Settings, settings};
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
+use crate::model::lengths::Lengths;
 use crate::model::wait::{Measure, OrderLimit};
 use crate::stage::common::Stage;
 use crate::stage::entry::{PolicySection, Preset, Wants};
@@ -136,6 +137,8 @@ struct Phase {
 struct Hfsp {
     settings: Settings,
     estimator: Box<dyn Estimator>,
+    /// Of jobs with a signature, for the first estimate of their program's next run (HF-31).
+    lengths: Lengths,
     pools: [Pool; POOLS],
     phases: Table<PhaseId, Phase>,
     /// State from before a reload, for jobs that the engine has yet to announce.
@@ -147,6 +150,7 @@ impl Hfsp {
         let estimator = PastTasks::new(settings.xi, settings.default_task_ms as f64);
         Hfsp {
             estimator: Box::new(estimator),
+            lengths: Lengths::new(settings.default_task_ms),
             settings,
             pools: Default::default(),
             phases: Table::default(),
@@ -244,10 +248,11 @@ impl Hfsp {
     fn size(&self, job: &Job, kind: Kind, phase: &Phase) -> f64 {
         let claimed = job.hints.task_ms.get(kind as usize).copied().flatten();
         let claimed = claimed.map(|length_ms| length_ms.max(0) as f64);
+        let last_run = || self.lengths.program_ms(job, kind);
         let facts = PhaseFacts {
             kind,
             tasks: phase.tasks,
-            profile: phase.mean_task.or(claimed),
+            profile: phase.mean_task.or(claimed).or_else(last_run),
         };
         match phase.samples.complete() {
             Some(samples) => self.estimator.sampled(&facts, &samples),
@@ -325,9 +330,12 @@ impl Hfsp {
         phase.running = phase.running.saturating_sub(1);
         self.pools[phase.pool].event(now);
         if succeeded {
-            let length = container.task_ms(now) as f64;
-            phase.spent += length;
-            self.estimator.learn(id.kind, length);
+            let length_ms = container.task_ms(now);
+            phase.spent += length_ms as f64;
+            self.estimator.learn(id.kind, length_ms as f64);
+            if job.hints.signature.is_some() {
+                self.lengths.sample(id.job, id.kind, length_ms);
+            }
         }
         if self.sample(id, |samples| samples.end(container, succeeded, now)) == Some(true) {
             self.learn(job, id);
@@ -349,6 +357,7 @@ impl Hfsp {
     }
 
     fn removed(&mut self, job: &Job) {
+        self.lengths.end(job);
         for kind in Kind::ALL {
             let id = phase_id(job, kind);
             self.sample(id, |samples| *samples = SampleSet::new(0));
@@ -458,6 +467,14 @@ impl Stage for Hfsp {
                 self.restate(id, stale);
             }
         }
+    }
+
+    fn lessons(&mut self) -> Vec<(String, String)> {
+        self.lengths.lessons()
+    }
+
+    fn restore_lesson(&mut self, key: &str, value: &Value) -> bool {
+        self.lengths.restore(key, value)
     }
 
     fn save(&self) -> Value {

@@ -100,6 +100,7 @@ impl ClusterSim {
         let shuffle_per_mille = per_mille(plan.shuffle_bytes, plan.input_bytes);
         let overhead_ms = self.workload.hardware.overhead_ms;
         let lengths = plan.lengths_ms(&self.workload.hardware);
+        let recurs = !plan.class.is_empty() && !plan.mixed;
         JobHints {
             tasks: plan.tasks.map(Some),
             input_bytes: (plan.input_bytes > 0).then_some(plan.input_bytes),
@@ -108,7 +109,7 @@ impl ClusterSim {
                 .map(|ratio| ratio as u32),
             deadline_ms: plan.goal_ms.map(|goal_ms| self.now + goal_ms),
             task_ms: lengths.map(|ms| plan.profiled.then_some(ms + overhead_ms)),
-            signature: (!plan.class.is_empty()).then(|| signature(&plan.class)),
+            signature: recurs.then(|| signature(&plan.class)),
         }
     }
 
@@ -291,16 +292,19 @@ mod tests {
     fn the_engine_is_told_which_jobs_are_runs_of_one_program() {
         let options = Options::new("test", json!({}));
         let sim = ClusterSim::new(Workload::default(), options).expect("nothing is wrong");
-        let of = |class: &str| {
+        let plan_of = |class: &str, mixed: bool| {
             let class = class.to_string();
             let plan = JobPlan {
                 class,
+                mixed,
                 ..JobPlan::default()
             };
             sim.hints(&plan).signature
         };
+        let of = |class: &str| plan_of(class, false);
         assert_eq!(of("grep"), of("grep"));
         assert_ne!(of("grep"), of("sort"));
         assert_eq!(of(""), None);
+        assert_eq!(plan_of("small", true), None);
     }
 }

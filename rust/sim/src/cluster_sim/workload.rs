@@ -30,8 +30,10 @@ pub struct JobPlan {
     /// Its user; the queue is the user's.
     pub user: String,
     /// Its class, for reports. If it is not empty, the engine treats jobs of one class as runs of
-    /// one program.
+    /// one program, unless the class is `mixed`.
     pub class: String,
+    /// Whether jobs of its class are runs of many programs, alike in their size alone.
+    pub mixed: bool,
     /// YARN's application priority.
     pub priority: i32,
     /// Number of maps and reduces.

@@ -21,7 +21,7 @@ pub(super) struct SavedPhase {
 
 const KINDS: [&str; 3] = ["map", "reduce", "other"];
 
-/// Saves the phases of each pool, first to last, and the estimator's past.
+/// Saves the phases of each pool, first to last, the estimator's past and the programs' lengths.
 pub(super) fn save(hfsp: &Hfsp) -> Value {
     let pools = hfsp.pools.iter().map(|pool| {
         let phases = pool.aging.order().map(|id| phase(hfsp, id));
@@ -31,7 +31,11 @@ pub(super) fn save(hfsp: &Hfsp) -> Value {
             "phases": phases.collect::<Vec<Value>>(),
         })
     });
-    json!({"past": hfsp.estimator.save(), "pools": pools.collect::<Vec<Value>>()})
+    json!({
+        "past": hfsp.estimator.save(),
+        "lengths": hfsp.lengths.save(),
+        "pools": pools.collect::<Vec<Value>>(),
+    })
 }
 
 fn phase(hfsp: &Hfsp, id: PhaseId) -> Value {
@@ -54,6 +58,7 @@ fn phase(hfsp: &Hfsp, id: PhaseId) -> Value {
 /// Takes over what it can read. Phases that it cannot read start without a past.
 pub(super) fn load(hfsp: &mut Hfsp, saved: &Value) {
     hfsp.estimator.load(&saved["past"]);
+    hfsp.lengths.load(&saved["lengths"]);
     let pools = saved["pools"].as_array().into_iter().flatten();
     for item in pools.flat_map(|pool| pool["phases"].as_array().into_iter().flatten()) {
         if let Some((id, known)) = known(item) {

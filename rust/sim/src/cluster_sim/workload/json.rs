@@ -146,6 +146,7 @@ fn read_job(section: &mut Section<'_>, hardware: &Hardware) -> Result<JobPlan, C
         submit_ms: seconds(section, "submit_s")?.unwrap_or(0),
         user: user_of(section)?,
         class,
+        mixed: false,
         priority: priority as i32,
         tasks: [maps as u32, reduces as u32],
         input_bytes,

@@ -102,6 +102,7 @@ pub fn pigmix(sets: DataSets, seed: u64) -> Workload {
             submit_ms: at,
             user: "pig".to_string(),
             class: set.class.to_string(),
+            mixed: true,
             tasks: [maps as u32, ((maps / 8).clamp(1, 36)) as u32],
             input_bytes,
             shuffle_bytes: input_bytes / 10,

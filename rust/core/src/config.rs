@@ -5,6 +5,7 @@
 
 mod allocations;
 mod amounts;
+mod choices;
 mod heartbeat;
 mod json;
 mod labels;
@@ -20,6 +21,7 @@ pub mod xml;
 pub(crate) use allocations::read_users;
 pub use allocations::{Allocations, is_of_yarn};
 pub use amounts::{Amount, Amounts};
+pub use choices::Choices;
 pub(crate) use heartbeat::Granted;
 pub use heartbeat::HeartbeatLimits;
 pub use json::parse_json;
@@ -143,6 +145,8 @@ pub struct Config {
     pub explain_entries: usize,
     /// Whether `Event::Fault` is honoured. For tests of the host's recovery only.
     pub faults: bool,
+    /// Other choices than ours. For experiments only.
+    pub choices: Choices,
     /// What the wall clock showed when the engine's clock was 0; see `Setup::epoch_ms`.
     pub epoch_ms: Millis,
     /// How many jobs a user without their own limit may run at once (`userMaxJobsDefault` of the
@@ -217,9 +221,10 @@ impl Config {
             root.value(section);
         }
         allocations::read_key(root)?;
-        let mut faults = false;
+        let (mut faults, mut choices) = (false, Choices::default());
         if let Some(mut section) = root.section("testing")? {
             faults = section.boolean("faults")?.unwrap_or(false);
+            choices = Choices::read(&mut section)?;
             section.finish()?;
         }
         let holds = reservation::read(root)?;
@@ -241,6 +246,7 @@ impl Config {
             slots_per_node: read_slots(root)?,
             explain_entries: read_explain(root)?,
             faults,
+            choices,
             epoch_ms: 0,
             user_max_jobs: None,
             user_limits: BTreeMap::new(),

@@ -32,7 +32,11 @@ impl Cluster {
     }
 
     fn of(policy: &str, queues: Value, deficit: Value) -> Cluster {
-        let mut host = Host::new(config(policy, queues, deficit));
+        Cluster::with(config(policy, queues, deficit))
+    }
+
+    fn with(config: Value) -> Cluster {
+        let mut host = Host::new(config);
         for _ in 0..2 {
             host.node(0, 1 << 20, 1 << 10);
         }
@@ -333,6 +337,30 @@ fn new_jobs_are_boosted_until_their_time_is_up() {
     cluster.shares(&[1.0, 3.0]);
     cluster.advance(1);
     cluster.shares(&[2.0, 2.0]);
+}
+
+/// `testing.choices.new_from_start`: the time that a job waits for its first task does not count.
+#[test]
+fn a_job_may_be_new_from_its_first_task_on() {
+    let boost = json!({"new_job_boost": {"duration_ms": 60_000}});
+    for (from_start, expected) in [(false, [2.0, 2.0]), (true, [1.0, 3.0])] {
+        let mut config = config("fair-original", json!([]), boost.clone());
+        config["testing"] = json!({"choices": {"new_from_start": from_start}});
+        let mut cluster = Cluster::with(config);
+        cluster.submit(1, "default", 100);
+        assert_eq!(cluster.assign(), [1; 4]);
+        cluster.advance(60_000);
+        cluster.submit(2, "default", 100);
+        cluster.advance(60_000);
+        cluster.shares(&expected);
+        // It starts on a slot of the first job's, and has its time from then on.
+        cluster.host.complete_all(1);
+        assert!(cluster.assign().contains(&2));
+        cluster.advance(59_999);
+        cluster.shares(&expected);
+        cluster.advance(1);
+        cluster.shares(&[2.0, 2.0]);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! plots, `docs/evidence.md` shows them.
 
 mod boosts;
+mod choices;
 mod fair;
 mod goals;
 mod levels;
@@ -108,6 +109,18 @@ pub const EXPERIMENTS: &[Experiment] = &[
         fair::long_and_short,
     ),
     experiment(
+        "FS-15",
+        "Original Fair Scheduler, our choices: as published, new jobs, minimums",
+        false,
+        choices::original,
+    ),
+    experiment(
+        "SW-26",
+        "ShuffleWatcher, our choices: how relaxed fairness waits",
+        false,
+        choices::waits,
+    ),
+    experiment(
         "SW-34",
         "ShuffleWatcher, Table 3 and Figures 1, 9, 10 and 11: traffic and concurrency",
         false,
@@ -143,6 +156,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         false,
         variants::sensitivity,
     ),
+    experiment(
+        "HF-20",
+        "HFSP, our choices: kinds of slots, and how exactly it ages",
+        false,
+        choices::sizes,
+    ),
     both(experiment(
         "HF-35",
         "HFSP, Table II and Figure 3: sojourn times and load of PigMix",
@@ -154,6 +173,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "HFSP on SWIM: Facebook's day of 2010 under every preset",
         false,
         size::swim_presets,
+    ),
+    experiment(
+        "RA-17",
+        "Reverse-Adaptive, our choices: the division of a period",
+        false,
+        choices::division,
     ),
     experiment(
         "RA-32",

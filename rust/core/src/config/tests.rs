@@ -204,6 +204,19 @@ fn more_resource_types_than_a_vector_holds_are_refused() {
 }
 
 #[test]
+fn the_choices_of_experiments_are_ours_unless_told_and_are_checked() {
+    let choices = |choices| read(json!({"testing": {"choices": choices}}));
+    let plain = read(json!({})).expect("complete").choices;
+    assert_eq!(plain, Choices::default());
+    let waits = choices(json!({"wait_wanted": 1, "wait_data": 0})).expect("both parts");
+    assert_eq!(waits.choices.waits, Some([1.0, 0.0]));
+    let error = choices(json!({"aging_step": 4})).expect_err("misspelt");
+    assert!(error.problem.contains("aging_steps"), "{error}");
+    let error = choices(json!({"aging_steps": 0})).expect_err("no step at all");
+    assert_eq!(error.key, "testing.choices.aging_steps");
+}
+
+#[test]
 fn dynamic_queues_are_bounded_by_default_and_by_no_less_than_one() {
     let plain = read(json!({})).expect("complete").dynamic_queues;
     assert_eq!((plain.expire_ms, plain.max_per_user), (300_000, 100));

@@ -73,6 +73,8 @@ const MOVES_MAX: usize = 256;
 struct Entry {
     leaf: ShareNodeId,
     submitted_ms: Millis,
+    /// Time of its first task.
+    started_ms: Option<Millis>,
     /// Running tasks by kind, without the ApplicationMaster.
     tasks: [u32; 3],
     max_tasks: Option<u32>,
@@ -84,6 +86,8 @@ struct Entry {
 
 struct Deficit {
     settings: Settings,
+    /// Whether a job is new from its first task on instead of its submission (FS-20).
+    new_from_start: bool,
     /// Index of the pool of slots, by kind.
     pool_of: [usize; 3],
     jobs: Table<JobId, Entry>,
@@ -102,6 +106,7 @@ impl Deficit {
         let pool_of = |kind| pool(config, kind, false).expect("tasks take slots");
         Deficit {
             settings: settings::settings(config),
+            new_from_start: config.choices.new_from_start,
             pool_of: Kind::ALL.map(pool_of),
             jobs: Table::default(),
             ledgers: Default::default(),
@@ -171,6 +176,7 @@ impl Deficit {
         let entry = Entry {
             leaf: job.leaf,
             submitted_ms: job.facts.submitted_ms,
+            started_ms: None,
             tasks: [0; 3],
             max_tasks: self.max_tasks(job, world),
             may_run: true,
@@ -373,10 +379,15 @@ impl Deficit {
                 continue;
             };
             let waiting = self.waiting(job, entry);
+            let new_since_ms = match self.new_from_start {
+                true => entry.started_ms.unwrap_or(world.now),
+                false => entry.submitted_ms,
+            };
             for (members, waiting) in members.iter_mut().zip(waiting) {
                 members.push(Member {
                     job: job.facts.job,
                     submitted_ms: job.facts.submitted_ms,
+                    new_since_ms,
                     pool: job.facts.queue.index(),
                     priority: job.facts.priority,
                     runnable: job.runnable && entry.may_run,
@@ -414,6 +425,9 @@ impl Deficit {
         let Some(entry) = self.jobs.get_mut(id).filter(|_| !am) else {
             return;
         };
+        if matches!(how, Count::Started) {
+            entry.started_ms.get_or_insert(now);
+        }
         let tasks = &mut entry.tasks[kind as usize];
         let ledger = &mut self.ledgers[self.pool_of[kind as usize]];
         match how {

@@ -15,6 +15,7 @@ mod settings;
 
 pub use settings::{Late, Settings, settings};
 
+use crate::config::Choices;
 use crate::model::change::{Change, Stale, World};
 use crate::model::cluster::Node;
 use crate::model::job::{Container, Job};
@@ -52,7 +53,7 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
         keys: settings::KEYS,
         check: |section| settings::read(section).map(|settings| settings.kill),
     }),
-    build: |config| Box::new(Hfsp::new(settings(config))),
+    build: |config| Box::new(Hfsp::new(settings(config), &config.choices)),
 };
 
 /// First parts of keys. ApplicationMasters come first, because a job without one has no tasks.
@@ -83,21 +84,26 @@ struct Pool {
     slots: u32,
     /// Arrivals and ends since the order was last computed.
     events: usize,
+    /// See `AT_EVERY_EVENT`.
+    at_every_event: usize,
 }
 
-impl Default for Pool {
-    fn default() -> Pool {
+impl Pool {
+    fn new(choices: &Choices) -> Pool {
+        let aging = Aging::taking_turns(0.0, 0);
         Pool {
-            aging: Aging::taking_turns(0.0, 0),
+            aging: match choices.aging_steps {
+                Some(steps) => aging.in_steps(steps),
+                None => aging,
+            },
             sampling: 0,
             needy: BTreeSet::new(),
             slots: 0,
             events: 0,
+            at_every_event: choices.aging_phases.unwrap_or(AT_EVERY_EVENT),
         }
     }
-}
 
-impl Pool {
     /// Ages the virtual cluster to `now`.
     fn catch_up(&mut self, now: Millis) {
         self.events = 0;
@@ -108,7 +114,7 @@ impl Pool {
     fn event(&mut self, now: Millis) {
         self.events += 1;
         let phases = self.aging.len();
-        if self.events * AT_EVERY_EVENT * AT_EVERY_EVENT >= phases * phases {
+        if self.events * self.at_every_event * self.at_every_event >= phases * phases {
             self.catch_up(now);
         }
     }
@@ -146,13 +152,13 @@ struct Hfsp {
 }
 
 impl Hfsp {
-    fn new(settings: Settings) -> Hfsp {
+    fn new(settings: Settings, choices: &Choices) -> Hfsp {
         let estimator = PastTasks::new(settings.xi, settings.default_task_ms as f64);
         Hfsp {
             estimator: Box::new(estimator),
             lengths: Lengths::new(settings.default_task_ms),
             settings,
-            pools: Default::default(),
+            pools: [(); POOLS].map(|()| Pool::new(choices)),
             phases: Table::default(),
             known: BTreeMap::new(),
         }

@@ -32,6 +32,7 @@ use crate::words::kind::Kind;
 use control::Cycle;
 use matrix::Matrix;
 use outlook::is_task;
+use reverse::Split;
 use serde_json::Value;
 use settings::Settings;
 use std::cmp::Reverse;
@@ -64,6 +65,8 @@ pub(crate) const ENTRY: OrderEntry = OrderEntry {
 
 struct ReverseAdaptive {
     settings: Settings,
+    /// Division of a period that cannot hold all the work its jobs want.
+    split: Split,
     /// Whether reduces have slots of their own.
     apart: bool,
     lengths: Lengths,
@@ -85,6 +88,11 @@ impl ReverseAdaptive {
         let settings = settings::settings(config);
         ReverseAdaptive {
             lengths: Lengths::new(settings.default_task_ms),
+            // By RA-26 a job's utility is the part of its wish that it gets.
+            split: match config.choices.equal_utility {
+                true => Split::Proportional,
+                false => Split::MaxMin,
+            },
             settings,
             apart: config.slots_per_node.is_some(),
             matrix: Matrix::default(),
@@ -124,6 +132,7 @@ impl ReverseAdaptive {
         let outcome = Cycle {
             world,
             settings: &self.settings,
+            split: self.split,
             lengths: &self.lengths,
             matrix: &self.matrix,
         }

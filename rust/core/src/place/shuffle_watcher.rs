@@ -63,7 +63,7 @@ pub(crate) const ENTRY: PlaceEntry = PlaceEntry {
     }),
     build: |config| {
         let settings = config.own(settings::SECTION, Settings::read);
-        Box::new(ShuffleWatcher::new(settings))
+        Box::new(ShuffleWatcher::new(settings, config.choices.waits))
     },
 };
 
@@ -97,7 +97,9 @@ struct ShuffleWatcher {
 }
 
 impl ShuffleWatcher {
-    fn new(settings: Settings) -> ShuffleWatcher {
+    fn new(settings: Settings, waits: Option<[f64; 2]>) -> ShuffleWatcher {
+        let waits_ms =
+            |parts: [f64; 2]| parts.map(|part| (part * settings.relaxed_ms as f64) as Millis);
         let steps = |saturated| Wait::ALL.map(|wait| nass::steps(saturated, wait, &settings));
         ShuffleWatcher {
             settings,
@@ -112,7 +114,10 @@ impl ShuffleWatcher {
                 settings.period_ms,
             )),
             memory: Programs::default(),
-            patience: Patience::new(settings.relaxed_ms, settings.ties_ms),
+            patience: Patience::new(
+                waits.map_or([settings.relaxed_ms; 2], waits_ms),
+                settings.ties_ms,
+            ),
             steps: [false, true].map(steps),
             saved: BTreeMap::new(),
             placed: Placed::default(),

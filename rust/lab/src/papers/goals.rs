@@ -36,14 +36,14 @@ fn reverse(foreign: &Foreign, (height, time): Wrong) -> Value {
 
 /// A scheduler of the comparison, with the names of its rows.
 #[derive(Clone, Copy)]
-enum Scheduler {
+pub(super) enum Scheduler {
     Fifo,
     Fair,
     Adaptive,
     Reverse(Wrong),
 }
 
-const EXACT: Scheduler = Scheduler::Reverse((1.0, 1.0));
+pub(super) const EXACT: Scheduler = Scheduler::Reverse((1.0, 1.0));
 
 impl Scheduler {
     fn config(self, workload: &Workload) -> Checked<Value> {
@@ -80,10 +80,7 @@ impl Sets {
 
     /// Time over goal of every job.
     fn relative(&self) -> Vec<f64> {
-        self.each(|job| {
-            let goal_ms = job.goal_ms? - job.submitted_ms;
-            Some(job.sojourn_ms()? as f64 / goal_ms as f64)
-        })
+        self.0.iter().flat_map(relative).collect()
     }
 
     /// How far the ends foreseen at submission are from the real ones, over the time that the job
@@ -108,20 +105,43 @@ impl Sets {
     }
 }
 
+/// Time over goal of every job of a run.
+pub(super) fn relative(results: &Results) -> Vec<f64> {
+    let of = |job: &JobRecord| {
+        let goal_ms = job.goal_ms? - job.submitted_ms;
+        Some(job.sojourn_ms()? as f64 / goal_ms as f64)
+    };
+    results.finished().filter_map(of).collect()
+}
+
+/// Returns the sets of a load, without the jobs whose goals cannot be met if `only_feasible`.
+pub(super) fn sets(burst: Burst, only_feasible: bool) -> Vec<Workload> {
+    let all = SEEDS.map(|seed| goals(JOBS, burst, seed));
+    if only_feasible {
+        all.map(feasible).collect()
+    } else {
+        all.collect()
+    }
+}
+
+/// Returns the run of a scheduler on a set.
+pub(super) fn plan(set: &Workload, scheduler: Scheduler) -> Checked<Plan> {
+    let config = scheduler.config(set)?;
+    let mut plan = Plan::new(set.clone(), "goals", config);
+    // Reduces that wait in their slots for maps are not what is tried here, and RA-24 reckons with
+    // reduces after the maps.
+    plan.options.slow_start_per_mille = 1_000;
+    Ok(plan)
+}
+
 /// Runs the schedulers on the feasible sets of a load. Returns also the jobs kept of those drawn.
 fn run(runs: &Runs, burst: Burst, schedulers: &[Scheduler]) -> Checked<(Vec<Sets>, usize)> {
-    let sets: Vec<Workload> = SEEDS
-        .map(|seed| feasible(goals(JOBS, burst, seed)))
-        .collect();
+    let sets = sets(burst, true);
     let kept = sets.iter().map(|set| set.jobs.len()).sum();
     let mut plans = Vec::new();
     for scheduler in schedulers {
         for workload in &sets {
-            let config = scheduler.config(workload)?;
-            let mut plan = Plan::new(workload.clone(), "goals", config);
-            // Reduces that wait in their slots for maps are not what is tried here, and RA-24
-            // reckons with reduces after the maps.
-            plan.options.slow_start_per_mille = 1_000;
+            let mut plan = plan(workload, *scheduler)?;
             plan.options.predict = matches!(
                 scheduler,
                 Scheduler::Adaptive | Scheduler::Reverse((1.0, 1.0))

@@ -90,6 +90,13 @@ pub(super) struct Policy {
     config: Value,
 }
 
+impl Policy {
+    /// Sets a section of its configuration.
+    pub(super) fn set(&mut self, section: &str, value: Value) {
+        self.config[section] = value;
+    }
+}
+
 fn stages(name: &'static str, share: &str, place: &str) -> Policy {
     Policy {
         name,

@@ -89,6 +89,12 @@ impl Hardware {
         self.slots_together.unwrap_or(self.slots.iter().sum())
     }
 
+    /// Tells whether every slot takes either kind, so that the engine has one pool of slots.
+    pub fn takes_either_kind(&self) -> bool {
+        self.slots_together
+            .is_some_and(|all| self.slots == [all; 2])
+    }
+
     /// Returns the slots of all nodes, by kind.
     pub fn slots_in_all(&self) -> [u32; 2] {
         self.slots.map(|slots| slots * self.nodes)

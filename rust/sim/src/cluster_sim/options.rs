@@ -98,8 +98,10 @@ impl Options {
         let mut config = json!({
             "heartbeat_fill": 1.0,
             "placement": [{"rule": "user"}],
-            "slots": {"map_per_node": slots[0], "reduce_per_node": slots[1]},
         });
+        if !workload.hardware.takes_either_kind() {
+            config["slots"] = json!({"map_per_node": slots[0], "reduce_per_node": slots[1]});
+        }
         merge(&mut config, &workload.config);
         merge(&mut config, &self.config);
         config

@@ -29,6 +29,8 @@ pub struct Member {
     pub job: JobId,
     /// Time of submission.
     pub submitted_ms: Millis,
+    /// Time from which on it counts as new (FS-20).
+    pub new_since_ms: Millis,
     /// Index of its pool.
     pub pool: usize,
     /// YARN's application priority.
@@ -199,7 +201,7 @@ impl Ledger {
     fn wish(&self, member: &Member, rules: &Rules) -> Demand {
         let account = self.account(member.job).copied().unwrap_or_default();
         let tasks = account.running.saturating_add(member.waiting);
-        let age_ms = self.updated_ms - member.submitted_ms;
+        let age_ms = self.updated_ms - member.new_since_ms;
         let mut weight = rules.scale.weight(member.priority);
         if rules.size_weight {
             weight *= weight::of_size(tasks);
@@ -250,6 +252,7 @@ mod tests {
         Member {
             job: JobId(job),
             submitted_ms: 0,
+            new_since_ms: 0,
             pool: 0,
             priority: 0,
             runnable: true,
@@ -399,7 +402,7 @@ mod tests {
         };
         let mut ledger = ledger(2);
         let new = Member {
-            submitted_ms: 600_000,
+            new_since_ms: 600_000,
             ..member(2, 99)
         };
         ledger.update(600_000, 4.0, &[POOL], &[member(1, 99), new], &boosted);

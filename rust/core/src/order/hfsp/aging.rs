@@ -143,6 +143,11 @@ impl Aging {
         }
     }
 
+    /// Sets the maximum number of steps of one `advance`.
+    pub fn in_steps(self, steps_max: f64) -> Aging {
+        Aging { steps_max, ..self }
+    }
+
     /// Returns its time.
     pub fn now(&self) -> f64 {
         self.now

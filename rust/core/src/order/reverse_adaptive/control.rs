@@ -30,6 +30,7 @@ const HOSTS_PER_JOB_MAX: usize = 256;
 pub(super) struct Cycle<'a> {
     pub(super) world: &'a World<'a>,
     pub(super) settings: &'a Settings,
+    pub(super) split: Split,
     pub(super) lengths: &'a Lengths,
     /// Tasks that run, by node.
     pub(super) matrix: &'a Matrix,
@@ -190,7 +191,7 @@ impl Cycle<'_> {
                 0
             },
         );
-        reverse(now, &capacity, &goals, Split::MaxMin, None).fit_now
+        reverse(now, &capacity, &goals, self.split, None).fit_now
     }
 
     /// Rounds the needs of jobs on time to whole slots. Late jobs need all the slots that they can

@@ -30,8 +30,8 @@ impl Wait {
 /// Users who are passed over or overtaken, and since when.
 #[derive(Debug)]
 pub(super) struct Patience {
-    /// Duration of each wait; 0 is strict fairness.
-    each_ms: Millis,
+    /// Durations of both waits; 0 is strict fairness.
+    waits_ms: [Millis; 2],
     since: BTreeMap<ShareNodeId, Millis>,
     /// How long a user may be overtaken; 0: never.
     ties_ms: Millis,
@@ -39,9 +39,9 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new(each_ms: Millis, ties_ms: Millis) -> Patience {
+    pub(super) fn new(waits_ms: [Millis; 2], ties_ms: Millis) -> Patience {
         Patience {
-            each_ms,
+            waits_ms,
             since: BTreeMap::new(),
             ties_ms,
             overtaken: BTreeMap::new(),
@@ -62,7 +62,7 @@ impl Patience {
 
     /// Records that the user had its turn without a task that was good enough.
     pub(super) fn passed_over(&mut self, leaf: ShareNodeId, now: Millis) {
-        if self.each_ms > 0 {
+        if self.waits_ms != [0, 0] {
             self.since.entry(leaf).or_insert(now);
         }
     }
@@ -82,7 +82,7 @@ impl Patience {
                 self.since.remove(&leaf);
             }
             Wait::Data => {
-                let begins = now - self.each_ms;
+                let begins = now - self.waits_ms[0];
                 self.since
                     .entry(leaf)
                     .and_modify(|since| *since = begins.max(*since));
@@ -95,9 +95,10 @@ impl Patience {
     /// nothing.
     pub(super) fn until_ms(&self, leaf: ShareNodeId, now: Millis) -> Option<Millis> {
         let since = *self.since.get(&leaf)?;
+        let [wanted_ms, data_ms] = self.waits_ms;
         match self.wait(leaf, now) {
-            Wait::Wanted => Some(since + self.each_ms),
-            Wait::Data => Some(since + 2 * self.each_ms),
+            Wait::Wanted => Some(since + wanted_ms),
+            Wait::Data => Some(since + wanted_ms + data_ms),
             Wait::Nothing => None,
         }
     }
@@ -105,9 +106,10 @@ impl Patience {
     /// Returns the object of the user's wait now.
     pub(super) fn wait(&self, leaf: ShareNodeId, now: Millis) -> Wait {
         let waited_ms = self.since.get(&leaf).map_or(0, |since| now - since);
-        if waited_ms < self.each_ms {
+        let [wanted_ms, data_ms] = self.waits_ms;
+        if waited_ms < wanted_ms {
             Wait::Wanted
-        } else if waited_ms < self.each_ms.saturating_mul(2) {
+        } else if waited_ms < wanted_ms.saturating_add(data_ms) {
             Wait::Data
         } else {
             Wait::Nothing
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_user_waits_for_wanted_racks_then_for_data_then_for_nothing() {
-        let mut patience = Patience::new(5_000, 0);
+        let mut patience = Patience::new([5_000; 2], 0);
         assert_eq!(patience.wait(LEAF, 1_000), Wait::Wanted);
         patience.passed_over(LEAF, 1_000);
         patience.passed_over(LEAF, 4_000);
@@ -138,9 +140,20 @@ mod tests {
     }
 
     #[test]
+    fn either_wait_may_be_left_out() {
+        for (waits_ms, begins) in [([5_000, 0], Wait::Wanted), ([0, 5_000], Wait::Data)] {
+            let mut patience = Patience::new(waits_ms, 0);
+            patience.passed_over(LEAF, 1_000);
+            assert_eq!(patience.wait(LEAF, 5_999), begins);
+            assert_eq!(patience.until_ms(LEAF, 5_999), Some(6_000));
+            assert_eq!(patience.wait(LEAF, 6_000), Wait::Nothing);
+        }
+    }
+
+    #[test]
     fn a_task_begins_the_wait_anew_from_where_it_lies() {
         let passed_over = |now| {
-            let mut patience = Patience::new(5_000, 0);
+            let mut patience = Patience::new([5_000; 2], 0);
             patience.passed_over(LEAF, 0);
             assert_eq!(patience.wait(LEAF, now), Wait::Nothing);
             patience
@@ -155,7 +168,7 @@ mod tests {
         patience.served(LEAF, Wait::Wanted, 25_000);
         assert_eq!(patience.wait(LEAF, 25_000), Wait::Wanted);
         // A user with a stricter wait does not get a weaker one.
-        let mut patience = Patience::new(5_000, 0);
+        let mut patience = Patience::new([5_000; 2], 0);
         patience.passed_over(LEAF, 0);
         patience.served(LEAF, Wait::Data, 3_000);
         assert_eq!(patience.wait(LEAF, 4_999), Wait::Wanted);
@@ -163,14 +176,14 @@ mod tests {
 
     #[test]
     fn strict_fairness_never_waits() {
-        let mut patience = Patience::new(0, 0);
+        let mut patience = Patience::new([0; 2], 0);
         patience.passed_over(LEAF, 0);
         assert_eq!(patience.wait(LEAF, 0), Wait::Nothing);
     }
 
     #[test]
     fn a_user_is_overtaken_for_a_while_and_then_has_its_turn() {
-        let mut patience = Patience::new(0, 5_000);
+        let mut patience = Patience::new([0; 2], 5_000);
         assert!(patience.may_be_overtaken(LEAF, 1_000));
         patience.overtaken(LEAF, 1_000);
         patience.overtaken(LEAF, 4_000);
@@ -178,6 +191,6 @@ mod tests {
         assert!(!patience.may_be_overtaken(LEAF, 6_000));
         patience.served(LEAF, Wait::Nothing, 6_000);
         assert!(patience.may_be_overtaken(LEAF, 6_000));
-        assert!(!Patience::new(5_000, 0).may_be_overtaken(LEAF, 0));
+        assert!(!Patience::new([5_000; 2], 0).may_be_overtaken(LEAF, 0));
     }
 }

@@ -162,6 +162,7 @@ impl Cluster {
         let member = |(id, job): (&JobId, &Job)| Member {
             job: *id,
             submitted_ms: job.submitted_ms,
+            new_since_ms: job.submitted_ms,
             pool: job.pool,
             priority: job.priority,
             runnable: job.runnable,

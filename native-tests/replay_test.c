@@ -5,7 +5,8 @@
  */
 #include "check.h"
 
-enum { SETUP = 1, FRAME = 2, REQUEST = 3, DIGEST = 4 };
+enum { SETUP = 1, FRAME = 2, REQUEST = 3, END = 7 };
+enum { SEGMENT_HEADER = 48, BLOCK_HEADER = 16, ENTRY_HEADER = 16 };
 
 static int journal_count;
 static char **journals;
@@ -58,36 +59,58 @@ static uint64_t entry_answer(uint64_t digest, uint64_t engine, uint32_t kind, in
   return take_answer(digest, result, out);
 }
 
-static uint64_t replay(const char *path, unsigned *frames) {
-  contents journal = read_file(path);
-  uint64_t digest = UINT64_C(0xcbf29ce484222325);
-  uint64_t engine = 0;
-  CHECK(journal.length > 16 && memcmp(journal.bytes, "HEDDLEJ\n", 8) == 0, "%s", path);
-  size_t offset = 16;
-  while (offset + 16 <= journal.length) {
-    uint32_t kind, length;
+/* A replay in progress. */
+typedef struct {
+  const char *path;
+  uint64_t engine;
+  uint64_t digest;
+  unsigned frames;
+} replaying;
+
+/* Replays the entries of a block. Those that hold recorded answers are skipped: the digest has
+ * what the engine answers now. */
+static void replay_block(replaying *state, const uint8_t *raw, size_t length) {
+  size_t offset = 0;
+  while (offset + ENTRY_HEADER <= length) {
+    uint32_t kind, size;
     int64_t now_ms;
-    memcpy(&kind, journal.bytes + offset, 4);
-    memcpy(&length, journal.bytes + offset + 4, 4);
-    memcpy(&now_ms, journal.bytes + offset + 8, 8);
-    offset += 16;
-    if (length > journal.length - offset) {
-      break; /* The last entry was cut short. */
-    }
-    const uint8_t *payload = journal.bytes + offset;
-    offset += length;
+    memcpy(&kind, raw + offset, 4);
+    memcpy(&size, raw + offset + 4, 4);
+    memcpy(&now_ms, raw + offset + 8, 8);
+    offset += ENTRY_HEADER;
+    CHECK(size <= length - offset, "%s: an entry of %u bytes", state->path, size);
+    const uint8_t *payload = raw + offset;
+    offset += size;
     if (kind == SETUP) {
-      CHECK(heddle_open(payload, length, &engine) == HEDDLE_OK, "%s: %s", path, last_error());
+      CHECK(heddle_open(payload, size, &state->engine) == HEDDLE_OK, "%s: %s", state->path,
+            last_error());
     } else if (kind == FRAME || kind == REQUEST) {
-      *frames += kind == FRAME;
-      digest = entry_answer(digest, engine, kind, now_ms, payload, length);
+      state->frames += kind == FRAME;
+      state->digest = entry_answer(state->digest, state->engine, kind, now_ms, payload, size);
     } else {
-      CHECK(kind == DIGEST, "%s: an entry of kind %u", path, kind);
+      CHECK(kind <= END, "%s: an entry of kind %u", state->path, kind);
     }
   }
-  CHECK(heddle_close(engine) == HEDDLE_OK, "%s", last_error());
+}
+
+static uint64_t replay(const char *path, unsigned *frames) {
+  contents journal = read_file(path);
+  replaying state = {path, 0, UINT64_C(0xcbf29ce484222325), 0};
+  CHECK(journal.length > SEGMENT_HEADER && memcmp(journal.bytes, "HEDDLEJ\n", 8) == 0, "%s", path);
+  size_t offset = SEGMENT_HEADER;
+  while (offset + BLOCK_HEADER <= journal.length) {
+    uint32_t raw, stored;
+    memcpy(&raw, journal.bytes + offset, 4);
+    memcpy(&stored, journal.bytes + offset + 4, 4);
+    offset += BLOCK_HEADER;
+    CHECK(raw == stored && stored <= journal.length - offset, "%s: a block is cut", path);
+    replay_block(&state, journal.bytes + offset, stored);
+    offset += stored;
+  }
+  CHECK(heddle_close(state.engine) == HEDDLE_OK, "%s", last_error());
   free(journal.bytes);
-  return digest;
+  *frames += state.frames;
+  return state.digest;
 }
 
 /* The path of the digest: the journal's, with another ending. */

@@ -5,7 +5,6 @@
 //! panicked never decides again: its state may be half changed. This file makes no decision and
 //! handles no pointer.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use heddle_core::engine::{Draft, Engine};
@@ -19,7 +18,7 @@ use crate::constant::{OUTPUT_IDLE, OUTPUT_MORE, PANIC};
 use crate::error::BridgeError;
 use crate::frame::{self, Summary};
 use crate::handles::Table;
-use crate::journal::{BYTES_MAX_DEFAULT, Recorder};
+use crate::journal::{Recorder, Settings};
 use crate::logs::{self, LogBuffer};
 use crate::panics;
 use crate::record::InputHeader;
@@ -73,7 +72,7 @@ struct Unfetched {
 
 impl Host {
     /// Makes an engine from its setup: the core's, plus `journal` (null, a path, or `{"path": ..,
-    /// "bytes_max": ..}`) and `log_level` (default `"info"`).
+    /// "bytes_max": .., "compress": ..}`) and `log_level` (default `"info"`).
     ///
     /// # Errors
     /// `BadConfig` when the setup cannot be used, `Panic` when the engine panicked on it.
@@ -85,9 +84,8 @@ impl Host {
             panics::catch(|| {
                 let checked = Setup::from_json(&setup)?;
                 let engine = Engine::new(checked)?;
-                let journal = own.journal.map(|journal| {
-                    Recorder::create(&journal.path, journal.bytes_max, &setup.to_string())
-                });
+                let journal = own.journal;
+                let journal = journal.map(|journal| Recorder::create(journal, &setup.to_string()));
                 Ok((engine, journal))
             })
         });
@@ -155,36 +153,44 @@ impl Host {
         }
         let summary = self.guarded(|host| {
             if let Some(journal) = &mut host.journal {
-                journal.frame(frame);
+                journal.frame(header.now_ms, frame);
             }
             host.step_engine(&header)
         })?;
         let length = frame::encode(summary, &self.decisions, self.logs.records(), out)?;
         self.logs.clear();
-        self.answered(Ok(&out[..length]));
+        if let Some(journal) = &mut self.journal {
+            journal.output(&out[..length]);
+        }
         Ok(length)
     }
 
-    /// Serves a request and returns the reply, both JSON.
+    /// Serves a request and returns the reply, both JSON. `{"op": "journal"}` asks the host how its
+    /// journal is doing, and does not reach the engine.
     ///
     /// # Errors
     /// `EngineFailed`, `BadRequest`: nothing has changed. `Panic`: as for [`Host::step`].
     pub fn request(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
         self.usable()?;
+        let request = serde_json::from_str(json)
+            .map_err(|error| BridgeError::BadRequest(format!("request: {error}")))?;
+        if request == json!({"op": "journal"}) {
+            return Ok(self.journal_status().to_string());
+        }
         let reply = self.guarded(|host| {
             // Requests are few and small, so questions are recorded as well: even a report moves
             // the engine's clock and computes its shares.
             if let Some(journal) = &mut host.journal {
                 journal.request(now_ms, json);
             }
-            host.request_engine(now_ms, json)
+            host.request_engine(now_ms, &request)
         })?;
-        self.answered(
-            reply
-                .as_ref()
-                .map(|reply| reply.as_bytes())
-                .map_err(BridgeError::code),
-        );
+        if let Some(journal) = &mut self.journal {
+            match &reply {
+                Ok(reply) => journal.reply(reply.as_bytes()),
+                Err(error) => journal.error(error.code()),
+            }
+        }
         reply
     }
 
@@ -250,9 +256,6 @@ impl Host {
             made <= decisions_max,
             "{made} decisions where {decisions_max} were asked for"
         );
-        if self.events.contains(&Event::Tick) {
-            self.flush_journal();
-        }
         self.post();
         let idle = if self.engine.is_idle() {
             OUTPUT_IDLE
@@ -268,10 +271,8 @@ impl Host {
         }
     }
 
-    fn request_engine(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
-        let request = serde_json::from_str(json)
-            .map_err(|error| BridgeError::BadRequest(format!("request: {error}")))?;
-        let reply = self.engine.request(now_ms, &request);
+    fn request_engine(&mut self, now_ms: i64, request: &Value) -> Result<String, BridgeError> {
+        let reply = self.engine.request(now_ms, request);
         self.post();
         let reply = reply.map_err(|error| BridgeError::BadRequest(error.to_string()))?;
         Ok(serde_json::to_string(&reply).expect("a reply has string keys only"))
@@ -296,34 +297,32 @@ impl Host {
                 None => text,
             };
             self.failed = Some(text.clone());
-            self.answered(Err(PANIC));
-            self.flush_journal();
+            if let Some(journal) = &mut self.journal {
+                journal.error(PANIC);
+                journal.flush();
+            }
             BridgeError::Panic(text)
         })
     }
 
-    fn flush_journal(&mut self) {
-        if let Some(journal) = &mut self.journal {
-            journal.flush();
-        }
-    }
-
-    fn answered(&mut self, answer: Result<&[u8], i32>) {
-        if let Some(journal) = &mut self.journal {
-            journal.answer(answer);
-        }
+    /// Null without a journal.
+    fn journal_status(&self) -> Value {
+        self.journal.as_ref().map_or(Value::Null, |journal| {
+            let status = journal.status();
+            json!({
+                "recording": status.recording,
+                "bytes": status.bytes,
+                "recording_bytes": status.recording_bytes,
+                "stopped": status.stopped,
+            })
+        })
     }
 }
 
 /// The bridge's part of the setup.
 struct BridgeSetup {
-    journal: Option<JournalSetup>,
+    journal: Option<Settings>,
     log_level: LevelFilter,
-}
-
-struct JournalSetup {
-    path: PathBuf,
-    bytes_max: u64,
 }
 
 /// Takes the bridge's own keys out of the setup and returns the rest for the core. The level stays,
@@ -337,10 +336,7 @@ fn read_setup(setup_json: &str) -> Result<(Value, BridgeSetup), BridgeError> {
         .ok_or_else(|| bad("expected a JSON object".to_owned()))?;
     let journal = match keys.remove("journal") {
         None | Some(Value::Null) => None,
-        Some(Value::String(path)) => Some(JournalSetup {
-            path: path.into(),
-            bytes_max: BYTES_MAX_DEFAULT,
-        }),
+        Some(Value::String(path)) => Some(Settings::at(path)),
         Some(Value::Object(mut journal)) => {
             let read = read_journal(&mut journal);
             Some(read.ok_or_else(|| bad(JOURNAL_EXPECTED.to_owned()))?)
@@ -362,15 +358,15 @@ fn read_setup(setup_json: &str) -> Result<(Value, BridgeSetup), BridgeError> {
 }
 
 const JOURNAL_EXPECTED: &str =
-    r#"journal: expected null, "path" or {"path": "..", "bytes_max": n}"#;
+    r#"journal: expected null, "path" or {"path": "..", "bytes_max": n, "compress": true}"#;
 
-fn read_journal(journal: &mut Map<String, Value>) -> Option<JournalSetup> {
-    let path = journal.remove("path")?.as_str()?.into();
-    let bytes_max = match journal.remove("bytes_max") {
-        None => BYTES_MAX_DEFAULT,
-        Some(bytes_max) => bytes_max.as_u64()?,
-    };
-    journal
-        .is_empty()
-        .then_some(JournalSetup { path, bytes_max })
+fn read_journal(journal: &mut Map<String, Value>) -> Option<Settings> {
+    let mut settings = Settings::at(journal.remove("path")?.as_str()?);
+    if let Some(bytes_max) = journal.remove("bytes_max") {
+        settings.bytes_max = bytes_max.as_u64()?;
+    }
+    if let Some(compress) = journal.remove("compress") {
+        settings.compress = compress.as_bool()?;
+    }
+    journal.is_empty().then_some(settings)
 }

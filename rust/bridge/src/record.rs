@@ -49,6 +49,7 @@ macro_rules! layouts {
                     name: stringify!($field),
                     offset: std::mem::offset_of!($record, $field),
                     size: size_of::<$type>(),
+                    kind: stringify!($type),
                 }),*],
             }
         ),*];
@@ -79,6 +80,8 @@ pub struct Field {
     pub offset: usize,
     /// Size in bytes.
     pub size: usize,
+    /// Its type, as Rust writes it.
+    pub kind: &'static str,
 }
 
 /// Starts every record.
@@ -525,6 +528,11 @@ layouts! {
 pub fn input_record(kind: u16) -> Option<&'static RecordLayout> {
     // Kinds count from 1 without a gap; a test checks it.
     INPUT_RECORDS.get(usize::from(kind).checked_sub(1)?)
+}
+
+/// The layout of an output record by its kind.
+pub fn output_record(kind: u16) -> Option<&'static RecordLayout> {
+    OUTPUT_RECORDS.get(usize::from(kind).checked_sub(1)?)
 }
 
 #[cfg(test)]

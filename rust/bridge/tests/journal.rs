@@ -5,16 +5,18 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use heddle::constant::*;
 use heddle::frame::output_bytes_max;
 use heddle::host::Host;
-use heddle::journal::{Reader, Recorder};
-use heddle::replay::{Replay, replay};
+use heddle::journal::{Reader, recordings};
 use heddle_core::words::event::Event;
 use serde_json::{Value, json};
+use support::Cluster;
 use support::client::{Answer, FrameWriter, LogLine};
-use support::{Cluster, SETUP};
+use support::journals::{encode, record, replay_file, setup_entry, setup_with};
 
 /// A directory that is removed once its test has passed.
 struct Directory(PathBuf);
@@ -47,15 +49,23 @@ impl Drop for Directory {
 }
 
 fn open(journal: Value) -> Host {
-    let mut setup: Value = serde_json::from_str(SETUP).expect("the setup is JSON");
-    setup["journal"] = journal;
-    Host::open(&setup.to_string()).expect("a journal never keeps an engine from opening")
+    Host::open(&setup_with(&journal)).expect("a journal never keeps an engine from opening")
 }
 
-fn replay_file(path: &Path) -> Replay {
-    Reader::open(path)
-        .and_then(replay)
-        .unwrap_or_else(|error| panic!("{error}"))
+fn status(host: &mut Host) -> Value {
+    let status = host.request(0, r#"{"op":"journal"}"#).expect("a status");
+    serde_json::from_str(&status).expect("JSON")
+}
+
+/// Waits for a state that another thread brings about.
+fn wait_for(what: &str, mut state: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if state() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("waited for a minute: {what}");
 }
 
 /// Runs a step with some events. Returns the log lines about journals.
@@ -78,6 +88,12 @@ fn harmless(host: &mut Host, expected: &str) {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0].level, LOG_ERROR);
     assert!(lines[0].text.contains(expected), "{lines:?}");
+    let stopped = status(host)["stopped"].as_str().map(str::to_owned);
+    assert!(stopped.is_some_and(|why| why.contains(expected)));
+    goes_on(host);
+}
+
+fn goes_on(host: &mut Host) {
     for sequence in 2..50 {
         assert_eq!(journal_lines(host, sequence, &[Event::Tick]), []);
     }
@@ -109,41 +125,88 @@ fn a_path_that_cannot_be_written_stops_the_journal_and_nothing_else() {
     );
 }
 
-/// After a failure, the journal of the failed engine is the one to read.
+/// After a failure, the recording of the failed engine is the one to read.
 #[test]
-fn an_existing_file_is_never_written_over() {
+fn every_engine_has_a_recording_of_its_own() {
     let directory = Directory::new("siblings");
     let path = directory.0.join("rm.journal");
+    fs::write(&path, "somebody's file").unwrap();
+    fs::write(directory.0.join("rm.journal.000001"), "and another").unwrap();
     for seed in 0..3 {
-        let mut host = open(json!(path));
-        Cluster::new(seed).round(&mut host);
+        record(&json!({"path": path}), seed, 1);
     }
     assert_eq!(
         directory.files(),
-        ["rm.journal", "rm.journal.1", "rm.journal.2"]
+        [
+            "rm.journal",
+            "rm.journal.000001",
+            "rm.journal.000001.000001",
+            "rm.journal.000002.000001",
+            "rm.journal.000003.000001"
+        ]
     );
-    for name in directory.files() {
-        let replayed = replay_file(&directory.0.join(&name));
-        assert_eq!(
-            Some(replayed.digest.value()),
-            replayed.recorded,
-            "{name}: {replayed:?}"
-        );
+    for recording in recordings(&path).unwrap() {
+        let replayed = replay_file(&recording.path(1));
+        assert!(replayed.same(), "{}: {replayed:?}", recording.number);
     }
+    let newest = Reader::open(&directory.0).unwrap();
+    assert_eq!(newest.recording(), 3);
+    assert_eq!(newest.heddle_version(), env!("CARGO_PKG_VERSION"));
 }
 
-/// Opening a pipe would block until a reader opens it.
+/// The oldest recordings make room for the newest, and nobody else's files do.
+#[test]
+fn the_oldest_recordings_go_when_the_bound_is_reached() {
+    let directory = Directory::new("rotates");
+    let path = directory.0.join("rm.journal");
+    let foreign = directory.0.join("rm.journal.old");
+    fs::write(&foreign, vec![0; 100_000]).unwrap();
+    const BYTES_MAX: u64 = 60_000;
+    let journal = json!({"path": path, "bytes_max": BYTES_MAX});
+    for seed in 0..12 {
+        let (file, _) = record(&journal, seed, 12);
+        assert!(replay_file(&file).same(), "recording {}", seed + 1);
+        let kept = recordings(&path).unwrap();
+        let bytes: u64 = kept.iter().map(|recording| recording.bytes()).sum();
+        assert!(bytes <= BYTES_MAX, "{bytes} after {seed}");
+        assert_eq!(kept.last().unwrap().number, seed as u32 + 1);
+    }
+    let kept = recordings(&path).unwrap();
+    let numbers: Vec<u32> = kept.iter().map(|recording| recording.number).collect();
+    assert!(numbers[0] > 1 && numbers.len() > 1, "{numbers:?}");
+    let unbroken: Vec<u32> = (numbers[0]..=12).collect();
+    assert_eq!(numbers, unbroken);
+    assert!(foreign.exists());
+}
+
+/// A recording of several segments, each written by the writer, replays as one.
+#[test]
+fn a_long_recording_has_several_segments() {
+    let directory = Directory::new("segments");
+    let path = directory.0.join("rm.journal");
+    let journal = json!({"path": path, "bytes_max": 1 << 24, "compress": false});
+    let (_, cluster) = record(&journal, 9, 1_500);
+    assert!(cluster.grants > 1_000);
+    let kept = recordings(&path).unwrap();
+    assert_eq!(kept.len(), 1);
+    assert!(kept[0].segments.len() > 2, "{kept:?}");
+    for (segment, bytes) in &kept[0].segments {
+        // None has more than a block beyond the bound.
+        assert!(*bytes <= 1 << 20, "segment {segment}: {bytes}");
+    }
+    let replayed = replay_file(&path);
+    assert!(replayed.same(), "{replayed:?}");
+}
+
+/// A pipe would block until a reader opens it: only names of segments are ever opened.
 #[test]
 fn a_pipe_is_left_alone() {
     let directory = Directory::new("pipe");
     let path = directory.0.join("pipe");
-    let made = std::process::Command::new("mkfifo")
-        .arg(&path)
-        .status()
-        .expect("coreutils");
-    assert!(made.success());
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("coreutils").success());
     drop(open(json!(path)));
-    assert_eq!(directory.files(), ["pipe", "pipe.1"]);
+    assert_eq!(directory.files(), ["pipe", "pipe.000001.000001"]);
 }
 
 #[test]
@@ -151,34 +214,36 @@ fn a_full_journal_is_whole_and_within_its_bound() {
     let directory = Directory::new("bounded");
     let path = directory.0.join("rm.journal");
     const BYTES_MAX: u64 = 20_000;
-    let mut host = open(json!({"path": path, "bytes_max": BYTES_MAX}));
+    let mut host = open(json!({"path": path, "bytes_max": BYTES_MAX, "compress": false}));
     let mut cluster = Cluster::new(5);
     for _ in 0..100 {
         cluster.round(&mut host);
     }
     drop(host);
-    let bytes = fs::metadata(&path).unwrap().len();
-    assert!(bytes <= BYTES_MAX && bytes > BYTES_MAX - 2_000, "{bytes}");
+    let bytes = recordings(&path).unwrap()[0].bytes();
+    assert!(bytes <= BYTES_MAX && bytes > BYTES_MAX / 2, "{bytes}");
     let replayed = replay_file(&path);
-    assert!(replayed.frames > 20, "{replayed:?}");
-    assert_eq!(
-        Some(replayed.digest.value()),
-        replayed.recorded,
-        "{replayed:?}"
-    );
+    assert!(replayed.counts.frames > 20, "{replayed:?}");
+    assert!(replayed.same(), "{replayed:?}");
+    assert_eq!(replayed.end.as_deref(), Some("full"));
 }
 
 #[test]
 fn a_full_journal_is_told_once() {
     let directory = Directory::new("told");
     let path = directory.0.join("rm.journal");
-    let mut host = open(json!({"path": path, "bytes_max": 2_000}));
-    let lines: Vec<LogLine> = (1..200)
-        .flat_map(|sequence| journal_lines(&mut host, sequence, &[Event::Tick]))
-        .collect();
+    let mut host = open(json!({"path": path, "bytes_max": 4_000, "compress": false}));
+    let mut lines = Vec::new();
+    let mut sequence = 0;
+    wait_for("the line of the log", || {
+        sequence += 1;
+        lines = journal_lines(&mut host, sequence, &[Event::Tick]);
+        !lines.is_empty()
+    });
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0].level, LOG_WARN);
-    assert!(lines[0].text.contains("2000 bytes"), "{lines:?}");
+    assert!(lines[0].text.contains("4000 bytes"), "{lines:?}");
+    goes_on(&mut host);
 }
 
 #[test]
@@ -192,39 +257,99 @@ fn what_made_an_engine_panic_is_in_its_journal() {
     let fault = writer.frame(9_000, 99, 16, &[Event::Fault(FAULT_PANIC)]);
     assert_eq!(host.step(fault, &mut out).unwrap_err().code(), PANIC);
     // Before the engine is closed, like an operator who looks into the file.
-    let replayed = replay_file(&path);
-    assert_eq!(replayed.errors, 1, "{replayed:?}");
+    wait_for("the last frame", || replay_file(&path).counts.errors == 1);
     drop(host);
     let closed = replay_file(&path);
-    assert_eq!(
-        (Some(closed.digest.value()), closed.errors),
-        (closed.recorded, 1),
-        "{closed:?}"
-    );
+    assert!(closed.same() && closed.counts.errors == 1, "{closed:?}");
 }
 
-/// After a crash of the process the file has everything up to the last tick.
+/// After a crash of the process the file has everything up to a second before.
 #[test]
-fn ticks_bring_the_journal_to_its_file() {
+fn a_second_of_the_frames_brings_the_journal_to_its_file() {
     let directory = Directory::new("ticks");
     let path = directory.0.join("rm.journal");
     let mut host = open(json!(path));
     for sequence in 1..=10 {
-        journal_lines(&mut host, sequence, &[Event::Tick]);
-        assert_eq!(replay_file(&path).frames, sequence);
+        journal_lines(&mut host, 2 * sequence, &[Event::Tick]);
+        wait_for("the frame", || replay_file(&path).counts.frames == sequence);
     }
+}
+
+/// Runs a hidden test of this file as a process of its own.
+fn child(test: &str, path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args([test, "--exact", "--ignored", "--nocapture"]);
+    command.env("HEDDLE_TEST_JOURNAL", path);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// For `child`: records until it is killed, or for a bounded time.
+#[test]
+#[ignore = "a process that other tests start"]
+fn records_until_it_is_killed() {
+    let path = PathBuf::from(std::env::var_os("HEDDLE_TEST_JOURNAL").expect("a path"));
+    let mut host = open(json!({"path": path, "compress": false}));
+    let mut cluster = Cluster::new(4);
+    for _ in 0..20_000 {
+        cluster.round(&mut host);
+    }
+    drop(host);
+}
+
+#[test]
+fn a_killed_process_leaves_a_journal_that_replays() {
+    let directory = Directory::new("killed");
+    let path = directory.0.join("rm.journal");
+    let mut process = child("records_until_it_is_killed", &path).spawn().unwrap();
+    let written =
+        |path: &Path| recordings(path).map_or(0, |list| list.iter().map(|r| r.bytes()).sum());
+    wait_for("some blocks", || written(&path) > 1_000_000);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let replayed = replay_file(&path);
+    assert!(
+        replayed.counts.frames > 1_000 && replayed.difference.is_none(),
+        "{replayed:?}"
+    );
+    assert_eq!(replayed.end, None);
+    // Cut as if the machine had been slower: in the middle of the last block.
+    let file = recordings(&path).unwrap().pop().unwrap();
+    let last = file.path(file.segments.last().unwrap().0);
+    let bytes = fs::read(&last).unwrap();
+    fs::write(&last, &bytes[..bytes.len() - 7]).unwrap();
+    let cut = replay_file(&path);
+    assert!(cut.torn && cut.difference.is_none(), "{cut:?}");
+}
+
+/// The bound of a file's size stands for a disk that fills up: writes fail in the middle of a
+/// block.
+#[test]
+fn a_disk_that_fills_up_leaves_a_journal_that_replays() {
+    let directory = Directory::new("fills");
+    let path = directory.0.join("rm.journal");
+    let hidden = child("records_until_it_is_killed", &path);
+    // In blocks of 1,024 bytes; the signal would end the process instead of the write.
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 700; exec \"$@\"", "bash"]);
+    limited.arg(hidden.get_program()).args(hidden.get_args());
+    limited
+        .env("HEDDLE_TEST_JOURNAL", &path)
+        .stdout(Stdio::null());
+    assert!(limited.status().unwrap().success());
+    let replayed = replay_file(&path);
+    assert!(replayed.same() && !replayed.torn, "{replayed:?}");
+    let bytes = recordings(&path).unwrap()[0].bytes();
+    assert!((100_000..=700 << 10).contains(&bytes), "{bytes}");
 }
 
 #[test]
 fn others_cannot_read_a_journal() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new("mode");
-    let path = directory.0.join("rm.journal");
-    drop(open(json!(path)));
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    let (file, _) = record(&json!({"path": directory.0.join("rm.journal")}), 1, 1);
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
@@ -235,6 +360,8 @@ fn a_journal_setup_that_is_wrong_is_refused() {
         json!({}),
         json!({"path": 1}),
         json!({"path": "x", "bytes_max": -1}),
+        json!({"path": "x", "compress": 1}),
+        json!({"path": "x", "max_bytes": 5}),
     ] {
         let setup = json!({"journal": journal}).to_string();
         let Err(error) = Host::open(&setup) else {
@@ -246,11 +373,6 @@ fn a_journal_setup_that_is_wrong_is_refused() {
             "{error}"
         );
     }
-    let misspelt = json!({"journal": {"path": "x", "max_bytes": 5}}).to_string();
-    let Err(error) = Host::open(&misspelt) else {
-        panic!("{misspelt} was taken")
-    };
-    assert_eq!(error.code(), BAD_CONFIG);
 }
 
 /// A journal is a file of unknown origin: a replay must not write the files that its setup names.
@@ -258,9 +380,8 @@ fn a_journal_setup_that_is_wrong_is_refused() {
 fn a_replay_writes_no_file_that_a_journal_names() {
     let directory = Directory::new("hostile");
     let path = directory.0.join("hostile.journal");
-    let mut setup: Value = serde_json::from_str(SETUP).expect("the setup is JSON");
-    setup["journal"] = json!(directory.0.join("planted"));
-    drop(Recorder::create(&path, 1 << 20, &setup.to_string()));
+    let setup = setup_with(&json!(directory.0.join("planted")));
+    fs::write(&path, encode(&[setup_entry(&setup)])).unwrap();
     replay_file(&path);
     assert_eq!(directory.files(), ["hostile.journal"]);
 }

@@ -10,10 +10,13 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use heddle::host::Host;
 use heddle::journal::{Digest, Reader};
-use heddle::replay::{Replay, replay};
-use support::{Cluster, SETUP};
+use heddle::replay::{Recorded, replay};
+use serde_json::json;
+use support::SETUP;
+use support::journals::{
+    block, block_of, encode, entries, entry_bytes, plain, record, replay_file, segment, setup_entry,
+};
 
 const SCRIPTED: &str = "scripted.journal";
 const SCRIPT_SEED: u64 = 7;
@@ -23,34 +26,15 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native-tests/data")
 }
 
-fn setup_with_journal(path: &Path) -> String {
-    let mut setup: serde_json::Value = serde_json::from_str(SETUP).expect("the setup is JSON");
-    setup["journal"] = path.to_str().expect("test paths are UTF-8").into();
-    setup.to_string()
-}
-
-/// Records the script. Returns the number of grants.
-fn record(path: &Path, seed: u64, rounds: u32) -> u64 {
-    let mut host = Host::open(&setup_with_journal(path)).expect("the setup is right");
-    let mut cluster = Cluster::new(seed);
-    for _ in 0..rounds {
-        cluster.round(&mut host);
-    }
-    cluster.grants
-}
-
-fn replay_file(path: &Path) -> Replay {
-    let reader = Reader::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    replay(reader).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 #[test]
 fn committed_journals_give_their_digests() {
     let update = std::env::var_os("UPDATE").is_some();
     if update {
-        let path = data().join(SCRIPTED);
-        let _ = fs::remove_file(&path);
-        record(&path, SCRIPT_SEED, SCRIPT_ROUNDS);
+        // C and Java read blocks that are not compressed.
+        let directory = tempfile("scripted");
+        let journal = plain(&directory.join("journal"));
+        let (path, _) = record(&journal, SCRIPT_SEED, SCRIPT_ROUNDS);
+        fs::copy(path, data().join(SCRIPTED)).unwrap();
     }
     let mut journals: Vec<PathBuf> = fs::read_dir(data())
         .expect("native-tests/data is there")
@@ -68,10 +52,11 @@ fn committed_journals_give_their_digests() {
     for path in journals {
         let replayed = replay_file(&path);
         assert!(
-            replayed.frames > 100 && replayed.errors == 0,
+            replayed.counts.frames > 100 && replayed.counts.errors == 0,
             "{}: {replayed:?}",
             path.display()
         );
+        assert!(replayed.same(), "{}: {replayed:?}", path.display());
         let digest = format!("{:016x}\n", replayed.digest.value());
         let beside = path.with_extension("digest");
         if update {
@@ -93,19 +78,17 @@ fn a_replay_gives_the_answers_that_were_recorded() {
     let directory = tempfile("recorded");
     for seed in 0..10 {
         let path = directory.join(format!("{seed}.journal"));
-        let grants = record(&path, seed, 40);
+        let (_, cluster) = record(&json!({"path": path}), seed, 40);
         assert!(
-            grants > 50,
-            "seed {seed}: a script that grants {grants} times tests nothing"
+            cluster.grants > 50,
+            "seed {seed}: a script that grants {} times tests nothing",
+            cluster.grants
         );
         let replayed = replay_file(&path);
-        assert_eq!(
-            Some(replayed.digest.value()),
-            replayed.recorded,
-            "seed {seed}: {replayed:?}"
-        );
+        assert!(replayed.same(), "seed {seed}: {replayed:?}");
+        assert_eq!(replayed.end.as_deref(), Some("closed"));
         assert!(
-            !replayed.torn && replayed.requests > 0,
+            !replayed.torn && replayed.counts.requests > 0,
             "seed {seed}: {replayed:?}"
         );
     }
@@ -118,32 +101,61 @@ fn another_script_gives_another_digest() {
     let directory = tempfile("another");
     let digest_of = |seed| {
         let path = directory.join(format!("{seed}.journal"));
-        record(&path, seed, 10);
-        replay_file(&path).digest
+        replay_file(&record(&plain(&path), seed, 10).0).digest
     };
     assert_ne!(digest_of(1), digest_of(2));
     fs::remove_dir_all(directory).unwrap();
 }
 
-/// Like after a kill of the process: every whole frame counts, wherever the file is cut.
+/// The replay of a recording with one other answer stops at its input, and has both answers.
+#[test]
+fn the_first_other_answer_is_found_with_its_input() {
+    let directory = tempfile("difference");
+    let (path, _) = record(&plain(&directory.join("journal")), 5, 10);
+    let recorded = entries(&path).unwrap();
+    let answers: Vec<usize> = (0..recorded.len())
+        .filter(|&at| recorded[at].kind == 4)
+        .collect();
+    for at in [
+        answers[0],
+        answers[answers.len() / 2],
+        *answers.last().unwrap(),
+    ] {
+        let mut changed = recorded.clone();
+        *changed[at].payload.last_mut().expect("an answer has bytes") ^= 1;
+        let replayed = Reader::new(&encode(&changed)[..]).and_then(replay).unwrap();
+        assert!(!replayed.same());
+        let step = replayed.difference.expect("one answer differs");
+        assert_eq!(step.input, recorded[at - 1].payload);
+        assert_eq!(step.now_ms, recorded[at - 1].now_ms);
+        assert_eq!(step.answer.unwrap(), recorded[at].payload);
+        assert_eq!(step.recorded, Recorded::Bytes(changed[at].payload.clone()));
+        let inputs = recorded[..at]
+            .iter()
+            .filter(|entry| (2..=3).contains(&entry.kind));
+        let counts = replayed.counts;
+        assert_eq!(counts.frames + counts.requests, inputs.count() as u64);
+    }
+    fs::remove_dir_all(directory).unwrap();
+}
+
+/// Like after a kill of the process: every whole block counts, wherever the file is cut.
 #[test]
 fn a_journal_that_was_cut_short_replays_up_to_the_cut() {
     let directory = tempfile("cut");
-    let path = directory.join("whole.journal");
-    record(&path, 3, 3);
-    let whole = fs::read(&path).unwrap();
-    let frames_of_whole = replay_file(&path).frames;
+    let (path, _) = record(&plain(&directory.join("journal")), 3, 3);
+    let whole = encode(&entries(&path).unwrap());
+    let frames_of_whole = replay_file(&path).counts.frames;
     let cut = |length: usize| Reader::new(&whole[..length]).and_then(replay);
     let mut frames_before = 0;
     for length in 0..whole.len() {
         match cut(length) {
             Ok(replayed) => {
-                assert!(replayed.recorded.is_none(), "cut at {length}: {replayed:?}");
-                assert!(
-                    replayed.frames >= frames_before,
-                    "cut at {length}: {replayed:?}"
-                );
-                frames_before = replayed.frames;
+                assert_eq!(replayed.end, None, "cut at {length}");
+                assert!(replayed.difference.is_none(), "cut at {length}");
+                let frames = replayed.counts.frames;
+                assert!(frames >= frames_before, "cut at {length}: {replayed:?}");
+                frames_before = frames;
             }
             // Without a whole setup there is nothing to replay.
             Err(error) => assert!(frames_before == 0 && length < 2_000, "at {length}: {error}"),
@@ -153,32 +165,180 @@ fn a_journal_that_was_cut_short_replays_up_to_the_cut() {
     fs::remove_dir_all(directory).unwrap();
 }
 
+/// One bit anywhere: a checksum has it, or an entry's length, or the magic bytes.
+#[test]
+fn a_flipped_bit_is_found_wherever_it_is() {
+    let directory = tempfile("flipped");
+    for compress in [true, false] {
+        let path = directory.join(format!("{compress}"));
+        let (path, _) = record(&json!({"path": path, "compress": compress}), 3, 2);
+        let whole = fs::read(path).unwrap();
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << (at % 8);
+            let read = Reader::new(&flipped[..]).and_then(|mut reader| {
+                while reader.next_entry()?.is_some() {}
+                Ok(())
+            });
+            let error = read.expect_err(&format!("byte {at} of {}", whole.len()));
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn what_is_no_journal_is_refused_with_its_place() {
     let refused = |bytes: &[u8]| Reader::new(bytes).and_then(replay).unwrap_err().to_string();
-    let mut header = b"HEDDLEJ\n".to_vec();
-    header.extend([1, 0, 0, 0, 2, 0, 0, 0]);
-    let entry = |kind: u32, length: u32| {
-        let mut bytes = header.clone();
-        bytes.extend(kind.to_le_bytes());
-        bytes.extend(length.to_le_bytes());
-        bytes.extend([0; 8]);
-        bytes.extend(b"{}");
+    let expect = |bytes: &[u8], expected: &str| {
+        let found = refused(bytes);
+        assert!(found.contains(expected), "{expected:?} is not in {found:?}");
+    };
+    expect(b"", "shorter than its header");
+    expect(&[b'x'; 60], "not a journal");
+    let (header, before) = segment(1, 0);
+    let changed = |at: usize, byte: u8| {
+        let mut changed = header.clone();
+        changed[at] = byte;
+        changed
+    };
+    expect(
+        &changed(8, 3),
+        "offset 8: expected journal version 2, found 3",
+    );
+    expect(&changed(8, 1), "replay it with the Heddle that recorded it");
+    expect(
+        &changed(12, 9),
+        "offset 12: expected ABI version 2, found 9",
+    );
+    expect(
+        &changed(30, 9),
+        "offset 0: the header of a segment is damaged",
+    );
+    expect(
+        &segment(2, 0).0,
+        "segment 2 of recording 1: a replay starts with segment 1",
+    );
+    expect(
+        &header,
+        "segment 1, the block at offset 48: expected a setup",
+    );
+    let with = |raw: &[u8]| [header.clone(), block(raw, before).0].concat();
+    let entry = |kind: u32, claimed: u32, payload: &[u8]| {
+        let mut bytes = [kind.to_le_bytes(), claimed.to_le_bytes(), [0; 4], [0; 4]].concat();
+        bytes.extend(payload);
         bytes
     };
-    assert!(refused(b"PK\x03\x04 a jar, not a journal").contains("not a journal"));
-    let mut newer = header.clone();
-    newer[8] = 2;
-    assert!(refused(&newer).contains("offset 8: expected journal version 1, found 2"));
-    newer[8] = 1;
-    newer[12] = 9;
-    assert!(refused(&newer).contains("offset 12: expected ABI version 2, found 9"));
-    assert!(refused(&entry(9, 2)).contains("offset 16: expected an entry of kind 1 to 4, found 9"));
-    assert!(refused(&entry(1, u32::MAX)).contains("offset 20: expected at most"));
-    assert!(refused(&entry(2, 2)).contains("offset 16: expected a setup"));
-    let mut twice = entry(1, 2);
-    twice.extend_from_within(16..);
-    assert!(refused(&twice).contains("second setup"));
+    expect(
+        &with(&entry(9, 2, b"{}")),
+        "offset 48, is damaged: expected an entry of kind 1 to 7",
+    );
+    expect(
+        &with(&entry(1, u32::MAX, b"{}")),
+        "expected an entry of at most 2 bytes",
+    );
+    expect(
+        &with(&entry(1, 2, b"{}x")),
+        "1 bytes are left where an entry starts",
+    );
+    expect(&with(&entry(2, 2, b"{}")), "expected a setup");
+    expect(&with(&entry(1, 1, b"{")), "setup: EOF");
+    let setup = entry_bytes(&setup_entry(SETUP));
+    expect(
+        &with(&[setup.clone(), setup.clone()].concat()),
+        "a second setup",
+    );
+    let answer = entry(4, 2, b"{}");
+    expect(
+        &with(&[setup.clone(), answer].concat()),
+        "an answer without its input",
+    );
+    let end = entry(7, 0, b"");
+    expect(
+        &with(&[setup.clone(), end.clone(), end].concat()),
+        "an entry after the end",
+    );
+    let request = entry(3, 2, b"{}");
+    expect(
+        &with(&[setup.clone(), request, entry(6, 3, b"abc")].concat()),
+        "3 bytes are no recorded answer",
+    );
+    // Blocks that claim what cannot be.
+    let claims =
+        |raw: u32, stored: &[u8]| [header.clone(), block_of(raw, stored, before).0].concat();
+    expect(
+        &claims(u32::MAX, b"x"),
+        "expected 16 to 67108864 bytes, found 4294967295",
+    );
+    expect(
+        &claims(1 << 20, b"x"),
+        "to be stored in 4113 to 1048576, found 1",
+    );
+    expect(&claims(16, &[7; 17]), "found 17");
+    expect(
+        &claims(100, b"\xff\xff\xff\xff"),
+        "its compressed bytes are wrong",
+    );
+}
+
+/// Segments in files of their own and in one file give the same; a lost, foreign or swapped one is
+/// named.
+#[test]
+fn segments_belong_together() {
+    let directory = tempfile("segments");
+    let (path, _) = record(&plain(&directory.join("journal")), 5, 30);
+    let recorded = entries(&path).unwrap();
+    let at = |segment: u32| directory.join(format!("split.000001.{segment:06}"));
+    let mut before = 0;
+    let mut all = Vec::new();
+    for (number, part) in (1..).zip(recorded.chunks(recorded.len() / 3 + 1)) {
+        let (mut bytes, checksum) = segment(number, before);
+        let raw: Vec<u8> = part.iter().flat_map(entry_bytes).collect();
+        let (block, checksum) = block(&raw, checksum);
+        bytes.extend(block);
+        fs::write(at(number), &bytes).unwrap();
+        all.extend(bytes);
+        before = checksum;
+    }
+    let expected = replay_file(&path);
+    assert!(expected.same());
+    for whole in [at(1), directory.join("split")] {
+        assert_eq!(entries(&whole).unwrap(), recorded, "{}", whole.display());
+    }
+    assert_eq!(
+        Reader::new(&all[..]).and_then(replay).unwrap().digest,
+        expected.digest
+    );
+    assert_eq!(
+        Reader::open(&at(1)).unwrap().bytes_total(),
+        Some(all.len() as u64)
+    );
+    let refused = |path: &Path| entries(path).unwrap_err().to_string();
+    assert!(refused(&at(2)).contains("a replay starts with segment 1"));
+    let second = fs::read(at(2)).unwrap();
+    fs::copy(at(3), at(2)).unwrap();
+    let swapped = refused(&at(1));
+    assert!(
+        swapped.contains("expected its segment 2, found segment 3"),
+        "{swapped}"
+    );
+    fs::write(at(2), &second[..second.len() - 1]).unwrap();
+    let cut = refused(&at(1));
+    assert!(
+        cut.contains("segment 2, the block at offset 48, is damaged: cut short"),
+        "{cut}"
+    );
+    // The last file may be cut: the process was killed, or is writing right now.
+    fs::remove_file(at(3)).unwrap();
+    let first = fs::read(at(1)).unwrap();
+    for length in [0, 10, 48, 100, second.len() - 1] {
+        fs::write(at(2), &second[..length]).unwrap();
+        let mut reader = Reader::open(&at(1)).unwrap();
+        while reader.next_entry().unwrap().is_some() {}
+        assert_eq!(reader.torn(), length != 48, "cut at {length}");
+        assert!(reader.bytes() >= first.len() as u64);
+    }
+    fs::remove_dir_all(directory).unwrap();
 }
 
 /// Published values of FNV-1a 64 (the test vectors of its reference implementation), so that C and

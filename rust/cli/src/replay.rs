@@ -1,22 +1,50 @@
 //! `heddle replay`: runs a journal, recorded by a ResourceManager with `heddle.journal.path`,
-//! through the engine of this version. Only reads: a replay writes no journal and no store.
+//! through the engine of this version, and compares every answer with the recorded one. Only reads,
+//! except for `--pseudonyms`.
 
 use crate::failure::{self, Failure, Kind};
 use crate::terminal::{pairs, print, print_json};
 use clap::Args;
-use heddle::journal::Reader;
-use heddle::replay::{Replay, replay};
-use serde_json::json;
-use std::path::PathBuf;
+use heddle::journal::{EntryKind, JournalError, Reader};
+use heddle::replay::{Replayer, Step};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+mod difference;
+mod dump;
+mod progress;
+mod until;
+
+use difference::Lately;
+use dump::Clock;
+use progress::Progress;
+use until::Until;
 
 #[derive(Args)]
 pub(crate) struct Journal {
+    /// A recording's first segment, a file with all of it, or what `heddle.journal.path` says: the
+    /// newest recording there.
     file: PathBuf,
-    /// Print JSON.
+    /// Stop after this frame, by its number from 1 on, or after this time, such as
+    /// 2026-11-24T10:00:00Z.
+    #[arg(long, value_name = "FRAME|TIME")]
+    until: Option<Until>,
+    /// Explain this job at the end, by the engine's number: the ResourceManager's log has it where
+    /// it says that the attempt was added.
+    #[arg(long, value_name = "JOB")]
+    explain: Option<u32>,
+    /// Print every input and every decision, a line each.
+    #[arg(long)]
+    dump: bool,
+    /// Print JSON; with --dump, an object on each line.
     #[arg(long)]
     json: bool,
 }
+
+type Replaying = Replayer<BufReader<File>>;
 
 /// Replays a journal, and compares its answers with those that were recorded.
 pub(crate) fn main(journal: &Journal) -> ExitCode {
@@ -25,65 +53,181 @@ pub(crate) fn main(journal: &Journal) -> ExitCode {
 
 fn run(journal: &Journal) -> Result<(), Failure> {
     let at = journal.file.display().to_string();
-    let replayed = Reader::open(&journal.file)
-        .and_then(replay)
-        .map_err(|error| {
-            let expected = "a journal that this version recorded (`heddle.journal.path`)";
-            Failure::usage(error.to_string(), at.as_str(), expected)
-        })?;
-    if journal.json {
-        print_json(&as_json(&replayed))?;
+    let unreadable = |error: JournalError| {
+        let expected = "a journal that this version recorded (`heddle.journal.path`)";
+        Failure::usage(error.to_string(), at.as_str(), expected)
+    };
+    let reader = Reader::open(&journal.file).map_err(unreadable)?;
+    let total = bytes_total(&reader, &journal.file);
+    let mut replayer = Replayer::new(reader).map_err(unreadable)?;
+    let (differs, lately) = replay(journal, &mut replayer, Progress::of(total))?;
+    let report = Report {
+        explanation: explain(journal, &mut replayer)?,
+        difference: differs.then(|| difference::report(&mut replayer, &lately)),
+        replayer: &replayer,
+    };
+    if journal.dump && journal.json {
+        print(&format!("{}\n", json!({"summary": report.as_json()})))?;
+    } else if journal.json {
+        print_json(&report.as_json())?;
     } else {
-        print(&as_text(&replayed))?;
+        print(&report.as_text())?;
     }
-    match same(&replayed) {
-        Some(false) => Err(Failure::new(
+    if differs {
+        return Err(Failure::new(
             Kind::Refused,
             "the engine answers differently from the recording",
             at,
-            "the digest that the journal ends with; another version decides differently",
-        )),
-        _ => Ok(()),
+            "the recorded answer; another version decides differently",
+        ));
     }
+    Ok(())
 }
 
-/// Whether the answers are the recorded ones; none if the journal was not closed.
-fn same(replayed: &Replay) -> Option<bool> {
-    let digest = replayed.digest.value();
-    replayed.recorded.map(|recorded| recorded == digest)
+/// Replays to the end, to `--until`, or to the first difference; whether there is one, and the
+/// inputs before.
+fn replay(
+    journal: &Journal,
+    replayer: &mut Replaying,
+    mut progress: Progress,
+) -> Result<(bool, Lately), Failure> {
+    let clock = Clock::of(replayer.setup());
+    let mut lately = Lately::default();
+    let (mut answered, mut lines) = (0, String::new());
+    loop {
+        let step = match go_on(journal, replayer, &clock) {
+            Ok(step) => step,
+            Err(error) => return Err(broken(&error, journal, answered)),
+        };
+        let Some(step) = step else { break };
+        if step.kind == EntryKind::Frame {
+            answered = step.number;
+        }
+        let differs = step.same() == Some(false);
+        if journal.dump {
+            lines.clear();
+            dump::step(&mut lines, step, &clock, journal.json);
+            print(&lines)?;
+        }
+        if differs {
+            return Ok((true, lately));
+        }
+        lately.push(step);
+        progress.at(replayer.journal().bytes());
+    }
+    Ok((false, lately))
 }
 
-fn as_text(replayed: &Replay) -> String {
-    let recorded = match replayed.recorded {
-        Some(recorded) => format!("{recorded:016x}"),
-        None => "none: the journal was not closed".to_owned(),
+fn go_on<'a>(
+    journal: &Journal,
+    replayer: &'a mut Replaying,
+    clock: &Clock,
+) -> Result<Option<&'a Step>, JournalError> {
+    if let Some(until) = &journal.until {
+        if until.is_reached(replayer.counts()) {
+            return Ok(None);
+        }
+        let next = replayer.peek()?;
+        if next.is_some_and(|(_, _, now_ms)| until.is_over(clock.since_1970(now_ms))) {
+            return Ok(None);
+        }
+    }
+    replayer.step()
+}
+
+/// A journal that cannot be read further: what came before it is not in doubt.
+fn broken(error: &JournalError, journal: &Journal, answered: u64) -> Failure {
+    let what = format!("{error}. The {answered} frames before it have the recorded answers");
+    let remedy = match answered {
+        0 => "a whole journal".to_owned(),
+        frames => format!("--until {frames}, which replays what is whole"),
     };
-    let mut lines = vec![
-        ("frames", replayed.frames.to_string()),
-        ("requests", replayed.requests.to_string()),
-        ("errors", replayed.errors.to_string()),
-        ("digest", format!("{:016x}", replayed.digest.value())),
-        ("recorded digest", recorded),
-    ];
-    if let Some(error) = &replayed.first_error {
-        lines.push(("first error", error.clone()));
-    }
-    if replayed.torn {
-        let text = "in the middle of an entry: the process was killed, or the disk was full";
-        lines.push(("end", text.to_owned()));
-    }
-    pairs(&lines)
+    Failure::usage(what, journal.file.display().to_string(), remedy)
 }
 
-fn as_json(replayed: &Replay) -> serde_json::Value {
-    json!({
-        "frames": replayed.frames,
-        "requests": replayed.requests,
-        "errors": replayed.errors,
-        "first_error": replayed.first_error,
-        "digest": format!("{:016x}", replayed.digest.value()),
-        "recorded": replayed.recorded.map(|recorded| format!("{recorded:016x}")),
-        "same": same(replayed),
-        "torn": replayed.torn,
-    })
+fn explain(journal: &Journal, replayer: &mut Replaying) -> Result<Option<Value>, Failure> {
+    let Some(job) = journal.explain else {
+        return Ok(None);
+    };
+    let question = json!({"op": "explain", "job": job}).to_string();
+    let reply = replayer.ask(&question).map_err(|error| {
+        let remedy = "a job that is there at that moment; --until goes to an earlier one";
+        Failure::new(Kind::Refused, error.to_string(), "--explain", remedy)
+    })?;
+    Ok(serde_json::from_str(&reply).ok())
+}
+
+/// Bytes of the whole journal, for the progress bar.
+fn bytes_total(reader: &Reader<BufReader<File>>, path: &Path) -> u64 {
+    let alone = || std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    reader.bytes_total().unwrap_or_else(alone)
+}
+
+/// What a replay has found.
+struct Report<'a> {
+    replayer: &'a Replaying,
+    explanation: Option<Value>,
+    difference: Option<Value>,
+}
+
+impl Report<'_> {
+    fn as_text(&self) -> String {
+        let (replayer, counts) = (self.replayer, self.replayer.counts());
+        let compared = counts.compared;
+        let answers = match (&self.difference, compared) {
+            (Some(_), _) => format!("one differs; the {} before it do not", compared - 1),
+            (None, 0) => "none was recorded".to_owned(),
+            (None, _) => format!("all {compared} as recorded, byte for byte"),
+        };
+        let mut lines = vec![
+            ("recording", replayer.journal().recording().to_string()),
+            (
+                "recorded by",
+                format!("Heddle {}", replayer.journal().heddle_version()),
+            ),
+            ("frames", counts.frames.to_string()),
+            ("events", counts.events.to_string()),
+            ("requests", counts.requests.to_string()),
+            ("errors", counts.errors.to_string()),
+            ("answers", answers),
+            ("digest", format!("{:016x}", replayer.digest().value())),
+        ];
+        if let Some(error) = &counts.first_error {
+            lines.push(("first error", error.clone()));
+        }
+        if let Some(end) = replayer.end() {
+            lines.push(("end", end.to_owned()));
+        } else if replayer.journal().torn() {
+            let text = "in the middle of a block: the process was killed, or is writing it";
+            lines.push(("end", text.to_owned()));
+        }
+        let mut text = pairs(&lines);
+        if let Some(difference) = &self.difference {
+            text += &difference::as_text(difference);
+        }
+        if let Some(explanation) = &self.explanation {
+            text += &crate::terminal::clean_json(&format!("\n{explanation:#}\n"));
+        }
+        text
+    }
+
+    fn as_json(&self) -> Value {
+        let (replayer, counts) = (self.replayer, self.replayer.counts());
+        json!({
+            "recording": replayer.journal().recording(),
+            "heddle": replayer.journal().heddle_version(),
+            "frames": counts.frames,
+            "events": counts.events,
+            "requests": counts.requests,
+            "errors": counts.errors,
+            "first_error": counts.first_error,
+            "compared": counts.compared,
+            "same": (counts.compared > 0).then_some(self.difference.is_none()),
+            "digest": format!("{:016x}", replayer.digest().value()),
+            "end": replayer.end(),
+            "torn": replayer.journal().torn(),
+            "difference": self.difference,
+            "explanation": self.explanation,
+        })
+    }
 }

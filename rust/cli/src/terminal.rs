@@ -83,16 +83,28 @@ pub(crate) fn said(value: &Value) -> String {
     }
 }
 
+/// RFC 3339 has no text for later years.
+const YEAR_10000_MS: u64 = 253_402_300_800_000;
+
 /// Formats milliseconds since 1970 as a time in UTC.
 pub(crate) fn time(value: &Value) -> String {
     let time = value
         .as_u64()
         .and_then(|ms| std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(ms)));
-    // RFC 3339 has no text for years beyond 9999.
-    let in_range = time.filter(|_| value.as_u64().is_some_and(|ms| ms < 253_402_300_800_000));
+    let in_range = time.filter(|_| value.as_u64().is_some_and(|ms| ms < YEAR_10000_MS));
     match in_range {
         Some(time) => humantime::format_rfc3339_seconds(time).to_string(),
         None => said(value),
+    }
+}
+
+/// Formats ms since 1970 as a time in UTC with its milliseconds; as a number if it is no time.
+pub(crate) fn time_ms(ms: i64) -> String {
+    let since = u64::try_from(ms).ok().filter(|&ms| ms < YEAR_10000_MS);
+    let since = since.map(std::time::Duration::from_millis);
+    match since.and_then(|since| std::time::UNIX_EPOCH.checked_add(since)) {
+        Some(time) => humantime::format_rfc3339_millis(time).to_string(),
+        None => format!("{ms} ms"),
     }
 }
 

@@ -1,9 +1,14 @@
 //! `heddle replay` from outside: the journal of the native tests, whole and damaged.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+#[path = "../../bridge/tests/support/mod.rs"]
+mod support;
+
+use support::journals::{Entry, encode, entries, record};
 
 const JOURNAL: &str = "../../native-tests/data/scripted.journal";
 
@@ -43,26 +48,178 @@ fn a_journal_gives_the_digest_that_is_kept_beside_it() {
     assert!(text(&plain.stdout).contains(digest.trim_end()));
 }
 
+/// A folder of a test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+/// The recorded journal with one grant for another node, in file `name`; the grant's entry.
+fn with_another_grant(name: &str) -> (PathBuf, Entry) {
+    let mut all = entries(&journal()).expect("it is whole");
+    // An output frame: 48 bytes of header, then its decisions. A grant is of kind 1.
+    let grants = |entry: &Entry| entry.kind == 4 && entry.payload.get(48..50) == Some(&[1, 0]);
+    let at = all.iter().rposition(grants).expect("the script grants");
+    let node = &mut all[at].payload[48 + 12];
+    *node ^= 1;
+    let path = folder(name).join("other.journal");
+    fs::write(&path, encode(&all)).expect("the folder is ours");
+    (path, all[at].clone())
+}
+
 #[test]
-fn other_answers_than_the_recorded_ones_are_refused() {
-    let path = changed("other.journal", |bytes| {
-        *bytes.last_mut().expect("it has a digest") ^= 1;
-    });
-    let ran = replay(&path, &[]);
+fn the_first_other_answer_is_told_with_its_input_and_the_state() {
+    let (path, changed) = with_another_grant("replay-other");
+    let ran = replay(&path, &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
     assert!(text(&ran.stderr).contains("answers differently"), "{ran:?}");
-    assert!(text(&ran.stdout).contains("recorded digest"), "{ran:?}");
+    let told: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert_eq!(told["same"], false);
+    assert_eq!(
+        told["compared"],
+        told["frames"].as_u64().unwrap() + told["requests"].as_u64().unwrap()
+    );
+    let difference = &told["difference"];
+    let node = |who: &str| difference["first"][who]["node"].as_u64().expect("a grant");
+    assert_eq!(node("recorded"), u64::from(changed.payload[60]));
+    assert_eq!(node("ours"), node("recorded") ^ 1);
+    assert_eq!(difference["now_ms"], changed.now_ms);
+    let inputs = difference["in"].as_array().expect("records");
+    let reports =
+        |record: &Value| record["record"] == "HEARTBEAT" && record["node"] == node("ours");
+    assert!(inputs.iter().any(reports), "{difference:#}");
+    assert_eq!(difference["before"].as_array().map(Vec::len), Some(3));
+    let state = difference["state"]
+        .as_array()
+        .expect("of its job and nodes");
+    assert!(
+        state
+            .iter()
+            .any(|state| state["node"] == node("ours") && !state["state"].is_null())
+    );
+    let plain = text(&replay(&path, &[]).stdout);
+    for line in [
+        "first difference: frame",
+        "* recorded  GRANT job",
+        "* answered  GRANT job",
+    ] {
+        assert!(plain.contains(line), "{line} is not in\n{plain}");
+    }
 }
 
 #[test]
 fn a_journal_that_was_cut_short_is_replayed_as_far_as_it_goes() {
-    let path = changed("cut.journal", |bytes| bytes.truncate(bytes.len() / 2));
+    let path = changed("cut.journal", |bytes| {
+        *bytes = encode(&entries(&journal()).expect("it is whole"));
+        bytes.truncate(bytes.len() / 2);
+    });
     let ran = replay(&path, &["--json"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let replayed: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
     assert!(replayed["frames"].as_u64() > Some(0), "{replayed}");
-    assert_eq!(replayed["recorded"], Value::Null);
-    assert_eq!(replayed["same"], Value::Null);
+    assert_eq!(replayed["end"], Value::Null);
+    assert_eq!(replayed["torn"], true);
+    assert_eq!(replayed["same"], true);
+}
+
+#[test]
+fn a_damaged_journal_says_how_much_of_it_is_whole() {
+    let path = changed("damaged.journal", |bytes| {
+        *bytes = encode(&entries(&journal()).expect("it is whole"));
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+    });
+    let ran = replay(&path, &[]);
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let said = text(&ran.stderr);
+    assert!(
+        said.contains("is damaged") && said.contains("damaged.journal"),
+        "{said}"
+    );
+    let (_, remedy) = said.split_once("--until ").expect("a remedy");
+    let frames = remedy.split_once(',').expect("a number").0;
+    let ran = replay(&path, &["--json", "--until", frames]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let replayed: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert_eq!(replayed["frames"].to_string(), frames);
+    assert_eq!(replayed["same"], true);
+}
+
+#[test]
+fn a_replay_stops_where_it_is_told_and_explains_a_job_there() {
+    let dump = replay(&journal(), &["--dump", "--json"]);
+    let lines: Vec<Value> = text(&dump.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON on each line"))
+        .collect();
+    let asked = lines
+        .iter()
+        .find(|line| line["in"]["record"] == "ASK")
+        .expect("a job asks");
+    let (job, frame) = (asked["in"]["job"].to_string(), asked["frame"].to_string());
+    let until = replay(
+        &journal(),
+        &["--json", "--until", &frame, "--explain", &job],
+    );
+    assert!(until.status.success(), "{}", text(&until.stderr));
+    let told: Value = serde_json::from_slice(&until.stdout).expect("JSON");
+    assert_eq!(told["frames"].to_string(), frame);
+    assert_eq!(told["explanation"]["job"].to_string(), job);
+    assert!(told["explanation"]["sentence"].is_string(), "{told:#}");
+    // Before its frame the job is not there.
+    let before = (asked["frame"].as_u64().unwrap() - 1).to_string();
+    let early = replay(&journal(), &["--until", &before, "--explain", &job]);
+    assert_eq!(early.status.code(), Some(1), "{early:?}");
+    assert!(
+        text(&early.stderr).contains("no job has number"),
+        "{early:?}"
+    );
+    // The same place by its time: the script's clock is that of 1970.
+    let time = asked["time"].as_str().expect("a time");
+    let until = replay(&journal(), &["--json", "--until", time]);
+    let told: Value = serde_json::from_slice(&until.stdout).expect("JSON");
+    let last = lines
+        .iter()
+        .rfind(|line| line["frame"].is_u64() && line["time"] == time);
+    assert_eq!(told["frames"], last.expect("it is there")["frame"]);
+    let wrong = replay(&journal(), &["--until", "noon"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// The dump has every record of every frame, in words and as JSON.
+#[test]
+fn a_dump_has_every_input_and_every_decision() {
+    let recorded = entries(&journal()).expect("it is whole");
+    let records = |kind: u32, at: usize| -> u32 {
+        let frames = recorded.iter().filter(|entry| entry.kind == kind);
+        // An answer to a request is JSON and no frame.
+        let frames = frames.filter(|entry| entry.payload[0] != b'{');
+        let count = |entry: &Entry| entry.payload[at..at + 4].try_into().expect("four bytes");
+        frames.map(|entry| u32::from_le_bytes(count(entry))).sum()
+    };
+    let (inputs, outputs) = (records(2, 24), records(4, 16));
+    let requests = recorded.iter().filter(|entry| entry.kind == 3).count();
+    let dump = text(&replay(&journal(), &["--dump"]).stdout);
+    let lines = |part: &str| dump.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(lines(" request "), 2 * requests);
+    assert_eq!(lines(" in "), inputs as usize + requests);
+    assert_eq!(lines(" out "), outputs as usize + requests);
+    assert!(dump.contains(" in  HEARTBEAT node ") && dump.contains(" out GRANT job "));
+    assert!(dump.contains("as recorded, byte for byte"));
+}
+
+#[test]
+fn the_newest_recording_is_found_by_the_configured_path() {
+    let base = folder("replay-base").join("rm.journal");
+    record(&json!({"path": base}), 1, 2);
+    let (newest, _) = record(&json!({"path": base}), 2, 3);
+    let told = |path: &Path| text(&replay(path, &["--json"]).stdout);
+    assert_eq!(told(&base), told(&newest));
+    assert!(told(&base).contains("\"recording\": 2"));
+    let none = replay(&base.with_file_name("other"), &[]);
+    assert_eq!(none.status.code(), Some(2));
 }
 
 #[test]
@@ -70,10 +227,12 @@ fn what_is_no_journal_is_refused_with_its_name() {
     for (name, expected) in [
         ("empty.journal", "shorter than its header"),
         ("text.journal", "not a journal"),
+        ("newer.journal", "expected journal version 2, found 3"),
     ] {
         let path = changed(name, |bytes| match name {
             "empty.journal" => bytes.clear(),
-            _ => *bytes = b"a text that is long enough for a header".to_vec(),
+            "newer.journal" => bytes[8] = 3,
+            _ => *bytes = b"a text that is long enough for the header of a journal".to_vec(),
         });
         let ran = replay(&path, &[]);
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");

@@ -1,14 +1,12 @@
-//! Targets for the engine's input: frames as bytes, well-formed events, control requests, journals.
+//! Targets for the engine's input: frames as bytes, well-formed events, control requests.
 
 #[path = "../../bridge/tests/client/mod.rs"]
-mod client;
+pub(crate) mod client;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use client::FrameWriter;
 use heddle::error::BridgeError;
 use heddle::host::Host;
-use heddle::journal::{Reader, Recorder};
-use heddle::replay::replay;
 use heddle_core::catalogue::PRESETS;
 use heddle_core::words::event::{
     AskFacts, ContainerFacts, Decision, Event, JobCounters, JobFacts, JobHints, NodeFacts, Refusal,
@@ -23,7 +21,7 @@ use std::sync::LazyLock;
 
 /// Room for the answer to a frame that asks for as many decisions as a host would.
 const OUTPUT_BYTES: usize = 1 << 18;
-const DECISIONS_MAX: u32 = 64;
+pub(crate) const DECISIONS_MAX: u32 = 64;
 /// Bounds of events in a step and of steps in an input: enough to interact, few enough to be fast.
 const EVENTS_MAX: usize = 12;
 const STEPS_MAX: usize = 24;
@@ -46,7 +44,7 @@ pub(crate) fn policies() -> Vec<Value> {
     presets.chain(shares).chain(orders).chain(places).collect()
 }
 
-fn config(policy: usize) -> Value {
+pub(crate) fn config(policy: usize) -> Value {
     let policies = policies();
     json!({
         "policy": policies[policy % policies.len()],
@@ -117,7 +115,7 @@ fn ask(job: u32, count: u32) -> Event {
     })
 }
 
-fn beat(id: u32) -> Event {
+pub(crate) fn beat(id: u32) -> Event {
     Event::Heartbeat {
         node: NodeId(id),
         free: Resource::new(8192, 8),
@@ -125,7 +123,7 @@ fn beat(id: u32) -> Event {
 }
 
 /// A small cluster with two waiting jobs.
-fn beginning() -> Vec<Event> {
+pub(crate) fn beginning() -> Vec<Event> {
     vec![
         Event::NodeAdded(node(0)),
         Event::NodeAdded(node(1)),
@@ -528,36 +526,6 @@ pub(crate) fn control_seeds() -> Vec<Vec<u8>> {
     };
     let rounds = texts.chunks(2).cycle().take(2 * policies().len());
     rounds.enumerate().map(seed).collect()
-}
-
-/// Replays or refuses a journal. Writes no file and holds no more memory than the answers need.
-pub(crate) fn journal(data: &[u8]) {
-    let Ok(reader) = Reader::new(data) else {
-        return;
-    };
-    if let Err(fault) = replay(reader) {
-        assert!(
-            !fault.to_string().is_empty(),
-            "a refusal without a sentence"
-        );
-    }
-}
-
-pub(crate) fn journal_seeds() -> Vec<Vec<u8>> {
-    let folder = tempfile::tempdir().expect("a folder for journals");
-    (0..PRESETS.len())
-        .map(|policy| {
-            let path = folder.path().join(policy.to_string());
-            let setup = json!({ "config": config(policy) }).to_string();
-            let mut recorder = Recorder::create(&path, 1 << 20, &setup);
-            let mut writer = FrameWriter::default();
-            recorder.frame(writer.frame(0, 1, DECISIONS_MAX, &beginning()));
-            recorder.request(100, r#"{"op": "queues"}"#);
-            recorder.frame(writer.frame(700, 2, DECISIONS_MAX, &[Event::Tick, beat(1)]));
-            drop(recorder);
-            std::fs::read(&path).expect("it was written")
-        })
-        .collect()
 }
 
 /// A small market for requests over the web port.

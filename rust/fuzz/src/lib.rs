@@ -6,6 +6,7 @@
 
 mod engine;
 mod http;
+mod journal;
 pub mod mutate;
 mod stock;
 mod text;
@@ -46,8 +47,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "journal",
         summary: "recorded journals, replayed",
-        run: engine::journal,
-        seeds: engine::journal_seeds,
+        run: journal::journal,
+        seeds: journal::journal_seeds,
     },
     Target {
         name: "config",

@@ -9,6 +9,7 @@
 
 #[path = "../client/mod.rs"]
 pub mod client;
+pub(crate) mod journals;
 
 use std::collections::BTreeMap;
 

@@ -27,6 +27,7 @@ const OF_THE_SCHEDULER: &[&str] = &[
     "heddle.audit.interval-ms",
     "heddle.config.file",
     "heddle.hints.enable",
+    "heddle.journal.bytes-max",
     "heddle.journal.path",
     "heddle.native.path",
     "heddle.nm-poll.enable",

@@ -240,7 +240,7 @@ final class ApplicationEvents {
     job.setAttempt(attempt);
     Compat.submitAppAttempt(
         job.queue().getMetrics(), application.getUser(), attempt.getUnmanagedAM());
-    LOG.info("Added attempt {} in queue {}", id, job.queue());
+    LOG.info("Added attempt {} in queue {}, as job {}", id, job.queue(), job.id());
     if (!event.getIsAttemptRecovering()) {
       send(new RMAppAttemptEvent(id, RMAppAttemptEventType.ATTEMPT_ADDED));
     }

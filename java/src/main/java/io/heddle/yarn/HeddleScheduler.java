@@ -10,6 +10,7 @@ import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.Journal;
 import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.NativeLibrary;
 import io.heddle.yarn.engine.ResourceCodec;
@@ -90,8 +91,6 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   public static final String TICK_PROPERTY = "heddle.tick-ms";
   /** The interval of the audit, in ms; 0 runs it only after a failure. */
   public static final String AUDIT_PROPERTY = "heddle.audit.interval-ms";
-  /** The file that records input frames for replay. */
-  public static final String JOURNAL_PROPERTY = "heddle.journal.path";
 
   private static final long TICK_MS = 500;
   private static final long AUDIT_MS = 10_000;
@@ -163,7 +162,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
   private void makeEngine(Configuration configuration) throws IOException {
     capacity = CapacitySource.open(configuration, rmContext);
     ConfigFile file = ConfigFile.read(configuration, capacity);
-    engine = new Engine(resources, minimumAllocation, configuration.get(JOURNAL_PROPERTY));
+    engine = new Engine(resources, minimumAllocation, Journal.of(configuration));
     calculator = file.calculator();
     reports = new QueueReports(configuration, file.alwaysChecksSubmissions(),
         file.isStock(), names.users, file.gauges(configuration, names));
@@ -181,8 +180,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     activitiesManager = activities;
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
-    performance =
-        new Performance(engine, commit, economy, configuration.get(JOURNAL_PROPERTY));
+    performance = new Performance(engine, commit, economy);
     setWebHandler(new ApiHandler(economy, jobNames));
     config = new ConfigControl(engine, queues, names, writeLock);
     config.open(file);

@@ -3,7 +3,7 @@ package io.heddle.yarn;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.engine.Engine;
-import java.io.File;
+import io.heddle.yarn.engine.Journal;
 import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
@@ -26,7 +26,9 @@ final class Performance extends SchedulerMetrics {
   private static final MetricsInfo FRAMES = info("Frames", "Frames of events sent to the engine");
   private static final MetricsInfo IGNORED = info("IgnoredEvents", "Events the engine ignored");
   private static final MetricsInfo JOURNAL =
-      info("JournalBytes", "Size of the journal; 0 without one");
+      info("JournalBytes", "Size of all files of the journal; 0 without one");
+  private static final MetricsInfo JOURNAL_STOPPED =
+      info("JournalStopped", "1 if the journal is full or cannot be written");
   private static final MetricsInfo BEHIND = info("StoreIntervalsBehind",
       "Allocation intervals that wait to be written to the store");
   private static final MetricsInfo LOST = info("StoreIntervalsLost",
@@ -35,23 +37,17 @@ final class Performance extends SchedulerMetrics {
   private final Engine engine;
   private final ContainerCommit commit;
   private final Economy economy;
-  private final File journal;
   private final MetricsRegistry registry = new MetricsRegistry(NAME);
   private final MutableStat heartbeats =
       registry.newStat("Heartbeat", "Heartbeats of nodes", "Ops", "Micros", true);
   private final MutableStat ticks = registry.newStat("Tick", "Ticks", "Ops", "Micros", true);
 
-  /**
-   * Measures nothing yet.
-   *
-   * @param journal the file that records frames, or null
-   */
-  Performance(Engine engine, ContainerCommit commit, Economy economy, String journal) {
+  /** Measures nothing yet. */
+  Performance(Engine engine, ContainerCommit commit, Economy economy) {
     super(NAME, "What Heddle does");
     this.engine = engine;
     this.commit = commit;
     this.economy = economy;
-    this.journal = journal == null ? null : new File(journal);
     registry.setContext("yarn");
   }
 
@@ -73,13 +69,15 @@ final class Performance extends SchedulerMetrics {
   public void getMetrics(MetricsCollector collector, boolean all) {
     MetricsRecordBuilder record = collector.addRecord(registry.info());
     JsonNode books = economy.books();
+    JsonNode journal = Journal.status(engine);
     registry.snapshot(record, all);
     record.addCounter(GRANTS, commit.committed())
         .addCounter(REFUSALS, commit.refused())
         .addGauge(ENGINE_UP, engine.up() ? 1 : 0)
         .addCounter(FRAMES, engine.frames())
         .addCounter(IGNORED, engine.ignored())
-        .addGauge(JOURNAL, journal == null ? 0 : journal.length())
+        .addGauge(JOURNAL, journal.path("bytes").asLong())
+        .addGauge(JOURNAL_STOPPED, journal.path("stopped").isTextual() ? 1 : 0)
         .addGauge(BEHIND, books.path("intervals_behind").asLong())
         .addCounter(LOST,
             books.path("lost_intervals").asLong() + books.path("intervals_lost").asLong());

@@ -49,7 +49,7 @@ public final class Engine {
   private final FrameReader reader;
   private final RebuildLimiter limiter = new RebuildLimiter();
   private final Resource minimum;
-  private final String journal;
+  private final Journal journal;
   private Decisions decisions;
   private volatile EngineConfig config;
   private volatile long handle;
@@ -66,9 +66,9 @@ public final class Engine {
    * Prepares an engine without making it.
    *
    * @param minimum YARN's smallest container
-   * @param journal the file that records frames, or null
+   * @param journal where its inputs are recorded, or null
    */
-  public Engine(ResourceCodec resources, Resource minimum, String journal) {
+  public Engine(ResourceCodec resources, Resource minimum, Journal journal) {
     this.resources = resources;
     this.minimum = minimum;
     this.journal = journal;

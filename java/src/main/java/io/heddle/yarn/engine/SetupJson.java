@@ -22,10 +22,10 @@ public final class SetupJson {
    * Writes the setup of an engine.
    *
    * @param minimum YARN's smallest container
-   * @param journal the file that records input frames, or null
+   * @param journal where inputs are recorded, or null
    * @param debug whether the engine writes lines at debug level
    */
-  static String open(Resource minimum, String journal, EngineConfig config, boolean debug) {
+  static String open(Resource minimum, Journal journal, EngineConfig config, boolean debug) {
     ObjectNode setup = JSON.createObjectNode();
     ArrayNode names = setup.putArray("resource_types");
     ObjectNode smallest = setup.putObject("minimum_allocation");
@@ -33,7 +33,9 @@ public final class SetupJson {
       names.add(type.getName());
       smallest.put(type.getName(), minimum.getResourceValue(type.getName()));
     }
-    setup.put("journal", journal);
+    if (journal != null) {
+      journal.putInto(setup);
+    }
     putEpoch(setup);
     setup.put("log_level", debug ? "debug" : "info");
     config.putInto(setup);

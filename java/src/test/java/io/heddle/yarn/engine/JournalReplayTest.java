@@ -19,7 +19,8 @@ import org.junit.Test;
 public class JournalReplayTest {
   private static final long FNV_START = 0xcbf29ce484222325L;
   private static final long FNV_PRIME = 0x100000001b3L;
-  private static final int FILE_HEADER_BYTES = 16;
+  private static final int SEGMENT_HEADER_BYTES = 48;
+  private static final int BLOCK_HEADER_BYTES = 16;
   private static final int ENTRY_HEADER_BYTES = 16;
   private static final int SETUP = 1;
   private static final int FRAME = 2;
@@ -58,27 +59,40 @@ public class JournalReplayTest {
   }
 
   private void replay(ByteBuffer journal) {
-    journal.order(ByteOrder.LITTLE_ENDIAN).position(FILE_HEADER_BYTES);
+    journal.order(ByteOrder.LITTLE_ENDIAN).position(SEGMENT_HEADER_BYTES);
     long handle = 0;
     try {
-      while (journal.remaining() >= ENTRY_HEADER_BYTES) {
-        int kind = journal.getInt();
-        int length = journal.getInt();
-        long nowMs = journal.getLong();
-        byte[] payload = new byte[length];
-        journal.get(payload);
-        if (kind == SETUP) {
-          handle = Native.open(new String(payload, StandardCharsets.UTF_8));
-        } else if (kind == FRAME) {
-          frames++;
-          step(handle, payload);
-        } else if (kind == REQUEST) {
-          request(handle, nowMs, new String(payload, StandardCharsets.UTF_8));
+      while (journal.remaining() >= BLOCK_HEADER_BYTES) {
+        int raw = journal.getInt();
+        int stored = journal.getInt();
+        journal.position(journal.position() + BLOCK_HEADER_BYTES - 2 * Integer.BYTES);
+        assertEquals("a compressed block", raw, stored);
+        int end = journal.position() + stored;
+        while (journal.position() < end) {
+          handle = replayEntry(journal, handle);
         }
       }
     } finally {
       Native.close(handle);
     }
+  }
+
+  /** Replays an entry and returns the engine. Recorded answers are skipped. */
+  private long replayEntry(ByteBuffer journal, long handle) {
+    int kind = journal.getInt();
+    byte[] payload = new byte[journal.getInt()];
+    long nowMs = journal.getLong();
+    journal.get(payload);
+    if (kind == SETUP) {
+      return Native.open(new String(payload, StandardCharsets.UTF_8));
+    }
+    if (kind == FRAME) {
+      frames++;
+      step(handle, payload);
+    } else if (kind == REQUEST) {
+      request(handle, nowMs, new String(payload, StandardCharsets.UTF_8));
+    }
+    return handle;
   }
 
   private void step(long handle, byte[] frame) {

@@ -299,8 +299,8 @@ part_integration() {
     [ ${#classes[@]} -gt 0 ] || return 0
     # The console's tests need a real browser.
     case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
-    # The Kerberos tests run the command line.
-    case "$class" in '' | *SpnegoTest)
+    # These tests run the command line.
+    case "$class" in '' | *SpnegoTest | *MapReduceTest)
         step 'heddle, the command line, for tests' heddle build_tests_command_line || true
         HEDDLE_COMMAND=${CARGO_TARGET_DIR:-$ROOT/target}/debug/heddle
         export HEDDLE_COMMAND

@@ -2,22 +2,27 @@
 //!
 //! `cargo bench -p heddle-bridge`. Prints nanoseconds per frame, the median and the best of several
 //! runs, on whatever machine it is; it asserts nothing about time. JNI's own share (about 0.1 us
-//! per call) and all of Java are not in these figures.
+//! per call) and all of Java are not in these figures. The same with a journal follows: what a
+//! frame costs more on the caller's thread, and what it takes on the disk.
 
 #[path = "../tests/client/mod.rs"]
 mod client;
 
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
 use client::{Answer, FrameWriter};
 use heddle::frame::{decode, output_bytes_max};
 use heddle::host::Host;
+use heddle::journal::{Reader, recordings};
+use heddle::replay::replay;
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::words::resource::Resource;
+use serde_json::json;
 
-const RUNS: usize = 9;
+const RUNS: usize = 51;
 const DECISIONS_MAX: u32 = 64;
 /// Containers that a node has room for. Half of them are given at once.
 const CAPACITY: i64 = 16;
@@ -30,19 +35,57 @@ fn main() {
         "{:52} {:>10} {:>10}",
         "nanoseconds per frame", "median", "best"
     );
+    let folder = std::env::temp_dir().join(format!("heddle-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for journals");
     report("decode alone, one heartbeat", &decode_alone(nodes, runs));
-    report("heartbeat, nothing pending", &heartbeats(nodes, runs, 0));
+    let both = |name: &str, scenario: &dyn Fn(Option<&Path>) -> Run| {
+        let base = folder.join(name.replace([' ', ','], "-"));
+        // In turns, so that whatever else the machine does is in both.
+        let mut pair = [None, Some(base.as_path())].map(scenario);
+        let times: Vec<[f64; 2]> = (0..runs)
+            .map(|_| pair.each_mut().map(|run| run()))
+            .collect();
+        drop(pair);
+        let [without, with] =
+            [0, 1].map(|at| times.iter().map(|both| both[at]).collect::<Vec<_>>());
+        report(name, &without);
+        report("    with a journal", &with);
+        report_size(&base);
+    };
+    both("heartbeat, nothing pending", &|journal| {
+        heartbeats(nodes, 0, journal)
+    });
     for jobs in [10, 1_000] {
         let name = format!("heartbeat, {jobs} jobs wait, nothing fits");
-        report(&name, &heartbeats(nodes, runs, jobs));
+        both(&name, &|journal| heartbeats(nodes, jobs, journal));
     }
     for jobs in [10, 1_000] {
         let name = format!(
             "heartbeat that ends and grants {} of {jobs} jobs",
             CAPACITY / 2
         );
-        report(&name, &packing(nodes, runs, jobs));
+        both(&name, &|journal| packing(nodes, jobs, journal));
     }
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+/// What the journal takes on the disk, and how fast it replays.
+fn report_size(base: &Path) {
+    let bytes = recordings(base).expect("it was recorded")[0].bytes();
+    let start = Instant::now();
+    let replayed = Reader::open(base)
+        .and_then(replay)
+        .expect("a whole journal");
+    let seconds = start.elapsed().as_secs_f64();
+    assert!(replayed.same(), "a replay gives the recorded answers");
+    let counts = replayed.counts;
+    let (frames, events) = (counts.frames as f64, counts.events as f64);
+    println!(
+        "    {:.1} bytes a frame, {:.1} an event; replays {:.0} events a second",
+        bytes as f64 / frames,
+        bytes as f64 / events,
+        events / seconds
+    );
 }
 
 fn report(name: &str, nanoseconds: &[f64]) {
@@ -67,8 +110,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(nodes: u32, jobs: u32) -> Bench {
-        let host = Host::open(r#"{"config": {"heartbeat_fill": 0.5}}"#).expect("a right setup");
+    fn new(nodes: u32, jobs: u32, journal: Option<&Path>) -> Bench {
+        let setup = json!({"config": {"heartbeat_fill": 0.5}, "journal": journal});
+        let host = Host::open(&setup.to_string()).expect("a right setup");
         let out = vec![0; output_bytes_max(DECISIONS_MAX)];
         let mut bench = Bench {
             host,
@@ -96,9 +140,11 @@ impl Bench {
     /// Steps; how long the host took for it, and how long the answer is.
     fn step(&mut self, events: &[Event]) -> (f64, usize) {
         self.sequence += 1;
+        // A thousand frames a second: what waits for them goes to the journal's writer.
+        let now_ms = 1_000 + self.sequence as i64;
         let frame = self
             .writer
-            .frame(1_000, self.sequence, DECISIONS_MAX, events);
+            .frame(now_ms, self.sequence, DECISIONS_MAX, events);
         let start = Instant::now();
         let length = self
             .host
@@ -166,27 +212,29 @@ fn decode_alone(nodes: u32, runs: usize) -> Vec<f64> {
     (0..runs).map(run).collect()
 }
 
+/// One run of a scenario; returns the mean of its frames.
+type Run = Box<dyn FnMut() -> f64>;
+
 /// Every node reports that it is full.
-fn heartbeats(nodes: u32, runs: usize, jobs: u32) -> Vec<f64> {
-    let mut bench = Bench::new(nodes, jobs);
-    let run = |_| {
+fn heartbeats(nodes: u32, jobs: u32, journal: Option<&Path>) -> Run {
+    let mut bench = Bench::new(nodes, jobs, journal);
+    Box::new(move || {
         let beat = |node| Event::Heartbeat {
             node: NodeId(node),
             free: Resource::ZERO,
         };
         let spent: f64 = (0..nodes).map(|node| bench.step(&[beat(node)]).0).sum();
         spent / f64::from(nodes)
-    };
-    (0..runs).map(run).collect()
+    })
 }
 
 /// Every node reports that all its containers have ended, and is filled again.
-fn packing(nodes: u32, runs: usize, jobs: u32) -> Vec<f64> {
-    let mut bench = Bench::new(nodes, jobs);
+fn packing(nodes: u32, jobs: u32, journal: Option<&Path>) -> Run {
+    let mut bench = Bench::new(nodes, jobs, journal);
     let mut running: Vec<Vec<(JobId, u64)>> = vec![Vec::new(); nodes as usize];
     let mut acks = Vec::new();
     let mut key = 0;
-    let mut run = |_| {
+    let mut run = move || {
         let mut spent = 0.0;
         for node in 0..nodes {
             let mut events = std::mem::take(&mut acks);
@@ -223,6 +271,6 @@ fn packing(nodes: u32, runs: usize, jobs: u32) -> Vec<f64> {
         spent / f64::from(nodes)
     };
     // The first round fills the cluster and has nothing to end.
-    run(0);
-    (0..runs).map(run).collect()
+    run();
+    Box::new(run)
 }

@@ -72,7 +72,7 @@ struct Unfetched {
 
 impl Host {
     /// Makes an engine from its setup: the core's, plus `journal` (null, a path, or `{"path": ..,
-    /// "bytes_max": .., "compress": ..}`) and `log_level` (default `"info"`).
+    /// "bytes_max": .., "compress": .., "wait": ..}`) and `log_level` (default `"info"`).
     ///
     /// # Errors
     /// `BadConfig` when the setup cannot be used, `Panic` when the engine panicked on it.
@@ -357,8 +357,7 @@ fn read_setup(setup_json: &str) -> Result<(Value, BridgeSetup), BridgeError> {
     Ok((setup, BridgeSetup { journal, log_level }))
 }
 
-const JOURNAL_EXPECTED: &str =
-    r#"journal: expected null, "path" or {"path": "..", "bytes_max": n, "compress": true}"#;
+const JOURNAL_EXPECTED: &str = r#"journal: expected null, "path" or {"path": "..", "bytes_max": n, "compress": true, "wait": false}"#;
 
 fn read_journal(journal: &mut Map<String, Value>) -> Option<Settings> {
     let mut settings = Settings::at(journal.remove("path")?.as_str()?);
@@ -367,6 +366,9 @@ fn read_journal(journal: &mut Map<String, Value>) -> Option<Settings> {
     }
     if let Some(compress) = journal.remove("compress") {
         settings.compress = compress.as_bool()?;
+    }
+    if let Some(wait) = journal.remove("wait") {
+        settings.wait = wait.as_bool()?;
     }
     journal.is_empty().then_some(settings)
 }

@@ -32,6 +32,7 @@ mod files;
 mod format;
 mod read;
 mod record;
+mod settings;
 mod write;
 
 pub use digest::Digest;
@@ -39,4 +40,5 @@ pub use files::{Recording, recordings};
 pub use format::{EntryKind, JOURNAL_VERSION, JournalError, MAGIC};
 pub use read::{Entry, Place, Reader};
 pub(crate) use record::long_answer;
-pub use record::{BYTES_MAX_DEFAULT, Recorder, Settings, Status};
+pub use record::{Recorder, Status};
+pub use settings::{BYTES_MAX_DEFAULT, Settings};

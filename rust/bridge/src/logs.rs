@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::fmt::{self, Write as _};
+use std::sync::OnceLock;
 
 use log::{Level, LevelFilter, Metadata, Record};
 
@@ -169,6 +170,9 @@ pub fn with_sink<R>(buffer: &mut LogBuffer, call: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Gets every line as well, in a program that has a logger of its own.
+static PROGRAMS_OWN: OnceLock<Box<dyn log::Log>> = OnceLock::new();
+
 struct Logger;
 
 impl log::Log for Logger {
@@ -177,6 +181,9 @@ impl log::Log for Logger {
     }
 
     fn log(&self, record: &Record<'_>) {
+        if let Some(logger) = PROGRAMS_OWN.get() {
+            logger.log(record);
+        }
         // An ending thread has no sink any more. A line logged while another is being formatted
         // finds the sink borrowed. Both are dropped: the alternative is a second panic.
         let _ = SINK.try_with(|sink| {
@@ -197,11 +204,18 @@ impl log::Log for Logger {
 /// Makes the buffers the target of the `log` macros, for lines up to `level`.
 pub fn install(level: LevelFilter) {
     static LOGGER: Logger = Logger;
-    // This fails only in a program that links this crate and has a logger of its own, which then
-    // gets the lines, as it should.
+    // This fails when it was done before, or in a program that set a logger without `install_with`:
+    // the lines go there, and output frames lack them.
     let _ = log::set_logger(&LOGGER);
     // The process has one level; each buffer applies its own on top.
     log::set_max_level(log::max_level().max(level));
+}
+
+/// As [`install`], for a program that also wants the lines in a logger of its own. Without it a
+/// replay would lack the lines in its output frames.
+pub fn install_with(logger: impl log::Log + 'static, level: LevelFilter) {
+    let _ = PROGRAMS_OWN.set(Box::new(logger));
+    install(level);
 }
 
 #[cfg(test)]

@@ -239,7 +239,8 @@ impl<R: Read> Replayer<R> {
         let what = if entry.kind == EntryKind::Frame {
             self.counts.frames += 1;
             step.number = self.counts.frames;
-            let (room, records) = header_of(&step.input);
+            let room = output_bytes(&step.input);
+            let records = header_of(&step.input).map_or(0, |header| header.records);
             self.counts.events += u64::from(records);
             if self.out.len() < room {
                 // Zeroed by the allocator: a frame may claim room that no answer touches.
@@ -377,13 +378,13 @@ fn request(host: &mut Host, now_ms: i64, json: &[u8]) -> Result<String, BridgeEr
     host.request(now_ms, json)
 }
 
-/// Returns the room that the answer to this frame needs, and how many records the frame has; the
-/// least for a truncated frame.
-fn header_of(frame: &[u8]) -> (usize, u32) {
+fn header_of(frame: &[u8]) -> Option<InputHeader> {
     let header = frame.get(..size_of::<InputHeader>());
-    let header = header.map(bytemuck::pod_read_unaligned::<InputHeader>);
-    let (decisions_max, records) =
-        header.map_or((0, 0), |header| (header.decisions_max, header.records));
-    let room = frame::output_bytes_max(decisions_max).min(OUTPUT_BYTES_MAX);
-    (room, records)
+    header.map(bytemuck::pod_read_unaligned)
+}
+
+/// Returns the room that the answer to this frame needs; the least for a truncated frame.
+pub fn output_bytes(frame: &[u8]) -> usize {
+    let decisions_max = header_of(frame).map_or(0, |header| header.decisions_max);
+    frame::output_bytes_max(decisions_max).min(OUTPUT_BYTES_MAX)
 }

@@ -92,7 +92,9 @@ enum Command {
 fn main() -> ExitCode {
     // Quiet unless HEDDLE_LOG asks for more: scripts read what is printed.
     let quiet = env_logger::Env::new().filter_or("HEDDLE_LOG", "off");
-    env_logger::Builder::from_env(quiet).init();
+    let logger = env_logger::Builder::from_env(quiet).build();
+    let level = logger.filter();
+    heddle::logs::install_with(logger, level);
     match Arguments::parse().command {
         Command::Economy(command) => economy::main(&command),
         Command::Store(command) => store::main(&command),

@@ -15,10 +15,12 @@ use std::process::ExitCode;
 
 mod difference;
 mod dump;
+mod names;
 mod progress;
+mod pseudonyms;
 mod until;
 
-use difference::Lately;
+use difference::{Lately, Replaying};
 use dump::Clock;
 use progress::Progress;
 use until::Until;
@@ -39,12 +41,14 @@ pub(crate) struct Journal {
     /// Print every input and every decision, a line each.
     #[arg(long)]
     dump: bool,
+    /// Write a copy with pseudonyms for all names, as OUT.000001.000001 and so on, and check that
+    /// it decides the same.
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["until", "explain", "dump"])]
+    pseudonyms: Option<PathBuf>,
     /// Print JSON; with --dump, an object on each line.
     #[arg(long)]
     json: bool,
 }
-
-type Replaying = Replayer<BufReader<File>>;
 
 /// Replays a journal, and compares its answers with those that were recorded.
 pub(crate) fn main(journal: &Journal) -> ExitCode {
@@ -52,6 +56,13 @@ pub(crate) fn main(journal: &Journal) -> ExitCode {
 }
 
 fn run(journal: &Journal) -> Result<(), Failure> {
+    if let Some(to) = &journal.pseudonyms {
+        let done = pseudonyms::copy(&journal.file, to)?;
+        return match journal.json {
+            true => print_json(&done),
+            false => print(&fields(&done)),
+        };
+    }
     let at = journal.file.display().to_string();
     let unreadable = |error: JournalError| {
         let expected = "a journal that this version recorded (`heddle.journal.path`)";
@@ -161,6 +172,15 @@ fn explain(journal: &Journal, replayer: &mut Replaying) -> Result<Option<Value>,
 fn bytes_total(reader: &Reader<BufReader<File>>, path: &Path) -> u64 {
     let alone = || std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     reader.bytes_total().unwrap_or_else(alone)
+}
+
+/// An object in two columns.
+fn fields(object: &Value) -> String {
+    let fields = object.as_object().into_iter().flatten();
+    let lines: Vec<(&str, String)> = fields
+        .map(|(name, value)| (name.as_str(), crate::terminal::said(value)))
+        .collect();
+    pairs(&lines)
 }
 
 /// What a replay has found.

@@ -8,7 +8,12 @@ use std::process::{Command, Output};
 #[path = "../../bridge/tests/support/mod.rs"]
 mod support;
 
-use support::journals::{Entry, encode, entries, record};
+use heddle::host::Host;
+use heddle_core::words::event::Event;
+use heddle_core::words::ids::JobId;
+use support::client::{Answer, FrameWriter};
+use support::journals::{Entry, encode, entries, record, setup_with};
+use support::{DECISIONS_MAX, Library};
 
 const JOURNAL: &str = "../../native-tests/data/scripted.journal";
 
@@ -262,4 +267,53 @@ fn the_log_is_quiet_unless_it_is_asked_for() {
         text(&loud.stderr).contains("one-job.json under fair"),
         "{loud:?}"
     );
+}
+
+/// The copy has no name of the script's users and queues, and the same decisions.
+#[test]
+fn a_copy_with_pseudonyms_decides_the_same_and_names_nobody() {
+    let out = folder("replay-pseudonyms").join("copy");
+    let to = out.to_str().expect("UTF-8");
+    let ran = replay(&journal(), &["--pseudonyms", to, "--json"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let done: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert!(done["names"].as_u64() > Some(4), "{done}");
+    let dump = |path: &Path| text(&replay(path, &["--dump"]).stdout);
+    let (named, copied) = (dump(&journal()), dump(&out));
+    assert!(copied.contains("as recorded, byte for byte"));
+    let all = entries(&out).expect("it is whole");
+    for name in ["user0", "user1", "user2", "root.ads", "root.logs"] {
+        assert!(named.contains(name), "{name} would prove nothing");
+        let has_it = |entry: &Entry| text(&entry.payload).contains(name);
+        assert!(!all.iter().any(has_it), "{name} is in the copy");
+    }
+    let decisions = |dump: &str| {
+        let decided = |line: &&str| line.contains(" out ") && line.contains(" frame ");
+        let lines = dump
+            .lines()
+            .filter(decided)
+            .filter(|line| !line.contains(" LOG "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(decisions(&copied), decisions(&named));
+    let again = replay(&journal(), &["--pseudonyms", to]);
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    assert!(text(&again.stderr).contains("a journal of this name exists"));
+}
+
+/// The engine's lines are in its output frames, whatever the command logs itself.
+#[test]
+fn lines_of_the_engines_log_are_answers_too() {
+    let base = folder("replay-lines").join("rm.journal");
+    let mut host = Host::open(&setup_with(&json!({"path": base}))).expect("the setup is right");
+    let mut writer = FrameWriter::default();
+    let unknown = [Event::JobRemoved(JobId(99))];
+    let answer = Library::step(&mut host, writer.frame(1_000, 1, DECISIONS_MAX, &unknown));
+    let lines = Answer::read(&answer).expect("a whole frame").logs;
+    assert!(lines[0].text.contains("event ignored"), "{lines:?}");
+    drop(host);
+    let ran = replay(&base, &["--dump"]);
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(text(&ran.stdout).contains(" out LOG level"), "{ran:?}");
+    assert_eq!(text(&ran.stderr), "");
 }

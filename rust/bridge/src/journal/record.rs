@@ -3,17 +3,14 @@
 //! the engine lives.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use super::format::{self, BLOCK_BYTES_MAX, ENTRY_HEADER_BYTES, EntryKind};
+use super::settings::Settings;
 use super::write::{Shared, Stop, Writer};
-
-/// A journal's default bound.
-pub const BYTES_MAX_DEFAULT: u64 = 1 << 30;
 
 /// A buffer of this size goes to the writer.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -27,28 +24,6 @@ const CLOSE_WAIT: Duration = Duration::from_millis(500);
 /// A longer reply is kept as checksum and length: pages of reports are most of the bytes otherwise,
 /// and decide nothing.
 const REPLY_BYTES_MAX: usize = 4_096;
-
-/// Where and how to record.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What the names of the files begin with.
-    pub path: PathBuf,
-    /// Bound of all files with such names.
-    pub bytes_max: u64,
-    /// Whether blocks are compressed.
-    pub compress: bool,
-}
-
-impl Settings {
-    /// A compressed journal of the default size.
-    pub fn at(path: impl Into<PathBuf>) -> Settings {
-        Settings {
-            path: path.into(),
-            bytes_max: BYTES_MAX_DEFAULT,
-            compress: true,
-        }
-    }
-}
 
 /// How a recording is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,7 +195,10 @@ impl Recorder {
         let full = std::mem::replace(&mut self.buffer, empty);
         let bytes = full.len() as u64;
         let waiting = self.shared.queued.fetch_add(bytes, Relaxed) + bytes;
-        let handed = if waiting > QUEUE_BYTES.max(bytes) {
+        let handed = if self.settings.wait {
+            let sent = link.full.send(full);
+            sent.map_err(|unsent| TrySendError::Disconnected(unsent.0))
+        } else if waiting > QUEUE_BYTES.max(bytes) {
             Err(TrySendError::Full(full))
         } else {
             link.full.try_send(full)
@@ -275,7 +253,10 @@ impl Recorder {
         };
         drop(full);
         // Nothing is ever sent: the wait ends with the writer, or after its time.
-        let _ = ended.recv_timeout(CLOSE_WAIT);
+        let _ = match self.settings.wait {
+            true => ended.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            false => ended.recv_timeout(CLOSE_WAIT),
+        };
     }
 }
 

@@ -16,7 +16,7 @@ use super::files::{self, Recording, segment_path};
 use super::format::{
     self, BLOCK_HEADER_BYTES, BlockHeader, EntryKind, SEGMENT_HEADER_BYTES, SegmentHeader,
 };
-use super::record::Settings;
+use super::settings::Settings;
 
 /// Kept free for the entry that says why a recording ended.
 const END_BYTES: u64 = 512;

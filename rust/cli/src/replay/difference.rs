@@ -1,12 +1,17 @@
 //! The first answer that differs, and what stands around it.
 
-use super::{Replaying, dump};
+use super::dump;
 use heddle::describe;
 use heddle::journal::EntryKind;
-use heddle::replay::{Recorded, Step};
+use heddle::replay::{Recorded, Replayer, Step};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+
+/// A replay of files.
+pub(super) type Replaying = Replayer<BufReader<File>>;
 
 /// Inputs before the difference that are told.
 const BEFORE: usize = 3;

@@ -97,6 +97,9 @@ fn text(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| text())
 }
 
+/// What a record is about stands before what it says.
+const FIRST: &[&str] = &["job", "node", "rack", "id", "level"];
+
 /// A record in words: `HEARTBEAT node 5, free [1024,1]`. Others as JSON.
 pub(super) fn words(record: &Value) -> String {
     let is_record = |fields: &&Map<String, Value>| fields.contains_key("record");
@@ -104,12 +107,17 @@ pub(super) fn words(record: &Value) -> String {
         return clean_json(&record.to_string());
     };
     let name = fields["record"].as_str().unwrap_or_default();
-    let others = fields.iter().filter(|(key, _)| *key != "record");
-    let others: Vec<String> = others
+    let is_first = |key: &str| FIRST.contains(&key);
+    let first = FIRST.iter().filter_map(|key| fields.get_key_value(*key));
+    let others = fields
+        .iter()
+        .filter(|(key, _)| *key != "record" && !is_first(key));
+    let fields: Vec<String> = first
+        .chain(others)
         .map(|(key, value)| match value {
             Value::String(text) => format!("{key} {}", clean(text)),
             other => format!("{key} {other}"),
         })
         .collect();
-    format!("{} {}", clean(name), others.join(", "))
+    format!("{} {}", clean(name), fields.join(", "))
 }

@@ -21,16 +21,23 @@ import org.apache.hadoop.util.Time;
 import org.junit.ClassRule;
 import org.junit.Rule;
 import org.junit.Test;
+import org.junit.rules.RuleChain;
 import org.junit.rules.TestRule;
 
 /**
  * What depends on the version of MapReduce: its client's hints and its ApplicationMaster's asks.
- * All output is verified. TeraSortTest has jobs of other shapes, TenantsTest many users at once;
- * FaultsTest and FailoverTest have faults of the cluster and the engine.
+ * All output is verified, and the engine's journal is replayed. TeraSortTest has jobs of other
+ * shapes, TenantsTest many users at once; FaultsTest and FailoverTest have faults of the cluster
+ * and the engine.
  */
 public class MapReduceTest {
+  private static final ReplayedJournal JOURNAL = new ReplayedJournal("map-reduce");
+  private static final ClusterRule CLUSTER =
+      new ClusterRule(JOURNAL.record(MiniCluster.named("map-reduce")));
+
+  /** The journal is replayed when the cluster has stopped. */
   @ClassRule
-  public static final ClusterRule CLUSTER = new ClusterRule(MiniCluster.named("map-reduce"));
+  public static final TestRule RECORDED = RuleChain.outerRule(JOURNAL).around(CLUSTER);
 
   @Rule public final TestRule afterEach = CLUSTER.afterEach();
 

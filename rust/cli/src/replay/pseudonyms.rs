@@ -1,0 +1,163 @@
+//! `heddle replay --pseudonyms`: a copy of a journal without names, recorded anew while the copy
+//! of its inputs is replayed, and checked to decide the same.
+
+use super::names::{Names, Pseudonyms};
+use crate::failure::{Failure, Kind};
+use heddle::describe;
+use heddle::host::Host;
+use heddle::journal::{EntryKind, JournalError, Reader, recordings};
+use heddle::replay::output_bytes;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+type Source = Reader<BufReader<File>>;
+
+/// Copies a journal; returns what was done.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<Value, Failure> {
+    let unreadable = |error: JournalError| {
+        let expected = "a journal that this version recorded";
+        Failure::usage(error.to_string(), from.display().to_string(), expected)
+    };
+    if recordings(to).is_ok_and(|list| !list.is_empty()) {
+        let what = "a journal of this name exists";
+        return Err(Failure::usage(what, to.display().to_string(), "a new name"));
+    }
+    let names = read_names(Reader::open(from).map_err(unreadable)?).map_err(unreadable)?;
+    let pseudonyms = names.pseudonyms();
+    let mut copy = Copy {
+        pseudonyms: &pseudonyms,
+        to,
+        host: None,
+        out: Vec::new(),
+        answer: Vec::new(),
+        inputs: 0,
+    };
+    let mut journal = Reader::open(from).map_err(unreadable)?;
+    while let Some(entry) = journal.next_entry().map_err(unreadable)? {
+        copy.entry(entry.kind, entry.now_ms, journal.payload())?;
+    }
+    let inputs = copy.finish()?;
+    Ok(json!({
+        "copy": format!("{}.000001.000001", to.display()),
+        "names": pseudonyms.len(),
+        "kept": pseudonyms.kept,
+        "inputs": inputs,
+        "decisions": "the same",
+    }))
+}
+
+fn read_names(mut journal: Source) -> Result<Names, JournalError> {
+    let mut names = Names::default();
+    while let Some(entry) = journal.next_entry()? {
+        if matches!(entry.kind, EntryKind::Setup | EntryKind::Request)
+            && let Ok(json) = serde_json::from_slice(journal.payload())
+        {
+            names.collect(&json);
+        }
+    }
+    Ok(names)
+}
+
+/// A copy at work.
+struct Copy<'a> {
+    pseudonyms: &'a Pseudonyms,
+    to: &'a Path,
+    host: Option<Host>,
+    out: Vec<u8>,
+    /// The copy's answer to the last frame; empty after a request.
+    answer: Vec<u8>,
+    inputs: u64,
+}
+
+impl Copy<'_> {
+    fn entry(&mut self, kind: EntryKind, now_ms: i64, payload: &[u8]) -> Result<(), Failure> {
+        match kind {
+            EntryKind::Setup => self.open(payload),
+            EntryKind::Frame => self.frame(payload),
+            EntryKind::Request => self.request(now_ms, payload),
+            EntryKind::Answer => self.compare(payload),
+            EntryKind::LongAnswer | EntryKind::Error | EntryKind::End => Ok(()),
+        }
+    }
+
+    fn open(&mut self, setup: &[u8]) -> Result<(), Failure> {
+        let setup: Value = serde_json::from_slice(setup).map_err(|error| self.wrong(&error))?;
+        let mut setup = self.pseudonyms.replace(&setup);
+        setup["journal"] = json!({"path": self.to, "bytes_max": u64::MAX, "wait": true});
+        let host = Host::open(&setup.to_string()).map_err(|error| self.wrong(&error))?;
+        self.host = Some(host);
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: &[u8]) -> Result<(), Failure> {
+        self.inputs += 1;
+        self.answer.clear();
+        let room = output_bytes(frame);
+        if self.out.len() < room {
+            self.out = vec![0; room];
+        }
+        let Some(host) = &mut self.host else {
+            return Err(self.wrong(&"a frame before the setup"));
+        };
+        // An error is an answer, too: it is recorded, and a replay of the copy meets it again.
+        if let Ok(length) = host.step(frame, &mut self.out[..room]) {
+            self.answer.extend_from_slice(&self.out[..length]);
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, now_ms: i64, json: &[u8]) -> Result<(), Failure> {
+        self.inputs += 1;
+        self.answer.clear();
+        let request: Value = serde_json::from_slice(json).map_err(|error| self.wrong(&error))?;
+        let request = self.pseudonyms.replace(&request).to_string();
+        let Some(host) = &mut self.host else {
+            return Err(self.wrong(&"a request before the setup"));
+        };
+        let _ = host.request(now_ms, &request);
+        Ok(())
+    }
+
+    /// Compares the decisions of the last frame; lines of the log and replies have names in them.
+    fn compare(&self, recorded: &[u8]) -> Result<(), Failure> {
+        if self.answer.is_empty() || decisions(&self.answer) == decisions(recorded) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Kind::Refused,
+            format!(
+                "with pseudonyms, input {} is decided otherwise",
+                self.inputs
+            ),
+            self.to.display().to_string(),
+            "the same decisions; do not use this copy",
+        ))
+    }
+
+    /// Closes the copy; how many inputs it has.
+    fn finish(mut self) -> Result<u64, Failure> {
+        let Some(mut host) = self.host.take() else {
+            return Err(self.wrong(&"no setup"));
+        };
+        let status = host.request(0, r#"{"op":"journal"}"#).unwrap_or_default();
+        let status: Value = serde_json::from_str(&status).unwrap_or_default();
+        match status["stopped"].as_str() {
+            Some(why) => Err(self.wrong(&why)),
+            None => Ok(self.inputs),
+        }
+    }
+
+    fn wrong(&self, what: &dyn std::fmt::Display) -> Failure {
+        let what = format!("after {} inputs: {what}", self.inputs);
+        let at = self.to.display().to_string();
+        Failure::usage(what, at, "a whole journal, and a place that can be written")
+    }
+}
+
+fn decisions(output: &[u8]) -> Vec<Value> {
+    let mut records = describe::output(output);
+    records.retain(|record| record["record"] != "LOG");
+    records
+}

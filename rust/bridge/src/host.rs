@@ -357,7 +357,8 @@ fn read_setup(setup_json: &str) -> Result<(Value, BridgeSetup), BridgeError> {
     Ok((setup, BridgeSetup { journal, log_level }))
 }
 
-const JOURNAL_EXPECTED: &str = r#"journal: expected null, "path" or {"path": "..", "bytes_max": n, "compress": true, "wait": false}"#;
+const JOURNAL_EXPECTED: &str = "journal: expected null, \"path\", or an object of `path` and \
+    perhaps `bytes_max`, `compress` and `wait`";
 
 fn read_journal(journal: &mut Map<String, Value>) -> Option<Settings> {
     let mut settings = Settings::at(journal.remove("path")?.as_str()?);

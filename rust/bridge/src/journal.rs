@@ -1,4 +1,4 @@
-//! The journal: setup, inputs and answers of one engine's life in files of bounded size, for replay.
+//! The journal: setup, inputs and answers of one engine's life, in files of bounded size.
 //!
 //! ```text
 //! recording = PATH.RRRRRR.SSSSSS: the segments of recording R, in order, from S = 1 on

@@ -187,98 +187,76 @@ fn a_flipped_bit_is_found_wherever_it_is() {
     fs::remove_dir_all(directory).unwrap();
 }
 
+/// Expects these bytes to be refused with this text.
+fn expect(bytes: &[u8], expected: &str) {
+    let found = Reader::new(bytes).and_then(replay).unwrap_err().to_string();
+    assert!(found.contains(expected), "{expected:?} is not in {found:?}");
+}
+
 #[test]
-fn what_is_no_journal_is_refused_with_its_place() {
-    let refused = |bytes: &[u8]| Reader::new(bytes).and_then(replay).unwrap_err().to_string();
-    let expect = |bytes: &[u8], expected: &str| {
-        let found = refused(bytes);
-        assert!(found.contains(expected), "{expected:?} is not in {found:?}");
-    };
+fn what_does_not_begin_like_a_journal_is_refused_with_its_place() {
     expect(b"", "shorter than its header");
     expect(&[b'x'; 60], "not a journal");
-    let (header, before) = segment(1, 0);
-    let changed = |at: usize, byte: u8| {
+    let (header, _) = segment(1, 0);
+    let changed = |at: usize, byte: u8, expected: &str| {
         let mut changed = header.clone();
         changed[at] = byte;
-        changed
+        expect(&changed, expected);
     };
-    expect(
-        &changed(8, 3),
-        "offset 8: expected journal version 2, found 3",
-    );
-    expect(&changed(8, 1), "replay it with the Heddle that recorded it");
-    expect(
-        &changed(12, 9),
-        "offset 12: expected ABI version 2, found 9",
-    );
-    expect(
-        &changed(30, 9),
-        "offset 0: the header of a segment is damaged",
-    );
-    expect(
-        &segment(2, 0).0,
-        "segment 2 of recording 1: a replay starts with segment 1",
-    );
-    expect(
-        &header,
-        "segment 1, the block at offset 48: expected a setup",
-    );
-    let with = |raw: &[u8]| [header.clone(), block(raw, before).0].concat();
+    changed(8, 3, "offset 8: expected journal version 2, found 3");
+    changed(8, 1, "replay it with the Heddle that recorded it");
+    changed(12, 9, "offset 12: expected ABI version 2, found 9");
+    changed(30, 9, "offset 0: the header of a segment is damaged");
+    let second = "segment 2 of recording 1: a replay starts with segment 1";
+    expect(&segment(2, 0).0, second);
+    let alone = "segment 1, the block at offset 48: expected a setup";
+    expect(&header, alone);
+}
+
+#[test]
+fn entries_that_cannot_be_are_refused_with_their_place() {
+    let (header, before) = segment(1, 0);
+    let with = |raw: &[&[u8]], expected: &str| {
+        let journal = [header.clone(), block(&raw.concat(), before).0].concat();
+        expect(&journal, expected);
+    };
     let entry = |kind: u32, claimed: u32, payload: &[u8]| {
         let mut bytes = [kind.to_le_bytes(), claimed.to_le_bytes(), [0; 4], [0; 4]].concat();
         bytes.extend(payload);
         bytes
     };
-    expect(
-        &with(&entry(9, 2, b"{}")),
-        "offset 48, is damaged: expected an entry of kind 1 to 7",
-    );
-    expect(
-        &with(&entry(1, u32::MAX, b"{}")),
-        "expected an entry of at most 2 bytes",
-    );
-    expect(
-        &with(&entry(1, 2, b"{}x")),
-        "1 bytes are left where an entry starts",
-    );
-    expect(&with(&entry(2, 2, b"{}")), "expected a setup");
-    expect(&with(&entry(1, 1, b"{")), "setup: EOF");
+    let kinds = "offset 48, is damaged: expected an entry of kind 1 to 7";
+    with(&[&entry(9, 2, b"{}")], kinds);
+    let long = "expected an entry of at most 2 bytes";
+    with(&[&entry(1, u32::MAX, b"{}")], long);
+    let left = "1 bytes are left where an entry starts";
+    with(&[&entry(1, 2, b"{}x")], left);
+    with(&[&entry(2, 2, b"{}")], "expected a setup");
+    with(&[&entry(1, 1, b"{")], "setup: EOF");
     let setup = entry_bytes(&setup_entry(SETUP));
-    expect(
-        &with(&[setup.clone(), setup.clone()].concat()),
-        "a second setup",
-    );
-    let answer = entry(4, 2, b"{}");
-    expect(
-        &with(&[setup.clone(), answer].concat()),
+    with(&[&setup, &setup], "a second setup");
+    with(
+        &[&setup, &entry(4, 2, b"{}")],
         "an answer without its input",
     );
     let end = entry(7, 0, b"");
-    expect(
-        &with(&[setup.clone(), end.clone(), end].concat()),
-        "an entry after the end",
-    );
-    let request = entry(3, 2, b"{}");
-    expect(
-        &with(&[setup.clone(), request, entry(6, 3, b"abc")].concat()),
-        "3 bytes are no recorded answer",
-    );
-    // Blocks that claim what cannot be.
-    let claims =
-        |raw: u32, stored: &[u8]| [header.clone(), block_of(raw, stored, before).0].concat();
-    expect(
-        &claims(u32::MAX, b"x"),
-        "expected 16 to 67108864 bytes, found 4294967295",
-    );
-    expect(
-        &claims(1 << 20, b"x"),
-        "to be stored in 4113 to 1048576, found 1",
-    );
-    expect(&claims(16, &[7; 17]), "found 17");
-    expect(
-        &claims(100, b"\xff\xff\xff\xff"),
-        "its compressed bytes are wrong",
-    );
+    with(&[&setup, &end, &end], "an entry after the end");
+    let short = [&setup[..], &entry(3, 2, b"{}"), &entry(6, 3, b"abc")];
+    with(&short, "3 bytes are no recorded answer");
+}
+
+#[test]
+fn blocks_that_claim_what_cannot_be_are_refused() {
+    let (header, before) = segment(1, 0);
+    let claims = |raw: u32, stored: &[u8], expected: &str| {
+        let journal = [header.clone(), block_of(raw, stored, before).0].concat();
+        expect(&journal, expected);
+    };
+    let most = "expected 16 to 67108864 bytes, found 4294967295";
+    claims(u32::MAX, b"x", most);
+    claims(1 << 20, b"x", "to be stored in 4113 to 1048576, found 1");
+    claims(16, &[7; 17], "found 17");
+    claims(100, b"\xff\xff\xff\xff", "its compressed bytes are wrong");
 }
 
 /// Segments in files of their own and in one file give the same; a lost, foreign or swapped one is

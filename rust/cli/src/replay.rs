@@ -8,9 +8,7 @@ use clap::Args;
 use heddle::journal::{EntryKind, JournalError, Reader};
 use heddle::replay::{Replayer, Step};
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod difference;
@@ -69,9 +67,9 @@ fn run(journal: &Journal) -> Result<(), Failure> {
         Failure::usage(error.to_string(), at.as_str(), expected)
     };
     let reader = Reader::open(&journal.file).map_err(unreadable)?;
-    let total = bytes_total(&reader, &journal.file);
+    let progress = Progress::of(&reader, &journal.file);
     let mut replayer = Replayer::new(reader).map_err(unreadable)?;
-    let (differs, lately) = replay(journal, &mut replayer, Progress::of(total))?;
+    let (differs, lately) = replay(journal, &mut replayer, progress)?;
     let report = Report {
         explanation: explain(journal, &mut replayer)?,
         difference: differs.then(|| difference::report(&mut replayer, &lately)),
@@ -104,11 +102,14 @@ fn replay(
 ) -> Result<(bool, Lately), Failure> {
     let clock = Clock::of(replayer.setup());
     let mut lately = Lately::default();
-    let (mut answered, mut lines) = (0, String::new());
+    let (mut answered, mut lines) = (0, Lines::default());
     loop {
         let step = match go_on(journal, replayer, &clock) {
             Ok(step) => step,
-            Err(error) => return Err(broken(&error, journal, answered)),
+            Err(error) => {
+                lines.print()?;
+                return Err(broken(&error, journal, answered));
+            }
         };
         let Some(step) = step else { break };
         if step.kind == EntryKind::Frame {
@@ -116,17 +117,43 @@ fn replay(
         }
         let differs = step.same() == Some(false);
         if journal.dump {
-            lines.clear();
-            dump::step(&mut lines, step, &clock, journal.json);
-            print(&lines)?;
+            dump::step(&mut lines.text, step, &clock, journal.json);
+            lines.print_if_many()?;
         }
         if differs {
+            lines.print()?;
             return Ok((true, lately));
         }
         lately.push(step);
         progress.at(replayer.journal().bytes());
     }
+    lines.print()?;
     Ok((false, lately))
+}
+
+/// Lines that are printed together: one system call for each would take most of the time.
+#[derive(Default)]
+struct Lines {
+    text: String,
+}
+
+impl Lines {
+    const MANY_BYTES: usize = 1 << 16;
+
+    fn print_if_many(&mut self) -> Result<(), Failure> {
+        if self.text.len() >= Self::MANY_BYTES {
+            self.print()?;
+        }
+        Ok(())
+    }
+
+    fn print(&mut self) -> Result<(), Failure> {
+        if !self.text.is_empty() {
+            print(&self.text)?;
+        }
+        self.text.clear();
+        Ok(())
+    }
 }
 
 fn go_on<'a>(
@@ -166,12 +193,6 @@ fn explain(journal: &Journal, replayer: &mut Replaying) -> Result<Option<Value>,
         Failure::new(Kind::Refused, error.to_string(), "--explain", remedy)
     })?;
     Ok(serde_json::from_str(&reply).ok())
-}
-
-/// Bytes of the whole journal, for the progress bar.
-fn bytes_total(reader: &Reader<BufReader<File>>, path: &Path) -> u64 {
-    let alone = || std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    reader.bytes_total().unwrap_or_else(alone)
 }
 
 /// An object in two columns.

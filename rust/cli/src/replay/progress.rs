@@ -1,6 +1,10 @@
 //! A bar for a replay that takes longer than people wait without one.
 
+use heddle::journal::Reader;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A shorter replay shows none.
@@ -16,8 +20,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Begins a replay of so many bytes.
-    pub(super) fn of(total: u64) -> Progress {
+    /// Begins to read a journal, opened at this path.
+    pub(super) fn of(journal: &Reader<BufReader<File>>, path: &Path) -> Progress {
+        let alone = || fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let total = journal.bytes_total().unwrap_or_else(alone);
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {eta} left");
         bar.set_style(style.expect("the template is right"));

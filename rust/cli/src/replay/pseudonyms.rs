@@ -2,6 +2,7 @@
 //! of its inputs is replayed, and checked to decide the same.
 
 use super::names::{Names, Pseudonyms};
+use super::progress::Progress;
 use crate::failure::{Failure, Kind};
 use heddle::describe;
 use heddle::host::Host;
@@ -35,8 +36,10 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<Value, Failure> {
         inputs: 0,
     };
     let mut journal = Reader::open(from).map_err(unreadable)?;
+    let mut progress = Progress::of(&journal, from);
     while let Some(entry) = journal.next_entry().map_err(unreadable)? {
         copy.entry(entry.kind, entry.now_ms, journal.payload())?;
+        progress.at(journal.bytes());
     }
     let inputs = copy.finish()?;
     Ok(json!({

@@ -112,11 +112,11 @@ impl Reader<BufReader<File>> {
             }
         };
         let mut reader = Reader::new(open_file(&first)?)?;
-        if let Some((base, recording, segment)) = files::split(&first) {
-            if (recording, segment) == (reader.header.recording, reader.header.segment) {
-                let open = open_file;
-                reader.files = Some(Files { base, open });
-            }
+        if let Some((base, recording, segment)) = files::split(&first)
+            && (recording, segment) == (reader.header.recording, reader.header.segment)
+        {
+            let open = open_file;
+            reader.files = Some(Files { base, open });
         }
         Ok(reader)
     }

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod network;
 mod options;
 mod polls;
+mod recorded;
 mod shuffle;
 mod sources;
 mod trouble;
@@ -39,6 +40,7 @@ use crate::random::Random;
 use attempts::Attempt;
 use heddle_core::words::event::Event;
 use heddle_core::words::ids::{ContainerKey, JobId, Millis, QueueId, UserId};
+use heddle_core::words::resource::Resource;
 use job::RunningJob;
 use network::Network;
 use serde_json::{Value, json};
@@ -73,6 +75,8 @@ enum Due {
     Counters,
     /// Masters look for slow tasks.
     Slow,
+    /// The ApplicationMaster of a recorded job asks for its tasks, ends the job, or leaves.
+    Master(JobId, recorded::Turn),
     /// The foreign load takes its next step; the number is the step's index.
     Foreign(usize),
     NodeLost,
@@ -91,6 +95,8 @@ struct Machine {
     attempts: Vec<usize>,
     /// Its running maps and reduces.
     running: [u32; 2],
+    /// What containers hold.
+    taken: Resource,
     /// Slots that foreign load takes.
     foreign_slots: u32,
     /// The foreign load, 0 to 1.
@@ -125,6 +131,10 @@ pub struct ClusterSim {
     cursor: u32,
     ticking: bool,
     users: BTreeMap<String, (UserId, QueueId)>,
+    /// The paths of the queues that jobs were placed in.
+    queues: BTreeMap<QueueId, String>,
+    /// The smallest container of the workload.
+    smallest: Resource,
     results: Results,
     last_sample_crossed: f64,
     /// Since when nothing runs although jobs wait.
@@ -144,7 +154,10 @@ impl ClusterSim {
     pub fn new(workload: Workload, mut options: Options) -> Checked<ClusterSim> {
         let hardware = &workload.hardware;
         let setup = json!({
-            "minimum_allocation": {"memory-mb": 1_024, "vcores": 1},
+            "minimum_allocation": {
+                "memory-mb": workload.smallest().memory_mb(),
+                "vcores": workload.smallest().vcores(),
+            },
             "config": options.engine_config(&workload),
         });
         let tamper = options
@@ -177,6 +190,8 @@ impl ClusterSim {
             cursor: 0,
             ticking: false,
             users: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            smallest: workload.smallest(),
             results,
             last_sample_crossed: 0.0,
             idle_since_ms: 0,
@@ -276,6 +291,7 @@ impl ClusterSim {
             Due::Beat(node) => self.beat(node),
             Due::Counters => self.tell_counters(),
             Due::Slow => self.look_for_slow(),
+            Due::Master(job, turn) => self.master_due(job, turn),
             Due::Foreign(i) => self.change_foreign(i),
             Due::NodeLost => self.lose_node(),
             Due::NodeBack(node) => self.node_back(node),

@@ -129,9 +129,11 @@ impl ClusterSim {
             true => self.attempts.push(attempt),
             false => self.attempts[at] = attempt,
         }
+        let size = self.job(id).plan.size(kind);
         let machine = &mut self.machines[node as usize];
         machine.attempts.push(at);
         machine.running[kind] += 1;
+        machine.taken += size;
         let job = self.job(id);
         job.attempts.insert(key, at);
         job.tasks[kind][index as usize].running += 1;
@@ -153,35 +155,38 @@ impl ClusterSim {
         if self.attempts[at].kind == REDUCE {
             return overhead;
         }
-        let computing = self.map_ms(id) * factor;
+        let computing = self.map_ms(id, index) * factor;
         let job = self.job(id);
         let has_block = !job.blocks.is_empty();
         let locality = job.locality(index, heddle_core::words::ids::NodeId(node), &hardware);
         if has_block {
             job.record.locality[locality as usize] += 1;
         }
-        let streams = has_block && locality == Locality::OffSwitch;
+        // A recorded map has no bytes: its length is the same everywhere.
+        let has_bytes = job.plan.input_bytes > 0;
+        let streams = has_block && has_bytes && locality == Locality::OffSwitch;
         overhead + if streams { 0.0 } else { computing }
     }
 
     /// Returns how long a map of a job computes at full speed.
-    fn map_ms(&mut self, id: JobId) -> f64 {
+    fn map_ms(&mut self, id: JobId, index: u32) -> f64 {
         let rate = self.workload.hardware.map_bytes_per_s as f64 / 1e3;
         let plan = &self.job(id).plan;
+        if let Some(ms) = plan.recorded_ms(MAP, index) {
+            return ms as f64;
+        }
         let bytes = plan.input_bytes as f64 / f64::from(plan.tasks[MAP].max(1));
         plan.map_ms.map_or(bytes / rate, |ms| ms as f64)
     }
 
     /// Begins a computing phase.
     fn compute(&mut self, at: usize, work: f64) {
+        let speed = self.speed(self.attempts[at].node);
         let attempt = &mut self.attempts[at];
         attempt.work = work;
         attempt.left = work;
         attempt.since_ms = self.now;
-        attempt.speed = speed(
-            &self.machines[attempt.node as usize],
-            &self.workload.hardware,
-        );
+        attempt.speed = speed;
         self.plan_attempt(at);
     }
 
@@ -195,9 +200,8 @@ impl ClusterSim {
 
     /// Applies a node's new speed to its computing attempts.
     pub(super) fn retime(&mut self, node: u32) {
-        let machine = &self.machines[node as usize];
-        let speed = speed(machine, &self.workload.hardware);
-        for at in machine.attempts.clone() {
+        let speed = self.speed(node);
+        for at in self.machines[node as usize].attempts.clone() {
             let attempt = &mut self.attempts[at];
             let computes = matches!(
                 attempt.phase,
@@ -240,7 +244,7 @@ impl ClusterSim {
         let attempt = &self.attempts[at];
         let (id, index, rack, factor) = (attempt.job, attempt.index, attempt.rack, attempt.factor);
         let hardware = self.workload.hardware;
-        let map_ms = (self.map_ms(id) * factor).max(1.0);
+        let map_ms = (self.map_ms(id, index) * factor).max(1.0);
         let job = self.job(id);
         let Some(block) = job.blocks.get(index as usize) else {
             return self.write(at);
@@ -282,11 +286,12 @@ impl ClusterSim {
         let attempt = &mut self.attempts[at];
         attempt.phase = Phase::Execute;
         attempt.executing_since_ms = Some(now);
-        let (id, factor) = (attempt.job, attempt.factor);
+        let (id, index, factor) = (attempt.job, attempt.index, attempt.factor);
         let rate = self.workload.hardware.reduce_bytes_per_s as f64 / 1e3;
         let plan = &self.job(id).plan;
         let bytes = plan.shuffle_bytes as f64 / f64::from(plan.tasks[REDUCE].max(1));
-        let work = plan.reduce_ms.map_or(bytes / rate, |ms| ms as f64);
+        let known_ms = plan.recorded_ms(REDUCE, index).or(plan.reduce_ms);
+        let work = known_ms.map_or(bytes / rate, |ms| ms as f64);
         if self.options.knowledge.is_exact(Source::Progress) {
             self.tell_task(at, false);
         }
@@ -386,12 +391,15 @@ impl ClusterSim {
             self.count_crossed(&flow, moved);
         }
         self.holes.push(at);
+        let size = self.job(id).plan.size(kind);
         let machine = &mut self.machines[node as usize];
         machine.attempts.retain(|other| *other != at);
         machine.running[kind] -= 1;
+        machine.taken -= size;
         self.retime(node);
         let held_ms = self.now - started_ms;
         let job = self.job(id);
+        job.record.hold(&size, held_ms);
         job.attempts.remove(&key);
         job.tasks[kind][index as usize].running -= 1;
         job.record.slot_ms[kind] += held_ms;
@@ -404,6 +412,7 @@ impl ClusterSim {
         match end {
             End::Succeeded => self.succeed(id, kind, index, node, held_ms),
             end => {
+                self.job(id).record.evicted += u32::from(end == End::Evicted);
                 self.results.wasted[end as usize] += 1;
                 self.try_again(id, kind, index, end)
             }
@@ -456,13 +465,18 @@ impl ClusterSim {
             _ => 0.0,
         }
     }
-}
 
-/// Returns how fast tasks compute on a node. Foreign load comes first; tasks share the rest.
-fn speed(machine: &super::Machine, hardware: &super::Hardware) -> f64 {
-    let slots = f64::from(hardware.slots_per_node());
-    let left = slots * (1.0 - machine.foreign);
-    let running = machine.attempts.len() as f64;
-    // Foreign load never takes all: a task goes on, if slowly.
-    (left / running.max(1.0)).clamp(0.05, 1.0)
+    /// Returns how fast tasks compute on a node. Foreign load comes first; tasks share the rest.
+    /// Recorded tasks take as long as they took.
+    fn speed(&self, node: u32) -> f64 {
+        if !self.workload.nodes.is_empty() {
+            return 1.0;
+        }
+        let machine = &self.machines[node as usize];
+        let slots = f64::from(self.workload.hardware.slots_per_node());
+        let left = slots * (1.0 - machine.foreign);
+        let running = machine.attempts.len() as f64;
+        // Foreign load never takes all: a task goes on, if slowly.
+        (left / running.max(1.0)).clamp(0.05, 1.0)
+    }
 }

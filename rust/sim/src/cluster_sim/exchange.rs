@@ -1,7 +1,8 @@
 //! Exchanges events and decisions with the engine, by the rules of the host's side: it reports room
 //! as it is, answers grants in order, and tells what ended before it offers the freed room.
 
-use super::job::slot;
+use super::job::{ASK_MASTER, MAP};
+use super::workload::slot;
 use super::{ClusterSim, Due, sources};
 use crate::failure::{Check, Checked, Failure};
 use heddle_core::words::event::{Decision, Event, NodeFacts};
@@ -15,21 +16,26 @@ impl ClusterSim {
     /// Returns the free room of a node.
     pub(super) fn free(&self, node: u32) -> Resource {
         let machine = &self.machines[node as usize];
-        let slots = self.workload.hardware.slots_per_node();
-        let taken = machine.attempts.len() as i64 + i64::from(machine.foreign_slots);
         // Negative while tasks still run on slots that foreign load has taken.
-        slot().times(i64::from(slots) - taken)
+        let foreign = slot().times(i64::from(machine.foreign_slots));
+        self.capacity(node) - machine.taken - foreign
     }
 
+    fn capacity(&self, node: u32) -> Resource {
+        let slots = self.workload.hardware.slots_per_node();
+        let recorded = self.workload.nodes.get(node as usize).copied();
+        recorded.unwrap_or_else(|| slot().times(i64::from(slots)))
+    }
+
+    /// Returns whether a node has room for the smallest container of the workload.
     fn has_room(&self, node: u32) -> bool {
-        self.machines[node as usize].up && slot().fits_in(&self.free(node))
+        self.machines[node as usize].up && self.smallest.fits_in(&self.free(node))
     }
 
     /// Adds a node to the cluster.
     pub(super) fn join_node(&mut self, node: u32) {
         let hardware = &self.workload.hardware;
         let id = NodeId(node);
-        let slots = hardware.slots_per_node();
         self.machines[node as usize].up = true;
         self.outbox.push(Event::NodeAdded(NodeFacts {
             node: id,
@@ -38,7 +44,7 @@ impl ClusterSim {
             partition: PartitionId::DEFAULT,
             lends: false,
             schedulable: true,
-            capacity: slot().times(i64::from(slots)),
+            capacity: self.capacity(node),
             free: self.free(node),
         }));
         self.plan_reports();
@@ -77,12 +83,19 @@ impl ClusterSim {
                 locality,
                 seq,
             } => {
-                if !self.has_room(node.0) {
+                let size = self.job(job).size(ask.index());
+                if !self.machines[node.index()].up || !size.fits_in(&self.free(node.0)) {
                     let what = format!("{decision:?} where there is no room");
                     return Err(Failure::new(Check::Decision, what));
                 }
                 let hardware = self.workload.hardware;
                 let running = self.job(job);
+                if ask.index() == ASK_MASTER {
+                    let key = running.next_key();
+                    self.outbox.push(Event::Ack { job, seq, key });
+                    self.start_master(job, key, node.0);
+                    return Ok(());
+                }
                 let task = running.take(ask.index(), node, locality, &hardware);
                 let Some((kind, index)) = task else {
                     let what = format!("{decision:?} that nobody asked for");
@@ -91,8 +104,14 @@ impl ClusterSim {
                 let key = running.next_key();
                 self.outbox.push(Event::Ack { job, seq, key });
                 self.start_attempt(job, key, kind, index, node.0);
+                let running = self.job(job);
+                if running.reduces_asked && running.wanted()[MAP] == 0 {
+                    self.ask_for_reduces(job);
+                }
                 self.tell_asks(job);
-                if self.machines[node.index()].running[kind] > self.workload.hardware.slots[kind] {
+                let slots = self.workload.hardware.slots[kind];
+                let has_slots = self.workload.nodes.is_empty();
+                if has_slots && self.machines[node.index()].running[kind] > slots {
                     let what = format!("{decision:?} beyond the slots of the node");
                     return Err(Failure::new(Check::Decision, what));
                 }

@@ -145,6 +145,17 @@ pub struct Block {
 }
 
 impl Block {
+    /// A block with replicas on these nodes; those beyond the third are left out.
+    pub fn on(nodes: impl IntoIterator<Item = u32>) -> Block {
+        let mut block = Block::default();
+        for node in nodes {
+            if usize::from(block.replicas) < block.nodes.len() && !block.holds(node) {
+                block.add(node);
+            }
+        }
+        block
+    }
+
     fn add(&mut self, node: u32) {
         self.nodes[usize::from(self.replicas)] = node;
         self.replicas += 1;

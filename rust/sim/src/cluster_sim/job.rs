@@ -5,7 +5,9 @@ use super::hardware::{Block, Hardware};
 use super::metrics::JobRecord;
 use super::workload::JobPlan;
 use heddle_core::words::event::{AskFacts, Event};
-use heddle_core::words::ids::{AskId, ContainerKey, JobId, Locality, NodeId, PartitionId, PlaceId};
+use heddle_core::words::ids::{
+    AskId, ContainerKey, JobId, Locality, Millis, NodeId, PartitionId, PlaceId,
+};
 use heddle_core::words::resource::Resource;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,9 +16,11 @@ pub(super) const ASK_MAPS: usize = 0;
 pub(super) const ASK_REDUCES: usize = 1;
 /// Maps that failed before: they may run anywhere and go first.
 pub(super) const ASK_FAILED_MAPS: usize = 2;
+/// The container of the ApplicationMaster, if it has one.
+pub(super) const ASK_MASTER: usize = 3;
 
-/// MapReduce's request priorities of the three asks.
-pub(super) const PRIORITIES: [i32; 3] = [20, 10, 5];
+/// The request priorities of the asks, MapReduce's and YARN's.
+pub(super) const PRIORITIES: [i32; 4] = [20, 10, 5, 0];
 
 /// Map and reduce tasks, as indexes into tables by kind.
 pub(super) const MAP: usize = 0;
@@ -24,11 +28,6 @@ pub(super) const REDUCE: usize = 1;
 
 /// Failures of one task that fail its job (`mapreduce.map.maxattempts`).
 pub(super) const ATTEMPTS_MAX: u8 = 4;
-
-/// Returns the resource of one slot.
-pub(super) fn slot() -> Resource {
-    Resource::new(1_024, 1)
-}
 
 /// A task of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +79,20 @@ pub(super) struct RunningJob {
     rows: Vec<(u32, u32)>,
     dirty: Vec<u32>,
     /// By ask, the number of wanted containers, and what the engine was told.
-    counts: [(u32, u32); 3],
+    counts: [(u32, u32); 4],
+    /// How far its ApplicationMaster is; none runs outside the cluster.
+    pub(super) master: Option<RunningMaster>,
+    /// Since when its ApplicationMaster holds its container.
+    pub(super) master_since_ms: Millis,
+}
+
+/// Where an ApplicationMaster runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RunningMaster {
+    /// Its container, if it has one: the key and the node.
+    pub(super) container: Option<(ContainerKey, u32)>,
+    /// Whether it asks for containers.
+    pub(super) asks: bool,
 }
 
 impl RunningJob {
@@ -119,10 +131,13 @@ impl RunningJob {
             reduces: VecDeque::new(),
             rows: vec![(0, 0); places],
             dirty: Vec::new(),
-            counts: [(0, 0); 3],
+            counts: [(0, 0); 4],
+            master: plan.master().map(|_| RunningMaster::default()),
+            master_since_ms: 0,
             blocks,
             plan,
         };
+        job.counts[ASK_MASTER].0 = u32::from(job.master.is_some());
         // The last first, because lists are used up from their ends.
         for map in (0..job.plan.tasks[MAP]).rev() {
             job.want_map(map, hardware);
@@ -284,14 +299,19 @@ impl RunningJob {
 
     /// Writes the changes of the asks that the engine has not heard of.
     pub(super) fn tell_asks(&mut self, out: &mut Vec<Event>, hardware: &Hardware) {
-        for ask in [ASK_MAPS, ASK_REDUCES, ASK_FAILED_MAPS] {
+        let waits = self.master.is_some_and(|master| !master.asks);
+        let asks: &[usize] = match waits {
+            true => &[ASK_MASTER],
+            false => &[ASK_MAPS, ASK_REDUCES, ASK_FAILED_MAPS],
+        };
+        for &ask in asks {
             let (wanted, told) = self.counts[ask];
             if wanted != told {
                 self.counts[ask].1 = wanted;
                 out.push(Event::Ask(self.ask_facts(ask, wanted)));
             }
         }
-        if self.counts[ASK_MAPS].0 == 0 {
+        if waits || self.counts[ASK_MAPS].0 == 0 {
             // The engine ignores the rows of an ask with count 0; they stay dirty until it has a
             // count.
             return;
@@ -320,10 +340,47 @@ impl RunningJob {
             priority: PRIORITIES[ask],
             partition: PartitionId::DEFAULT,
             relax: true,
-            am: false,
+            am: ask == ASK_MASTER,
             update: false,
-            resource: slot(),
+            resource: self.size(ask),
         }
+    }
+
+    /// Returns the size of a container of an ask.
+    pub(super) fn size(&self, ask: usize) -> Resource {
+        match (ask, self.plan.master()) {
+            (ASK_MASTER, Some(master)) => master.size,
+            (ASK_REDUCES, _) => self.plan.size(REDUCE),
+            _ => self.plan.size(MAP),
+        }
+    }
+
+    /// Forgets what the engine was told of the asks.
+    pub(super) fn forget_told(&mut self) {
+        for count in &mut self.counts {
+            count.1 = 0;
+        }
+        for (place, row) in self.rows.iter_mut().enumerate() {
+            row.1 = 0;
+            if row.0 > 0 {
+                self.dirty.push(place as u32);
+            }
+        }
+    }
+
+    /// Asks for one container.
+    pub(super) fn want_container(&mut self, ask: usize) {
+        self.counts[ask].0 = 1;
+    }
+
+    /// Takes the grant of the ApplicationMaster's container.
+    pub(super) fn take_master(&mut self, key: ContainerKey, node: u32) {
+        self.counts[ASK_MASTER] = (0, 0);
+        let container = Some((key, node));
+        self.master = Some(RunningMaster {
+            container,
+            asks: false,
+        });
     }
 
     /// Returns whether every map has succeeded.

@@ -51,24 +51,34 @@ impl ClusterSim {
 
     fn submit(&mut self, plan: JobPlan, stream: Option<(usize, u32)>, number: u64) -> Checked {
         let id = JobId(self.jobs.len() as u32);
-        let (user, queue) = self.place(&plan.user)?;
+        let mut record = self.record(id, &plan, stream);
+        let (user, queue) = match self.place(&plan)? {
+            Ok(placed) => placed,
+            Err(why) => {
+                record.refused = Some(why);
+                self.jobs.push(None);
+                self.results.jobs.push(record);
+                return Ok(());
+            }
+        };
+        record.queue = self.queues.get(&queue).cloned().unwrap_or_default();
         self.outbox.push(Event::JobAdded(JobFacts {
             job: id,
             queue,
             user,
             priority: plan.priority,
             mapreduce: true,
-            unmanaged_am: true,
+            unmanaged_am: plan.master().is_none(),
             submitted_ms: self.now,
         }));
         let hints = self.hints(&plan);
         self.outbox.push(Event::JobHints { job: id, hints });
         let hardware = self.workload.hardware;
-        let blocks = match plan.input_bytes {
-            0 => Vec::new(),
+        let blocks = match (&plan.recorded, plan.input_bytes) {
+            (Some(recorded), _) => recorded.blocks.clone(),
+            (_, 0) => Vec::new(),
             _ => hardware.place_file(plan.tasks[MAP], &mut self.luck([1, number, 0, 0])),
         };
-        let record = self.record(id, &plan, stream);
         let mut job = RunningJob::new(id, plan, blocks, record, &hardware);
         job.stream = stream;
         self.tell_blocks(&job);
@@ -82,17 +92,38 @@ impl ClusterSim {
         self.end_if_done(id)
     }
 
-    /// Returns a user's number and queue; asks the engine the first time.
-    fn place(&mut self, user: &str) -> Checked<(UserId, QueueId)> {
-        if let Some(known) = self.users.get(user) {
-            return Ok(*known);
+    /// Returns the number of a job's user, and its queue. Of a job that no history recorded, asks
+    /// the engine only for a user's first; of others also says why the engine refuses one.
+    fn place(&mut self, plan: &JobPlan) -> Checked<Result<(UserId, QueueId), String>> {
+        let number = UserId(self.users.len() as u32);
+        let known = self.users.get(&plan.user).copied();
+        if let (Some(known), None) = (known, &plan.recorded) {
+            return Ok(Ok(known));
         }
-        let reply = self.request(json!({"op": "place", "user": user}))?;
+        let user = known.map_or(number, |(user, _)| user);
+        let mut request = json!({"op": "place", "user": plan.user});
+        if let Some(recorded) = &plan.recorded {
+            request["user_number"] = json!(user.0);
+            if let Some(queue) = &recorded.queue {
+                request["queue"] = json!(queue);
+            }
+        }
+        self.flush()?;
+        let reply = match self.link.request(self.now, request.clone())? {
+            Ok(reply) => reply,
+            Err(why) if plan.recorded.is_some() => return Ok(Err(why)),
+            Err(why) => {
+                let what = format!("{request}: {why}");
+                return Err(Failure::new(Check::Decision, what));
+            }
+        };
         let queue = reply["queue"].as_u64();
         let queue = queue.ok_or_else(|| Failure::new(Check::Decision, "a place without queue"))?;
-        let known = (UserId(self.users.len() as u32), QueueId(queue as u32));
-        self.users.insert(user.to_string(), known);
-        Ok(known)
+        let queue = QueueId(queue as u32);
+        let path = reply["path"].as_str().unwrap_or_default();
+        self.queues.insert(queue, path.to_string());
+        self.users.insert(plan.user.clone(), (user, queue));
+        Ok(Ok((user, queue)))
     }
 
     fn hints(&self, plan: &JobPlan) -> JobHints {
@@ -153,9 +184,12 @@ impl ClusterSim {
         }
     }
 
-    fn ask_for_reduces(&mut self, id: JobId) {
+    pub(super) fn ask_for_reduces(&mut self, id: JobId) {
         let job = self.job(id);
-        if !std::mem::replace(&mut job.reduces_asked, true) {
+        if job.plan.recorded.is_some() {
+            job.reduces_asked = true;
+            job.ramp_up();
+        } else if !std::mem::replace(&mut job.reduces_asked, true) {
             for reduce in 0..job.plan.tasks[REDUCE] {
                 job.want_reduce(reduce);
             }
@@ -172,9 +206,12 @@ impl ClusterSim {
         length_ms: Millis,
     ) -> Checked {
         let hardware = self.workload.hardware;
-        let slow_start = u64::from(self.options.slow_start_per_mille);
+        let slow_start = self.options.slow_start_per_mille;
         let now = self.now;
         let job = self.job(id);
+        let recorded = job.plan.recorded.as_ref();
+        let own = recorded.and_then(|recorded| recorded.slow_start_per_mille);
+        let slow_start = u64::from(own.unwrap_or(slow_start));
         job.unwant(kind, index, &hardware);
         job.tasks[kind][index as usize].done_on = Some(NodeId(node));
         job.done[kind] += 1;
@@ -250,15 +287,21 @@ impl ClusterSim {
         self.end_job(id)
     }
 
-    fn end_if_done(&mut self, id: JobId) -> Checked {
-        match self.job(id).is_done() {
-            true => self.end_job(id),
-            false => Ok(()),
+    pub(super) fn end_if_done(&mut self, id: JobId) -> Checked {
+        let job = self.job(id);
+        match (job.is_done(), job.plan.master()) {
+            (true, None) => self.end_job(id),
+            (true, Some(master)) => {
+                self.plan_commit(id, master.commit_ms);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
-    fn end_job(&mut self, id: JobId) -> Checked {
+    pub(super) fn end_job(&mut self, id: JobId) -> Checked {
         self.tell_unreported_of(id);
+        self.release_master(id, 0);
         self.outbox.push(Event::JobRemoved(id));
         let stream = self.record_end(id, Some(self.now));
         self.active.retain(|active| *active != id);
@@ -272,11 +315,13 @@ impl ClusterSim {
     pub(super) fn record_end(&mut self, id: JobId, at: Option<Millis>) -> Option<(usize, u32)> {
         let now = self.now;
         let mut job = self.jobs[id.index()].take().expect("a job ends once");
-        job.record.finished_ms = at;
+        job.record.finished_ms = job.record.finished_ms.or(at);
         job.record.spread = spread(&job.produced);
         for attempt in job.attempts.values() {
             let attempt = &self.attempts[*attempt];
-            job.record.slot_ms[attempt.kind] += now - attempt.started_ms;
+            let held_ms = now - attempt.started_ms;
+            job.record.slot_ms[attempt.kind] += held_ms;
+            job.record.hold(&job.plan.size(attempt.kind), held_ms);
         }
         self.results.jobs.push(job.record);
         job.stream

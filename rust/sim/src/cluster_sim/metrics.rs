@@ -3,6 +3,7 @@
 
 use super::network::CAUSES;
 use heddle_core::words::ids::{JobId, Millis};
+use heddle_core::words::resource::Resource;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ pub struct JobRecord {
     pub user: String,
     /// Its class in the workload.
     pub class: String,
+    /// The path of its queue.
+    pub queue: String,
     /// Maps and reduces.
     pub tasks: [u32; 2],
     /// Bytes read, shuffled, written.
@@ -34,6 +37,8 @@ pub struct JobRecord {
     pub number: Option<u32>,
     /// When it was submitted.
     pub submitted_ms: Millis,
+    /// When its ApplicationMaster got its container, if it takes one.
+    pub master_ms: Option<Millis>,
     /// When its first task started.
     pub started_ms: Option<Millis>,
     /// When its last map ended.
@@ -50,6 +55,13 @@ pub struct JobRecord {
     pub crossed: [f64; CAUSES],
     /// Time that its attempts held slots, by kind, in slot-ms.
     pub slot_ms: [i64; 2],
+    /// Memory in MB-ms and virtual cores in core-ms that its containers held, its
+    /// ApplicationMaster's included.
+    pub held: [i64; 2],
+    /// How often the policy took one of its containers.
+    pub evicted: u32,
+    /// Why the policy refused its submission, if it did.
+    pub refused: Option<String>,
     /// The part of its map output that crosses racks if its reduces lie in proportion to it: the
     /// best that SARP can reach.
     pub spread: f64,
@@ -58,6 +70,12 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
+    /// Adds a container that was held for a time.
+    pub(super) fn hold(&mut self, size: &Resource, held_ms: Millis) {
+        self.held[0] += size.memory_mb() * held_ms;
+        self.held[1] += size.vcores() * held_ms;
+    }
+
     /// Returns the time from submission to end.
     pub fn sojourn_ms(&self) -> Option<Millis> {
         Some(self.finished_ms? - self.submitted_ms)

@@ -95,11 +95,11 @@ impl Options {
     /// and the workload's needs. The policy's own keys take precedence.
     pub fn engine_config(&self, workload: &Workload) -> Value {
         let slots = workload.hardware.slots;
-        let mut config = json!({
-            "heartbeat_fill": 1.0,
-            "placement": [{"rule": "user"}],
-        });
-        if !workload.hardware.takes_either_kind() {
+        let mut config = match workload.nodes.is_empty() {
+            true => json!({"heartbeat_fill": 1.0, "placement": [{"rule": "user"}]}),
+            false => json!({}),
+        };
+        if workload.nodes.is_empty() && !workload.hardware.takes_either_kind() {
             config["slots"] = json!({"map_per_node": slots[0], "reduce_per_node": slots[1]});
         }
         merge(&mut config, &workload.config);

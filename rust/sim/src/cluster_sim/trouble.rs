@@ -87,7 +87,7 @@ impl ClusterSim {
         let job = self.jobs.get(id.index()).and_then(Option::as_deref);
         match job.and_then(|job| job.attempts.get(&key)).copied() {
             Some(at) => self.end_attempt(at, End::Evicted),
-            None => Ok(()),
+            None => self.evict_master(id, key),
         }
     }
 
@@ -119,6 +119,7 @@ impl ClusterSim {
             self.lose_output(id, node);
         }
         self.tell_unreported(node);
+        self.lose_masters(node)?;
         self.machines[node as usize].up = false;
         self.machines[node as usize].told_load = None;
         self.outbox.push(Event::NodeRemoved(NodeId(node)));

@@ -17,10 +17,16 @@ pub use short_jobs::long_short;
 pub use shuffle_mix::{Mix, shuffle_mix};
 pub use swim::convert as from_swim;
 
-use super::hardware::Hardware;
+use super::hardware::{Block, Hardware};
 use heddle_core::words::ids::Millis;
+use heddle_core::words::resource::Resource;
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// Returns the size of a container in a cluster of slots.
+pub(super) fn slot() -> Resource {
+    Resource::new(1_024, 1)
+}
 
 /// A job before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,9 +59,60 @@ pub struct JobPlan {
     /// Whether the engine learns its shuffle ratio and task lengths at submission, like those of a
     /// job that runs regularly.
     pub profiled: bool,
+    /// What a history says of the job beyond the sums above.
+    pub recorded: Option<Box<Recorded>>,
+}
+
+/// A job as a history recorded it: task by task, with the size of its containers. Overrides the
+/// even division of `JobPlan`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// The queue that the submission named; without one the placement rules choose.
+    pub queue: Option<String>,
+    /// How long each map and each reduce computes. A reduce's length counts from the end of the
+    /// last map. Tasks beyond the list take as long as the plan says.
+    pub task_ms: [Vec<Millis>; 2],
+    /// The size of a map's and of a reduce's container.
+    pub sizes: [Resource; 2],
+    /// Nodes that hold the input of each map, at most three; none for maps without input.
+    pub blocks: Vec<Block>,
+    /// The container of the ApplicationMaster. Without one it runs outside the cluster.
+    pub master: Option<Master>,
+    /// `Options::slow_start_per_mille` of this job.
+    pub slow_start_per_mille: Option<u32>,
+}
+
+/// An ApplicationMaster in a container.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Master {
+    /// The size of its container.
+    pub size: Resource,
+    /// Time from its container to its first asks.
+    pub start_ms: Millis,
+    /// Time from its last task to the end of the job.
+    pub commit_ms: Millis,
+    /// Time that its container stays when the job has ended.
+    pub linger_ms: Millis,
 }
 
 impl JobPlan {
+    /// Returns the ApplicationMaster that takes room in the cluster, if it has one.
+    pub(super) fn master(&self) -> Option<Master> {
+        self.recorded.as_ref().and_then(|recorded| recorded.master)
+    }
+
+    /// Returns the size of a map's or a reduce's container.
+    pub(super) fn size(&self, kind: usize) -> Resource {
+        let recorded = self.recorded.as_ref().map(|recorded| recorded.sizes[kind]);
+        recorded.unwrap_or_else(slot)
+    }
+
+    /// Returns how long a task computes, if a history says so.
+    pub(super) fn recorded_ms(&self, kind: usize, index: u32) -> Option<Millis> {
+        let recorded = self.recorded.as_ref()?;
+        recorded.task_ms[kind].get(index as usize).copied()
+    }
+
     /// Returns how long a map and a reduce of the job take alone in the cluster, without
     /// `Hardware::overhead_ms`: a map by its data, a reduce with all maps done.
     pub fn lengths_ms(&self, hardware: &Hardware) -> [Millis; 2] {
@@ -132,6 +189,9 @@ pub struct Workload {
     pub name: String,
     /// The machines that it is meant for.
     pub hardware: Hardware,
+    /// What each node has for containers. If it is not empty, containers have the sizes of their
+    /// jobs (`Recorded::sizes`) and the nodes no slots.
+    pub nodes: Vec<Resource>,
     /// Jobs with a planned time.
     pub jobs: Vec<JobPlan>,
     /// Jobs that follow one another.
@@ -148,6 +208,17 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Returns the component-wise minimum of the jobs' containers, at most one slot.
+    pub(super) fn smallest(&self) -> Resource {
+        let sizes = self.jobs.iter().filter_map(|job| job.recorded.as_ref());
+        let sizes = sizes.flat_map(|recorded| {
+            let master = recorded.master.map(|master| master.size);
+            recorded.sizes.into_iter().chain(master)
+        });
+        let sizes = sizes.filter(|size| !size.is_zero());
+        sizes.fold(slot(), |least, size| least.component_min(&size))
+    }
+
     /// Returns the number of maps and reduces of the jobs with a planned time.
     pub fn tasks(&self) -> [u64; 2] {
         let sum = |kind: usize| self.jobs.iter().map(|job| u64::from(job.tasks[kind])).sum();

@@ -156,6 +156,7 @@ fn read_job(section: &mut Section<'_>, hardware: &Hardware) -> Result<JobPlan, C
         reduce_ms: seconds(section, "reduce_s")?,
         goal_ms: seconds(section, "goal_s")?,
         profiled: section.boolean("profiled")?.unwrap_or(false),
+        recorded: None,
     })
 }
 

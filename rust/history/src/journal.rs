@@ -1,0 +1,358 @@
+//! Heddle's own journal: the events of an engine, from which its decisions follow by a replay. Only
+//! reads: no journal and no store is written.
+
+use crate::fault::Fault;
+use crate::limits::{NODES_MAX, check_tasks, time};
+use crate::model::{End, Job, Node, Task};
+use heddle::frame;
+use heddle::journal::{EntryKind, JournalError, Reader};
+use heddle::panics;
+use heddle_core::words::event::{AskFacts, Decision, Event};
+use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, UserId};
+use heddle_core::{Engine, Setup};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+
+const REMEDY: &str = "expected a journal that this version recorded (`heddle.journal.path`); \
+                      read it with the version that wrote it";
+
+/// Exit statuses of a container whose task succeeded: it ended by itself, or its ApplicationMaster
+/// or the signal that one sends stopped it.
+const ENDED_WELL: [i32; 3] = [0, -105, 143];
+/// YARN's exit status of a container that the scheduler took.
+const PREEMPTED: i32 = -102;
+
+/// MapReduce's request priority of reduces.
+const REDUCE_PRIORITY: i32 = 10;
+
+/// What a journal says.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    /// Whether the journal ends in the middle of an entry.
+    pub(crate) torn: bool,
+}
+
+/// Reads a journal. `tick` is called now and then with the offset.
+///
+/// # Errors
+/// What is wrong with the journal, with its offset.
+pub(crate) fn read<R: Read>(
+    mut reader: Reader<R>,
+    mut tick: impl FnMut(u64),
+) -> Result<Recorded, Fault> {
+    let failed = |error: JournalError| Fault::whole(error.to_string(), REMEDY);
+    let first = reader.next_entry().map_err(failed)?;
+    if first.is_none_or(|entry| entry.kind != EntryKind::Setup) {
+        return Err(Fault::at(reader.offset(), "expected a setup", REMEDY));
+    }
+    let mut replay = Replay::open(reader.payload())?;
+    let mut offset = reader.offset();
+    while let Some(entry) = reader.next_entry().map_err(failed)? {
+        tick(offset);
+        let at = |problem: String| Fault::at(offset, problem, REMEDY);
+        match entry.kind {
+            EntryKind::Frame => replay.frame(reader.payload()).map_err(at)?,
+            EntryKind::Request => replay.request(entry.now_ms, reader.payload()).map_err(at)?,
+            _ => {}
+        }
+        offset = reader.offset();
+    }
+    Ok(replay.finish(reader.torn()))
+}
+
+/// A container that runs.
+#[derive(Debug)]
+struct Running {
+    kind: usize,
+    started_ms: Millis,
+    am: bool,
+}
+
+/// A job whose history is being put together.
+#[derive(Debug, Default)]
+struct Open {
+    job: Job,
+    is_mapreduce: bool,
+    asks: BTreeMap<AskId, AskFacts>,
+    granted: BTreeMap<u64, AskId>,
+    running: BTreeMap<ContainerKey, Running>,
+    /// Start and end of the containers that ended well, by kind.
+    ran: [Vec<(Millis, Millis)>; 2],
+    user: UserId,
+    has_rows: bool,
+}
+
+struct Replay {
+    engine: Engine,
+    open: BTreeMap<JobId, Open>,
+    recorded: Recorded,
+    users: BTreeMap<u32, String>,
+    queues: BTreeMap<u64, String>,
+    events: Vec<Event>,
+    decisions: Vec<Decision>,
+    ran: usize,
+    epoch_ms: Millis,
+    now: Millis,
+}
+
+impl Replay {
+    fn open(setup: &[u8]) -> Result<Replay, Fault> {
+        let bad = |problem: String| Fault::at(16, format!("setup: {problem}"), REMEDY);
+        let mut setup: Value =
+            serde_json::from_slice(setup).map_err(|error| bad(crate::objects::said(&error)))?;
+        let epoch_ms = setup["epoch_ms"].as_i64().map_or(0, time);
+        if let Some(keys) = setup.as_object_mut() {
+            keys.remove("journal");
+            keys.remove("log_level");
+        }
+        let made = panics::catch(|| Setup::from_json(&setup).and_then(Engine::new));
+        let engine = made.map_err(bad)?.map_err(|error| bad(error.to_string()))?;
+        Ok(Replay {
+            engine,
+            open: BTreeMap::new(),
+            recorded: Recorded::default(),
+            users: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            events: Vec::new(),
+            decisions: Vec::new(),
+            ran: 0,
+            epoch_ms,
+            now: 0,
+        })
+    }
+
+    fn frame(&mut self, payload: &[u8]) -> Result<(), String> {
+        let mut events = std::mem::take(&mut self.events);
+        // A frame that the engine refused when it was recorded changed nothing.
+        let Ok(header) = frame::decode(payload, &mut events) else {
+            self.events = events;
+            return Ok(());
+        };
+        self.now = self.now.max(time(header.now_ms));
+        for event in &events {
+            self.hear(event)?;
+        }
+        let mut decisions = std::mem::take(&mut self.decisions);
+        decisions.clear();
+        let engine = &mut self.engine;
+        let most = header.decisions_max as usize;
+        panics::catch(|| engine.step(header.now_ms, &events, most, &mut decisions))
+            .map_err(|panic| format!("the engine panicked: {panic}"))?;
+        for decision in &decisions {
+            self.decided(decision);
+        }
+        self.events = events;
+        self.decisions = decisions;
+        Ok(())
+    }
+
+    fn request(&mut self, now_ms: Millis, payload: &[u8]) -> Result<(), String> {
+        let Ok(request) = serde_json::from_slice::<Value>(payload) else {
+            return Ok(());
+        };
+        let engine = &mut self.engine;
+        let reply = panics::catch(|| engine.request(now_ms, &request))
+            .map_err(|panic| format!("the engine panicked: {panic}"))?;
+        let (Ok(reply), Some("place")) = (reply, request["op"].as_str()) else {
+            return Ok(());
+        };
+        if let (Some(id), Some(path)) = (reply["queue"].as_u64(), reply["path"].as_str()) {
+            self.queues.insert(id, path.to_string());
+        }
+        let number = request["user_number"]
+            .as_u64()
+            .and_then(|at| u32::try_from(at).ok());
+        if let (Some(number), Some(user)) = (number, request["user"].as_str()) {
+            self.users.insert(number, user.to_string());
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, event: &Event) -> Result<(), String> {
+        let now = self.now;
+        match event {
+            Event::NodeAdded(facts) | Event::NodeChanged(facts) => {
+                let node = Node {
+                    rack: format!("rack-{:05}", facts.rack.0),
+                    host: format!("node-{:05}", facts.node.0),
+                    capacity: Some(facts.capacity),
+                };
+                self.recorded.nodes.insert(facts.node, node);
+                if self.recorded.nodes.len() > NODES_MAX {
+                    return Err(format!("more than {NODES_MAX} nodes"));
+                }
+            }
+            Event::JobAdded(facts) => {
+                let queue = self.queues.get(&u64::from(facts.queue.0)).cloned();
+                let job = Job {
+                    id: format!("job {}", facts.job.0),
+                    queue: Some(queue.unwrap_or_else(|| format!("queue-{}", facts.queue.0))),
+                    priority: facts.priority,
+                    submitted_ms: now,
+                    preempted: Some(0),
+                    ..Job::default()
+                };
+                let open = Open {
+                    job,
+                    is_mapreduce: facts.mapreduce,
+                    user: facts.user,
+                    ..Open::default()
+                };
+                self.open.insert(facts.job, open);
+            }
+            Event::JobRemoved(id) => self.close(*id, true)?,
+            Event::Ask(facts) => {
+                if let Some(open) = self.open.get_mut(&facts.job) {
+                    open.asks.insert(facts.ask, *facts);
+                }
+            }
+            Event::AskRow { job, .. } => {
+                if let Some(open) = self.open.get_mut(job) {
+                    open.has_rows = true;
+                }
+            }
+            Event::Ack { job, seq, key } => {
+                if let Some(open) = self.open.get_mut(job) {
+                    open.started(*seq, *key, now);
+                }
+            }
+            Event::Nack { job, seq, .. } => {
+                if let Some(open) = self.open.get_mut(job) {
+                    open.granted.remove(seq);
+                }
+            }
+            Event::ContainerCompleted { job, key, exit } => {
+                if let Some(open) = self.open.get_mut(job) {
+                    self.ran += usize::from(open.ended(*key, *exit, now));
+                    check_tasks(self.ran).map_err(|fault| fault.problem)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        if let Decision::Grant {
+            job,
+            ask,
+            seq,
+            locality,
+            ..
+        } = decision
+            && let Some(open) = self.open.get_mut(job)
+        {
+            open.granted.insert(*seq, *ask);
+            let is_map = open
+                .asks
+                .get(ask)
+                .is_some_and(|facts| open.kind(facts) == 0 && !facts.am);
+            if open.has_rows && is_map {
+                open.job.locality.get_or_insert([0; 3])[*locality as usize] += 1;
+            }
+        }
+    }
+
+    fn close(&mut self, id: JobId, is_ended: bool) -> Result<(), String> {
+        let Some(open) = self.open.remove(&id) else {
+            return Ok(());
+        };
+        let user = self.users.get(&open.user.0).cloned();
+        let user = user.unwrap_or_else(|| format!("user-{}", open.user.0));
+        let mut job = open.finish(is_ended.then_some(self.now));
+        job.user = user;
+        job.submitted_ms += self.epoch_ms;
+        for at in [&mut job.started_ms, &mut job.finished_ms]
+            .into_iter()
+            .flatten()
+        {
+            *at += self.epoch_ms;
+        }
+        self.recorded.jobs.push(job);
+        match self.recorded.jobs.len() > crate::limits::JOBS_MAX {
+            true => Err("too many jobs".to_string()),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(mut self, torn: bool) -> Recorded {
+        let open: BTreeSet<JobId> = self.open.keys().copied().collect();
+        for id in open {
+            // The last job beyond the limit is left out: nothing reads on.
+            let _ = self.close(id, false);
+        }
+        self.recorded.torn = torn;
+        self.recorded
+    }
+}
+
+impl Open {
+    fn kind(&self, ask: &AskFacts) -> usize {
+        usize::from(self.is_mapreduce && ask.priority == REDUCE_PRIORITY)
+    }
+
+    /// A grant became a container.
+    fn started(&mut self, seq: u64, key: ContainerKey, now: Millis) {
+        let ask = self
+            .granted
+            .remove(&seq)
+            .and_then(|ask| self.asks.get(&ask));
+        let Some(facts) = ask.copied() else {
+            return;
+        };
+        let kind = self.kind(&facts);
+        self.job.started_ms.get_or_insert(now);
+        if facts.am {
+            self.job.master = Some(facts.resource);
+        } else {
+            if self.ran.iter().all(Vec::is_empty) && self.running.values().all(|run| run.am) {
+                let since = self.running.values().map(|run| run.started_ms).min();
+                self.job.start_ms = since.map_or(0, |since| now - since);
+            }
+            self.job.sizes[kind] = self.job.sizes[kind].component_max(&facts.resource);
+        }
+        let run = Running {
+            kind,
+            started_ms: now,
+            am: facts.am,
+        };
+        self.running.insert(key, run);
+    }
+
+    /// A container ended. Returns whether it counts as a task.
+    fn ended(&mut self, key: ContainerKey, exit: i32, now: Millis) -> bool {
+        let Some(run) = self.running.remove(&key) else {
+            return false;
+        };
+        if exit == PREEMPTED {
+            self.job.preempted = Some(self.job.preempted.unwrap_or(0) + 1);
+        }
+        let counts = !run.am && ENDED_WELL.contains(&exit);
+        if counts {
+            self.ran[run.kind].push((run.started_ms, now));
+        }
+        counts
+    }
+
+    fn finish(mut self, at: Option<Millis>) -> Job {
+        let mapped = self.ran[0].iter().map(|(_, end)| *end).max().unwrap_or(0);
+        for (kind, ran) in self.ran.iter().enumerate() {
+            let since = if kind == 0 { 0 } else { mapped };
+            let task = |(start, end): &(Millis, Millis)| Task {
+                length_ms: (end - (*start).max(since)).max(0),
+                hosts: Vec::new(),
+            };
+            self.job.tasks[kind] = ran.iter().map(task).collect();
+        }
+        let last = self.ran.iter().flatten().map(|(_, end)| *end).max();
+        if let (Some(at), Some(last)) = (at, last) {
+            self.job.commit_ms = (at - last).max(0);
+        }
+        self.job.finished_ms = at;
+        self.job.end = if at.is_some() { End::Well } else { End::Open };
+        self.job
+    }
+}

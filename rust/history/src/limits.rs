@@ -1,0 +1,61 @@
+//! The limits that keep memory bounded, whatever a file claims.
+
+use crate::fault::Fault;
+use crate::model::Job;
+
+/// Longest line of a job history or event log, and longest JSON object of a trace, in bytes.
+pub(crate) const ITEM_BYTES_MAX: usize = 64 << 20;
+/// Largest file that is read whole: lists of applications and nodes, configurations.
+pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 30;
+/// Most jobs of all sources together.
+pub(crate) const JOBS_MAX: usize = 1_000_000;
+/// Most tasks of all jobs together; one takes 40 bytes, more with hosts.
+pub(crate) const TASKS_MAX: usize = 20_000_000;
+/// Most nodes.
+pub(crate) const NODES_MAX: usize = 100_000;
+/// Longest task and latest time that is believed: a hundred years in ms.
+pub(crate) const TIME_MAX: i64 = 100 * 366 * 86_400_000;
+/// Largest container or node: 1 EB of memory in MB, or as many virtual cores.
+pub(crate) const AMOUNT_MAX: i64 = 1 << 40;
+/// Hosts remembered of a task's input, as HDFS keeps replicas.
+pub(crate) const HOSTS_MAX: usize = 3;
+
+const REMEDY: &str = "give fewer files, or split them by time";
+
+/// Counts jobs and tasks against the limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    jobs: usize,
+    tasks: usize,
+}
+
+impl Counted {
+    /// Adds a job.
+    ///
+    /// # Errors
+    /// If a limit is passed.
+    pub(crate) fn add(&mut self, job: &Job) -> Result<(), Fault> {
+        self.jobs += 1;
+        self.tasks += job.tasks.iter().map(Vec::len).sum::<usize>();
+        if self.jobs > JOBS_MAX {
+            return Err(Fault::whole(format!("more than {JOBS_MAX} jobs"), REMEDY));
+        }
+        check_tasks(self.tasks)
+    }
+}
+
+/// Checks a number of tasks.
+///
+/// # Errors
+/// If it passes the limit.
+pub(crate) fn check_tasks(tasks: usize) -> Result<(), Fault> {
+    match tasks > TASKS_MAX {
+        true => Err(Fault::whole(format!("more than {TASKS_MAX} tasks"), REMEDY)),
+        false => Ok(()),
+    }
+}
+
+/// Returns a time or length within the limits.
+pub(crate) fn time(ms: i64) -> i64 {
+    ms.clamp(0, TIME_MAX)
+}

@@ -1,0 +1,140 @@
+//! Traces of Hadoop's Scheduler Load Simulator: jobs as JSON objects, one after the other
+//! (`hadoop-sls`, `JobDefinition` and `TaskContainerDefinition`).
+
+use crate::fault::Fault;
+use crate::limits::{AMOUNT_MAX, TASKS_MAX, time};
+use crate::model::{Job, Node, Task};
+use crate::objects::{Number, Text, each};
+use heddle_core::words::resource::Resource;
+use serde::Deserialize;
+use std::io::BufRead;
+
+const REMEDY: &str = "expected the jobs of an SLS trace (`job.tasks`); repair or drop the object";
+
+/// SLS's defaults (`yarn.sls.container.memory.mb`, `yarn.sls.am.container.memory`).
+const MEMORY_MB: i64 = 1_024;
+
+#[derive(Deserialize)]
+struct SlsJob {
+    #[serde(default, rename = "am.type")]
+    kind: Text,
+    #[serde(default, rename = "job.start.ms")]
+    start_ms: Number,
+    #[serde(default, rename = "job.end.ms")]
+    end_ms: Number,
+    #[serde(default, rename = "job.queue.name")]
+    queue: Text,
+    #[serde(default, rename = "job.id")]
+    id: Text,
+    #[serde(default, rename = "job.user")]
+    user: Text,
+    #[serde(default, rename = "job.count")]
+    count: Number,
+    #[serde(default, rename = "job.tasks")]
+    tasks: Vec<SlsTask>,
+}
+
+#[derive(Deserialize)]
+struct SlsTask {
+    #[serde(default)]
+    count: Number,
+    #[serde(default, rename = "container.host")]
+    host: Text,
+    #[serde(default, rename = "container.start.ms")]
+    start_ms: Number,
+    #[serde(default, rename = "container.end.ms")]
+    end_ms: Number,
+    #[serde(default, rename = "container.duration.ms", alias = "duration.ms")]
+    duration_ms: Number,
+    #[serde(default, rename = "container.type")]
+    kind: Text,
+    #[serde(default, rename = "container.memory-mb", alias = "container.memory")]
+    memory_mb: Number,
+    #[serde(default, rename = "container.vcores")]
+    vcores: Number,
+}
+
+/// Reads a trace; gives each job and the hosts that it names.
+///
+/// # Errors
+/// What is wrong with the file, with its offset.
+pub(crate) fn read(
+    source: &mut dyn BufRead,
+    mut give: impl FnMut(Job, Vec<Node>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut number = 0;
+    each(source, REMEDY, |job: SlsJob, offset| {
+        // The head of a trace may say how many nodes and racks there are.
+        if job.tasks.is_empty() {
+            return Ok(());
+        }
+        for _ in 0..job.count.0.unwrap_or(1).clamp(1, TASKS_MAX as i64) {
+            number += 1;
+            let (read, nodes) = convert(&job, number, offset)?;
+            give(read, nodes)?;
+        }
+        Ok(())
+    })
+}
+
+fn convert(job: &SlsJob, number: usize, offset: u64) -> Result<(Job, Vec<Node>), Fault> {
+    let mut read = Job {
+        id: job.id.0.clone().unwrap_or_else(|| format!("job_{number}")),
+        name: job.kind.0.clone().unwrap_or_default(),
+        user: job.user.0.clone().unwrap_or_else(|| "default".to_string()),
+        queue: job.queue.0.clone(),
+        submitted_ms: time(job.start_ms.0.unwrap_or(0)),
+        finished_ms: job.end_ms.0.map(time),
+        master: Some(Resource::new(MEMORY_MB, 1)),
+        sizes: [Resource::new(MEMORY_MB, 1); 2],
+        ..Job::default()
+    };
+    let mut nodes = Vec::new();
+    let mut total = 0;
+    for task in &job.tasks {
+        let length = match (task.duration_ms.0, task.start_ms.0, task.end_ms.0) {
+            (Some(length), _, _) => length,
+            (None, Some(start), Some(end)) => end.saturating_sub(start),
+            _ => {
+                let problem = "a task without `container.duration.ms`, or start and end";
+                return Err(Fault::at(offset, problem, REMEDY));
+            }
+        };
+        let kind = usize::from(task.kind.0.as_deref() == Some("reduce"));
+        let amount = |number: Number, absent| number.0.unwrap_or(absent).clamp(1, AMOUNT_MAX);
+        let size = Resource::new(amount(task.memory_mb, MEMORY_MB), amount(task.vcores, 1));
+        read.sizes[kind] = match read.tasks[kind].is_empty() {
+            true => size,
+            false => read.sizes[kind].component_max(&size),
+        };
+        let hosts = task
+            .host
+            .0
+            .as_deref()
+            .and_then(|host| place(host, &mut nodes));
+        let copies = task.count.0.unwrap_or(1).clamp(1, TASKS_MAX as i64) as usize;
+        total += copies;
+        crate::limits::check_tasks(total)?;
+        let one = Task {
+            length_ms: time(length),
+            hosts: hosts.into_iter().collect(),
+        };
+        read.tasks[kind].extend(std::iter::repeat_n(one, copies));
+        if let Some(start) = task.start_ms.0.map(time) {
+            let first = read.started_ms.unwrap_or(start).min(start);
+            read.started_ms = Some(first);
+        }
+    }
+    Ok((read, nodes))
+}
+
+/// Notes `/rack/host`, and returns the host.
+fn place(text: &str, nodes: &mut Vec<Node>) -> Option<String> {
+    let (rack, host) = text.rsplit_once('/')?;
+    nodes.push(Node {
+        rack: rack.to_string(),
+        host: host.to_string(),
+        capacity: None,
+    });
+    Some(host.to_string())
+}

@@ -1,0 +1,238 @@
+//! Real histories are read as Hadoop's own programs read them, and hostile ones are refused.
+
+use heddle_history::{End, History, Job, read, read_bytes};
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read_all(names: &[&str]) -> History {
+    let paths: Vec<PathBuf> = names.iter().map(|name| folder(name)).collect();
+    read(&paths, 10, &mut |_, _, _| {}).unwrap_or_else(|fault| panic!("{names:?}: {fault}"))
+}
+
+const STOCK_FIFO: &str = "results/2026-11-25/stock-fifo";
+
+fn of<'a>(history: &'a History, user: &str) -> &'a Job {
+    let job = history.jobs.iter().find(|job| job.user == user);
+    job.unwrap_or_else(|| panic!("no job of {user}"))
+}
+
+/// The times are those of the ResourceManager's list, `apps.json`; the counts are those that the
+/// run was asked for (`scripts/what-if-runs`).
+#[test]
+fn a_stock_cluster_is_read_with_its_lists() {
+    let history = read_all(&[STOCK_FIFO]);
+    assert_eq!(history.jobs.len(), 8);
+    let ann = of(&history, "ann");
+    assert_eq!(ann.tasks.each_ref().map(Vec::len), [14, 1]);
+    assert_eq!(ann.queue.as_deref(), Some("production"));
+    assert_eq!(ann.turn_around_ms(), Some(120_704));
+    assert_eq!(ann.waited_ms(), Some(1_447));
+    assert_eq!((ann.end, ann.sizes[0].memory_mb()), (End::Well, 512));
+    let tasks: Vec<usize> = history.jobs.iter().map(|job| job.tasks[0].len()).collect();
+    assert_eq!(tasks, [14, 3, 6, 2, 4, 5, 2, 8]);
+    // 20 s of sleep and the start of a JVM on a busy machine.
+    assert!(
+        ann.tasks[0]
+            .iter()
+            .all(|task| (20_000..60_000).contains(&task.length_ms))
+    );
+    let [node] = history.nodes.as_slice() else {
+        panic!("{:?}", history.nodes);
+    };
+    let size = node.capacity.expect("nodes.json has it");
+    assert_eq!((size.memory_mb(), size.vcores()), (4_096, 8));
+}
+
+/// Hadoop's own `TraceBuilder` and `RumenToSLSConverter` decoded the same files.
+#[test]
+fn job_histories_say_what_hadoop_reads_in_them() {
+    let ours = read_all(&[STOCK_FIFO]);
+    let rumen = read_all(&["tests/data/rumen.json"]);
+    let sls = read_all(&["tests/data/sls.json", "tests/data/sls-nodes.json"]);
+    let lengths = |job: &Job| {
+        let mut lengths: Vec<i64> = job.tasks[0].iter().map(|task| task.length_ms).collect();
+        lengths.sort_unstable();
+        lengths
+    };
+    for job in &ours.jobs {
+        let theirs = of(&rumen, &job.user);
+        assert_eq!(lengths(theirs), lengths(job), "{}", job.user);
+        assert_eq!(theirs.tasks[1].len(), job.tasks[1].len());
+        let reduces = |job: &Job| job.tasks[1].iter().map(|task| task.length_ms).sum::<i64>();
+        assert_eq!(reduces(theirs), reduces(job), "{}", job.user);
+        let theirs = of(&sls, &job.user);
+        assert_eq!(lengths(theirs), lengths(job), "{}", job.user);
+        assert_eq!(theirs.queue, job.queue);
+    }
+    assert_eq!(rumen.nodes, sls.nodes);
+}
+
+#[test]
+fn both_forms_of_a_job_history_are_read() {
+    let json = read_all(&["tests/data/avro-json.jhist"]);
+    let job = &json.jobs[0];
+    assert_eq!(
+        (job.user.as_str(), job.tasks.each_ref().map(Vec::len)),
+        ("ann", [2, 1])
+    );
+    assert!(
+        job.tasks[0].iter().all(|task| task.length_ms >= 2_000),
+        "{job:?}"
+    );
+    assert!(
+        json.unknown.iter().any(|line| line.contains("_conf.xml")),
+        "{:?}",
+        json.unknown
+    );
+}
+
+#[test]
+fn applications_alone_become_containers_of_the_same_room() {
+    let history = read_all(&[
+        "results/2026-11-25/stock-fifo/apps.json",
+        "results/2026-11-25/stock-fifo/nodes.json",
+    ]);
+    let ann = of(&history, "ann");
+    // 629 core-seconds in 119.257 s: five containers with the ApplicationMaster, of 325,016 / 629
+    // MB.
+    assert_eq!(
+        (ann.tasks[0].len(), ann.tasks[0][0].length_ms),
+        (4, 119_257)
+    );
+    assert_eq!((ann.sizes[0].memory_mb(), ann.sizes[0].vcores()), (516, 1));
+    assert!(
+        history
+            .unknown
+            .iter()
+            .any(|line| line.contains("only sums")),
+        "{:?}",
+        history.unknown
+    );
+}
+
+/// A SWIM trace says no lengths; 64 MB at 5 MB/s are 12.8 s.
+#[test]
+fn a_swim_trace_is_scaled_to_the_nodes() {
+    let history = read_bytes(b"job0\t3\t3\t0\t0\t0\n").expect("it is a trace");
+    let job = &history.jobs[0];
+    assert_eq!((job.submitted_ms, job.tasks[0].len()), (3_000, 1));
+    let length_ms = (64 << 20) * 1_000 / 5_000_000;
+    assert_eq!(job.tasks[0][0].length_ms, length_ms);
+}
+
+/// The example of Hadoop's SLS (`inputsls.json`), shortened, in its own form with numbers as texts.
+#[test]
+fn an_sls_trace_is_read_with_its_short_forms() {
+    let text = r#"{"num.nodes": 3, "num.racks": 1}
+        {"am.type": "mapreduce", "job.start.ms": 5, "job.queue.name": "q", "job.count": 2,
+         "job.tasks": [{"count": 3, "container.duration.ms": "17043", "container.type": "map",
+           "container.memory": 2048, "container.vcores": 2}]}"#;
+    let history = read_bytes(text.as_bytes()).expect("it is a trace");
+    assert_eq!(history.jobs.len(), 2);
+    assert_eq!(history.jobs[1].tasks[0].len(), 3);
+    assert_eq!(history.jobs[1].tasks[0][2].length_ms, 17_043);
+    assert_eq!(history.jobs[1].sizes[0].memory_mb(), 2_048);
+}
+
+#[test]
+fn faults_say_where_and_what_to_do() {
+    // The parser may look at what closes an object before it says what the object lacks.
+    let cases: [(&[u8], std::ops::RangeInclusive<u64>, &str); 8] = [
+        (b"", 0..=0, "empty"),
+        (b"PK\x03\x04 an archive", 0..=0, "unknown kind"),
+        (b"Avro-Json\n{}\n{\"type\":\"AM_STARTED\"", 33..=33, "EOF"),
+        (b"Avro-Json\n{}\n\n", 14..=14, "JOB_SUBMITTED"),
+        (
+            b"Avro-Binary\n{\"type\":\"record\",\"fields\":[]",
+            12..=12,
+            "EOF",
+        ),
+        (
+            b"{\"apps\":{\"app\":[{\"id\":\"a\"}]}}",
+            26..=29,
+            "startedTime",
+        ),
+        (b"{\"job.tasks\":[{}]}", 18..=18, "container.duration.ms"),
+        (b"a\t1\t1\t1\t1\t1\nb\t2\t-\t1\t1\t1\n", 12..=12, "gap"),
+    ];
+    for (bytes, offset, words) in cases {
+        let fault = read_bytes(bytes).expect_err(words);
+        assert!(
+            fault.offset.is_some_and(|at| offset.contains(&at)),
+            "{fault}"
+        );
+        assert!(
+            fault.problem.contains(words) && !fault.remedy.is_empty(),
+            "{fault}"
+        );
+    }
+}
+
+/// One number for every byte: a splitmix generator, the same everywhere.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ (mixed >> 27)
+}
+
+fn fixtures() -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for name in [STOCK_FIFO, "tests/data"] {
+        for entry in folder(name).read_dir().expect("the folder is there") {
+            let path = entry.expect("an entry").path();
+            let is_text = path.extension().is_some_and(|end| end == "md");
+            if !is_text {
+                let bytes = std::fs::read(&path).expect("a file");
+                all.push((path, bytes));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn truncated_files_are_refused_or_say_less() {
+    for (path, bytes) in fixtures() {
+        // Every byte of the first 300, and of the last; steps between.
+        let steps = (0..bytes.len()).step_by(bytes.len() / 60 + 1);
+        let ends = (bytes.len() - 100.min(bytes.len())..bytes.len()).step_by(7);
+        for length in (0..300.min(bytes.len())).chain(steps).chain(ends) {
+            if let Err(fault) = read_bytes(&bytes[..length]) {
+                let at = fault.offset.unwrap_or(0);
+                assert!(at <= length as u64, "{}: {length}: {fault}", path.display());
+                assert!(!fault.problem.is_empty() && !fault.remedy.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn flipped_bytes_never_panic() {
+    let mut state = 7;
+    for (_, bytes) in fixtures() {
+        for _ in 0..40 {
+            let mut bytes = bytes.clone();
+            for _ in 0..1 + random(&mut state) % 8 {
+                let at = random(&mut state) as usize % bytes.len();
+                bytes[at] = random(&mut state) as u8;
+            }
+            if let Ok(mut history) = read_bytes(&bytes) {
+                // What was accepted can be simulated, or says which size is missing.
+                let _ = history.workload(&heddle_history::Cluster::default());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_object_without_end_is_refused_at_the_limit() {
+    let mut bytes = b"{\"jobID\":\"".to_vec();
+    bytes.resize((64 << 20) + 100, b'a');
+    let fault = read_bytes(&bytes).expect_err("it is too long");
+    assert!(fault.problem.contains("more than"), "{fault}");
+    assert_eq!(fault.offset, Some(64 << 20));
+}

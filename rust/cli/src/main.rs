@@ -16,6 +16,7 @@ mod site;
 mod stock;
 mod store;
 mod terminal;
+mod whatif;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use heddle_core::catalogue::PRESETS;
@@ -64,6 +65,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Predicts what other policies, configurations and cluster sizes had made of a history.
+    #[command(name = "whatif")]
+    WhatIf {
+        #[command(flatten)]
+        what: whatif::What,
+    },
     /// Checks heddle.json, the file of a stock scheduler, or what Hadoop's site files hand to
     /// MapReduce's ApplicationMasters.
     CheckConfig {
@@ -103,6 +110,7 @@ fn main() -> ExitCode {
         Command::Man => manual::man(Arguments::command()),
         Command::CheckConfig { files } => check_config::main(&files),
         Command::Convert { source } => convert::main(&source),
+        Command::WhatIf { what } => whatif::main(&what),
         Command::Replay { journal } => replay::main(&journal),
         Command::Simulate { what, policy, out } => {
             simulate::simulate(&what, &policy, out.as_deref())

@@ -162,7 +162,10 @@ fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String>
         what.workload,
         what.seed
     );
-    let bar = progress_bar(policy);
+    let bar = progress_bar(
+        policy,
+        "{prefix} {bar:30} {pos}/{len} jobs, {msg}, {elapsed}",
+    );
     let watched = bar.clone();
     options.watcher = Some(Box::new(move |now, ended, known| {
         watched.set_length(known as u64);
@@ -175,14 +178,14 @@ fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String>
     results.map_err(|failure| failure.to_string())
 }
 
-fn progress_bar(policy: &str) -> ProgressBar {
+/// Returns a bar of this form, which shows on a terminal only.
+pub(crate) fn progress_bar(prefix: &str, form: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     };
-    let bar = ProgressBar::with_draw_target(Some(0), target).with_prefix(policy.to_string());
-    let style =
-        ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} jobs, {msg}, {elapsed}");
+    let bar = ProgressBar::with_draw_target(Some(0), target).with_prefix(prefix.to_string());
+    let style = ProgressStyle::with_template(form);
     bar.with_style(style.expect("the template is good"))
 }
 

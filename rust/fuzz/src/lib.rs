@@ -5,6 +5,7 @@
 //! corpora and some thousand mutations of them in `./x test`, without instrumentation.
 
 mod engine;
+mod history;
 mod http;
 mod journal;
 pub mod mutate;
@@ -67,6 +68,12 @@ pub const TARGETS: &[Target] = &[
         summary: "fair-scheduler.xml, translated and read by the engine",
         run: stock::fair,
         seeds: stock::fair_seeds,
+    },
+    Target {
+        name: "history",
+        summary: "histories of clusters of every kind, read and simulated",
+        run: history::history,
+        seeds: history::history_seeds,
     },
     Target {
         name: "acl",

@@ -87,6 +87,7 @@ targets!(
     config,
     allocations,
     fair,
+    history,
     acl,
     signature,
     request

@@ -1,0 +1,161 @@
+//! The report for a terminal.
+
+use super::figures::{self, Change, Fate, Figures, Outcome};
+use crate::terminal::table;
+use std::fmt::Write;
+
+/// Winners and losers listed of each kind.
+pub(crate) const LISTED_MAX: usize = 5;
+
+/// Rows of a table by queue or user; a page has all of them.
+const ROWS_MAX: usize = 60;
+
+/// The heading of a table of figures, after the columns that name a row.
+pub(crate) const FIGURES: [&str; 7] = [
+    "jobs",
+    "ended",
+    "wait-median",
+    "wait-p95",
+    "turn-mean",
+    "turn-median",
+    "turn-p95",
+];
+
+/// Returns the cells under `FIGURES`. Times in s.
+pub(crate) fn cells(figures: &Figures) -> Vec<String> {
+    let times = [
+        figures.waited[0],
+        figures.waited[1],
+        figures.mean_turn,
+        figures.turn[0],
+    ];
+    let counts = [figures.jobs, figures.ended].map(|count| count.to_string());
+    // A trace may say of no job when it ended.
+    let text = |time: f64| match figures.ended {
+        0 => "-".to_string(),
+        _ => format!("{time:.1}"),
+    };
+    let times = times.into_iter().chain([figures.turn[1]]).map(text);
+    counts.into_iter().chain(times).collect()
+}
+
+/// Returns the cells of a whole outcome beyond its figures.
+pub(crate) fn totals(outcome: &Outcome) -> [String; 5] {
+    let part =
+        |part: Option<f64>| part.map_or("-".to_string(), |part| format!("{:.1}%", part * 1e2));
+    let near = outcome
+        .locality
+        .map(|counts| counts[0] as f64 / counts.iter().sum::<u64>().max(1) as f64);
+    let refused = outcome
+        .fates
+        .iter()
+        .filter(|fate| fate.refused.is_some())
+        .count();
+    [
+        part(outcome.used.map(|used| used[0])),
+        part(outcome.used.map(|used| used[1])),
+        outcome
+            .preempted
+            .map_or("-".to_string(), |count| count.to_string()),
+        part(near),
+        refused.to_string(),
+    ]
+}
+
+/// The heading of `totals`.
+pub(crate) const TOTALS: [&str; 5] = ["memory", "cores", "preempted", "node-local", "refused"];
+
+/// Returns rows for every value of a key and every outcome.
+pub(crate) fn rows(outcomes: &[Outcome], key: fn(&Fate) -> &str) -> Vec<Vec<String>> {
+    let by: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| (&outcome.name, outcome.by(key)))
+        .collect();
+    let mut names: Vec<&str> = by
+        .iter()
+        .flat_map(|(_, rows)| rows.keys().copied())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut all = Vec::new();
+    for name in names {
+        for (outcome, rows) in &by {
+            if let Some(figures) = rows.get(name) {
+                let named = vec![name.to_string(), outcome.to_string()];
+                all.push(named.into_iter().chain(cells(figures)).collect());
+            }
+        }
+    }
+    all
+}
+
+pub(crate) fn report(outcomes: &[Outcome], baseline: usize, unknown: &[&str]) -> String {
+    let mut text = String::from("Times in s.\n\n");
+    let heading: Vec<&str> = ["candidate"]
+        .into_iter()
+        .chain(FIGURES)
+        .chain(TOTALS)
+        .collect();
+    let all = outcomes.iter().map(|outcome| {
+        let row = [outcome.name.clone()]
+            .into_iter()
+            .chain(cells(&outcome.figures()));
+        row.chain(totals(outcome)).collect()
+    });
+    text += &table(&heading, &all.collect::<Vec<_>>());
+    for (name, key) in [
+        ("queue", figures::queue_of as fn(&Fate) -> &str),
+        ("user", figures::user_of),
+    ] {
+        let rows = rows(outcomes, key);
+        let heading: Vec<&str> = [name, "candidate"].into_iter().chain(FIGURES).collect();
+        text.push('\n');
+        text += &table(&heading, &rows[..rows.len().min(ROWS_MAX)]);
+        if rows.len() > ROWS_MAX {
+            let _ = writeln!(
+                text,
+                "... {} more rows; --out writes all",
+                rows.len() - ROWS_MAX
+            );
+        }
+    }
+    for (at, other) in outcomes.iter().enumerate().skip(1) {
+        if at != baseline {
+            text += &winners(&outcomes[baseline], other);
+        }
+    }
+    text += "\nWhat this does not know:\n";
+    for line in unknown {
+        let _ = writeln!(text, "- {line}");
+    }
+    text
+}
+
+fn winners(baseline: &Outcome, other: &Outcome) -> String {
+    let mut text = format!("\n{} instead of {}:\n", other.name, baseline.name);
+    for (what, changes) in [
+        ("user", figures::users(baseline, other)),
+        ("job", figures::jobs(baseline, other)),
+    ] {
+        let line = |change: &Change| {
+            let Change { name, .. } = change;
+            let (before, after) = (change.before_s, change.after_s);
+            format!(
+                "  {what} {name}: {before:.1} -> {after:.1} ({:+.1})\n",
+                change.by_s()
+            )
+        };
+        let wins = changes
+            .iter()
+            .filter(|change| change.by_s() < 0.0)
+            .take(LISTED_MAX);
+        let loses = changes
+            .iter()
+            .rev()
+            .filter(|change| change.by_s() > 0.0)
+            .take(LISTED_MAX);
+        text += &wins.map(line).collect::<String>();
+        text += &loses.map(line).collect::<String>();
+    }
+    text
+}

@@ -46,19 +46,18 @@ pub(crate) fn read<R: Read>(
     let failed = |error: JournalError| Fault::whole(error.to_string(), REMEDY);
     let first = reader.next_entry().map_err(failed)?;
     if first.is_none_or(|entry| entry.kind != EntryKind::Setup) {
-        return Err(Fault::at(reader.offset(), "expected a setup", REMEDY));
+        return Err(Fault::at(reader.place().offset, "expected a setup", REMEDY));
     }
     let mut replay = Replay::open(reader.payload())?;
-    let mut offset = reader.offset();
     while let Some(entry) = reader.next_entry().map_err(failed)? {
-        tick(offset);
+        tick(reader.bytes());
+        let offset = reader.place().offset;
         let at = |problem: String| Fault::at(offset, problem, REMEDY);
         match entry.kind {
             EntryKind::Frame => replay.frame(reader.payload()).map_err(at)?,
             EntryKind::Request => replay.request(entry.now_ms, reader.payload()).map_err(at)?,
             _ => {}
         }
-        offset = reader.offset();
     }
     Ok(replay.finish(reader.torn()))
 }

@@ -162,11 +162,23 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fa
         let other = name
             .extension()
             .is_some_and(|end| end == "summary" || end == "crc");
-        if !hidden && !other {
+        if !hidden && !other && !is_later_segment(&name) {
             collect(&name, depth + 1, files)?;
         }
     }
     Ok(())
+}
+
+/// Whether a file is a later segment of a journal, which is read with its first:
+/// `PATH.RECORDING.SEGMENT`, six digits each.
+fn is_later_segment(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let mut parts = name.rsplit('.');
+    let numbers = [parts.next(), parts.next()].map(|part| {
+        let part = part.filter(|part| part.len() == 6);
+        part.and_then(|part| part.parse::<u32>().ok())
+    });
+    matches!(numbers, [Some(segment), Some(_)] if segment > 1)
 }
 
 /// What has been read so far.

@@ -57,9 +57,9 @@ pub(super) fn waits(runs: &Runs) -> Checked<Table> {
     }
     table.note("Ten draws of 180 jobs on 16 nodes in four racks; the rest as in SW-39.");
     table.note(
-        "SW-26: keep 5 s for each. Most jobs end, and least crosses. 5 s for wanted racks alone turn \
-         jobs around sooner, but fewer end; waits half as long, or for data alone, are worse in all \
-         three.",
+        "SW-26: keep 5 s for each. Most jobs end, and least crosses. 5 s for wanted racks alone \
+         turn jobs around sooner, but fewer end; waits half as long, or for data alone, are \
+         worse in all three.",
     );
     Ok(table)
 }
@@ -105,9 +105,9 @@ pub(super) fn division(runs: &Runs) -> Checked<Table> {
          sets keep the jobs whose goals cannot be met.",
     );
     table.note(
-        "RA-17: keep equal work. Equal utility misses somewhat fewer goals in each case. But the \
-         paper's own example (RA-19) grants the small rest of J3 in full; division by utility does \
-         not.",
+        "RA-17: keep equal work. Equal utility misses somewhat fewer goals in each case. But \
+         the paper's own example (RA-19) grants the small rest of J3 in full; division by \
+         utility does not.",
     );
     Ok(table)
 }
@@ -143,16 +143,16 @@ pub(super) fn original(runs: &Runs) -> Checked<Table> {
     boosts(&mut table, runs)?;
     minimums(&mut table, runs)?;
     table.note(
-        "FS-15: keep. As published short jobs end somewhat sooner, but a job of one task collects \
-         a due of half the cluster at the cost of all others. Slow start and two tasks a heartbeat \
-         change nothing here: the ApplicationMaster holds its reduces back itself, and nodes free \
-         one slot at a time. Weight by size delays short jobs.",
+        "FS-15: keep. As published short jobs end somewhat sooner, but a job of one task \
+         collects a due of half the cluster at the cost of all others. Slow start and two tasks \
+         a heartbeat change nothing here: the ApplicationMaster holds its reduces back itself, \
+         and nodes free one slot at a time. Weight by size delays short jobs.",
     );
     table.note(
         "FS-20: keep, off unless asked for. A boost of 3 ends short jobs two fifths sooner and \
-         costs the long ones nothing; the factor counts, not its time. Jobs that wait in line for \
-         their user's limit spend the boost waiting. Counted from the first task, which is nearer \
-         to the proposal's words, it helps them too: to be changed if such lines matter.",
+         costs the long ones nothing; the factor counts, not its time. Jobs that wait in line \
+         for their user's limit spend the boost waiting. Counted from the first task, which is \
+         nearer to the proposal's words, it helps them too: to be changed if such lines matter.",
     );
     table.note(
         "FS-16: keep. All slots are busy either way. Only in proportion does each pool get the \
@@ -326,14 +326,14 @@ pub(super) fn sizes(runs: &Runs) -> Checked<Table> {
     kinds(&mut table, runs)?;
     aging(&mut table, runs)?;
     table.note(
-        "HF-11: keep. Slots by kind are the paper's machines; on YARN a container takes either kind \
-         unless `slots` tells them apart. Slots for either kind shorten all times, FAIR's more: no \
-         reduce slots stand idle while maps wait. HFSP stays ahead. Reduces begin after the maps \
-         here, three draws each.",
+        "HF-11: keep. Slots by kind are the paper's machines; on YARN a container takes either \
+         kind unless `slots` tells them apart. Slots for either kind shorten all times, FAIR's \
+         more: no reduce slots stand idle while maps wait. HFSP stays ahead. Reduces begin \
+         after the maps here, three draws each.",
     );
     table.note(
-        "HF-17 and HF-20: keep. With hundreds of jobs at a time, a quarter or four times as many \
-         phases or steps move the mean by less than 0.1 %. Two draws of 400 jobs.",
+        "HF-17 and HF-20: keep. With hundreds of jobs at a time, a quarter or four times as \
+         many phases or steps move the mean by less than 0.1 %. Two draws of 400 jobs.",
     );
     Ok(table)
 }

@@ -189,10 +189,8 @@ fn a_flipped_bit_is_found_wherever_it_is() {
 
 /// Expects these bytes to be refused with this text.
 fn expect(bytes: &[u8], expected: &str) {
-    let found = Reader::new(bytes)
-        .and_then(replay)
-        .expect_err("it is malformed")
-        .to_string();
+    let read = Reader::new(bytes).and_then(replay);
+    let found = read.expect_err("it is no journal").to_string();
     assert!(found.contains(expected), "{expected:?} is not in {found:?}");
 }
 

@@ -14,6 +14,8 @@ use super::write::{Shared, Stop, Writer};
 
 /// A buffer of this size goes to the writer.
 const BUFFER_BYTES: usize = 1 << 18;
+/// Buffers that are there from the start.
+const SPARE: usize = 4;
 /// A buffer that is not full goes to the writer after this time of the frames.
 const BUFFER_MS: u64 = 1_000;
 /// Buffers, and their bytes, that may wait for the disk: half a minute of a busy cluster.
@@ -278,6 +280,12 @@ pub(crate) fn long_answer(answer: &[u8]) -> [u8; 16] {
 fn start(mut writer: Writer) -> std::io::Result<Link> {
     let (full, blocks) = sync_channel::<Vec<u8>>(QUEUE);
     let (emptied, empty) = sync_channel(QUEUE);
+    for _ in 0..SPARE {
+        // Written to, so that no heartbeat pays for the kernel's first look for a page.
+        let mut buffer = vec![1; BUFFER_BYTES];
+        buffer.clear();
+        let _ = emptied.try_send(buffer);
+    }
     let (end, ended) = sync_channel(0);
     std::thread::Builder::new()
         .name("heddle-journal".to_owned())

@@ -22,8 +22,9 @@ import org.junit.rules.TestRule;
  * Newest Hadoop only: nothing here depends on the version.
  */
 public class SwitchTest {
-  /** Seven maps, or five beside bob's job, fill the cluster. */
+  /** Six tasks fill the cluster beside two ApplicationMasters: bob's, and alice's. */
   private static final int HELD = 2;
+  private static final int SLOTS = 4;
   /** Changes between two failovers. */
   private static final int TERM = 16;
 
@@ -49,7 +50,7 @@ public class SwitchTest {
   @Test
   public void everyPresetChangesIntoEveryOtherUnderLoad() throws Exception {
     List<String> changes = changes();
-    int maps = changes.size() + 6;
+    int maps = changes.size() / 2 + 8;
     GatedJob alice = new GatedJob(CLUSTER, "switched", maps);
     GatedJob bob = new GatedJob(CLUSTER, "bob", "held", HELD, conf -> {
       conf.set(MRJobConfig.QUEUE_NAME, "root.team.bob");
@@ -58,14 +59,20 @@ public class SwitchTest {
     alice.letEnd(2);
     bob.awaitRunning(HELD);
     int ended = 2;
-    for (String preset : changes) {
-      String where = (ended - 2) + ": to " + preset;
-      change(preset, where);
-      alice.letEnd(++ended);
-      if (ended % TERM == 0) {
+    for (int number = 1; number <= changes.size(); number++) {
+      String preset = changes.get(number - 1);
+      change(preset, number + ": to " + preset);
+      if (number % 2 == 0) {
+        // Its slot goes to the next map, by the policy that has just come.
+        alice.letEnd(++ended);
+      }
+      if (number % TERM == 0) {
+        // A node refuses to start what a ResourceManager granted that no longer leads.
+        alice.awaitRunning(SLOTS);
         CLUSTER.cluster().failOver();
         CLUSTER.cluster().awaitNodes(4);
         bob.awaitRunning(HELD);
+        alice.awaitRunning(SLOTS);
       }
     }
     Collections.sort(nanos);

@@ -38,6 +38,11 @@ impl fmt::Display for SwimError {
 
 impl std::error::Error for SwimError {}
 
+/// A century: no sum of times overflows.
+const SECONDS_MAX: u64 = 100 * 366 * 86_400;
+/// A petabyte a job: no number of tasks overflows.
+const BYTES_MAX: u64 = 1 << 50;
+
 /// Parses the jobs of a trace in the order of their submission; skips empty lines.
 pub fn parse(text: &str) -> Result<Vec<SwimJob>, SwimError> {
     let mut jobs = Vec::new();
@@ -62,19 +67,21 @@ fn parse_line(line: &str) -> Result<SwimJob, String> {
             fields.len()
         ));
     }
-    let number = |at: usize, what: &str| {
+    let number = |at: usize, what: &str, most: u64| {
         let text = fields[at].trim();
-        text.parse::<u64>()
-            .map_err(|_| format!("expected {what} as a whole number, found `{text}`"))
+        let number = text.parse().ok().filter(|number| *number <= most);
+        number.ok_or_else(|| {
+            format!("expected {what} as a whole number of at most {most}, found `{text}`")
+        })
     };
     // The gap repeats what the submissions say, but it must be a number.
-    number(2, "the gap")?;
+    number(2, "the gap", SECONDS_MAX)?;
     Ok(SwimJob {
         name: fields[0].to_string(),
-        submit_s: number(1, "the submission")?,
-        map_input_bytes: number(3, "the map input")?,
-        shuffle_bytes: number(4, "the shuffle")?,
-        reduce_output_bytes: number(5, "the reduce output")?,
+        submit_s: number(1, "the submission", SECONDS_MAX)?,
+        map_input_bytes: number(3, "the map input", BYTES_MAX)?,
+        shuffle_bytes: number(4, "the shuffle", BYTES_MAX)?,
+        reduce_output_bytes: number(5, "the reduce output", BYTES_MAX)?,
         input_path: fields.get(6).map(|path| path.to_string()),
     })
 }
@@ -93,5 +100,12 @@ mod tests {
         assert_eq!(error.line, 2);
         assert!(error.problem.contains("the gap"), "{error}");
         assert!(parse("a 9 9 1 0 0").is_err());
+        for huge in [
+            "a\t9223372036854775807\t1\t1\t0\t0",
+            "a\t9\t1\t9007199254740993\t0\t0",
+        ] {
+            let error = parse(huge).expect_err("sums of it would overflow");
+            assert!(error.problem.contains("at most"), "{error}");
+        }
     }
 }

@@ -3,7 +3,6 @@
 use super::list;
 use crate::failure::Failure;
 use crate::remote::{Client, Holds, Server};
-use crate::stock;
 use crate::terminal::{clean, print, said, table};
 use clap::Args;
 use heddle_core::config::parse_json;
@@ -24,8 +23,8 @@ impl Plan {
         let at = self.file.display().to_string();
         let text = crate::check_config::read(&self.file);
         let text = text.map_err(|why| Failure::usage(why, at.as_str(), "a file to read"))?;
-        if stock::kind(&text).is_some() {
-            let what = "this is the file of a stock scheduler";
+        if text.trim_start().starts_with('<') {
+            let what = "this is XML, as the files of the stock schedulers are";
             let remedy = format!("a heddle.json, such as `heddle convert {at}` prints");
             return Err(Failure::usage(what, at, remedy));
         }

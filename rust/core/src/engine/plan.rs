@@ -113,7 +113,7 @@ impl Engine {
             limits: [
                 json!(queue.config.weight),
                 self.amounts(&queue.min_share),
-                self.amounts(&queue.max_share),
+                self.amounts(&queue.max_share.component_min(&self.cluster.capacity)),
                 json!(queue.max_running_jobs()),
             ],
             jobs: queue.jobs,

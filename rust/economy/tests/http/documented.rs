@@ -166,6 +166,7 @@ fn answers_of_every_route_are_as_described() {
         ("GET", "/ledger", "ledger", ""),
         ("GET", "/ledger", "ledger?queue=bob&max=1", ""),
         ("GET", "/configuration", "configuration", ""),
+        ("POST", "/plan", "plan", "{\"policy\": \"fifo\"}"),
         ("GET", "/health", "health", ""),
         ("GET", "/time", "time", ""),
         ("GET", "/openapi.json", "openapi.json", ""),

@@ -41,11 +41,12 @@ fn read(state: BooksState) -> BooksStatus {
 }
 
 /// Routes that answer in every state of the books.
-const ALWAYS: [&str; 7] = [
+const ALWAYS: [&str; 8] = [
     "time",
     "health",
     "openapi.json",
     "configuration",
+    "plan",
     "jobs",
     "jobs/{id}",
     "explain/{job}",

@@ -31,6 +31,12 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
     ("GET", "explain/1", "", [401, 200, 403, 200]),
     ("GET", "configuration", "", [401, 403, 403, 200]),
     (
+        "POST",
+        "plan",
+        "{\"policy\": \"fifo\"}",
+        [401, 403, 403, 200],
+    ),
+    (
         "PUT",
         "queues/alice/bid",
         "{\"rate\": 1}",

@@ -262,5 +262,9 @@ pub(super) fn swim_presets(runs: &Runs) -> Checked<Table> {
         "24,442 jobs on 100 nodes; tasks by SWIM's own rule. The same for another trace: \
     heddle compare --workload TRACE.tsv.",
     );
+    table.note(
+        "Jobs of one class by size count as runs of one program, so HFSP knows the lengths of their \
+    tasks from the last run. Without that it was 12.2 % below fair.",
+    );
     Ok(table)
 }

@@ -263,8 +263,8 @@ pub(super) fn swim_presets(runs: &Runs) -> Checked<Table> {
     heddle compare --workload TRACE.tsv.",
     );
     table.note(
-        "Jobs of one class by size count as runs of one program, so HFSP knows the lengths of their \
-    tasks from the last run. Without that it was 12.2 % below fair.",
+        "Jobs of one class by size count as runs of one program, so HFSP knows the lengths of \
+    their tasks from the last run. Without that it was 12.2 % below fair.",
     );
     Ok(table)
 }

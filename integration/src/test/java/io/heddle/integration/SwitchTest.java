@@ -51,13 +51,14 @@ public class SwitchTest {
   public void everyPresetChangesIntoEveryOtherUnderLoad() throws Exception {
     List<String> changes = changes();
     int maps = changes.size() / 2 + 8;
-    GatedJob alice = new GatedJob(CLUSTER, "switched", maps);
+    // His tasks run to the end of the test, so they come before others hold every slot.
     GatedJob bob = new GatedJob(CLUSTER, "bob", "held", HELD, conf -> {
       conf.set(MRJobConfig.QUEUE_NAME, "root.team.bob");
       conf.setInt(MRJobConfig.MAP_MEMORY_MB, 1024);
     });
-    alice.letEnd(2);
     bob.awaitRunning(HELD);
+    GatedJob alice = new GatedJob(CLUSTER, "switched", maps);
+    alice.letEnd(2);
     int ended = 2;
     for (int number = 1; number <= changes.size(); number++) {
       String preset = changes.get(number - 1);

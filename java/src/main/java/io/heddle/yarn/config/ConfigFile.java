@@ -141,9 +141,22 @@ public final class ConfigFile {
   /**
    * Reads the configuration again. The Fair Scheduler's file stays where it was found: at a
    * refresh YARN gives a configuration that knows no file systems.
+   *
+   * @throws IOException as {@link #read}, and if there was a file and none is named any more: a
+   *     property that got lost must not turn a cluster over to the defaults
    */
   ConfigFile again(Configuration conf, CapacitySource capacity) throws IOException {
-    return read(conf, capacity, fair);
+    ConfigFile next = read(conf, capacity, fair);
+    if (next.isDefault() && !isDefault()) {
+      throw new IOException(FILE_PROPERTY + " in yarn-site.xml names no file, and "
+          + source() + " is in force. Set the property again; for the defaults, name a file that"
+          + " holds {}");
+    }
+    return next;
+  }
+
+  private boolean isDefault() {
+    return !found.hasNonNull("json") && !isStock();
   }
 
   private static ConfigFile read(
@@ -172,7 +185,7 @@ public final class ConfigFile {
       if (!Files.isReadable(file) || Files.isDirectory(file)) {
         throw new IOException(
             FILE_PROPERTY + " in yarn-site.xml names " + file + ", which is not a readable file."
-                + " Correct the path, or remove the property to run with the defaults");
+                + " Correct the path, or name a file that holds {} to run with the defaults");
       }
       return json(file.toString(), Files.readAllBytes(file), file.getParent());
     }

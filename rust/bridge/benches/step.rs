@@ -69,7 +69,7 @@ fn main() {
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
 
-/// What the journal takes on the disk, and how fast it replays.
+/// Prints the journal's bytes on the disk, and the speed of its replay.
 fn report_size(base: &Path) {
     let bytes = recordings(base).expect("it was recorded")[0].bytes();
     let start = Instant::now();

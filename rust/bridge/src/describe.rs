@@ -77,7 +77,7 @@ fn describe(layout: &RecordLayout, header: RecordHeader, bytes: &[u8]) -> Value 
     fields.into()
 }
 
-/// What the id of a record is.
+/// The kind of thing that the id of a record names.
 fn subject(record: &str) -> &'static str {
     match record {
         "HEARTBEAT" => "node",

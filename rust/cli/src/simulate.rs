@@ -162,16 +162,7 @@ fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String>
         what.workload,
         what.seed
     );
-    let bar = progress_bar(
-        policy,
-        "{prefix} {bar:30} {pos}/{len} jobs, {msg}, {elapsed}",
-    );
-    let watched = bar.clone();
-    options.watcher = Some(Box::new(move |now, ended, known| {
-        watched.set_length(known as u64);
-        watched.set_position(ended as u64);
-        watched.set_message(format!("{:.1} h", now as f64 / 3_600_000.0));
-    }));
+    let bar = watch(&mut options, policy);
     let sim = ClusterSim::new(workload, options).map_err(|failure| failure.to_string())?;
     let results = sim.run();
     bar.finish_and_clear();
@@ -179,6 +170,19 @@ fn run(what: &What, workload: Workload, policy: &str) -> Result<Results, String>
 }
 
 /// Returns a bar of this form, which shows on a terminal only.
+/// Shows the progress of a simulation: jobs, and hours of its time.
+pub(crate) fn watch(options: &mut Options, prefix: &str) -> ProgressBar {
+    let form = "{prefix} {bar:30} {pos}/{len} jobs, {msg}, {elapsed}";
+    let bar = progress_bar(prefix, form);
+    let watched = bar.clone();
+    options.watcher = Some(Box::new(move |now, ended, known| {
+        watched.set_length(known as u64);
+        watched.set_position(ended as u64);
+        watched.set_message(format!("{:.1} h", now as f64 / 3_600_000.0));
+    }));
+    bar
+}
+
 pub(crate) fn progress_bar(prefix: &str, form: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),

@@ -8,7 +8,7 @@ mod page;
 mod text;
 
 use crate::failure::{self, Failure, Kind};
-use crate::simulate::progress_bar;
+use crate::simulate::{progress_bar, watch};
 use crate::terminal::{print, print_json};
 use clap::Args;
 use figures::Outcome;
@@ -167,16 +167,7 @@ fn simulate(
     options.knowledge = Knowledge::Live(Vec::new());
     options.progress_ms = PROGRESS_MS;
     options.traffic_ms = 4 * PROGRESS_MS;
-    let bar = progress_bar(
-        &name,
-        "{prefix} {bar:30} {pos}/{len} jobs, {msg}, {elapsed}",
-    );
-    let watched = bar.clone();
-    options.watcher = Some(Box::new(move |now, ended, known| {
-        watched.set_length(known as u64);
-        watched.set_position(ended as u64);
-        watched.set_message(format!("{:.1} h", now as f64 / 3_600_000.0));
-    }));
+    let bar = watch(&mut options, &name);
     let nodes = workload.nodes.clone();
     let results = ClusterSim::new(workload, options).and_then(ClusterSim::run);
     bar.finish_and_clear();

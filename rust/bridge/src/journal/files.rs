@@ -11,7 +11,7 @@ const DIGITS: usize = 6;
 /// One recording that is on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// What its segments' names begin with.
+    /// The start of its segments' names.
     pub base: PathBuf,
     /// Its number; a later one has a higher number.
     pub number: u32,

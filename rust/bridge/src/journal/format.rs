@@ -20,7 +20,7 @@ pub(super) const BLOCK_BYTES_MAX: usize = 1 << 26;
 const RATIO_MAX: usize = 255;
 const HEDDLE_VERSION_BYTES: usize = 16;
 
-/// What an entry holds.
+/// The kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// The setup JSON that the engine was opened with, without its journal.

@@ -14,7 +14,7 @@ use super::format::{
 /// One entry's header; its payload is in the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it holds.
+    /// Its kind.
     pub kind: EntryKind,
     /// When an input came, on the clock of the frames; that of its input for an answer.
     pub now_ms: i64,

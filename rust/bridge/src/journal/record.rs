@@ -268,7 +268,7 @@ impl Drop for Recorder {
     }
 }
 
-/// What is kept of a long answer.
+/// The checksum and the length of a long answer, which are kept in its place.
 pub(crate) fn long_answer(answer: &[u8]) -> [u8; 16] {
     let mut kept = [0; 16];
     kept[..4].copy_from_slice(&crc32fast::hash(answer).to_le_bytes());

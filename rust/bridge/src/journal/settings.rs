@@ -8,7 +8,7 @@ pub const BYTES_MAX_DEFAULT: u64 = 1 << 30;
 /// Where and how to record.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the names of the files begin with.
+    /// The start of the files' names.
     pub path: PathBuf,
     /// Bound of all files with such names.
     pub bytes_max: u64,

@@ -48,7 +48,7 @@ impl fmt::Display for Stop {
     }
 }
 
-/// What the recorder and its writer share.
+/// State of both the recorder and its writer.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) recording: AtomicU32,

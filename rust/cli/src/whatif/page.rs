@@ -1,7 +1,7 @@
 //! The report as one HTML page that loads nothing from anywhere.
 
 use super::figures::{self, Change, Fate, Outcome};
-use super::text::{FIGURES, TOTALS, cells, rows, totals};
+use super::text::{FIGURES, all_jobs, rows};
 
 const HEAD: &str = include_str!("head.html");
 
@@ -18,18 +18,8 @@ pub(crate) fn page(
     let mut page = HEAD.to_string();
     page += "<h1>What if</h1><p>Times in seconds. <em>recorded</em> is what happened; every other \
              candidate is simulated from it. Click a heading to sort.</p>";
-    let heading: Vec<&str> = ["candidate"]
-        .into_iter()
-        .chain(FIGURES)
-        .chain(TOTALS)
-        .collect();
-    let all = outcomes.iter().map(|outcome| {
-        let row = [outcome.name.clone()]
-            .into_iter()
-            .chain(cells(&outcome.figures()));
-        row.chain(totals(outcome)).collect()
-    });
-    page += &table("All jobs", &heading, all.collect());
+    let (heading, all) = all_jobs(outcomes);
+    page += &table("All jobs", &heading, all);
     page += &pictures.concat();
     for (title, name, key) in [
         ("By queue", "queue", figures::queue_of as fn(&Fate) -> &str),

@@ -89,20 +89,22 @@ pub(crate) fn rows(outcomes: &[Outcome], key: fn(&Fate) -> &str) -> Vec<Vec<Stri
     all
 }
 
-pub(crate) fn report(outcomes: &[Outcome], baseline: usize, unknown: &[&str]) -> String {
-    let mut text = String::from("Times in s.\n\n");
-    let heading: Vec<&str> = ["candidate"]
-        .into_iter()
-        .chain(FIGURES)
-        .chain(TOTALS)
-        .collect();
-    let all = outcomes.iter().map(|outcome| {
+/// Returns the heading and the rows of the table of all jobs: a row for each candidate.
+pub(super) fn all_jobs(outcomes: &[Outcome]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let heading = ["candidate"].into_iter().chain(FIGURES).chain(TOTALS);
+    let rows = outcomes.iter().map(|outcome| {
         let row = [outcome.name.clone()]
             .into_iter()
             .chain(cells(&outcome.figures()));
         row.chain(totals(outcome)).collect()
     });
-    text += &table(&heading, &all.collect::<Vec<_>>());
+    (heading.collect(), rows.collect())
+}
+
+pub(crate) fn report(outcomes: &[Outcome], baseline: usize, unknown: &[&str]) -> String {
+    let mut text = String::from("Times in s.\n\n");
+    let (heading, all) = all_jobs(outcomes);
+    text += &table(&heading, &all);
     for (name, key) in [
         ("queue", figures::queue_of as fn(&Fate) -> &str),
         ("user", figures::user_of),

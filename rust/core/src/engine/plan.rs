@@ -3,9 +3,8 @@
 
 use super::control::{RequestError, refused};
 use super::{Engine, TICK_MS};
-use crate::config::Section;
 use crate::model::queue::Queue;
-use crate::setup::{self, Setup};
+use crate::setup::Setup;
 use crate::words::event::{ContainerFacts, Decision, Event, JobFacts};
 use crate::words::ids::{JobId, Millis, QueueId};
 use crate::words::resource::Resource;
@@ -25,8 +24,8 @@ pub struct Draft {
     stages: [Value; 3],
     accounts: Option<Value>,
     now: Millis,
-    /// The request, with the engine's numbers of users and labels.
-    request: Value,
+    /// The request as a reload, with the engine's numbers of users and labels.
+    reload: Value,
     nodes: Vec<Event>,
     jobs: Vec<(String, JobFacts)>,
     containers: Vec<Event>,
@@ -46,9 +45,9 @@ impl Engine {
     /// Copies what `Draft::work_out` needs to say what `request` (`config`, `allocations`) would
     /// change. Leaves out the places that asks name: they decide where, not who.
     pub fn draft(&self, request: &Value) -> Draft {
-        let mut request = request.clone();
-        if let Some(keys) = request.as_object_mut() {
-            keys.remove("op");
+        let mut reload = request.clone();
+        if let Some(keys) = reload.as_object_mut() {
+            keys.insert("op".to_string(), json!("reload"));
             let config = &self.setup.config;
             let users = config.users.numbers();
             let users: Map<_, _> = users
@@ -69,7 +68,7 @@ impl Engine {
             stages: self.save(),
             accounts: self.accounts.clone(),
             now: self.now,
-            request,
+            reload,
             nodes: self
                 .cluster
                 .nodes()
@@ -133,17 +132,10 @@ impl Draft {
     /// # Errors
     /// What is wrong with the configuration, as a reload would say it.
     pub fn work_out(self) -> Result<Value, RequestError> {
-        let section = &mut Section::new("", &self.request).map_err(refused)?;
-        setup::read(section, &self.setup.resource_types).map_err(refused)?;
         let before_stages = self.setup.config.composition.clone();
         let mut engine = self.copy()?;
         let before = engine.rows();
-        let reload = {
-            let mut reload = self.request.clone();
-            reload["op"] = json!("reload");
-            reload
-        };
-        engine.request(self.now, &reload)?;
+        engine.request(self.now, &self.reload)?;
         let after = engine.rows();
         let taken = look_ahead(&mut engine, self.now);
         let composition = &engine.setup.config.composition;

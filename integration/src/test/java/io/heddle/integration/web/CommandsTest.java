@@ -145,6 +145,7 @@ public class CommandsTest {
       Path file = Files.write(
           folder.resolve("fair.xml"), FAIR.getBytes(StandardCharsets.UTF_8));
       conf.set("yarn.scheduler.fair.allocation.file", file.toString());
+      MiniManager.siteFile(conf, folder);
     } else {
       for (int i = 0; i < CAPACITY.length; i += 2) {
         conf.set("yarn.scheduler.capacity.root." + CAPACITY[i], CAPACITY[i + 1]);

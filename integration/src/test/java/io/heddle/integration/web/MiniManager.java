@@ -8,9 +8,12 @@ import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Scanner;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.yarn.FileSystemBasedConfigurationProvider;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
@@ -57,6 +60,27 @@ final class MiniManager implements AutoCloseable {
     Path file = folder.resolve("heddle.json");
     Files.write(file, json.getBytes(StandardCharsets.UTF_8));
     conf.set("heddle.config.file", file.toString());
+  }
+
+  /**
+   * Writes the properties that a test has set to a yarn-site.xml. A ResourceManager reads only that
+   * file again, at {@code rmadmin -refreshQueues}; without it they would be lost there.
+   */
+  static void siteFile(YarnConfiguration conf, Path folder) throws Exception {
+    Configuration site = new Configuration(false);
+    conf.forEach(property -> {
+      String[] sources = conf.getPropertySources(property.getKey());
+      if (sources != null && Arrays.asList(sources).contains("programmatically")) {
+        site.set(property.getKey(), property.getValue());
+      }
+    });
+    Path store = Files.createDirectory(folder.resolve("conf"));
+    try (OutputStream out = Files.newOutputStream(store.resolve("yarn-site.xml"))) {
+      site.writeXml(out);
+    }
+    conf.set(YarnConfiguration.RM_CONFIGURATION_PROVIDER_CLASS,
+        FileSystemBasedConfigurationProvider.class.getName());
+    conf.set(YarnConfiguration.FS_BASED_RM_CONF_STORE, store.toUri().toString());
   }
 
   /** Starts it; it deletes {@code folder} at the end. */

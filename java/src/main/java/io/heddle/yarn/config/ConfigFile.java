@@ -142,15 +142,16 @@ public final class ConfigFile {
    * Reads the configuration again. The Fair Scheduler's file stays where it was found: at a
    * refresh YARN gives a configuration that knows no file systems.
    *
-   * @throws IOException as {@link #read}, and if there was a file and none is named any more: a
-   *     property that got lost must not turn a cluster over to the defaults
+   * @throws IOException as {@link #read}, and if there was a file, Heddle's or stock's, and none is
+   *     named any more: a property that got lost must not turn a cluster over to the defaults
    */
   ConfigFile again(Configuration conf, CapacitySource capacity) throws IOException {
     ConfigFile next = read(conf, capacity, fair);
     if (next.isDefault() && !isDefault()) {
-      throw new IOException(FILE_PROPERTY + " in yarn-site.xml names no file, and "
-          + source() + " is in force. Set the property again; for the defaults, name a file that"
-          + " holds {}");
+      throw new IOException((isStock() ? StockSource.FROM : FILE_PROPERTY)
+          + " is not set in yarn-site.xml any more, and " + source() + " is in force. Set the"
+          + " property again; for the defaults, let " + FILE_PROPERTY + " name a file that holds"
+          + " {}");
     }
     return next;
   }

@@ -1,16 +1,20 @@
 package io.heddle.yarn.config;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import io.heddle.yarn.TestCluster;
 import io.heddle.yarn.engine.SetupJson;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.Test;
 
-/** A reload without the property that named heddle.json. */
+/** A reload without the property that named what is in force. */
 public class ConfigFileTest {
   private static String order(TestCluster cluster) {
     return cluster.request(SetupJson.request("policies"))
@@ -29,6 +33,25 @@ public class ConfigFileTest {
       assertEquals("hfsp", order(cluster));
       cluster.scheduler.reinitialize(conf, cluster.rm.getRMContext());
       assertEquals("hfsp", order(cluster));
+    }
+  }
+
+  @Test
+  public void aStockFileThatIsNamedNoLongerStaysInForce() throws Exception {
+    Path file = Files.createTempFile("fair", ".xml");
+    Files.write(file, "<allocations><queue name='a'/></allocations>".getBytes(UTF_8));
+    Configuration conf = new Configuration();
+    conf.set(StockSource.FROM, StockSource.FAIR);
+    conf.set("yarn.scheduler.fair.allocation.file", file.toString());
+    try (TestCluster cluster = new TestCluster(conf)) {
+      Configuration lost = new Configuration(conf);
+      lost.unset(StockSource.FROM);
+      IOException refused = assertThrows(IOException.class,
+          () -> cluster.scheduler.reinitialize(lost, cluster.rm.getRMContext()));
+      assertTrue(refused.getMessage(), refused.getMessage().startsWith(StockSource.FROM));
+      assertNotNull(cluster.scheduler.getQueueInfo("root.a", false, false));
+    } finally {
+      Files.delete(file);
     }
   }
 }

@@ -40,7 +40,8 @@ public class ConfigFileTest {
   public void aStockFileThatIsNamedNoLongerStaysInForce() throws Exception {
     Path file = Files.createTempFile("fair", ".xml");
     Files.write(file, "<allocations><queue name='a'/></allocations>".getBytes(UTF_8));
-    Configuration conf = new Configuration();
+    Configuration conf = TestCluster.conf("{}");
+    conf.unset(ConfigFile.FILE_PROPERTY);
     conf.set(StockSource.FROM, StockSource.FAIR);
     conf.set("yarn.scheduler.fair.allocation.file", file.toString());
     try (TestCluster cluster = new TestCluster(conf)) {

@@ -15,6 +15,7 @@ use log::LevelFilter;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use crate::constant::LOG_INFO;
 use crate::error::BridgeError;
 use crate::handles::Table;
 use crate::host::ENGINES;
@@ -118,7 +119,10 @@ pub fn serve(
 /// Writes the answer to a question: JSON, or a page as `serve` writes it.
 pub fn answered(answer: Reply) -> Vec<u8> {
     match answer {
-        Reply::Page(page) => written(page, &[]),
+        Reply::Page(page, audit) => {
+            let line = |text| (LOG_INFO, format!("{} {text}", logs::AUDIT));
+            written(page, &audit.into_iter().map(line).collect::<Vec<_>>())
+        }
         Reply::Json(value) => value.to_string().into_bytes(),
     }
 }
@@ -130,6 +134,9 @@ fn written(answer: Answer, lines: &[(u32, String)]) -> Vec<u8> {
         "content_type": answer.content_type,
         "headers": answer.headers,
     });
+    if let Some(change) = &answer.written {
+        head["reload"] = json!(change);
+    }
     if !lines.is_empty() {
         head["log"] = json!(lines);
     }

@@ -3,6 +3,7 @@
 //! Decides nothing: the server says what is allowed and what an amount is.
 
 mod advise;
+mod apply;
 mod income;
 mod ledger;
 mod plan;
@@ -56,6 +57,11 @@ pub(crate) enum Command {
     /// What a configuration would change if it came into force now: queues, shares, and containers
     /// that would be taken back; under every policy (administrators). Changes nothing.
     Plan(plan::Plan),
+    /// Brings a configuration into force and keeps it as the ResourceManager's heddle.json, after
+    /// the plan and a confirmation (administrators).
+    Apply(apply::Apply),
+    /// Brings the configuration before the last change into force again (administrators).
+    Rollback(apply::Rollback),
     /// All queues that you may see, one line each; under every policy.
     Infos {
         #[command(flatten)]
@@ -138,6 +144,8 @@ pub(crate) fn main(command: &Command) -> ExitCode {
         Command::Explain { job, server } => explain(job, server),
         Command::Top(top) => top.main(),
         Command::Plan(plan) => plan.main(),
+        Command::Apply(apply) => apply.main(),
+        Command::Rollback(rollback) => rollback.main(),
     })
 }
 

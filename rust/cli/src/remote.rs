@@ -220,11 +220,22 @@ impl Client {
         body: Option<&Value>,
         holds: Holds,
     ) -> Result<Answer, Failure> {
+        self.change_text(method, path, body.map(Value::to_string), holds)
+    }
+
+    /// Sends a signed change with a body as it is written.
+    pub(crate) fn change_text(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        holds: Holds,
+    ) -> Result<Answer, Failure> {
         self.ask(&Call {
             method,
             path: path.to_string(),
             query: String::new(),
-            body: body.map(Value::to_string),
+            body,
             signed: true,
             holds,
         })

@@ -10,6 +10,7 @@ mod text;
 use crate::failure::{self, Failure, Kind};
 use crate::simulate::{progress_bar, watch};
 use crate::terminal::{print, print_json};
+use candidate::Candidate;
 use clap::Args;
 use figures::Outcome;
 use heddle_history::{Cluster, Fault, History};
@@ -76,7 +77,40 @@ fn refused(fault: &Fault) -> Failure {
 }
 
 fn run(what: &What) -> Result<(), Failure> {
-    let candidates = candidate::all(&what.policies, &what.config, &what.site)?;
+    compare(
+        what,
+        &candidate::all(&what.policies, &what.config, &what.site)?,
+    )
+}
+
+/// Predicts the jobs of a journal under two configurations; the first is the baseline.
+pub(crate) fn of_journal(
+    journal: &Path,
+    configurations: [(&str, Value); 2],
+    json: bool,
+) -> Result<(), Failure> {
+    let what = What {
+        sources: vec![journal.to_path_buf()],
+        policies: Vec::new(),
+        config: Vec::new(),
+        site: Vec::new(),
+        baseline: None,
+        nodes: Vec::new(),
+        node_memory: None,
+        node_vcores: None,
+        racks: None,
+        seed: 1,
+        out: None,
+        json,
+    };
+    let candidates = configurations.map(|(name, config)| Candidate {
+        name: name.to_string(),
+        config,
+    });
+    compare(&what, &candidates)
+}
+
+fn compare(what: &What, candidates: &[Candidate]) -> Result<(), Failure> {
     let mut history = read(what)?;
     let sizes: Vec<Option<u32>> = match what.nodes.is_empty() {
         true => vec![None],
@@ -93,7 +127,7 @@ fn run(what: &What) -> Result<(), Failure> {
         let workload = history
             .workload(&cluster)
             .map_err(|fault| refused(&fault))?;
-        for candidate in &candidates {
+        for candidate in candidates {
             let name = match nodes {
                 Some(nodes) if sizes.len() > 1 => format!("{}, {nodes} nodes", candidate.name),
                 _ => candidate.name.clone(),

@@ -92,6 +92,7 @@ pub use names::{JobName, NodeName};
 pub use route::{RouteInfo, routes};
 pub use submission::{Acceptance, JobSubmission};
 pub use v1::OPENAPI;
+pub use v1::configuration::{Written, reloaded};
 
 use crate::auth::acl::file::{AclFile, Polled};
 use crate::auth::acl::{Acl, Fault};
@@ -99,6 +100,7 @@ use crate::auth::gate::Gate;
 use crate::auth::replay::Watermarks;
 use crate::auth::time::Now;
 use crate::record::{BooksState, BooksStatus, Extract, Interval, NotChanged, RecentLedger, Span};
+use answer::Reply;
 use caller::Identity;
 use history::History;
 use parking_lot::Mutex;
@@ -106,9 +108,11 @@ use serde_json::Value;
 use settings::Settings;
 use std::net::IpAddr;
 
-/// The longest accepted body: the largest command needs a few hundred bytes. A host stops reading
-/// one byte later.
+/// The longest accepted body: the largest command needs a few hundred bytes.
 pub const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// The longest accepted body that is a configuration. A host stops reading one byte later.
+pub const CONFIGURATION_BYTES_MAX: usize = 1 << 20;
 
 /// What the answer to one request may ask for: the engine behind its host's lock, and its books.
 pub trait Backend {
@@ -176,6 +180,8 @@ pub struct Request<'a> {
     pub host: &'a str,
     /// The whole body.
     pub body: &'a [u8],
+    /// The host's `heddle.json`, if it has one that is a file.
+    pub config_file: Option<&'a str>,
     /// Names of the jobs that it may be about; empty without names.
     pub jobs: &'a [JobName],
     /// Names of the nodes that an answer about jobs may mention.
@@ -289,7 +295,7 @@ impl Api {
             (Ok(()), true) => published::answer(self, backend, request, who),
             (Ok(()), false) => route::answer(self, backend, request, who),
             (Err(failure), true) => published::refused(request.host, failure),
-            (Err(failure), false) => route::refused(failure),
+            (Err(failure), false) => Reply::refused(failure),
         };
         let mut answer = reply.secured();
         if request.method == "HEAD" {

@@ -59,6 +59,8 @@ struct Head {
     #[serde(default)]
     host: String,
     #[serde(default)]
+    config_file: Option<String>,
+    #[serde(default)]
     jobs: Vec<JobName>,
     #[serde(default)]
     nodes: Vec<NodeName>,
@@ -127,8 +129,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, and the lists `jobs` and `nodes`, whose members are
-    /// described at [`JobName`] and [`NodeName`].
+    /// `user`, `signed_only`, `accept`, `host`, `config_file`, and the lists `jobs` and `nodes`, whose
+    /// members are described at [`JobName`] and [`NodeName`].
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.
@@ -151,6 +153,7 @@ impl Service {
             signed_only: head.signed_only,
             accept: head.accept.as_deref(),
             host: &head.host,
+            config_file: head.config_file.as_deref(),
             jobs: &head.jobs,
             nodes: &head.nodes,
             body,

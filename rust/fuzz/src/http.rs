@@ -169,6 +169,7 @@ pub(crate) fn request(data: &[u8]) {
             host: "rm1.example.com",
             body: body.as_bytes(),
             jobs: &[],
+            config_file: None,
             nodes: &[],
             now_ms: NOW_MS,
             steady_ms: 5,

@@ -5,15 +5,15 @@ use crate::{
     activities, compare, config, fair_file, pages, progress, scheduler_conf, tasks, terms, watch,
 };
 use heddle_economy::auth::gate;
-use heddle_economy::http::Answer;
+use heddle_economy::http::{Answer, Written, reloaded};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// The answer to a question.
 #[derive(Debug)]
 pub enum Reply {
-    /// To `page`: an answer over HTTP.
-    Page(Answer),
+    /// To `page`, `configuration` and `reloaded`: an answer over HTTP, and a line of the audit.
+    Page(Answer, Option<String>),
     /// To every other question.
     Json(Value),
 }
@@ -25,12 +25,17 @@ pub enum Reply {
 pub fn ask(question: &str) -> Result<Reply, String> {
     let question: Value = serde_json::from_str(question).map_err(|error| error.to_string())?;
     Ok(match question["op"].as_str() {
-        Some("page") => Reply::Page(pages::answer(&read(question)?)),
+        Some("page") => Reply::Page(pages::answer(&read(question)?), None),
         Some("queue_infos") => Reply::Json(pages::descriptions(&read(question["queues"].clone())?)),
         Some("scheduler_conf") => Reply::Json(scheduler_conf::read(&read(question)?)),
         Some("configuration") => {
             let accept = question["accept"].as_str().unwrap_or("");
-            Reply::Page(pages::configuration(accept, &question["properties"]))
+            Reply::Page(pages::configuration(accept, &question["properties"]), None)
+        }
+        Some("reloaded") => {
+            let written: Written = read(question["written"].clone())?;
+            let (page, line) = reloaded(&written, question["problem"].as_str());
+            Reply::Page(page, Some(line))
         }
         Some("file") => Reply::Json(watch::look(&read(question)?)),
         Some("config") => Reply::Json(config::read(&read(question)?)),
@@ -84,7 +89,7 @@ mod tests {
     fn asked(question: &Value) -> Value {
         match ask(&question.to_string()).expect("there is such a question") {
             Reply::Json(answer) => answer,
-            Reply::Page(page) => panic!("{page:?}"),
+            Reply::Page(page, _) => panic!("{page:?}"),
         }
     }
 

@@ -254,6 +254,7 @@ fn of(status: u16, content_type: &'static str, body: String) -> Answer {
         content_type,
         headers: Vec::new(),
         body: body.into_bytes(),
+        written: None,
     }
 }
 

@@ -4,45 +4,72 @@ use super::list;
 use crate::failure::Failure;
 use crate::remote::{Client, Holds, Server};
 use crate::terminal::{clean, print, said, table};
+use crate::whatif;
 use clap::Args;
 use heddle_core::config::parse_json;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(crate) struct Plan {
     /// The heddle.json that would come into force. `heddle convert` makes one of a stock
     /// scheduler's file.
     file: PathBuf,
+    /// A journal of this ResourceManager, on this machine: predicts its jobs under the
+    /// configuration in force and under FILE, too.
+    #[arg(long, value_name = "PATH")]
+    journal: Option<PathBuf>,
     #[command(flatten)]
     server: Server,
 }
 
 impl Plan {
     pub(crate) fn main(&self) -> Result<(), Failure> {
-        let at = self.file.display().to_string();
-        let text = crate::check_config::read(&self.file);
-        let text = text.map_err(|why| Failure::usage(why, at.as_str(), "a file to read"))?;
-        if text.trim_start().starts_with('<') {
-            let what = "this is XML, as the files of the stock schedulers are";
-            let remedy = format!("a heddle.json, such as `heddle convert {at}` prints");
-            return Err(Failure::usage(what, at, remedy));
-        }
-        let config: Value = parse_json(&text).map_err(|why| {
-            let expected = "a file that `heddle check-config` finds no fault with";
-            Failure::usage(why.to_string(), at.as_str(), expected)
-        })?;
+        let (_, config) = read(&self.file)?;
         let client = Client::new(&self.server)?;
         let answer = client.change("POST", "plan", Some(&config), Holds::List("queues"))?;
         match self.server.json {
-            true => print(&answer.shown()),
-            false => print(&shown(&answer.json)),
+            true => print(&answer.shown())?,
+            false => print(&shown(&answer.json))?,
         }
+        let Some(journal) = &self.journal else {
+            return Ok(());
+        };
+        let now = client.get("configuration/file", "", Holds::Text("text"))?;
+        let now = parsed(&said(&now.json["text"]), &said(&now.json["file"]))?;
+        let next = self.file.display().to_string();
+        whatif::of_journal(
+            journal,
+            [("in force", now), (&next, config)],
+            self.server.json,
+        )
     }
 }
 
+/// Reads a `heddle.json`; returns its text and its content.
+pub(super) fn read(file: &Path) -> Result<(String, Value), Failure> {
+    let at = file.display().to_string();
+    let text = crate::check_config::read(file);
+    let text = text.map_err(|why| Failure::usage(why, at.as_str(), "a file to read"))?;
+    if text.trim_start().starts_with('<') {
+        let what = "this is XML, as the files of the stock schedulers are";
+        let remedy = format!("a heddle.json, such as `heddle convert {at}` prints");
+        return Err(Failure::usage(what, at, remedy));
+    }
+    let config = parsed(&text, &at)?;
+    Ok((text, config))
+}
+
+/// Parses the text of a `heddle.json`.
+pub(super) fn parsed(text: &str, at: &str) -> Result<Value, Failure> {
+    parse_json(text).map_err(|why| {
+        let expected = "a file that `heddle check-config` finds no fault with";
+        Failure::usage(why.to_string(), at, expected)
+    })
+}
+
 /// Formats the stages, what is taken back, and a row for each queue that differs.
-fn shown(plan: &Value) -> String {
+pub(super) fn shown(plan: &Value) -> String {
     let stages = |key: &str| {
         let names: Vec<String> = list(&plan[key]).iter().map(said).collect();
         names.join("/")

@@ -4,6 +4,7 @@ use crate::site::{Site, words};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_bid_counts_from_the_next_interval() {
@@ -119,4 +120,48 @@ fn what_was_sent_once_counts_once() {
         .filter_map(|heard| heard.authorization)
         .collect();
     assert_ne!(nonces[nonces.len() - 1], nonces[nonces.len() - 2]);
+}
+
+#[test]
+fn a_configuration_is_applied_and_rolled_back() {
+    let site = Site::market();
+    let kept = site.path("heddle.json");
+    let first = std::fs::read_to_string(&kept).expect("the site's own");
+    let refused = site.refused(1, "root", &["rollback", "--yes"]);
+    assert!(refused.contains("there is no earlier file"), "{refused}");
+    let next = site.path("next.json");
+    // Its form stays as well.
+    let text = "{\n  \"policy\": \"hfsp\"\n}\n";
+    std::fs::write(&next, text).expect("a scratch folder");
+    let file = next.display().to_string();
+    let order = || site.json("root", &["infos"])["policy"]["order"].clone();
+    // The service may answer with a report that is a moment old.
+    let until = |expected: &str| {
+        let end = Instant::now() + Duration::from_secs(30);
+        while order() != expected {
+            assert!(Instant::now() < end, "{} is not {expected}", order());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let output = site.run("root", &["apply", &file]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let asked = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(asked.contains("`--yes`"), "{asked}");
+    assert_eq!(order(), "fifo", "nobody said yes");
+    let refused = site.refused(1, "alice", &["apply", "--yes", &file]);
+    assert!(refused.contains("ACCESS DENIED"), "{refused}");
+    let said = site.said("root", &["apply", "--yes", &file]);
+    assert!(said.contains("`heddle rollback`"), "{said}");
+    until("hfsp");
+    assert_eq!(std::fs::read_to_string(&kept).expect("it is kept"), text);
+    site.said("root", &["rollback", "--yes"]);
+    until("fifo");
+    assert_eq!(std::fs::read_to_string(&kept).expect("it is kept"), first);
+    // A second roll back undoes the first.
+    site.said("root", &["rollback", "--yes"]);
+    until("hfsp");
+    std::fs::write(&next, "{\"policy\": \"fare\"}").expect("a scratch folder");
+    let refused = site.refused(1, "root", &["apply", "--yes", &file]);
+    assert!(refused.contains("did you mean `fair`"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&kept).expect("it is kept"), text);
 }

@@ -5,6 +5,7 @@
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{AskId, JobId, NodeId, PartitionId, PlaceId, QueueId, UserId};
 use heddle_core::{Engine, Resource, Setup};
+use heddle_economy::http::Answer;
 use heddle_economy::record::BooksState;
 use heddle_economy::{Outbox, SavedState, Service};
 use parking_lot::Mutex;
@@ -172,6 +173,7 @@ struct Inside {
     engine: Held,
     service: Service,
     server: tiny_http::Server,
+    config_file: PathBuf,
     heard: Mutex<Vec<Heard>>,
     /// Whether Kerberos guards all requests without a signature.
     guarded: AtomicBool,
@@ -272,6 +274,11 @@ impl Site {
             engine: Held(Mutex::new(cluster)),
             service: Service::new(&settings).expect("good settings"),
             server: tiny_http::Server::http("127.0.0.1:0").expect("a free port"),
+            config_file: file(
+                &folder.path().join("heddle.json"),
+                &config.to_string(),
+                0o640,
+            ),
             heard: Mutex::default(),
             guarded: AtomicBool::new(false),
         });
@@ -414,6 +421,18 @@ impl Drop for Site {
 }
 
 impl Inside {
+    /// Reloads what a change has written, as the shim does.
+    fn reloaded(&self, answer: Answer) -> Answer {
+        let Some(written) = &answer.written else {
+            return answer;
+        };
+        let text = fs::read_to_string(&self.config_file).expect("it was written");
+        let config: Value = serde_json::from_str(&text).expect("it was checked");
+        let reload = json!({"op": "reload", "config": config, "users": {}, "labels": {}});
+        let problem = heddle_economy::Engine::request(&self.engine, &reload).err();
+        heddle_economy::http::reloaded(written, problem.as_deref()).0
+    }
+
     fn serve(&self) {
         // `unblock` ends the loop by an error.
         while let Ok(mut request) = self.server.recv() {
@@ -447,13 +466,14 @@ impl Inside {
                 "signed_only": guarded,
                 "authorization": heard.authorization, "accept": header("Accept"),
                 "address": request.remote_addr().map(|address| address.ip()),
+                "config_file": self.config_file,
                 "jobs": [[1, "application_1800000000000_0001", "alice", "word count"]],
                 "nodes": [[0, NODE, 0]],
             });
             let answer = self
                 .service
                 .serve(&self.engine, &head.to_string(), &heard.body, now_ms());
-            let answer = answer.expect("a good head");
+            let answer = self.reloaded(answer.expect("a good head"));
             let mut response = tiny_http::Response::from_data(answer.body);
             response = response.with_status_code(answer.status);
             for (name, value) in answer.headers {

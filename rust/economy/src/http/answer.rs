@@ -2,6 +2,7 @@
 //! shows an error as JSON or as XML.
 
 use crate::auth::Refusal;
+use crate::http::v1::configuration::Written;
 use serde_json::{Value, json};
 
 /// The types of bodies.
@@ -22,6 +23,10 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// The body; already empty in an answer to `HEAD`.
     pub body: Vec<u8>,
+    /// A change that the host must reload before there is an answer: see [`reloaded`].
+    ///
+    /// [`reloaded`]: crate::http::reloaded
+    pub written: Option<Box<Written>>,
 }
 
 /// The answer of a route.
@@ -31,6 +36,7 @@ pub(crate) struct Reply {
     pub(crate) content_type: &'static str,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
+    pub(crate) written: Option<Box<Written>>,
 }
 
 impl Reply {
@@ -44,6 +50,15 @@ impl Reply {
             content_type,
             headers: Vec::new(),
             body,
+            written: None,
+        }
+    }
+
+    pub(crate) fn refused(failure: Failure) -> Reply {
+        Reply {
+            status: failure.status,
+            headers: failure.headers.clone(),
+            ..Reply::json(&failure.to_json())
         }
     }
 
@@ -79,6 +94,7 @@ impl Reply {
             content_type: self.content_type,
             headers,
             body: self.body,
+            written: self.written,
         }
     }
 }

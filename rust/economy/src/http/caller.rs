@@ -9,7 +9,7 @@ use crate::auth::gate::{self, Accepted, Interface};
 use crate::auth::replay::Watermarks;
 use crate::auth::role::{Caller, Need, Role, Version, allow};
 use crate::http::answer::Failure;
-use crate::http::{Api, BODY_BYTES_MAX, Backend, Request};
+use crate::http::{Api, Backend, CONFIGURATION_BYTES_MAX, Request};
 
 /// The sender of a request.
 #[derive(Debug)]
@@ -83,8 +83,8 @@ impl Api {
             false => Interface::Json,
         };
         // Checked before the gate hashes it.
-        let outcome = match request.body.len() > BODY_BYTES_MAX {
-            true => Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
+        let outcome = match request.body.len() > CONFIGURATION_BYTES_MAX {
+            true => Err(Refusal::TooLarge("body", CONFIGURATION_BYTES_MAX).into()),
             false => self.identify(interface, backend, request, who),
         };
         let outcome = outcome.and_then(|()| match who {
@@ -189,15 +189,25 @@ pub(crate) fn audit(
     queue: Option<&str>,
     outcome: Result<(), &Refusal>,
 ) {
-    let record = Record {
+    write(&record(request, who, action, queue, outcome));
+}
+
+/// Puts together what the audit says of a request.
+pub(crate) fn record<'a>(
+    request: &Request<'_>,
+    who: &'a Identity,
+    action: &'a str,
+    queue: Option<&'a str>,
+    outcome: Result<(), &'a Refusal>,
+) -> Record<'a> {
+    Record {
         at_ms: request.now_ms,
         address: request.address,
         who: who.who(),
         action,
         queue,
         outcome,
-    };
-    write(&record);
+    }
 }
 
 /// Hands an audit line to the host, which recognises it by its target.

@@ -6,9 +6,12 @@ use crate::auth::gate::{Interface, PATH_BYTES_MAX};
 use crate::auth::query::{Parameters, QUERY_BYTES_MAX};
 use crate::auth::role::Need;
 use crate::http::answer::{CSV, Failure, JSON, Reply};
-use crate::http::caller::{Identity, audit};
+use crate::http::caller::{Identity, audit, record};
 use crate::http::exchange::Exchange;
-use crate::http::{Api, BODY_BYTES_MAX, Backend, Request, accept, account, books, console, v1};
+use crate::http::{
+    Api, BODY_BYTES_MAX, Backend, CONFIGURATION_BYTES_MAX, Request, accept, account, books,
+    console, v1,
+};
 use heddle_core::config::unknown;
 use percent_encoding::percent_decode_str;
 
@@ -36,6 +39,8 @@ pub(crate) struct Route {
     access: Access,
     /// Names of parameters in the query; others are refused.
     parameters: &'static [&'static str],
+    /// The longest body, in bytes.
+    body_bytes_max: usize,
     types: &'static [&'static str],
     /// Whether it shows or changes accounts, or results of them.
     accounts: bool,
@@ -49,6 +54,7 @@ impl Route {
             path,
             access,
             parameters: &[],
+            body_bytes_max: 0,
             types: &[JSON],
             accounts: false,
             handle,
@@ -71,16 +77,25 @@ impl Route {
     ) -> Route {
         Route {
             method,
+            body_bytes_max: match method.as_bytes() {
+                b"PUT" | b"POST" => BODY_BYTES_MAX,
+                _ => 0,
+            },
             ..Route::of_accounts(path, access, to)
+        }
+    }
+
+    /// Creates a route with a configuration in its body, for administrators.
+    const fn of_configuration(method: &'static str, path: &'static str, to: Handler) -> Route {
+        Route {
+            accounts: false,
+            body_bytes_max: CONFIGURATION_BYTES_MAX,
+            ..Route::change(method, path, Access::Admin, to)
         }
     }
 
     const fn with(self, parameters: &'static [&'static str]) -> Route {
         Route { parameters, ..self }
-    }
-
-    fn takes_body(&self) -> bool {
-        matches!(self.method, "PUT" | "POST")
     }
 
     fn changes(&self) -> bool {
@@ -93,12 +108,6 @@ type Handler = fn(&mut Exchange<'_>) -> Result<Reply, Failure>;
 const LEDGER: Route = Route {
     types: &[JSON, CSV],
     ..Route::of_accounts("ledger", Access::Known, v1::market::ledger)
-};
-
-/// Changes nothing, but the configuration comes in a body.
-const PLAN: Route = Route {
-    accounts: false,
-    ..Route::change("POST", "plan", Access::Admin, v1::server::plan)
 };
 
 /// All routes. A test compares them with the description in `openapi.json`.
@@ -130,7 +139,15 @@ const ROUTES: &[Route] = &[
         .with(&["from_ms", "to_ms", "max"]),
     LEDGER.with(&["queue", "from_ms", "to_ms", "from_interval", "max"]),
     Route::get("configuration", Access::Admin, v1::server::configuration),
-    PLAN,
+    Route::get("configuration/file", Access::Admin, v1::configuration::file),
+    Route::of_configuration("PUT", "configuration/file", v1::configuration::replace),
+    Route::of_configuration(
+        "POST",
+        "configuration/rollback",
+        v1::configuration::roll_back,
+    ),
+    // Changes nothing, but the configuration comes in a body.
+    Route::of_configuration("POST", "plan", v1::server::plan),
     Route::get("health", Access::Anybody, v1::server::health),
     Route::get("time", Access::Anybody, v1::server::time),
     Route::get("openapi.json", Access::Anybody, v1::server::openapi),
@@ -171,14 +188,7 @@ pub(crate) fn answer(
         Found::Allowed(methods) => Ok(Reply::nothing().with("Allow", methods)),
         Found::Route(route, variables) => serve(api, backend, request, who, route, variables),
     });
-    outcome.unwrap_or_else(refused)
-}
-
-/// Formats an error for this interface.
-pub(crate) fn refused(failure: Failure) -> Reply {
-    let mut reply = Reply::json(&failure.to_json());
-    (reply.status, reply.headers) = (failure.status, failure.headers);
-    reply
+    outcome.unwrap_or_else(Reply::refused)
 }
 
 enum Found {
@@ -308,7 +318,7 @@ fn serve(
         action: None,
         queue: None,
     };
-    let outcome = exchange.carry_out(route);
+    let mut outcome = exchange.carry_out(route);
     let refusal = outcome.as_ref().err().and_then(|failure| {
         let noted = route.changes() || failure.refusal.is_some();
         noted.then(|| failure.refusal())
@@ -317,8 +327,19 @@ fn serve(
         let plain = format!("{} {}", request.method, request.path);
         let action = exchange.action.as_deref().unwrap_or(&plain);
         let queue = exchange.queue.as_deref();
-        let outcome = refusal.as_ref().map_or(Ok(()), Err);
-        audit(request, &exchange.who, action, queue, outcome);
+        let line = |outcome| record(request, &exchange.who, action, queue, outcome).to_line();
+        match outcome.as_mut().map(|reply| reply.written.as_mut()) {
+            // Nobody knows yet how this ends: the host writes one of the two.
+            Ok(Some(written)) => {
+                written.done = line(Ok(()));
+                let why = "the configuration was refused when it was reloaded";
+                written.refused = line(Err(&Refusal::Malformed(why.to_string())));
+            }
+            _ => {
+                let outcome = refusal.as_ref().map_or(Ok(()), Err);
+                audit(request, &exchange.who, action, queue, outcome);
+            }
+        }
     }
     outcome
 }
@@ -367,18 +388,14 @@ impl Exchange<'_> {
             )
         })?;
         // Checked before the gate hashes it.
-        let most = if route.takes_body() {
-            BODY_BYTES_MAX
-        } else {
-            0
-        };
+        let most = route.body_bytes_max;
         match self.request.body.len() {
             length if length <= most => {}
             _ if most == 0 => {
                 let what = "this request takes no body";
                 return Err(Failure::new(400, what, "body", "no body"));
             }
-            _ => return Err(Refusal::TooLarge("body", BODY_BYTES_MAX).into()),
+            _ => return Err(Refusal::TooLarge("body", most).into()),
         }
         // Checked before the signature, which counts once: the same request may succeed in a
         // moment.

@@ -3,6 +3,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod body;
+pub(crate) mod configuration;
 pub(crate) mod jobs;
 pub(crate) mod market;
 pub(crate) mod queues;

@@ -162,6 +162,8 @@ pub struct Site {
     pub api: Api,
     pub engine: Locked,
     pub folder: TempDir,
+    /// The host's heddle.json.
+    pub config_file: &'static str,
     /// The sender's address; different for every site, so that the audit lines can be told apart.
     pub address: IpAddr,
 }
@@ -177,11 +179,15 @@ impl Site {
         write_acl(&acl, USERS);
         let mut api = api.clone();
         api["acl_file"] = acl.display().to_string().into();
+        let config_file = folder.path().join("heddle.json");
+        std::fs::write(&config_file, config.to_string()).expect("our folder");
         let number = SITES.fetch_add(1, Ordering::Relaxed) as u32;
         Site {
             api: Api::new(&api, START).expect("good settings"),
             engine: Locked(Mutex::new(Cluster::new(config, 4))),
             folder,
+            // Requests that say otherwise borrow nothing of the site.
+            config_file: config_file.display().to_string().leak(),
             address: IpAddr::from((0x0a00_0000 + number).to_be_bytes()),
         }
     }
@@ -243,6 +249,7 @@ impl Site {
             host: "rm1.example.com",
             body: b"",
             jobs: &[],
+            config_file: Some(self.config_file),
             nodes: &[],
             now_ms: NOW,
             steady_ms: NOW,

@@ -166,6 +166,19 @@ fn answers_of_every_route_are_as_described() {
         ("GET", "/ledger", "ledger", ""),
         ("GET", "/ledger", "ledger?queue=bob&max=1", ""),
         ("GET", "/configuration", "configuration", ""),
+        ("GET", "/configuration/file", "configuration/file", ""),
+        (
+            "PUT",
+            "/configuration/file",
+            "configuration/file",
+            "{\"policy\": \"fifo\"}",
+        ),
+        (
+            "POST",
+            "/configuration/rollback",
+            "configuration/rollback",
+            "{}",
+        ),
         ("POST", "/plan", "plan", "{\"policy\": \"fifo\"}"),
         ("GET", "/health", "health", ""),
         ("GET", "/time", "time", ""),
@@ -239,7 +252,7 @@ fn errors_of_every_route_are_as_described() {
             body: body.as_bytes(),
             ..site.plain()
         };
-        let long = vec![b'{'; heddle_economy::http::BODY_BYTES_MAX + 1];
+        let long = vec![b'{'; heddle_economy::http::CONFIGURATION_BYTES_MAX + 1];
         let answers = [
             site.send(&unsigned),
             site.send(&Request {

@@ -2,6 +2,7 @@
 
 mod advice;
 mod common;
+mod configuration;
 mod console;
 mod documented;
 mod hostile;

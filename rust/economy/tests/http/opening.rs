@@ -41,11 +41,14 @@ fn read(state: BooksState) -> BooksStatus {
 }
 
 /// Routes that answer in every state of the books.
-const ALWAYS: [&str; 8] = [
+const ALWAYS: [&str; 11] = [
     "time",
     "health",
     "openapi.json",
     "configuration",
+    "configuration/file",
+    "configuration/file",
+    "configuration/rollback",
     "plan",
     "jobs",
     "jobs/{id}",

@@ -30,6 +30,14 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
     ("GET", "jobs/1", "", [401, 200, 403, 200]),
     ("GET", "explain/1", "", [401, 200, 403, 200]),
     ("GET", "configuration", "", [401, 403, 403, 200]),
+    ("GET", "configuration/file", "", [401, 403, 403, 200]),
+    (
+        "PUT",
+        "configuration/file",
+        "{\"policy\": \"fifo\"}",
+        [401, 403, 403, 200],
+    ),
+    ("POST", "configuration/rollback", "{}", [401, 403, 403, 200]),
     (
         "POST",
         "plan",

@@ -3,7 +3,7 @@
 
 use crate::common::{NOW, Site, header, market_config, secret, v2_header};
 use heddle_economy::auth::v1;
-use heddle_economy::http::{Answer, Request};
+use heddle_economy::http::{Answer, CONFIGURATION_BYTES_MAX, Request};
 use serde_json::json;
 
 /// Open routes, an unknown path, and foreign paths.
@@ -108,7 +108,7 @@ fn a_change_is_made_once() {
         site.send(&request).status
     };
     assert_eq!(put(b"{\"rate\": \"9.75\"}"), 401);
-    assert_eq!(put(&vec![b' '; (16 << 10) + 1]), 413);
+    assert_eq!(put(&vec![b' '; CONFIGURATION_BYTES_MAX + 1]), 413);
     assert_eq!(site.rate("root.alice"), Some(2.0));
     assert_eq!(put(body), 200);
     assert_eq!(site.rate("root.alice"), Some(0.75));

@@ -6,6 +6,7 @@ import io.heddle.yarn.config.ConfigControl;
 import io.heddle.yarn.config.ConfigFile;
 import io.heddle.yarn.config.MonitorConf;
 import io.heddle.yarn.config.StockSource;
+import io.heddle.yarn.economy.ConfigReload;
 import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.economy.Submissions;
 import io.heddle.yarn.engine.Engine;
@@ -181,9 +182,9 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     engine.setDecisions(applier);
     economy = Economy.of(engine, file, configuration);
     performance = new Performance(engine, commit, economy);
-    setWebHandler(new ApiHandler(economy, jobNames));
     config = new ConfigControl(engine, queues, names, writeLock);
     config.open(file);
+    setWebHandler(new ApiHandler(economy, jobNames, new ConfigReload(config, rmContext)));
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
     facts = new FactFeed(
         this::getApplicationAttempt, rmContext, reports.table(), configuration);

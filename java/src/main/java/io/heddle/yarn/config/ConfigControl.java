@@ -163,6 +163,11 @@ public final class ConfigControl {
     }
   }
 
+  /** Returns the name of heddle.json; null if there is none, or none that is a file. */
+  public String json() {
+    return config.json();
+  }
+
   /** Returns whether rules of placement ask for more of a submission than its user and queue. */
   public boolean placesByFacts() {
     return config.placesByFacts();

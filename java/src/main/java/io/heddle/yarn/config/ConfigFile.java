@@ -61,6 +61,12 @@ public final class ConfigFile {
     return answer.path("config");
   }
 
+  /** Returns the name of heddle.json; null if there is none, or none that is a file. */
+  String json() {
+    String name = found.path("json").path("name").textValue();
+    return name != null && Files.isRegularFile(Paths.get(name)) ? name : null;
+  }
+
   /** Returns what pages and clients are shown of a stock scheduler's file. */
   JsonNode shown() {
     return answer.path("shown");
@@ -196,7 +202,10 @@ public final class ConfigFile {
       return null;
     }
     try (InputStream in = resource.openStream()) {
-      return json(resource.toString(), ByteStreams.toByteArray(in), folderOf(resource));
+      byte[] text = ByteStreams.toByteArray(in);
+      Path file = fileOf(resource);
+      return file == null ? json(resource.toString(), text, Paths.get("").toAbsolutePath())
+          : json(file.toString(), text, file.getParent());
     }
   }
 
@@ -205,13 +214,12 @@ public final class ConfigFile {
         .put("text", new String(text, StandardCharsets.UTF_8)).put("folder", folder.toString());
   }
 
-  private static Path folderOf(URL resource) {
-    Path working = Paths.get("").toAbsolutePath();
+  /** Returns the file of a resource; null if it is in a jar. */
+  private static Path fileOf(URL resource) {
     try {
-      boolean isFile = "file".equals(resource.getProtocol());
-      return isFile ? Paths.get(resource.toURI()).getParent() : working;
+      return "file".equals(resource.getProtocol()) ? Paths.get(resource.toURI()) : null;
     } catch (URISyntaxException e) {
-      return working;
+      return null;
     }
   }
 

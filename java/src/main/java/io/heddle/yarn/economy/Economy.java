@@ -118,6 +118,13 @@ public final class Economy implements ApiHandler.Library {
     return Native.serve(service, engine.handle(), Time.monotonicNow(), Time.now(), head, body);
   }
 
+  @Override
+  public byte[] reloaded(JsonNode written, String problem) {
+    ObjectNode question = SetupJson.object().put("op", "reloaded").put("problem", problem);
+    question.set("written", written);
+    return Native.ask(question.toString());
+  }
+
   /** Checks a submission, on the scheduling thread; see {@link Native#submit}. */
   JsonNode submit(String submitted) {
     JsonNode answer = SetupJson.read(

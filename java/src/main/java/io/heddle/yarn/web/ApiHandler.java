@@ -8,6 +8,8 @@ import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.SetupJson;
 import java.io.EOFException;
 import java.io.IOException;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
 import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
@@ -18,12 +20,17 @@ import org.apache.hadoop.thirdparty.com.google.common.io.ByteStreams;
  */
 public final class ApiHandler implements WebHandler {
   /** One byte more than the library takes of a body: then it says that it is too long. */
-  private static final int BODY_BYTES_READ = (16 << 10) + 1;
+  private static final int BODY_BYTES_READ = (1 << 20) + 1;
+  /** Below it are the routes that change the configuration. */
+  private static final String CONFIGURATION = "/heddle/v1/configuration/";
   private static final String AUTHORIZATION = "Authorization";
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Library library;
   private final Names names;
+  private final ConfigurationFile configuration;
+  /** Held from the writing of a configuration to the end of its reload. */
+  private final Lock changing = new ReentrantLock();
 
   /** Answers requests. */
   public interface Library {
@@ -31,11 +38,22 @@ public final class ApiHandler implements WebHandler {
      * Answers one request.
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
-     *     host, jobs, nodes
-     * @return a line of JSON with status, content_type, headers and log, then the body
+     *     host, config_file, jobs, nodes
+     * @return a line of JSON with status, content_type, headers and log, then the body; a change of
+     *     the configuration that was written and is to be reloaded is in {@code reload}
      * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);
+
+    /**
+     * Answers a change that was written to the configuration and then reloaded. Takes it back if
+     * there is a problem.
+     *
+     * @param written as the first answer's head had it
+     * @param problem why it was refused, or null
+     * @return as {@link #serve}
+     */
+    byte[] reloaded(JsonNode written, String problem);
 
     /** Logs the lines in {@code log} of an answer's head. */
     void log(JsonNode head);
@@ -53,9 +71,23 @@ public final class ApiHandler implements WebHandler {
     ArrayNode nodes();
   }
 
-  public ApiHandler(Library library, Names names) {
+  /** The configuration in force. */
+  public interface ConfigurationFile {
+    /** Returns the name of heddle.json; null if there is none, or none that is a file. */
+    String name();
+
+    /**
+     * Reads the configuration again, as {@code yarn rmadmin -refreshQueues} does.
+     *
+     * @throws IOException if it is refused; then the one in force stays
+     */
+    void reload() throws IOException;
+  }
+
+  public ApiHandler(Library library, Names names, ConfigurationFile configuration) {
     this.library = library;
     this.names = names;
+    this.configuration = configuration;
   }
 
   @Override
@@ -94,7 +126,7 @@ public final class ApiHandler implements WebHandler {
     }
     byte[] answer;
     try {
-      answer = library.serve(head(request, signedOnly), body);
+      answer = serve(request, signedOnly, body);
     } catch (HeddleException e) {
       Replies.sentence(response, HttpServletResponse.SC_SERVICE_UNAVAILABLE,
           "The scheduler cannot answer at this moment; try again in a few seconds.");
@@ -102,6 +134,32 @@ public final class ApiHandler implements WebHandler {
     }
     // The log first: a process may be killed at any moment, so before the sender hears of a change.
     Replies.send(response, answer, library::log);
+  }
+
+  private byte[] serve(HttpServletRequest request, boolean signedOnly, byte[] body)
+      throws IOException {
+    String head = head(request, signedOnly);
+    if (!request.getRequestURI().startsWith(CONFIGURATION)) {
+      return library.serve(head, body);
+    }
+    changing.lock();
+    try {
+      byte[] answer = library.serve(head, body);
+      JsonNode written = Replies.head(answer).path("reload");
+      return written.isMissingNode() ? answer : library.reloaded(written, problem());
+    } finally {
+      changing.unlock();
+    }
+  }
+
+  /** Reloads the configuration; returns what is wrong with it, or null. */
+  private String problem() {
+    try {
+      configuration.reload();
+      return null;
+    } catch (IOException | RuntimeException e) {
+      return String.valueOf(e.getMessage());
+    }
   }
 
   private String head(HttpServletRequest request, boolean signedOnly) {
@@ -115,6 +173,7 @@ public final class ApiHandler implements WebHandler {
     head.put("signed_only", signedOnly);
     head.put("accept", request.getHeader("Accept"));
     head.put("host", request.getServerName());
+    head.put("config_file", configuration.name());
     ArrayNode jobs = names.of(request.getRequestURI(), request.getQueryString());
     if (jobs != null) {
       head.set("jobs", jobs);

@@ -29,6 +29,19 @@ final class Replies {
     }
   }
 
+  /** Returns the line of JSON before the body of an answer. */
+  static JsonNode head(byte[] answer) throws IOException {
+    return JSON.readTree(Arrays.copyOf(answer, end(answer)));
+  }
+
+  private static int end(byte[] answer) {
+    int end = 0;
+    while (answer[end] != '\n') {
+      end++;
+    }
+    return end;
+  }
+
   /**
    * Sends an answer of the library; of HEAD the server keeps the body back.
    *
@@ -37,11 +50,8 @@ final class Replies {
    */
   static void send(HttpServletResponse response, byte[] answer, Consumer<JsonNode> first)
       throws IOException {
-    int end = 0;
-    while (answer[end] != '\n') {
-      end++;
-    }
-    JsonNode head = JSON.readTree(Arrays.copyOf(answer, end));
+    int end = end(answer);
+    JsonNode head = head(answer);
     first.accept(head);
     response.setStatus(head.path("status").asInt());
     response.setContentType(head.path("content_type").asText());

@@ -29,7 +29,8 @@ public class ApiHandlerTest {
   private final HttpServletRequest request = mock(HttpServletRequest.class);
   private final HttpServletResponse response = mock(HttpServletResponse.class);
   private final ServletInputStream body = mock(ServletInputStream.class);
-  private final ApiHandler handler = new ApiHandler(new Library(), mock(ApiHandler.Names.class));
+  private final ApiHandler handler = new ApiHandler(
+      new Library(), mock(ApiHandler.Names.class), mock(ApiHandler.ConfigurationFile.class));
 
   /** Answers requests and records the calls. */
   private final class Library implements ApiHandler.Library {
@@ -39,6 +40,11 @@ public class ApiHandlerTest {
       String answer = "{\"status\":200,\"content_type\":\"text/plain\",\"headers\":[],"
           + "\"log\":[[3,\"heddle.audit {}\"]]}\nyes";
       return answer.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public byte[] reloaded(JsonNode written, String problem) {
+      throw new AssertionError("nothing was written");
     }
 
     @Override

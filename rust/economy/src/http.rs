@@ -87,12 +87,12 @@ mod settings;
 mod submission;
 mod v1;
 
-pub use answer::Answer;
+pub use answer::{Answer, Written};
 pub use names::{JobName, NodeName};
 pub use route::{RouteInfo, routes};
 pub use submission::{Acceptance, JobSubmission};
 pub use v1::OPENAPI;
-pub use v1::configuration::{Written, reloaded};
+pub use v1::configuration::reloaded;
 
 use crate::auth::acl::file::{AclFile, Polled};
 use crate::auth::acl::{Acl, Fault};

@@ -2,8 +2,9 @@
 //! shows an error as JSON or as XML.
 
 use crate::auth::Refusal;
-use crate::http::v1::configuration::Written;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// The types of bodies.
 pub(crate) const JSON: &str = "application/json";
@@ -27,6 +28,22 @@ pub struct Answer {
     ///
     /// [`reloaded`]: crate::http::reloaded
     pub written: Option<Box<Written>>,
+}
+
+/// A change that is written and must be reloaded by the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Where the file is, links followed.
+    pub(crate) file: PathBuf,
+    /// What it held before.
+    pub(crate) before: String,
+    /// What the file before it held, if there was one.
+    pub(crate) earlier: Option<String>,
+    /// The body of the answer.
+    pub(crate) answer: Value,
+    /// The audit lines of both outcomes.
+    pub(crate) done: String,
+    pub(crate) refused: String,
 }
 
 /// The answer of a route.

@@ -6,10 +6,9 @@
 //! and that a roll back needs no memory of the process.
 
 use super::body;
-use crate::http::answer::{Answer, Failure, Reply};
+use crate::http::answer::{Answer, Failure, Reply, Written};
 use crate::http::exchange::Exchange;
 use heddle_core::config::parse_json;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,22 +18,6 @@ use std::path::{Path, PathBuf};
 const PREVIOUS: &str = ".previous";
 /// What is added while a file is written.
 const NEXT: &str = ".next";
-
-/// A change that is written and must be reloaded by the host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
-    /// Where the file is, links followed.
-    file: PathBuf,
-    /// What it held before.
-    before: String,
-    /// What the file before it held, if there was one.
-    earlier: Option<String>,
-    /// The body of the answer.
-    answer: Value,
-    /// The audit lines of both outcomes.
-    pub(crate) done: String,
-    pub(crate) refused: String,
-}
 
 /// `GET configuration/file`: `heddle.json` and the one before.
 pub(crate) fn file(exchange: &mut Exchange<'_>) -> Result<Reply, Failure> {

@@ -1,5 +1,5 @@
-//! `heddle apply` and `heddle rollback`: change the configuration in force of a ResourceManager, and
-//! its heddle.json. Both show the plan first and ask.
+//! `heddle apply` and `heddle rollback`: change the configuration in force of a ResourceManager,
+//! and its heddle.json. Both show the plan first and ask.
 
 use super::plan::{parsed, read, shown};
 use crate::failure::Failure;
@@ -101,7 +101,8 @@ impl Sure {
         let file = clean(&said(&answer.json["file"]));
         print(&format!(
             "in force, and kept as {file}; `heddle rollback` brings the one before back\n\
-             Copy the file to the other ResourceManagers: the one that becomes active reads its own.\n"
+             Copy the file to the other ResourceManagers: the one that becomes active reads \
+             its own.\n"
         ))
     }
 }

@@ -180,7 +180,7 @@ impl Site {
         let mut api = api.clone();
         api["acl_file"] = acl.display().to_string().into();
         let config_file = folder.path().join("heddle.json");
-        std::fs::write(&config_file, config.to_string()).expect("our folder");
+        fs::write(&config_file, config.to_string()).expect("our folder");
         let number = SITES.fetch_add(1, Ordering::Relaxed) as u32;
         Site {
             api: Api::new(&api, START).expect("good settings"),

@@ -121,77 +121,79 @@ fn busy_site() -> Site {
     site
 }
 
+/// Method, path in the description, target, body.
+const REQUESTS: &[(&str, &str, &str, &str)] = &[
+    ("POST", "/queues", "queues", "{\"queue\": \"carol\"}"),
+    ("GET", "/queues", "queues", ""),
+    ("GET", "/queues/{queue}", "queues/alice", ""),
+    ("GET", "/queues/{queue}", "queues/carol", ""),
+    (
+        "PUT",
+        "/queues/{queue}/bid",
+        "queues/alice/bid",
+        "{\"rate\": \"0.5\"}",
+    ),
+    (
+        "POST",
+        "/queues/{queue}/budget",
+        "queues/alice/budget",
+        "{\"add\": 12}",
+    ),
+    (
+        "GET",
+        "/queues/{queue}/advice",
+        "queues/alice/advice?slots=9",
+        "",
+    ),
+    (
+        "GET",
+        "/queues/{queue}/advice",
+        "queues/carol/advice?slots=13&pool=0",
+        "",
+    ),
+    ("DELETE", "/queues/{queue}", "queues/carol", ""),
+    ("GET", "/jobs", "jobs", ""),
+    ("GET", "/jobs", "jobs?max=1", ""),
+    ("GET", "/jobs/{id}", "jobs/1", ""),
+    ("GET", "/jobs/{id}", "jobs/3", ""),
+    ("GET", "/explain/{job}", "explain/1", ""),
+    ("GET", "/shares", "shares", ""),
+    ("GET", "/price", "price", ""),
+    ("GET", "/price/history", "price/history?max=1", ""),
+    ("GET", "/ledger", "ledger", ""),
+    ("GET", "/ledger", "ledger?queue=bob&max=1", ""),
+    ("GET", "/configuration", "configuration", ""),
+    ("GET", "/configuration/file", "configuration/file", ""),
+    (
+        "PUT",
+        "/configuration/file",
+        "configuration/file",
+        "{\"policy\": \"fifo\"}",
+    ),
+    (
+        "POST",
+        "/configuration/rollback",
+        "configuration/rollback",
+        "{}",
+    ),
+    ("POST", "/plan", "plan", "{\"policy\": \"fifo\"}"),
+    ("GET", "/health", "health", ""),
+    ("GET", "/time", "time", ""),
+    ("GET", "/openapi.json", "openapi.json", ""),
+];
+
 #[test]
 fn answers_of_every_route_are_as_described() {
     let document = description();
     let site = busy_site();
-    let requests = [
-        ("POST", "/queues", "queues", "{\"queue\": \"carol\"}"),
-        ("GET", "/queues", "queues", ""),
-        ("GET", "/queues/{queue}", "queues/alice", ""),
-        ("GET", "/queues/{queue}", "queues/carol", ""),
-        (
-            "PUT",
-            "/queues/{queue}/bid",
-            "queues/alice/bid",
-            "{\"rate\": \"0.5\"}",
-        ),
-        (
-            "POST",
-            "/queues/{queue}/budget",
-            "queues/alice/budget",
-            "{\"add\": 12}",
-        ),
-        (
-            "GET",
-            "/queues/{queue}/advice",
-            "queues/alice/advice?slots=9",
-            "",
-        ),
-        (
-            "GET",
-            "/queues/{queue}/advice",
-            "queues/carol/advice?slots=13&pool=0",
-            "",
-        ),
-        ("DELETE", "/queues/{queue}", "queues/carol", ""),
-        ("GET", "/jobs", "jobs", ""),
-        ("GET", "/jobs", "jobs?max=1", ""),
-        ("GET", "/jobs/{id}", "jobs/1", ""),
-        ("GET", "/jobs/{id}", "jobs/3", ""),
-        ("GET", "/explain/{job}", "explain/1", ""),
-        ("GET", "/shares", "shares", ""),
-        ("GET", "/price", "price", ""),
-        ("GET", "/price/history", "price/history?max=1", ""),
-        ("GET", "/ledger", "ledger", ""),
-        ("GET", "/ledger", "ledger?queue=bob&max=1", ""),
-        ("GET", "/configuration", "configuration", ""),
-        ("GET", "/configuration/file", "configuration/file", ""),
-        (
-            "PUT",
-            "/configuration/file",
-            "configuration/file",
-            "{\"policy\": \"fifo\"}",
-        ),
-        (
-            "POST",
-            "/configuration/rollback",
-            "configuration/rollback",
-            "{}",
-        ),
-        ("POST", "/plan", "plan", "{\"policy\": \"fifo\"}"),
-        ("GET", "/health", "health", ""),
-        ("GET", "/time", "time", ""),
-        ("GET", "/openapi.json", "openapi.json", ""),
-    ];
     for route in routes() {
         let path = format!("/{}", route.path);
-        let tried = requests
+        let tried = REQUESTS
             .iter()
             .any(|row| row.0 == route.method && row.1 == path);
         assert!(tried, "{} {path} is not tried", route.method);
     }
-    for (method, path, target, body) in requests {
+    for &(method, path, target, body) in REQUESTS {
         let answer = site.signed("root", method, &format!("/heddle/v1/{target}"), body);
         assert!(
             (200..300).contains(&answer.status),

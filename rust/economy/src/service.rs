@@ -129,8 +129,8 @@ impl Service {
     }
 
     /// Answers a request. `head` is JSON: `method`, `path`, `query`, `authorization`, `address`,
-    /// `user`, `signed_only`, `accept`, `host`, `config_file`, and the lists `jobs` and `nodes`, whose
-    /// members are described at [`JobName`] and [`NodeName`].
+    /// `user`, `signed_only`, `accept`, `host`, `config_file`, and the lists `jobs` and `nodes`,
+    /// whose members are described at [`JobName`] and [`NodeName`].
     ///
     /// # Errors
     /// Says what is wrong with `head`: the host's fault, not the sender's.

@@ -16,6 +16,7 @@ import java.util.LongSummaryStatistics;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.MRJobConfig;
 import org.apache.hadoop.mapreduce.TaskReport;
 import org.apache.hadoop.mapreduce.TaskType;
@@ -27,13 +28,20 @@ import org.junit.rules.TestRule;
 /**
  * HFSP on a real cluster: of two jobs without hints about their sizes, the one with less work goes
  * first though it came second, and the big one is not starved. In between another ResourceManager
- * takes over. Newest Hadoop only: nothing here depends on the version.
+ * takes over. The same with reduces. Newest Hadoop only: nothing here depends on the version.
  */
 public class HfspTest {
   /** At least ten are left when the small job comes, which has fewer. */
   private static final int BIG_MAPS = 16;
 
   private static final int SMALL_MAPS = 8;
+
+  private static final int MANY_REDUCES = 12;
+
+  private static final int MANY_AT_ONCE = 7;
+
+  /** Half of them are its samples. */
+  private static final int FEW_REDUCES = 4;
 
   /**
    * On a busy machine a JVM of either job may need ten seconds more than another. The big job must
@@ -55,10 +63,12 @@ public class HfspTest {
 
   /**
    * Tasks must not wait for their data: they would let the other job's pass. A phase counts as
-   * short before its samples end, so that this time matters little for its order.
+   * short before its samples end, so that this time matters little for its order. What would be
+   * extrapolated from samples that a test holds means nothing.
    */
   private static final String CONFIGURATION =
-      "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": 2, \"default_task_ms\": 1000},"
+      "{\"policy\": \"hfsp\", \"hfsp\": {\"samples\": 2, \"default_task_ms\": 1000,"
+          + " \"delta_ms\": 3600000},"
           + " \"delay\": {\"node_wait_ms\": 0, \"rack_wait_ms\": 0}}";
 
   @ClassRule
@@ -89,9 +99,9 @@ public class HfspTest {
       conf.setFloat(MRJobConfig.COMPLETED_MAPS_FOR_REDUCE_SLOWSTART, 0.5f);
     });
     small.open();
-    Await.until("the small job asks", ClusterRule.JOB_SECONDS, () -> phase(SMALL_MAPS) != null,
-        HfspTest::stages);
-    assertEquals("nothing of it runs yet", 0, phase(SMALL_MAPS).get("running").asInt());
+    Await.until("the small job asks", ClusterRule.JOB_SECONDS,
+        () -> phase("map", SMALL_MAPS) != null, HfspTest::stages);
+    assertEquals("nothing of it runs yet", 0, phase("map", SMALL_MAPS).get("running").asInt());
 
     long openedMs = System.currentTimeMillis();
     big.open();
@@ -106,6 +116,79 @@ public class HfspTest {
     neighbour.stop();
   }
 
+  /**
+   * Nodes have room for two reduces each, one less beside the larger job's ApplicationMaster. That
+   * job claims an hour for each, so that it cannot be late before the small one comes. Samples of
+   * both tell how long reduces are.
+   */
+  @Test
+  public void aJobOfFewReducesOvertakesOneOfMany() throws Exception {
+    CLUSTER.awaitIdle();
+    HeldJob many = reduces("many", MANY_REDUCES, "heddle:reduce-ms=3600000");
+    awaitReduces(MANY_AT_ONCE, many);
+    HeldJob few = reduces("few", FEW_REDUCES);
+    few.awaitPending();
+    // Which of a job's tasks are reduces, its ApplicationMaster's web service tells, when it does.
+    Await.until("the engine has its hours as claimed", ClusterRule.JOB_SECONDS,
+        () -> sizeMs(MANY_REDUCES) == MANY_REDUCES * 3_600_000.0, HfspTest::stages);
+    Await.until("the engine has the few", ClusterRule.JOB_SECONDS,
+        () -> phase("reduce", FEW_REDUCES) != null, HfspTest::stages);
+    int runs = phase("reduce", FEW_REDUCES).get("running").asInt();
+    assertEquals("nothing of it runs yet", 0, runs);
+
+    // Its samples, then the others: each time all that has become free.
+    many.letReducesEnd(FEW_REDUCES / 2);
+    awaitReduces(FEW_REDUCES / 2, few);
+    awaitReduces(MANY_AT_ONCE - FEW_REDUCES / 2, many);
+    few.letReducesEnd(FEW_REDUCES / 2);
+    double fewMs = awaitSize(FEW_REDUCES);
+    awaitReduces(FEW_REDUCES / 2, few);
+    awaitReduces(MANY_AT_ONCE - FEW_REDUCES / 2, many);
+    few.finish();
+    checkLearnt("few reduces", fewMs, tasks(few.job(), TaskType.REDUCE));
+
+    // With all that ran when it came, both of its samples have ended.
+    many.letReducesEnd(MANY_AT_ONCE);
+    double manyMs = awaitSize(MANY_REDUCES);
+    many.finish();
+    checkLearnt("many reduces", manyMs, tasks(many.job(), TaskType.REDUCE));
+  }
+
+  private static HeldJob reduces(String name, int reduces, String... tags) throws Exception {
+    HeldJob job = new HeldJob(CLUSTER, "bob", name, 1, reduces, conf -> {
+      conf.setStrings(MRJobConfig.JOB_TAGS, tags);
+      conf.setInt(MRJobConfig.MAP_MEMORY_MB, 256);
+      conf.setInt(MRJobConfig.REDUCE_MEMORY_MB, 1024);
+    });
+    job.letMapsEnd();
+    job.awaitMapsDone();
+    return job;
+  }
+
+  private static void awaitReduces(int count, HeldJob job) throws Exception {
+    Await.until(
+        count + " reduces of " + job.job().getJobName() + " run", ClusterRule.JOB_SECONDS,
+        () -> CLUSTER.applications().reduceHosts(job.id()).size() == count, HfspTest::stages);
+  }
+
+  /** Waits until the samples of a reduce phase have ended; returns the learnt length of a task. */
+  private static double awaitSize(int reduces) throws Exception {
+    Await.until(
+        "samples of " + reduces + " reduces have told their size", ClusterRule.JOB_SECONDS,
+        () -> {
+          JsonNode phase = phase("reduce", reduces);
+          return phase != null && phase.get("trained").asBoolean();
+        },
+        HfspTest::stages);
+    return sizeMs(reduces) / reduces;
+  }
+
+  /** Returns what the engine thinks of a phase of reduces; -1 before it knows it. */
+  private static double sizeMs(int reduces) throws Exception {
+    JsonNode phase = phase("reduce", reduces);
+    return phase == null ? -1 : phase.get("size_ms").asDouble();
+  }
+
   @Test
   public void aJobWhoseMapFindsNoRoomKeepsItsReduce() throws Exception {
     HeldBack.keepsItsReduce(CLUSTER, "hfsp");
@@ -118,9 +201,13 @@ public class HfspTest {
 
   /** Returns each map's start and end by its ApplicationMaster, by start. */
   private static List<TaskReport> maps(GatedJob job) throws Exception {
-    List<TaskReport> maps = Arrays.asList(job.job().getTaskReports(TaskType.MAP));
-    maps.sort(Comparator.comparingLong(TaskReport::getStartTime));
-    return maps;
+    return tasks(job.job(), TaskType.MAP);
+  }
+
+  private static List<TaskReport> tasks(Job job, TaskType kind) throws Exception {
+    List<TaskReport> tasks = Arrays.asList(job.getTaskReports(kind));
+    tasks.sort(Comparator.comparingLong(TaskReport::getStartTime));
+    return tasks;
   }
 
   private static List<TaskReport> startedAfter(long timeMs, List<TaskReport> maps) {
@@ -131,11 +218,12 @@ public class HfspTest {
     return map.getFinishTime() - map.getStartTime();
   }
 
-  /** A busy machine makes the maps longer, and with them what is learnt. */
-  private static void checkLearnt(String job, double learntMs, List<TaskReport> maps) {
-    LongSummaryStatistics lengths = maps.stream().mapToLong(HfspTest::lengthMs).summaryStatistics();
+  /** A busy machine makes the tasks longer, and with them what is learnt. */
+  private static void checkLearnt(String job, double learntMs, List<TaskReport> tasks) {
+    LongSummaryStatistics lengths =
+        tasks.stream().mapToLong(HfspTest::lengthMs).summaryStatistics();
     String figures =
-        String.format("%s job: %.0f ms per map learnt; %s", job, learntMs, lengths);
+        String.format("%s job: %.0f ms per task learnt; %s", job, learntMs, lengths);
     Slots.measured("hfsp: %s", figures);
     assertTrue(figures, learntMs > lengths.getMin() / SLACK);
     assertTrue(figures, learntMs < lengths.getMax() * SLACK);
@@ -174,21 +262,22 @@ public class HfspTest {
   }
 
   private static void note(double[] sizes, int at, int tasks) throws Exception {
-    JsonNode phase = phase(tasks);
+    JsonNode phase = phase("map", tasks);
     if (phase != null && phase.get("trained").asBoolean()) {
       sizes[at] = phase.get("size_ms").asDouble() / tasks;
     }
   }
 
   /**
-   * Returns the phase with this many tasks, as the engine knows it; null before they are asked for.
+   * Returns the phase with this many tasks of a kind, as the engine knows it; null before they are
+   * asked for.
    */
-  private static JsonNode phase(int tasks) throws Exception {
+  private static JsonNode phase(String kind, int tasks) throws Exception {
     JsonNode stages = EngineRequest.send(CLUSTER.heddle(), "{\"op\": \"stages\"}");
     assertNotNull(stages.toString(), stages.get("order").get("pools"));
     for (JsonNode pool : stages.get("order").get("pools")) {
       for (JsonNode phase : pool.get("phases")) {
-        if (phase.get("kind").asText().equals("map") && phase.get("tasks").asInt() == tasks) {
+        if (phase.get("kind").asText().equals(kind) && phase.get("tasks").asInt() == tasks) {
           return phase;
         }
       }

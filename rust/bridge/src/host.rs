@@ -22,6 +22,7 @@ use crate::journal::{Recorder, Settings};
 use crate::logs::{self, LogBuffer};
 use crate::panics;
 use crate::record::InputHeader;
+use crate::shadow::ShadowLink;
 
 /// All engines of this process.
 pub static ENGINES: Table<Host> = Table::new();
@@ -57,6 +58,9 @@ pub struct Host {
     decisions: Vec<Decision>,
     logs: LogBuffer,
     journal: Option<Recorder>,
+    shadow: Option<ShadowLink>,
+    /// The setup, for a shadow.
+    setup: Value,
     unfetched: Option<Unfetched>,
     /// Where to post changes of accounts, if they are stored.
     outbox: Option<Arc<Outbox>>,
@@ -99,6 +103,8 @@ impl Host {
             decisions: Vec::new(),
             logs,
             journal,
+            shadow: None,
+            setup,
             unfetched: None,
             outbox: None,
         })
@@ -155,7 +161,11 @@ impl Host {
             if let Some(journal) = &mut host.journal {
                 journal.frame(header.now_ms, frame);
             }
-            host.step_engine(&header)
+            let summary = host.step_engine(&header);
+            if let Some(shadow) = &mut host.shadow {
+                shadow.frame(header.now_ms, &host.events, &host.decisions);
+            }
+            summary
         })?;
         let length = frame::encode(summary, &self.decisions, self.logs.records(), out)?;
         self.logs.clear();
@@ -165,17 +175,27 @@ impl Host {
         Ok(length)
     }
 
-    /// Serves a request and returns the reply, both JSON. `{"op": "journal"}` asks the host how its
-    /// journal is doing, and does not reach the engine.
+    /// Serves a request and returns the reply, both JSON. Some do not reach the engine:
+    /// `{"op": "journal"}` and `{"op": "shadow"}` ask the host how its journal and its shadow are
+    /// doing; `{"op": "castShadow", "shadow": ..}` begins a shadow with this candidate, unless it is
+    /// there already, or ends it for null.
     ///
     /// # Errors
     /// `EngineFailed`, `BadRequest`: nothing has changed. `Panic`: as for [`Host::step`].
     pub fn request(&mut self, now_ms: i64, json: &str) -> Result<String, BridgeError> {
         self.usable()?;
-        let request = serde_json::from_str(json)
+        let request: Value = serde_json::from_str(json)
             .map_err(|error| BridgeError::BadRequest(format!("request: {error}")))?;
         if request == json!({"op": "journal"}) {
             return Ok(self.journal_status().to_string());
+        }
+        match request["op"].as_str() {
+            Some("shadow") => return Ok(self.shadow_status().to_string()),
+            Some("castShadow") => {
+                self.guarded(|host| host.cast_shadow(now_ms, &request["shadow"]))?;
+                return Ok(self.shadow_status().to_string());
+            }
+            _ => {}
         }
         let reply = self.guarded(|host| {
             // Requests are few and small, so questions are recorded as well: even a report moves
@@ -275,6 +295,9 @@ impl Host {
         let reply = self.engine.request(now_ms, request);
         self.post();
         let reply = reply.map_err(|error| BridgeError::BadRequest(error.to_string()))?;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.request(request, &reply);
+        }
         Ok(serde_json::to_string(&reply).expect("a reply has string keys only"))
     }
 
@@ -303,6 +326,24 @@ impl Host {
             }
             BridgeError::Panic(text)
         })
+    }
+
+    fn cast_shadow(&mut self, now_ms: i64, candidate: &Value) {
+        if candidate.is_null() {
+            self.shadow = None;
+        } else if !self
+            .shadow
+            .as_ref()
+            .is_some_and(|shadow| shadow.is(candidate))
+        {
+            let shadow = ShadowLink::begin(&self.setup, candidate, &self.engine, now_ms);
+            self.shadow = Some(shadow);
+        }
+    }
+
+    /// Null without a shadow.
+    fn shadow_status(&self) -> Value {
+        self.shadow.as_ref().map_or(Value::Null, ShadowLink::status)
     }
 
     /// Null without a journal.

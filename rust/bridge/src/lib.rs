@@ -25,3 +25,4 @@ pub mod panics;
 pub mod record;
 pub mod replay;
 pub mod services;
+mod shadow;

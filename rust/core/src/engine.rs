@@ -79,7 +79,7 @@ use users::UserBooks;
 
 pub use bounds::COUNT_MAX;
 pub use control::RequestError;
-pub use plan::Draft;
+pub use plan::{Books, Draft};
 pub use subject::{PLANTED_ASK, PLANTED_COUNT, PLANTED_GRANT, PLANTED_TICK, Subject};
 
 /// Ids at or above this are garbage and must not grow tables: the engine ignores their events.

@@ -32,6 +32,22 @@ pub struct Draft {
     asks: Vec<Event>,
 }
 
+/// What an engine has, as events for another one: without the places that asks name, and without
+/// what policies have learnt.
+#[derive(Debug)]
+pub struct Books {
+    /// Its nodes.
+    pub nodes: Vec<Event>,
+    /// Its jobs, each with the path of its queue.
+    pub jobs: Vec<(String, JobFacts)>,
+    /// The containers of its jobs, grants in flight left out.
+    pub containers: Vec<Event>,
+    /// The asks and the hints of its jobs.
+    pub asks: Vec<Event>,
+    /// The paths of its queues.
+    pub queues: Vec<(QueueId, String)>,
+}
+
 /// A queue before or after the change.
 #[derive(Debug)]
 struct Row {
@@ -77,6 +93,21 @@ impl Engine {
             jobs: jobs.map(|job| (path(job.facts.queue), job.facts)).collect(),
             containers: self.copied_containers(),
             asks: self.copied_asks(),
+        }
+    }
+
+    /// Copies what it has.
+    pub fn books(&self) -> Books {
+        let draft = self.draft(&Value::Null);
+        let queues = self.cluster.queues.iter();
+        Books {
+            nodes: draft.nodes,
+            jobs: draft.jobs,
+            containers: draft.containers,
+            asks: draft.asks,
+            queues: queues
+                .map(|queue| (queue.id, queue.config.path.clone()))
+                .collect(),
         }
     }
 

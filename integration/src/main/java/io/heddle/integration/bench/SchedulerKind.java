@@ -123,6 +123,16 @@ enum SchedulerKind {
     }
   },
 
+  /** Heddle that records its engine in a journal, to measure the cost. */
+  HEDDLE_JOURNAL("heddle-journal", "io.heddle.yarn.HeddleScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      configureHeddle(conf, shape, policy, folder, json -> {});
+      conf.set("heddle.journal.path", folder.resolve("journal").toString());
+    }
+  },
+
   /** Heddle with accounts in a store and a user of the API, for {@code --api-load}. */
   HEDDLE_API("heddle-api", "io.heddle.yarn.HeddleScheduler") {
     @Override
@@ -163,7 +173,7 @@ enum SchedulerKind {
 
   /** Returns whether this is Heddle, whose policy limits what it can run. */
   boolean heddle() {
-    return this == HEDDLE || this == HEDDLE_UNTRACED || this == HEDDLE_API;
+    return label.startsWith(HEDDLE.label);
   }
 
   /** Returns whether this is one of Hadoop's own schedulers. */

@@ -1,0 +1,251 @@
+//! The shadow's thread: a copy of what the live engine hears and decides goes over a bounded queue
+//! to a thread of its own, which runs [`heddle_shadow::Shadow`]. The engine's caller copies and
+//! never waits: a shadow that falls behind, panics or cannot begin is dropped, with one logged line
+//! and its reason in the report. Nothing goes back to the engine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use heddle_core::engine::{Books, Engine};
+use heddle_core::setup::Setup;
+use heddle_core::words::event::{Decision, Event};
+use heddle_shadow::Shadow;
+use log::LevelFilter;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::logs::{self, LogBuffer};
+use crate::panics;
+
+/// Messages, and bytes of them, that may wait: a few seconds of a busy cluster.
+const QUEUE: usize = 1 << 14;
+const QUEUE_BYTES: u64 = 1 << 26;
+/// A report is made at most this often, on the clock of the frames.
+const REPORT_MS: i64 = 1_000;
+const SLOW: &str = "it could not keep up with the cluster";
+
+/// What the thread is told.
+enum Message {
+    Frame {
+        now_ms: i64,
+        events: Vec<Event>,
+        decisions: Vec<Decision>,
+    },
+    Request {
+        request: Value,
+        reply: Value,
+    },
+}
+
+impl Message {
+    fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Message::Frame {
+                events, decisions, ..
+            } => size_of_val(events.as_slice()) + size_of_val(decisions.as_slice()),
+            // Requests are few; what they hold is about this much.
+            Message::Request { .. } => 4_096,
+        };
+        bytes as u64
+    }
+}
+
+/// What both sides see.
+#[derive(Default)]
+struct Shared {
+    /// Bytes that wait in the queue.
+    waiting: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Why it was dropped.
+    dropped: Option<String>,
+    /// The last report; null before the first.
+    report: Value,
+}
+
+impl Shared {
+    /// Notes why the shadow ended; the first reason counts. Returns whether this is it.
+    fn drop_for(&self, why: &str) -> bool {
+        let mut state = self.state.lock();
+        let first = state.dropped.is_none();
+        state.dropped.get_or_insert_with(|| why.to_string());
+        first
+    }
+}
+
+/// A shadow beside an engine. Dropping it ends the thread, which is not waited for.
+pub(crate) struct ShadowLink {
+    /// What it was asked for; the same again changes nothing.
+    request: Value,
+    name: String,
+    queue: Option<SyncSender<Message>>,
+    shared: Arc<Shared>,
+    told: bool,
+}
+
+impl ShadowLink {
+    /// Begins a shadow of an engine. `setup` is the engine's; `request` has the candidate's
+    /// `name`, `config`, `allocations`, `users` and `labels` in its place. Logs what is wrong with
+    /// the candidate.
+    pub(crate) fn begin(setup: &Value, request: &Value, engine: &Engine, now_ms: i64) -> Self {
+        let shared = Arc::<Shared>::default();
+        let name = request["name"].as_str().unwrap_or("shadow").to_string();
+        let mut link = ShadowLink {
+            request: request.clone(),
+            name,
+            queue: None,
+            shared: Arc::clone(&shared),
+            told: false,
+        };
+        match candidate(setup, request) {
+            Ok(setup) => {
+                let (sender, receiver) = sync_channel(QUEUE);
+                let books = engine.books();
+                let run = move || run(setup, &books, now_ms, &receiver, &shared);
+                let started = thread::Builder::new()
+                    .name("heddle-shadow".into())
+                    .spawn(run);
+                match started {
+                    Ok(_) => link.queue = Some(sender),
+                    Err(error) => {
+                        link.shared.drop_for(&format!("no thread: {error}"));
+                    }
+                }
+            }
+            Err(why) => {
+                link.shared.drop_for(&why);
+            }
+        }
+        match link.queue {
+            Some(_) => log::info!("{}: the shadow has begun", link.name),
+            None => link.tell(),
+        }
+        link
+    }
+
+    /// Whether this is the shadow that the request wants.
+    pub(crate) fn is(&self, request: &Value) -> bool {
+        self.request == *request
+    }
+
+    /// Hands over a frame after it was applied.
+    pub(crate) fn frame(&mut self, now_ms: i64, events: &[Event], decisions: &[Decision]) {
+        if self.queue.is_some() {
+            self.send(Message::Frame {
+                now_ms,
+                events: events.to_vec(),
+                decisions: decisions.to_vec(),
+            });
+        }
+    }
+
+    /// Hands over a request and its reply, if the shadow has a use for it.
+    pub(crate) fn request(&mut self, request: &Value, reply: &Value) {
+        if self.queue.is_some() && request["op"] == "place" {
+            self.send(Message::Request {
+                request: request.clone(),
+                reply: reply.clone(),
+            });
+        }
+    }
+
+    fn send(&mut self, message: Message) {
+        let bytes = message.bytes();
+        let waiting = self.shared.waiting.fetch_add(bytes, Relaxed) + bytes;
+        let Some(queue) = &self.queue else { return };
+        let outcome = match waiting > QUEUE_BYTES {
+            true => Err(SLOW),
+            false => queue.try_send(message).map_err(|error| match error {
+                TrySendError::Full(_) => SLOW,
+                // It has said why.
+                TrySendError::Disconnected(_) => "it ended",
+            }),
+        };
+        if let Err(why) = outcome {
+            self.shared.drop_for(why);
+            self.queue = None;
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        if !std::mem::replace(&mut self.told, true) {
+            let state = self.shared.state.lock();
+            let why = state.dropped.as_deref().unwrap_or("it ended");
+            log::error!(
+                "{}: the shadow is dropped: {why}. Scheduling is not affected; a reload with \
+                 another text of the file begins a new one",
+                self.name
+            );
+        }
+    }
+
+    /// How it is doing: `state` (`on` or `dropped`), `name`, `why`, `waiting_bytes`, and the last
+    /// `report`.
+    pub(crate) fn status(&self) -> Value {
+        let state = self.shared.state.lock();
+        json!({
+            "state": if state.dropped.is_some() { "dropped" } else { "on" },
+            "name": self.name,
+            "why": state.dropped,
+            "waiting_bytes": self.shared.waiting.load(Relaxed),
+            "report": state.report,
+        })
+    }
+}
+
+/// The engine's setup with the candidate's configuration.
+fn candidate(setup: &Value, request: &Value) -> Result<Setup, String> {
+    let mut setup = setup.clone();
+    let keys = setup.as_object_mut().ok_or("there is no setup")?;
+    for key in ["config", "allocations", "users", "labels"] {
+        keys.remove(key);
+        if let Some(value) = request.get(key) {
+            keys.insert(key.to_string(), value.clone());
+        }
+    }
+    // Warnings about a configuration that is not in force would mislead who reads the log.
+    let mut unheard = LogBuffer::new(LevelFilter::Off);
+    let read = logs::with_sink(&mut unheard, || panics::catch(|| Setup::from_json(&setup)));
+    read?.map_err(|error| error.to_string())
+}
+
+/// The thread: ends when the queue does, or when the shadow fails.
+fn run(setup: Setup, books: &Books, now_ms: i64, queue: &Receiver<Message>, shared: &Shared) {
+    let mut unheard = LogBuffer::new(LevelFilter::Off);
+    let outcome = logs::with_sink(&mut unheard, || {
+        panics::catch(|| {
+            let mut shadow = Shadow::new(setup, books, now_ms).map_err(|why| why.to_string())?;
+            let mut reported_ms = i64::MIN;
+            while let Ok(message) = queue.recv() {
+                shared.waiting.fetch_sub(message.bytes(), Relaxed);
+                match message {
+                    Message::Frame {
+                        now_ms,
+                        events,
+                        decisions,
+                    } => {
+                        shadow.hear(now_ms, &events, &decisions);
+                        if reported_ms.saturating_add(REPORT_MS) <= now_ms {
+                            reported_ms = now_ms;
+                            shared.state.lock().report = shadow.report();
+                        }
+                    }
+                    Message::Request { request, reply } => shadow.hear_request(&request, &reply),
+                }
+            }
+            Ok::<(), String>(())
+        })
+    });
+    let why = match outcome {
+        Ok(Ok(())) => return,
+        Ok(Err(why)) => why,
+        Err(panic) => format!("it panicked: {panic}"),
+    };
+    shared.drop_for(&why);
+}

@@ -1,0 +1,757 @@
+//! The shadow: hears the live engine's events and decisions, and lets its own engine decide.
+
+use crate::demand::Demand;
+use crate::difference::Differences;
+use crate::job::{Job, LiveContainer, Master, ShadowContainer, Times};
+use crate::nodes::Nodes;
+use crate::usage::Usage;
+use heddle_core::engine::Books;
+use heddle_core::words::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts};
+use heddle_core::words::ids::{
+    AskId, ContainerKey, JobId, Locality, Millis, NodeId, QueueId, UserId,
+};
+use heddle_core::{ConfigError, Engine, Setup};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// YARN's exit status of a container that the scheduler took, and of one whose node left.
+const PREEMPTED: i32 = -102;
+const LOST: i32 = -100;
+/// Exit statuses of a container whose task succeeded: it ended by itself, or its ApplicationMaster
+/// or the signal that one sends stopped it.
+const ENDED_WELL: [i32; 3] = [0, -105, 143];
+/// Decisions of one step, and steps of one heartbeat, as in the shim.
+const DECISIONS_MAX: usize = 1_024;
+const ROUNDS_MAX: usize = 8;
+/// Keys of the shadow's own containers begin here: live ones are YARN's numbers.
+const KEYS: ContainerKey = 1 << 62;
+
+/// A grant of the live engine that its host has not answered.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    ask: AskId,
+    node: NodeId,
+    locality: Locality,
+}
+
+/// The second engine and its world. See the crate's description.
+pub struct Shadow {
+    pub(crate) engine: Engine,
+    pub(crate) since_ms: Millis,
+    pub(crate) now_ms: Millis,
+    nodes: Nodes,
+    /// By the shadow's own numbers: the live engine gives those of ended jobs to others.
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    numbers: BTreeMap<JobId, JobId>,
+    spare: BTreeSet<JobId>,
+    /// Paths of the live queues.
+    paths: BTreeMap<QueueId, String>,
+    /// The candidate's queue for a live queue and a user.
+    placed: BTreeMap<(QueueId, UserId), QueueId>,
+    in_flight: BTreeMap<u64, InFlight>,
+    /// Containers that end at a known time, and those that were told to go.
+    due: BTreeSet<(Millis, JobId, ContainerKey)>,
+    kills: BTreeSet<(Millis, JobId, ContainerKey)>,
+    /// Jobs whose ApplicationMaster has started in the shadow and not asked yet.
+    masters: BTreeSet<JobId>,
+    next_key: ContainerKey,
+    pending: Vec<Event>,
+    pub(crate) live: Usage,
+    pub(crate) usage: Usage,
+    pub(crate) differences: Differences,
+    /// Jobs that the candidate's rules would have refused.
+    pub(crate) refused: u64,
+}
+
+impl Shadow {
+    /// Begins with the candidate's setup and what the live engine has. What runs stays where it is
+    /// in both worlds.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn new(setup: Setup, books: &Books, now_ms: Millis) -> Result<Shadow, ConfigError> {
+        let mut shadow = Shadow {
+            engine: Engine::new(setup)?,
+            since_ms: now_ms,
+            now_ms,
+            nodes: Nodes::default(),
+            jobs: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            spare: BTreeSet::new(),
+            paths: books.queues.iter().cloned().collect(),
+            placed: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            due: BTreeSet::new(),
+            kills: BTreeSet::new(),
+            masters: BTreeSet::new(),
+            next_key: KEYS,
+            pending: Vec::new(),
+            live: Usage::default(),
+            usage: Usage::default(),
+            differences: Differences::default(),
+            refused: 0,
+        };
+        shadow.begin(books);
+        Ok(shadow)
+    }
+
+    fn begin(&mut self, books: &Books) {
+        for event in &books.nodes {
+            self.hear_one(event);
+        }
+        for (_, facts) in &books.jobs {
+            self.hear_one(&Event::JobAdded(*facts));
+            if let Some(job) = self.job_mut(facts.job) {
+                job.before = true;
+            }
+        }
+        for event in books.containers.iter().chain(&books.asks) {
+            self.hear_one(event);
+        }
+        self.flush();
+    }
+
+    /// Hears a frame: the events that the live engine got, then what it decided.
+    pub fn hear(&mut self, now_ms: Millis, events: &[Event], decisions: &[Decision]) {
+        self.now_ms = self.now_ms.max(now_ms);
+        self.end_due();
+        for event in events {
+            self.hear_one(event);
+        }
+        for decision in decisions {
+            self.hear_decision(decision);
+        }
+        self.flush();
+    }
+
+    /// Hears a request that the live engine answered: a submission is placed by the candidate's
+    /// own rules.
+    pub fn hear_request(&mut self, request: &Value, reply: &Value) {
+        if request["op"] != "place" {
+            return;
+        }
+        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let Some(live) = number(&reply["queue"]).map(QueueId) else {
+            return;
+        };
+        if let Some(path) = reply["path"].as_str() {
+            self.paths.insert(live, path.to_string());
+        }
+        let Some(user) = number(&request["user_number"]).map(UserId) else {
+            return;
+        };
+        let placed = self.engine.request(self.now_ms, request);
+        match placed.ok().and_then(|placed| number(&placed["queue"])) {
+            Some(queue) => self.placed.insert((live, user), QueueId(queue)),
+            None => self.placed.remove(&(live, user)),
+        };
+    }
+
+    fn hear_one(&mut self, event: &Event) {
+        match event {
+            Event::NodeAdded(facts) => {
+                let facts = self.nodes.put(*facts);
+                self.pending.push(Event::NodeAdded(facts));
+            }
+            Event::NodeChanged(facts) => {
+                let facts = self.nodes.put(*facts);
+                self.pending.push(Event::NodeChanged(facts));
+            }
+            Event::NodeRemoved(node) => self.lose_node(*node),
+            Event::JobAdded(facts) => self.add_job(facts),
+            Event::JobRemoved(job) => self.close_job(*job),
+            Event::JobReset(job) => self.reset_job(*job),
+            Event::Ask(facts) => self.ask(facts),
+            Event::AskRow {
+                job,
+                ask,
+                place,
+                count,
+                relax,
+            } => {
+                let demand = self.job_mut(*job).and_then(|job| job.asks.get_mut(ask));
+                if let Some(demand) = demand {
+                    demand.row(*place, *count, *relax);
+                    self.tell_ask(*job, *ask);
+                }
+            }
+            Event::ContainerAdded(facts) => self.add_container(facts),
+            Event::ContainerCompleted { job, key, exit } => self.live_ended(*job, *key, *exit),
+            Event::Ack { job, seq, key } => self.live_started(*job, *seq, *key),
+            Event::Nack { seq, .. } => {
+                self.in_flight.remove(seq);
+            }
+            Event::Tick => self.tick(),
+            other => self.pass_on(other),
+        }
+    }
+
+    /// Events that mean the same in both worlds. Progress of tasks is left out: it is of live ones.
+    fn pass_on(&mut self, event: &Event) {
+        let number = |job: &JobId| self.numbers.get(job).copied();
+        let same = match *event {
+            Event::JobHints { job, hints } => {
+                number(&job).map(|job| Event::JobHints { job, hints })
+            }
+            Event::InputBlocks {
+                job,
+                racks,
+                blocks,
+                bytes,
+            } => number(&job).map(|job| Event::InputBlocks {
+                job,
+                racks,
+                blocks,
+                bytes,
+            }),
+            Event::JobPriority { job, priority } => {
+                number(&job).map(|job| Event::JobPriority { job, priority })
+            }
+            Event::Blacklist { job, place, added } => {
+                number(&job).map(|job| Event::Blacklist { job, place, added })
+            }
+            Event::JobMoved { job, queue } => self.moved(job, queue),
+            Event::NodeLoad { .. } | Event::RackTraffic { .. } => Some(*event),
+            _ => None,
+        };
+        self.pending.extend(same);
+    }
+
+    fn moved(&mut self, job: JobId, live: QueueId) -> Option<Event> {
+        let number = *self.numbers.get(&job)?;
+        let path = self.paths.get(&live)?.clone();
+        let queue = self.place_by_path(&path)?;
+        let shadow_path = self.path_of(queue);
+        let moved = self.jobs.get_mut(&number)?;
+        for container in moved.containers.values() {
+            self.usage
+                .end(&moved.queue, &container.resource, self.now_ms);
+            self.usage
+                .start(&shadow_path, &container.resource, self.now_ms);
+        }
+        for container in moved.live_containers.values() {
+            self.live
+                .end(&moved.live_queue, &container.resource, self.now_ms);
+            self.live.start(&path, &container.resource, self.now_ms);
+        }
+        (moved.live_queue, moved.queue) = (path, shadow_path);
+        Some(Event::JobMoved { job: number, queue })
+    }
+
+    // ---- Jobs.
+
+    fn add_job(&mut self, facts: &JobFacts) {
+        let live_queue = self.paths.get(&facts.queue).cloned().unwrap_or_default();
+        let placed = self.placed.get(&(facts.queue, facts.user)).copied();
+        let Some(queue) = placed.or_else(|| self.place_by_path(&live_queue)) else {
+            self.refused += 1;
+            return;
+        };
+        let number = self
+            .spare
+            .pop_first()
+            .unwrap_or(JobId(self.jobs.len() as u32));
+        self.numbers.insert(facts.job, number);
+        let master = match facts.unmanaged_am {
+            true => Master::Runs,
+            false => Master::Waits,
+        };
+        let job = Job {
+            live: facts.job,
+            live_queue,
+            queue: self.path_of(queue),
+            submitted_ms: facts.submitted_ms,
+            asks: BTreeMap::new(),
+            live_containers: BTreeMap::new(),
+            containers: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            master,
+            live_master_ms: None,
+            live_asked_ms: None,
+            times: Times::default(),
+            live_times: Times::default(),
+            before: false,
+            closed: false,
+        };
+        self.jobs.insert(number, job);
+        self.pending.push(Event::JobAdded(JobFacts {
+            job: number,
+            queue,
+            ..*facts
+        }));
+    }
+
+    /// The candidate's queue for a live path, which may not be there: then the nearest.
+    fn place_by_path(&mut self, path: &str) -> Option<QueueId> {
+        // Queues may come with it, so the engine must be at rest.
+        self.flush();
+        let place = json!({"op": "place", "user": "shadow", "queue": path, "recovering": true});
+        let placed = self.engine.request(self.now_ms, &place).ok()?;
+        let number = placed["queue"].as_u64()?;
+        Some(QueueId(u32::try_from(number).ok()?))
+    }
+
+    fn path_of(&self, queue: QueueId) -> String {
+        let queue = self.engine.cluster().queues.get(queue);
+        queue.map_or_else(String::new, |queue| queue.config.path.clone())
+    }
+
+    fn job_mut(&mut self, live: JobId) -> Option<&mut Job> {
+        self.jobs.get_mut(self.numbers.get(&live)?)
+    }
+
+    /// The live job ended. The shadow's goes on until it has done the same work.
+    fn close_job(&mut self, live: JobId) {
+        let Some(number) = self.numbers.remove(&live) else {
+            return;
+        };
+        let job = self.jobs.get_mut(&number).expect("every number has a job");
+        job.closed = true;
+        for container in std::mem::take(&mut job.live_containers).into_values() {
+            self.live
+                .end(&job.live_queue, &container.resource, self.now_ms);
+        }
+        let mut asks = Vec::new();
+        for demand in job.asks.values_mut() {
+            demand.close();
+            if job.master == Master::Runs || demand.facts.am {
+                demand.events(number, &mut asks);
+            }
+        }
+        self.pending.append(&mut asks);
+        // What never ended live has no length: it is cut off here.
+        let open: Vec<ContainerKey> = job
+            .containers
+            .iter()
+            .filter(|(_, container)| !container.am && container.end_ms.is_none())
+            .map(|(key, _)| *key)
+            .collect();
+        for key in open {
+            self.ends_at(number, key, self.now_ms);
+        }
+        self.end_due();
+        self.finish_if_done(number);
+    }
+
+    /// A new attempt: what ran of the old one counts for nothing, in both worlds.
+    fn reset_job(&mut self, live: JobId) {
+        let Some(&number) = self.numbers.get(&live) else {
+            return;
+        };
+        let job = self.jobs.get_mut(&number).expect("every number has a job");
+        job.asks.clear();
+        for container in job.live_containers.values_mut() {
+            container.of = None;
+        }
+        if job.master != Master::Runs || job.live_master_ms.is_some() {
+            job.master = Master::Waits;
+            (job.live_master_ms, job.live_asked_ms) = (None, None);
+        }
+        let keys: Vec<ContainerKey> = job.containers.keys().copied().collect();
+        for key in keys {
+            self.end(number, key, LOST, self.now_ms);
+        }
+        self.pending.push(Event::JobReset(number));
+    }
+
+    fn finish_if_done(&mut self, number: JobId) {
+        if !self.jobs.get(&number).is_some_and(Job::is_done) {
+            return;
+        }
+        let job = self.jobs.get(&number).expect("it was just found");
+        let keys: Vec<ContainerKey> = job.containers.keys().copied().collect();
+        for key in keys {
+            self.end(number, key, 0, self.now_ms);
+        }
+        self.pending.push(Event::JobRemoved(number));
+        let job = self.jobs.remove(&number).expect("it was just found");
+        self.differences.ended(&job);
+        // The engine may hear of the next job under this number in the same step.
+        self.flush();
+        self.spare.insert(number);
+    }
+
+    // ---- Asks.
+
+    fn ask(&mut self, facts: &AskFacts) {
+        let now_ms = self.now_ms;
+        if facts.update {
+            return;
+        }
+        let Some(job) = self.job_mut(facts.job) else {
+            return;
+        };
+        let demand = job.asks.entry(facts.ask);
+        demand.or_insert_with(|| Demand::new(*facts)).asks(*facts);
+        if !facts.am && facts.count > 0 {
+            job.live_asked_ms.get_or_insert(now_ms);
+            if job.live_master_ms.is_none() && job.master == Master::Waits {
+                // No ApplicationMaster was ever asked for: it runs elsewhere, or since before.
+                job.master = Master::Runs;
+            }
+        }
+        self.tell_ask(facts.job, facts.ask);
+    }
+
+    /// Tells the shadow's engine an ask, unless it waits for the ApplicationMaster.
+    fn tell_ask(&mut self, live: JobId, ask: AskId) {
+        let Some(&number) = self.numbers.get(&live) else {
+            return;
+        };
+        let job = self.jobs.get(&number).expect("every number has a job");
+        if let Some(demand) = job.asks.get(&ask)
+            && (demand.facts.am || job.master == Master::Runs)
+        {
+            demand.events(number, &mut self.pending);
+        }
+    }
+
+    /// Lets the ApplicationMasters ask that have run for as long as the live ones had.
+    fn release_masters(&mut self) {
+        let (now_ms, jobs, pending) = (self.now_ms, &mut self.jobs, &mut self.pending);
+        self.masters.retain(|number| {
+            let Some(job) = jobs.get_mut(number) else {
+                return false;
+            };
+            let Master::Started { at_ms } = job.master else {
+                return false;
+            };
+            let asks = job.lag_ms().is_some_and(|lag_ms| at_ms + lag_ms <= now_ms);
+            if asks {
+                job.master = Master::Runs;
+                for demand in job.asks.values() {
+                    demand.events(*number, pending);
+                }
+            }
+            !asks
+        });
+    }
+
+    // ---- Containers of the live world.
+
+    fn hear_decision(&mut self, decision: &Decision) {
+        match *decision {
+            Decision::Grant {
+                ask,
+                node,
+                locality,
+                seq,
+                ..
+            } => {
+                let grant = InFlight {
+                    ask,
+                    node,
+                    locality,
+                };
+                self.in_flight.insert(seq, grant);
+            }
+            Decision::Evict { .. } => self.live.preemptions += 1,
+            Decision::Headroom { .. } => {}
+        }
+    }
+
+    fn live_started(&mut self, live: JobId, seq: u64, key: ContainerKey) {
+        let now_ms = self.now_ms;
+        let Some(grant) = self.in_flight.remove(&seq) else {
+            return;
+        };
+        self.live.grants += 1;
+        let place = self.nodes.place(grant.node);
+        let Some(job) = self.job_mut(live) else {
+            return;
+        };
+        let Some(demand) = job.asks.get_mut(&grant.ask) else {
+            return;
+        };
+        let number = demand.live_grant(place.unwrap_or_default(), grant.locality);
+        let container = LiveContainer {
+            of: Some((grant.ask, number)),
+            started_ms: now_ms,
+            resource: demand.facts.resource,
+            am: demand.facts.am,
+        };
+        job.live_times.started_ms.get_or_insert(now_ms);
+        if container.am {
+            job.live_master_ms = Some(now_ms);
+        }
+        job.live_containers.insert(key, container);
+        let queue = job.live_queue.clone();
+        self.live.start(&queue, &container.resource, now_ms);
+    }
+
+    fn live_ended(&mut self, live: JobId, key: ContainerKey, exit: i32) {
+        let now_ms = self.now_ms;
+        let Some(&number) = self.numbers.get(&live) else {
+            return;
+        };
+        let job = self.jobs.get_mut(&number).expect("every number has a job");
+        let Some(container) = job.live_containers.remove(&key) else {
+            return;
+        };
+        self.live.end(&job.live_queue, &container.resource, now_ms);
+        if !container.am {
+            job.live_times.ended_ms = Some(now_ms);
+        }
+        match container.of {
+            Some((ask, _)) if !ENDED_WELL.contains(&exit) => {
+                if let Some(demand) = job.asks.get_mut(&ask) {
+                    demand.live_failed();
+                }
+            }
+            Some((ask, at)) => {
+                let length_ms = now_ms - container.started_ms;
+                let demand = job.asks.get_mut(&ask);
+                let now_known = demand.map(|demand| demand.live_end(at, length_ms));
+                for at in now_known.into_iter().flatten() {
+                    self.schedule(number, ask, at);
+                }
+                self.end_due();
+            }
+            // It runs in both worlds.
+            None => self.end(number, key, 0, now_ms),
+        }
+    }
+
+    /// A container that runs already: it is in both worlds.
+    fn add_container(&mut self, facts: &ContainerFacts) {
+        let Some(&number) = self.numbers.get(&facts.job) else {
+            return;
+        };
+        let job = self.jobs.get_mut(&number).expect("every number has a job");
+        let live = LiveContainer {
+            of: None,
+            started_ms: facts.started_ms,
+            resource: facts.resource,
+            am: facts.am,
+        };
+        job.live_containers.insert(facts.key, live);
+        let mine = ShadowContainer {
+            of: None,
+            node: facts.node,
+            started_ms: facts.started_ms,
+            resource: facts.resource,
+            am: facts.am,
+            end_ms: None,
+        };
+        job.containers.insert(facts.key, mine);
+        job.master = Master::Runs;
+        job.before = true;
+        self.nodes.start(facts.node, &facts.resource);
+        self.live
+            .start(&job.live_queue, &facts.resource, self.now_ms);
+        self.usage.start(&job.queue, &facts.resource, self.now_ms);
+        self.pending.push(Event::ContainerAdded(ContainerFacts {
+            job: number,
+            ..*facts
+        }));
+    }
+
+    // ---- Containers of the shadow's world.
+
+    fn shadow_started(&mut self, decision: &Decision) -> Option<Event> {
+        let Decision::Grant {
+            job: number,
+            ask,
+            node,
+            locality,
+            seq,
+        } = *decision
+        else {
+            return None;
+        };
+        let now_ms = self.now_ms;
+        let place = self.nodes.place(node).unwrap_or_default();
+        let job = self.jobs.get_mut(&number)?;
+        let demand = job.asks.get_mut(&ask)?;
+        let at = demand.shadow_grant(place, locality);
+        let container = ShadowContainer {
+            of: Some((ask, at)),
+            node,
+            started_ms: now_ms,
+            resource: demand.facts.resource,
+            am: demand.facts.am,
+            end_ms: None,
+        };
+        let key = self.next_key;
+        self.next_key += 1;
+        match container.am {
+            true if job.master == Master::Waits => {
+                job.master = Master::Started { at_ms: now_ms };
+                self.masters.insert(number);
+            }
+            true => {}
+            false => {}
+        }
+        job.times.started_ms.get_or_insert(now_ms);
+        job.containers.insert(key, container);
+        job.keys.insert((ask, at), key);
+        self.usage.grants += 1;
+        self.usage.start(&job.queue, &container.resource, now_ms);
+        self.nodes.start(node, &container.resource);
+        self.schedule(number, ask, at);
+        if self.jobs.get(&number).is_some_and(|job| job.closed) && !container.am {
+            // The live engine never ran one that ended: there is no length.
+            let known = self.jobs[&number].containers[&key].end_ms;
+            self.ends_at(number, key, known.unwrap_or(now_ms));
+        }
+        Some(Event::Ack {
+            job: number,
+            seq,
+            key,
+        })
+    }
+
+    /// Notes when a container of the shadow ends, if its length is known.
+    fn schedule(&mut self, number: JobId, ask: AskId, at: usize) {
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return;
+        };
+        let (Some(&key), Some(demand)) = (job.keys.get(&(ask, at)), job.asks.get_mut(&ask)) else {
+            return;
+        };
+        // An ApplicationMaster ends with its job.
+        if demand.facts.am {
+            return;
+        }
+        let Some(length_ms) = demand.length_ms(at) else {
+            return;
+        };
+        let started_ms = job
+            .containers
+            .get(&key)
+            .map(|container| container.started_ms);
+        if let Some(started_ms) = started_ms {
+            self.ends_at(number, key, started_ms + length_ms);
+        }
+    }
+
+    fn ends_at(&mut self, number: JobId, key: ContainerKey, end_ms: Millis) {
+        let job = self.jobs.get_mut(&number);
+        if let Some(container) = job.and_then(|job| job.containers.get_mut(&key)) {
+            if let Some(before) = container.end_ms.replace(end_ms) {
+                self.due.remove(&(before, number, key));
+            }
+            self.due.insert((end_ms, number, key));
+        }
+    }
+
+    /// Ends a container of the shadow, at a time that may be past.
+    fn end(&mut self, number: JobId, key: ContainerKey, exit: i32, at_ms: Millis) {
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return;
+        };
+        let Some(container) = job.containers.remove(&key) else {
+            return;
+        };
+        if let Some(of) = container.of {
+            job.keys.remove(&of);
+        }
+        if let Some(end_ms) = container.end_ms {
+            self.due.remove(&(end_ms, number, key));
+        }
+        self.nodes.end(container.node, &container.resource);
+        self.usage.end(&job.queue, &container.resource, self.now_ms);
+        let ended = Event::ContainerCompleted {
+            job: number,
+            key,
+            exit,
+        };
+        self.pending.push(ended);
+        if exit == 0 && !container.am {
+            job.times.ended_ms = job.times.ended_ms.max(Some(at_ms));
+        }
+        if let Some((ask, at)) = container.of
+            && exit != 0
+            && let Some(demand) = job.asks.get_mut(&ask)
+        {
+            demand.shadow_lost(at);
+            if container.am {
+                job.master = Master::Waits;
+            }
+            if container.am || job.master == Master::Runs {
+                demand.events(number, &mut self.pending);
+            }
+        }
+    }
+
+    /// Ends what is due by now: containers, and those that were told to go.
+    fn end_due(&mut self) {
+        while let Some(&(at_ms, job, key)) = self.due.first()
+            && at_ms <= self.now_ms
+        {
+            self.due.pop_first();
+            self.end(job, key, 0, at_ms);
+            self.finish_if_done(job);
+        }
+        while let Some(&(at_ms, job, key)) = self.kills.first()
+            && at_ms <= self.now_ms
+        {
+            self.kills.pop_first();
+            self.end(job, key, PREEMPTED, at_ms);
+        }
+        self.release_masters();
+    }
+
+    fn lose_node(&mut self, node: NodeId) {
+        let on_it = |job: &Job| -> Vec<ContainerKey> {
+            let keys = job.containers.iter().filter(|(_, of)| of.node == node);
+            keys.map(|(key, _)| *key).collect()
+        };
+        let lost: Vec<(JobId, Vec<ContainerKey>)> = self
+            .jobs
+            .iter()
+            .map(|(number, job)| (*number, on_it(job)))
+            .collect();
+        for (number, keys) in lost {
+            for key in keys {
+                self.end(number, key, LOST, self.now_ms);
+            }
+        }
+        self.nodes.remove(node);
+        self.pending.push(Event::NodeRemoved(node));
+    }
+
+    // ---- The engine.
+
+    fn tick(&mut self) {
+        self.pending.push(Event::Tick);
+        self.flush();
+        for node in self.nodes.due(self.now_ms) {
+            for _ in 0..ROUNDS_MAX {
+                if self.engine.is_idle() {
+                    return;
+                }
+                self.pending.extend(self.nodes.heartbeat(node));
+                if !self.flush() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Lets the engine decide on what has been collected, and starts what it grants. Returns
+    /// whether a heartbeat had more decisions than a step may have.
+    fn flush(&mut self) -> bool {
+        let mut more = false;
+        while !self.pending.is_empty() {
+            let events = std::mem::take(&mut self.pending);
+            let mut decisions = Vec::new();
+            self.engine
+                .step(self.now_ms, &events, DECISIONS_MAX, &mut decisions);
+            more |= self.engine.more();
+            for decision in &decisions {
+                let answer = self.shadow_started(decision);
+                self.pending.extend(answer);
+                if let Decision::Evict {
+                    job, key, grace_ms, ..
+                } = *decision
+                {
+                    self.usage.preemptions += 1;
+                    let at_ms = self.now_ms + Millis::from(grace_ms);
+                    self.kills.insert((at_ms, job, key));
+                }
+            }
+        }
+        more
+    }
+}

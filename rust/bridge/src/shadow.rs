@@ -1,7 +1,8 @@
 //! The shadow's thread: a copy of what the live engine hears and decides goes over a bounded queue
 //! to a thread of its own, which runs [`heddle_shadow::Shadow`]. The engine's caller copies and
-//! never waits: a shadow that falls behind, panics or cannot begin is dropped, with one logged line
-//! and its reason in the report. Nothing goes back to the engine.
+//! never waits: a shadow that falls behind, panics or cannot begin is dropped, with its reason in the
+//! report. Nothing goes back to the engine, and nothing into its log: log lines are part of the
+//! answers that a replay compares, and a replay has no shadow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -69,12 +70,10 @@ struct State {
 }
 
 impl Shared {
-    /// Notes why the shadow ended; the first reason counts. Returns whether this is it.
-    fn drop_for(&self, why: &str) -> bool {
+    /// Notes why the shadow ended; the first reason counts.
+    fn drop_for(&self, why: &str) {
         let mut state = self.state.lock();
-        let first = state.dropped.is_none();
         state.dropped.get_or_insert_with(|| why.to_string());
-        first
     }
 }
 
@@ -84,14 +83,14 @@ pub(crate) struct ShadowLink {
     request: Value,
     name: String,
     queue: Option<SyncSender<Message>>,
+    bytes_max: u64,
     shared: Arc<Shared>,
-    told: bool,
 }
 
 impl ShadowLink {
     /// Begins a shadow of an engine. `setup` is the engine's; `request` has the candidate's
-    /// `name`, `config`, `allocations`, `users` and `labels` in its place. Logs what is wrong with
-    /// the candidate.
+    /// `name`, `config`, `allocations`, `users` and `labels` in its place, and perhaps the bound
+    /// `queue_bytes_max`. A wrong candidate is dropped at once.
     pub(crate) fn begin(setup: &Value, request: &Value, engine: &Engine, now_ms: i64) -> Self {
         let shared = Arc::<Shared>::default();
         let name = request["name"].as_str().unwrap_or("shadow").to_string();
@@ -99,8 +98,8 @@ impl ShadowLink {
             request: request.clone(),
             name,
             queue: None,
+            bytes_max: request["queue_bytes_max"].as_u64().unwrap_or(QUEUE_BYTES),
             shared: Arc::clone(&shared),
-            told: false,
         };
         match candidate(setup, request) {
             Ok(setup) => {
@@ -112,18 +111,10 @@ impl ShadowLink {
                     .spawn(run);
                 match started {
                     Ok(_) => link.queue = Some(sender),
-                    Err(error) => {
-                        link.shared.drop_for(&format!("no thread: {error}"));
-                    }
+                    Err(error) => link.shared.drop_for(&format!("no thread: {error}")),
                 }
             }
-            Err(why) => {
-                link.shared.drop_for(&why);
-            }
-        }
-        match link.queue {
-            Some(_) => log::info!("{}: the shadow has begun", link.name),
-            None => link.tell(),
+            Err(why) => link.shared.drop_for(&why),
         }
         link
     }
@@ -158,7 +149,7 @@ impl ShadowLink {
         let bytes = message.bytes();
         let waiting = self.shared.waiting.fetch_add(bytes, Relaxed) + bytes;
         let Some(queue) = &self.queue else { return };
-        let outcome = match waiting > QUEUE_BYTES {
+        let outcome = match waiting > self.bytes_max {
             true => Err(SLOW),
             false => queue.try_send(message).map_err(|error| match error {
                 TrySendError::Full(_) => SLOW,
@@ -169,19 +160,6 @@ impl ShadowLink {
         if let Err(why) = outcome {
             self.shared.drop_for(why);
             self.queue = None;
-            self.tell();
-        }
-    }
-
-    fn tell(&mut self) {
-        if !std::mem::replace(&mut self.told, true) {
-            let state = self.shared.state.lock();
-            let why = state.dropped.as_deref().unwrap_or("it ended");
-            log::error!(
-                "{}: the shadow is dropped: {why}. Scheduling is not affected; a reload with \
-                 another text of the file begins a new one",
-                self.name
-            );
         }
     }
 

@@ -211,7 +211,7 @@ impl Shadow {
                 number(&job).map(|job| Event::Blacklist { job, place, added })
             }
             Event::JobMoved { job, queue } => self.moved(job, queue),
-            Event::NodeLoad { .. } | Event::RackTraffic { .. } => Some(*event),
+            Event::NodeLoad { .. } | Event::RackTraffic { .. } | Event::Fault(_) => Some(*event),
             _ => None,
         };
         self.pending.extend(same);

@@ -1,5 +1,7 @@
 //! A live engine and its shadow over the same jobs: what is the same, and what differs.
 
+#![expect(clippy::unwrap_used, reason = "a panic says which")]
+
 use heddle_core::words::event::{AskFacts, Decision, Event, JobFacts, NodeFacts};
 use heddle_core::words::ids::{
     AskId, ContainerKey, JobId, Millis, NodeId, PartitionId, PlaceId, QueueId, UserId,

@@ -148,6 +148,7 @@ const ROUTES: &[Route] = &[
     ),
     // Changes nothing, but the configuration comes in a body.
     Route::of_configuration("POST", "plan", v1::server::plan),
+    Route::get("shadow", Access::Admin, v1::shadow::report),
     Route::get("health", Access::Anybody, v1::server::health),
     Route::get("time", Access::Anybody, v1::server::time),
     Route::get("openapi.json", Access::Anybody, v1::server::openapi),

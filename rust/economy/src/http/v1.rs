@@ -8,6 +8,7 @@ pub(crate) mod jobs;
 pub(crate) mod market;
 pub(crate) mod queues;
 pub(crate) mod server;
+pub(crate) mod shadow;
 
 /// The served description of the routes and their answers (OpenAPI 3.1).
 pub const OPENAPI: &str = include_str!("openapi.json");

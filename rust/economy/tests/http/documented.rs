@@ -177,6 +177,7 @@ const REQUESTS: &[(&str, &str, &str, &str)] = &[
         "{}",
     ),
     ("POST", "/plan", "plan", "{\"policy\": \"fifo\"}"),
+    ("GET", "/shadow", "shadow", ""),
     ("GET", "/health", "health", ""),
     ("GET", "/time", "time", ""),
     ("GET", "/openapi.json", "openapi.json", ""),

@@ -41,7 +41,7 @@ fn read(state: BooksState) -> BooksStatus {
 }
 
 /// Routes that answer in every state of the books.
-const ALWAYS: [&str; 11] = [
+const ALWAYS: [&str; 12] = [
     "time",
     "health",
     "openapi.json",
@@ -50,6 +50,7 @@ const ALWAYS: [&str; 11] = [
     "configuration/file",
     "configuration/rollback",
     "plan",
+    "shadow",
     "jobs",
     "jobs/{id}",
     "explain/{job}",

@@ -38,6 +38,7 @@ const TABLE: &[(&str, &str, &str, [u16; 4])] = &[
         [401, 403, 403, 200],
     ),
     ("POST", "configuration/rollback", "{}", [401, 403, 403, 200]),
+    ("GET", "shadow", "", [401, 403, 403, 200]),
     (
         "POST",
         "plan",

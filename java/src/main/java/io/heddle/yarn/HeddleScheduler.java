@@ -183,7 +183,7 @@ public class HeddleScheduler extends ClientOperations implements Configurable {
     economy = Economy.of(engine, file, configuration);
     performance = new Performance(engine, commit, economy);
     config = new ConfigControl(engine, queues, names, writeLock);
-    config.open(file);
+    config.open(file, configuration);
     setWebHandler(new ApiHandler(economy, jobNames, new ConfigReload(config, rmContext)));
     nodeEvents = new NodeEvents(this, rmContext, nodeTracker, books, configuration);
     facts = new FactFeed(

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.Journal;
+import io.heddle.yarn.engine.SetupJson;
 import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
@@ -18,6 +19,7 @@ import org.apache.hadoop.metrics2.lib.MutableStat;
 final class Performance extends SchedulerMetrics {
   static final String NAME = "HeddleScheduler";
 
+  private static final String SHADOW = SetupJson.request("shadow");
   private static final int NANOS_PER_MICRO = 1000;
   private static final MetricsInfo GRANTS = info("Grants", "Grants that became containers");
   private static final MetricsInfo REFUSALS =
@@ -29,6 +31,12 @@ final class Performance extends SchedulerMetrics {
       info("JournalBytes", "Size of all files of the journal; 0 without one");
   private static final MetricsInfo JOURNAL_STOPPED =
       info("JournalStopped", "1 if the journal is full or cannot be written");
+  private static final MetricsInfo SHADOW_DROPPED =
+      info("ShadowDropped", "1 if the shadow could not begin, fell behind or failed");
+  private static final MetricsInfo SHADOW_GRANTS =
+      info("ShadowGrants", "Containers that the shadow has granted; 0 without one");
+  private static final MetricsInfo SHADOW_PREEMPTIONS =
+      info("ShadowPreemptions", "Containers that the shadow has taken back");
   private static final MetricsInfo BEHIND = info("StoreIntervalsBehind",
       "Allocation intervals that wait to be written to the store");
   private static final MetricsInfo LOST = info("StoreIntervalsLost",
@@ -70,6 +78,7 @@ final class Performance extends SchedulerMetrics {
     MetricsRecordBuilder record = collector.addRecord(registry.info());
     JsonNode books = economy.books();
     JsonNode journal = Journal.status(engine);
+    JsonNode shadow = engine.peek(SHADOW);
     registry.snapshot(record, all);
     record.addCounter(GRANTS, commit.committed())
         .addCounter(REFUSALS, commit.refused())
@@ -78,6 +87,9 @@ final class Performance extends SchedulerMetrics {
         .addCounter(IGNORED, engine.ignored())
         .addGauge(JOURNAL, journal.path("bytes").asLong())
         .addGauge(JOURNAL_STOPPED, journal.path("stopped").isTextual() ? 1 : 0)
+        .addGauge(SHADOW_DROPPED, shadow.path("state").asText().equals("dropped") ? 1 : 0)
+        .addGauge(SHADOW_GRANTS, shadow.path("report").path("grants").path(1).asLong())
+        .addGauge(SHADOW_PREEMPTIONS, shadow.path("report").path("preemptions").path(1).asLong())
         .addGauge(BEHIND, books.path("intervals_behind").asLong())
         .addCounter(LOST,
             books.path("lost_intervals").asLong() + books.path("intervals_lost").asLong());

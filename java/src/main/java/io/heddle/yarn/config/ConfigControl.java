@@ -1,7 +1,9 @@
 package io.heddle.yarn.config;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.engine.Allocations;
 import io.heddle.yarn.engine.Engine;
+import io.heddle.yarn.engine.EngineConfig;
 import io.heddle.yarn.engine.HeddleException;
 import io.heddle.yarn.engine.Names;
 import io.heddle.yarn.engine.SetupJson;
@@ -28,6 +30,7 @@ public final class ConfigControl {
   private static final Logger LOG = LoggerFactory.getLogger(ConfigControl.class);
   /** The interval of HADOOP-3746, and of the Fair Scheduler. */
   private static final long LOOK_MS = 10_000;
+  private static final String SHADOW = SetupJson.request("shadow");
 
   private final Engine engine;
   private final QueueControl queues;
@@ -37,6 +40,8 @@ public final class ConfigControl {
   // Replaced with the lock held; otherwise of the looking thread alone.
   private volatile ConfigFile config;
   private volatile FollowedFile pools;
+  // Whether the log has that the shadow was dropped; of the looking thread alone.
+  private boolean shadowTold;
 
   /** Takes over the text of a file that has changed. */
   private interface Taking {
@@ -74,7 +79,7 @@ public final class ConfigControl {
    * @throws IOException if heddle.json or what is below it is wrong, with the file, the key and
    *     what was expected
    */
-  public void open(ConfigFile first) throws IOException {
+  public void open(ConfigFile first, Configuration conf) throws IOException {
     config = first;
     pools = first.allocations();
     try {
@@ -93,6 +98,26 @@ public final class ConfigControl {
         complain(file, null, e.getMessage());
       }
     }
+    castShadow(conf);
+  }
+
+  /** Begins or ends the shadow that yarn-site.xml names. A wrong one is said, and harms nothing. */
+  private void castShadow(Configuration conf) {
+    EngineConfig candidate = null;
+    String name = null;
+    try {
+      ConfigFile file = ConfigFile.shadow(conf);
+      if (file != null) {
+        FollowedFile allocations = file.allocations();
+        Allocations read = allocations == null ? null : read(allocations, allocations.read());
+        candidate = file.forEngine(names).with(read);
+        name = file.source();
+        LOG.info("{} is the candidate of a shadow", name);
+      }
+    } catch (IOException | RuntimeException e) {
+      LOG.error("{}. There is no shadow", e.getMessage());
+    }
+    engine.cast(name, candidate);
   }
 
   /**
@@ -123,6 +148,7 @@ public final class ConfigControl {
       if (file != null) {
         inForce(file, read);
       }
+      castShadow(conf);
       return next;
     } finally {
       lock.unlock();
@@ -181,6 +207,7 @@ public final class ConfigControl {
    * @param nowMs wall clock
    */
   void look(long nowMs) {
+    tellOfShadow();
     ConfigFile current = config;
     follow(current.fair(), nowMs, text -> takeFair(current, text));
     FollowedFile file = pools;
@@ -194,6 +221,18 @@ public final class ConfigControl {
         lock.unlock();
       }
     });
+  }
+
+  /** Says once that the shadow was dropped. */
+  private void tellOfShadow() {
+    JsonNode status = engine.peek(SHADOW);
+    boolean dropped = status.path("state").asText().equals("dropped");
+    if (dropped && !shadowTold) {
+      LOG.error("{}: the shadow was dropped: {}. Scheduling is not affected. Another text of the"
+          + " file and -refreshQueues begin another one", status.path("name").asText(),
+          status.path("why").asText());
+    }
+    shadowTold = dropped;
   }
 
   private void follow(FollowedFile file, long nowMs, Taking taking) {

@@ -33,6 +33,8 @@ public final class ConfigFile {
   /** Property of yarn-site.xml with the path of the file. */
   public static final String FILE_PROPERTY = "heddle.config.file";
   /** The property that named the allocations file to the original Fair Scheduler. */
+  /** Names the candidate that a second engine runs with, beside the live one. */
+  static final String SHADOW_PROPERTY = "heddle.shadow";
   private static final String ALLOCATIONS_PROPERTY = "mapred.fairscheduler.allocation.file";
 
   private static final String RESOURCE = "heddle.json";
@@ -145,6 +147,22 @@ public final class ConfigFile {
   }
 
   /**
+   * Reads the candidate of a shadow; null if there is none.
+   *
+   * @throws IOException saying which file, where in it, what was expected and what to do
+   */
+  static ConfigFile shadow(Configuration conf) throws IOException {
+    String path = conf.getTrimmed(SHADOW_PROPERTY, "");
+    if (path.isEmpty()) {
+      return null;
+    }
+    ObjectNode found = SetupJson.object();
+    found.set("json", named(SHADOW_PROPERTY, path));
+    found.put("from", StockSource.HEDDLE);
+    return new ConfigFile(found, null);
+  }
+
+  /**
    * Reads the configuration again. The Fair Scheduler's file stays where it was found: at a
    * refresh YARN gives a configuration that knows no file systems.
    *
@@ -188,13 +206,7 @@ public final class ConfigFile {
   private static ObjectNode json(Configuration conf) throws IOException {
     String path = conf.getTrimmed(FILE_PROPERTY, "");
     if (!path.isEmpty()) {
-      Path file = Paths.get(path).toAbsolutePath();
-      if (!Files.isReadable(file) || Files.isDirectory(file)) {
-        throw new IOException(
-            FILE_PROPERTY + " in yarn-site.xml names " + file + ", which is not a readable file."
-                + " Correct the path, or name a file that holds {} to run with the defaults");
-      }
-      return json(file.toString(), Files.readAllBytes(file), file.getParent());
+      return named(FILE_PROPERTY, path);
     }
     // The configuration's class loader sees the RM's conf folder.
     URL resource = conf.getResource(RESOURCE);
@@ -207,6 +219,16 @@ public final class ConfigFile {
       return file == null ? json(resource.toString(), text, Paths.get("").toAbsolutePath())
           : json(file.toString(), text, file.getParent());
     }
+  }
+
+  private static ObjectNode named(String property, String path) throws IOException {
+    Path file = Paths.get(path).toAbsolutePath();
+    if (!Files.isReadable(file) || Files.isDirectory(file)) {
+      throw new IOException(
+          property + " in yarn-site.xml names " + file + ", which is not a readable file."
+              + " Correct the path, or name a file that holds {} for the defaults");
+    }
+    return json(file.toString(), Files.readAllBytes(file), file.getParent());
   }
 
   private static ObjectNode json(String name, byte[] text, Path folder) {

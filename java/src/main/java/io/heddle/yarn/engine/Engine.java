@@ -58,6 +58,8 @@ public final class Engine {
   private boolean calling;
   private boolean replaying;
   private boolean idle;
+  // The request for a shadow; null if there never was one.
+  private String shadow;
   private long sequence;
   private long rebuilds;
   private long ignored;
@@ -295,6 +297,19 @@ public final class Engine {
     return reply;
   }
 
+  /**
+   * Begins a shadow, which engines that replace this one get as well. The same one again goes on.
+   *
+   * @param name of the file, for reports
+   * @param candidate its configuration; null ends a shadow
+   */
+  public void cast(String name, EngineConfig candidate) {
+    if (candidate != null || shadow != null) {
+      shadow = SetupJson.shadow(name, candidate);
+      request(shadow);
+    }
+  }
+
   /** Gives up the engine and makes another one, now or after a pause. */
   public void lost(String cause) {
     if (!up) {
@@ -333,6 +348,9 @@ public final class Engine {
       if (up) {
         rebuilds++;
         decisions.rebuilt();
+        if (shadow != null) {
+          requestNow(shadow);
+        }
         LOG.warn("The engine was rebuilt; rebuilds so far: {}", rebuilds);
       }
     } catch (RuntimeException e) {

@@ -72,6 +72,20 @@ public final class SetupJson {
     return request.toString();
   }
 
+  /**
+   * Asks for a shadow, or for none.
+   *
+   * @param name of the file, for reports
+   * @param candidate its configuration; null ends a shadow
+   */
+  static String shadow(String name, EngineConfig candidate) {
+    ObjectNode request = JSON.createObjectNode().put("op", "castShadow");
+    if (candidate != null) {
+      candidate.putInto(request.putObject("shadow").put("name", name));
+    }
+    return request.toString();
+  }
+
   /** Returns an empty object. */
   public static ObjectNode object() {
     return JSON.createObjectNode();

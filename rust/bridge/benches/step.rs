@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p heddle-bridge`. Prints nanoseconds per frame, the median and the best of several
 //! runs, on whatever machine it is; it asserts nothing about time. JNI's own share (about 0.1 us
-//! per call) and all of Java are not in these figures. The same with a journal follows: what a
-//! frame costs more on the caller's thread, and what it takes on the disk.
+//! per call) and all of Java are not in these figures. The same with a journal and with a shadow
+//! follows: what a frame costs more on the caller's thread, and what it takes on the disk.
 
 #[path = "../tests/client/mod.rs"]
 mod client;
@@ -38,33 +38,35 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("heddle-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for journals");
     report("decode alone, one heartbeat", &decode_alone(nodes, runs));
-    let both = |name: &str, scenario: &dyn Fn(Option<&Path>) -> Run| {
+    let all = |name: &str, scenario: &dyn Fn(Beside<'_>) -> Run| {
         let base = folder.join(name.replace([' ', ','], "-"));
-        // In turns, so that whatever else the machine does is in both.
-        let mut pair = [None, Some(base.as_path())].map(scenario);
-        let times: Vec<[f64; 2]> = (0..runs)
-            .map(|_| pair.each_mut().map(|run| run()))
+        // In turns, so that whatever else the machine does is in all.
+        let beside = [Beside::Nothing, Beside::Journal(&base), Beside::Shadow];
+        let mut three = beside.map(scenario);
+        let times: Vec<[f64; 3]> = (0..runs)
+            .map(|_| three.each_mut().map(|run| run()))
             .collect();
-        drop(pair);
-        let [without, with] =
-            [0, 1].map(|at| times.iter().map(|both| both[at]).collect::<Vec<_>>());
+        drop(three);
+        let [without, journal, shadow] =
+            [0, 1, 2].map(|at| times.iter().map(|all| all[at]).collect::<Vec<_>>());
         report(name, &without);
-        report("    with a journal", &with);
+        report("    with a journal", &journal);
         report_size(&base);
+        report("    with a shadow", &shadow);
     };
-    both("heartbeat, nothing pending", &|journal| {
-        heartbeats(nodes, 0, journal)
+    all("heartbeat, nothing pending", &|beside| {
+        heartbeats(nodes, 0, beside)
     });
     for jobs in [10, 1_000] {
         let name = format!("heartbeat, {jobs} jobs wait, nothing fits");
-        both(&name, &|journal| heartbeats(nodes, jobs, journal));
+        all(&name, &|beside| heartbeats(nodes, jobs, beside));
     }
     for jobs in [10, 1_000] {
         let name = format!(
             "heartbeat that ends and grants {} of {jobs} jobs",
             CAPACITY / 2
         );
-        both(&name, &|journal| packing(nodes, jobs, journal));
+        all(&name, &|beside| packing(nodes, jobs, beside));
     }
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
@@ -102,6 +104,14 @@ fn node_capacity() -> Resource {
     Resource::new(1_024 * CAPACITY, CAPACITY)
 }
 
+/// What runs beside the engine.
+#[derive(Clone, Copy)]
+enum Beside<'a> {
+    Nothing,
+    Journal(&'a Path),
+    Shadow,
+}
+
 struct Bench {
     host: Host,
     writer: FrameWriter,
@@ -110,9 +120,18 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(nodes: u32, jobs: u32, journal: Option<&Path>) -> Bench {
+    fn new(nodes: u32, jobs: u32, beside: Beside<'_>) -> Bench {
+        let journal = match beside {
+            Beside::Journal(path) => Some(path),
+            _ => None,
+        };
         let setup = json!({"config": {"heartbeat_fill": 0.5}, "journal": journal});
-        let host = Host::open(&setup.to_string()).expect("a right setup");
+        let mut host = Host::open(&setup.to_string()).expect("a right setup");
+        if let Beside::Shadow = beside {
+            let cast = json!({"op": "castShadow", "shadow": {"config": {"policy": "fair"}}});
+            let reply = host.request(0, &cast.to_string());
+            reply.expect("the candidate is right");
+        }
         let out = vec![0; output_bytes_max(DECISIONS_MAX)];
         let mut bench = Bench {
             host,
@@ -216,8 +235,8 @@ fn decode_alone(nodes: u32, runs: usize) -> Vec<f64> {
 type Run = Box<dyn FnMut() -> f64>;
 
 /// Every node reports that it is full.
-fn heartbeats(nodes: u32, jobs: u32, journal: Option<&Path>) -> Run {
-    let mut bench = Bench::new(nodes, jobs, journal);
+fn heartbeats(nodes: u32, jobs: u32, beside: Beside<'_>) -> Run {
+    let mut bench = Bench::new(nodes, jobs, beside);
     Box::new(move || {
         let beat = |node| Event::Heartbeat {
             node: NodeId(node),
@@ -229,8 +248,8 @@ fn heartbeats(nodes: u32, jobs: u32, journal: Option<&Path>) -> Run {
 }
 
 /// Every node reports that all its containers have ended, and is filled again.
-fn packing(nodes: u32, jobs: u32, journal: Option<&Path>) -> Run {
-    let mut bench = Bench::new(nodes, jobs, journal);
+fn packing(nodes: u32, jobs: u32, beside: Beside<'_>) -> Run {
+    let mut bench = Bench::new(nodes, jobs, beside);
     let mut running: Vec<Vec<(JobId, u64)>> = vec![Vec::new(); nodes as usize];
     let mut acks = Vec::new();
     let mut key = 0;

@@ -296,7 +296,7 @@ impl Host {
         self.post();
         let reply = reply.map_err(|error| BridgeError::BadRequest(error.to_string()))?;
         if let Some(shadow) = &mut self.shadow {
-            shadow.request(request, &reply);
+            shadow.request(now_ms, request, &reply);
         }
         Ok(serde_json::to_string(&reply).expect("a reply has string keys only"))
     }

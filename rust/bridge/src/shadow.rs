@@ -27,14 +27,25 @@ const QUEUE_BYTES: u64 = 1 << 26;
 const REPORT_MS: i64 = 1_000;
 const SLOW: &str = "it could not keep up with the cluster";
 
+/// Frames go over together when they have this many events, or are this old on their own clock: a
+/// thread that is woken for each costs its waker microseconds.
+const BATCH_EVENTS: usize = 256;
+const BATCH_MS: i64 = 100;
+
+/// Frames, one after the other.
+#[derive(Default)]
+struct Batch {
+    /// Time, and where its events and its decisions end.
+    frames: Vec<(i64, usize, usize)>,
+    events: Vec<Event>,
+    decisions: Vec<Decision>,
+}
+
 /// What the thread is told.
 enum Message {
-    Frame {
-        now_ms: i64,
-        events: Vec<Event>,
-        decisions: Vec<Decision>,
-    },
+    Frames(Batch),
     Request {
+        now_ms: i64,
         request: Value,
         reply: Value,
     },
@@ -43,9 +54,9 @@ enum Message {
 impl Message {
     fn bytes(&self) -> u64 {
         let bytes = match self {
-            Message::Frame {
-                events, decisions, ..
-            } => size_of_val(events.as_slice()) + size_of_val(decisions.as_slice()),
+            Message::Frames(batch) => {
+                size_of_val(batch.events.as_slice()) + size_of_val(batch.decisions.as_slice())
+            }
             // Requests are few; what they hold is about this much.
             Message::Request { .. } => 4_096,
         };
@@ -83,6 +94,7 @@ pub(crate) struct ShadowLink {
     request: Value,
     name: String,
     queue: Option<SyncSender<Message>>,
+    batch: Batch,
     bytes_max: u64,
     shared: Arc<Shared>,
 }
@@ -98,6 +110,7 @@ impl ShadowLink {
             request: request.clone(),
             name,
             queue: None,
+            batch: Batch::default(),
             bytes_max: request["queue_bytes_max"].as_u64().unwrap_or(QUEUE_BYTES),
             shared: Arc::clone(&shared),
         };
@@ -124,21 +137,51 @@ impl ShadowLink {
         self.request == *request
     }
 
-    /// Hands over a frame after it was applied.
+    /// Hands over a frame after it was applied. Heartbeats are left out, and headrooms: the shadow
+    /// has its own, and they are most of what there is.
     pub(crate) fn frame(&mut self, now_ms: i64, events: &[Event], decisions: &[Decision]) {
-        if self.queue.is_some() {
-            self.send(Message::Frame {
-                now_ms,
-                events: events.to_vec(),
-                decisions: decisions.to_vec(),
-            });
+        if self.queue.is_none() {
+            return;
+        }
+        let batch = &mut self.batch;
+        let (had, decided) = (batch.events.len(), batch.decisions.len());
+        let events = events.iter().copied();
+        let decisions = decisions.iter().copied();
+        batch
+            .events
+            .extend(events.filter(|event| !matches!(event, Event::Heartbeat { .. })));
+        batch
+            .decisions
+            .extend(decisions.filter(|decision| !matches!(decision, Decision::Headroom { .. })));
+        if (had, decided) != (batch.events.len(), batch.decisions.len()) {
+            let ends = (now_ms, batch.events.len(), batch.decisions.len());
+            batch.frames.push(ends);
+        }
+        let first = batch.frames.first();
+        let is_old = first.is_some_and(|(first_ms, ..)| first_ms + BATCH_MS <= now_ms);
+        if is_old || batch.events.len() >= BATCH_EVENTS {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if !self.batch.frames.is_empty() {
+            let next = Batch {
+                frames: Vec::with_capacity(self.batch.frames.len()),
+                events: Vec::with_capacity(BATCH_EVENTS),
+                decisions: Vec::with_capacity(self.batch.decisions.len()),
+            };
+            let batch = std::mem::replace(&mut self.batch, next);
+            self.send(Message::Frames(batch));
         }
     }
 
     /// Hands over a request and its reply, if the shadow has a use for it.
-    pub(crate) fn request(&mut self, request: &Value, reply: &Value) {
+    pub(crate) fn request(&mut self, now_ms: i64, request: &Value, reply: &Value) {
         if self.queue.is_some() && request["op"] == "place" {
+            self.hand_over();
             self.send(Message::Request {
+                now_ms,
                 request: request.clone(),
                 reply: reply.clone(),
             });
@@ -203,18 +246,26 @@ fn run(setup: Setup, books: &Books, now_ms: i64, queue: &Receiver<Message>, shar
             while let Ok(message) = queue.recv() {
                 shared.waiting.fetch_sub(message.bytes(), Relaxed);
                 match message {
-                    Message::Frame {
-                        now_ms,
-                        events,
-                        decisions,
-                    } => {
-                        shadow.hear(now_ms, &events, &decisions);
-                        if reported_ms.saturating_add(REPORT_MS) <= now_ms {
-                            reported_ms = now_ms;
-                            shared.state.lock().report = shadow.report();
+                    Message::Frames(batch) => {
+                        let (mut event, mut decision) = (0, 0);
+                        for (now_ms, events_end, decisions_end) in batch.frames {
+                            shadow.hear(
+                                now_ms,
+                                &batch.events[event..events_end],
+                                &batch.decisions[decision..decisions_end],
+                            );
+                            (event, decision) = (events_end, decisions_end);
+                            if reported_ms.saturating_add(REPORT_MS) <= now_ms {
+                                reported_ms = now_ms;
+                                shared.state.lock().report = shadow.report();
+                            }
                         }
                     }
-                    Message::Request { request, reply } => shadow.hear_request(&request, &reply),
+                    Message::Request {
+                        now_ms,
+                        request,
+                        reply,
+                    } => shadow.hear_request(now_ms, &request, &reply),
                 }
             }
             Ok::<(), String>(())

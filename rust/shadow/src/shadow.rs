@@ -126,7 +126,8 @@ impl Shadow {
 
     /// Hears a request that the live engine answered: a submission is placed by the candidate's
     /// own rules.
-    pub fn hear_request(&mut self, request: &Value, reply: &Value) {
+    pub fn hear_request(&mut self, now_ms: Millis, request: &Value, reply: &Value) {
+        self.now_ms = self.now_ms.max(now_ms);
         if request["op"] != "place" {
             return;
         }

@@ -160,7 +160,10 @@ impl World {
         let number = UserId(u32::from(user != "alice"));
         let place = json!({"op": "place", "user": user, "user_number": number.0});
         let placed = self.live.request(self.now, &place).unwrap();
-        self.shadow.as_mut().unwrap().hear_request(&place, &placed);
+        self.shadow
+            .as_mut()
+            .unwrap()
+            .hear_request(self.now, &place, &placed);
         let job = JobId(self.next);
         self.next += 1;
         self.jobs.insert(

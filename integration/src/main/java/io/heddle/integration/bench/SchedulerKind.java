@@ -133,6 +133,16 @@ enum SchedulerKind {
     }
   },
 
+  /** Heddle with a shadow that has the same configuration, to measure the cost. */
+  HEDDLE_SHADOW("heddle-shadow", "io.heddle.yarn.HeddleScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      configureHeddle(conf, shape, policy, folder, json -> {});
+      conf.set("heddle.shadow", conf.get("heddle.config.file"));
+    }
+  },
+
   /** Heddle with accounts in a store and a user of the API, for {@code --api-load}. */
   HEDDLE_API("heddle-api", "io.heddle.yarn.HeddleScheduler") {
     @Override

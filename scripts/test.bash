@@ -300,7 +300,7 @@ part_integration() {
     # The console's tests need a real browser.
     case "$class" in '' | *ConsoleTest | *ConsoleViewTest) need_packages chromium:chromium ;; esac
     # These tests run the command line.
-    case "$class" in '' | *SpnegoTest | *MapReduceTest | *ApplyTest)
+    case "$class" in '' | *SpnegoTest | *MapReduceTest | *ApplyTest | *RecordingTest)
         step 'heddle, the command line, for tests' heddle build_tests_command_line || true
         HEDDLE_COMMAND=${CARGO_TARGET_DIR:-$ROOT/target}/debug/heddle
         export HEDDLE_COMMAND

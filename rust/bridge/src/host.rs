@@ -64,6 +64,8 @@ pub struct Host {
     unfetched: Option<Unfetched>,
     /// Where to post changes of accounts, if they are stored.
     outbox: Option<Arc<Outbox>>,
+    /// Whether another scheduler decides: inputs are recorded, and the engine hears nothing.
+    records_only: bool,
 }
 
 /// A reply that did not fit the caller's buffer.
@@ -78,10 +80,14 @@ impl Host {
     /// Makes an engine from its setup: the core's, plus `journal` (null, a path, or `{"path": ..,
     /// "bytes_max": .., "compress": .., "wait": ..}`) and `log_level` (default `"info"`).
     ///
+    /// `decided_by` names another scheduler that decides. The host then records its inputs without
+    /// answers, and every answer is empty.
+    ///
     /// # Errors
     /// `BadConfig` when the setup cannot be used, `Panic` when the engine panicked on it.
     pub fn open(setup_json: &str) -> Result<Host, BridgeError> {
         let (setup, own) = read_setup(setup_json)?;
+        let records_only = decided_by(&setup).is_some();
         logs::install(own.log_level);
         let mut logs = LogBuffer::new(own.log_level);
         let made = logs::with_sink(&mut logs, || {
@@ -107,6 +113,7 @@ impl Host {
             setup,
             unfetched: None,
             outbox: None,
+            records_only,
         })
     }
 
@@ -170,7 +177,10 @@ impl Host {
         let length = frame::encode(summary, &self.decisions, self.logs.records(), out)?;
         self.logs.clear();
         if let Some(journal) = &mut self.journal {
-            journal.output(&out[..length]);
+            match self.records_only {
+                true => journal.flush_if_due(),
+                false => journal.output(&out[..length]),
+            }
         }
         Ok(length)
     }
@@ -205,7 +215,7 @@ impl Host {
             }
             host.request_engine(now_ms, &request)
         })?;
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = self.journal.as_mut().filter(|_| !self.records_only) {
             match &reply {
                 Ok(reply) => journal.reply(reply.as_bytes()),
                 Err(error) => journal.error(error.code()),
@@ -264,6 +274,14 @@ impl Host {
     fn step_engine(&mut self, header: &InputHeader) -> Summary {
         let decisions_max = header.decisions_max as usize;
         self.decisions.clear();
+        if self.records_only {
+            return Summary {
+                sequence: header.sequence,
+                flags: OUTPUT_IDLE,
+                next_tick_ms: i64::MAX,
+                ignored: 0,
+            };
+        }
         self.engine.step(
             header.now_ms,
             &self.events,
@@ -292,6 +310,9 @@ impl Host {
     }
 
     fn request_engine(&mut self, now_ms: i64, request: &Value) -> Result<String, BridgeError> {
+        if self.records_only {
+            return Ok("{}".to_owned());
+        }
         let reply = self.engine.request(now_ms, request);
         self.post();
         let reply = reply.map_err(|error| BridgeError::BadRequest(error.to_string()))?;
@@ -358,6 +379,11 @@ impl Host {
             })
         })
     }
+}
+
+/// The scheduler that decides in the place of an engine with this setup, if one does.
+pub fn decided_by(setup: &Value) -> Option<&str> {
+    setup["decided_by"].as_str()
 }
 
 /// The bridge's part of the setup.

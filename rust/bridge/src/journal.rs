@@ -20,6 +20,10 @@
 //! All numbers are little-endian. `now_ms` is on the clock of the frames; 0 for setup and end.
 //! Segments of one recording in one file, one after the other, are a journal too.
 //!
+//! A setup with `decided_by` is of a recording under another scheduler: it has inputs without
+//! answers. Requests then are `place` with the number of a queue (`queue_number`) and a user, and
+//! `finished` with the end of a job; containers are `CONTAINER_ADDED`.
+//!
 //! An input is in the buffer before it is applied, so that a journal has the input that made an
 //! engine panic. A thread compresses and writes; the engine's caller only copies bytes and never
 //! waits for a disk. A journal never harms scheduling: when it cannot be written, when the disk is

@@ -5,6 +5,7 @@
 use crate::failure::{self, Failure, Kind};
 use crate::terminal::{pairs, print, print_json};
 use clap::Args;
+use heddle::host::decided_by;
 use heddle::journal::{EntryKind, JournalError, Reader};
 use heddle::replay::{Replayer, Step};
 use serde_json::{Value, json};
@@ -216,6 +217,9 @@ impl Report<'_> {
         let (replayer, counts) = (self.replayer, self.replayer.counts());
         let compared = counts.compared;
         let answers = match (&self.difference, compared) {
+            _ if let Some(scheduler) = decided_by(replayer.setup()) => {
+                format!("none: {scheduler} decided, and Heddle only recorded; nothing to compare")
+            }
             (Some(_), _) => format!("one differs; the {} before it do not", compared - 1),
             (None, 0) => "none was recorded".to_owned(),
             (None, _) => format!("all {compared} as recorded, byte for byte"),
@@ -263,6 +267,7 @@ impl Report<'_> {
             "errors": counts.errors,
             "first_error": counts.first_error,
             "compared": counts.compared,
+            "decided_by": decided_by(replayer.setup()),
             "same": (counts.compared > 0).then_some(self.difference.is_none()),
             "digest": format!("{:016x}", replayer.digest().value()),
             "end": replayer.end(),

@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "engine", "compat", "queues", "config", "web", "economy", "facts",
         ],
     ),
+    ("recording", &["engine"]),
     ("sls", &[""]),
 ];
 

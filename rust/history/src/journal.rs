@@ -1,16 +1,18 @@
-//! Heddle's own journal: the events of an engine, from which its decisions follow by a replay. Only
-//! reads: no journal and no store is written.
+//! Heddle's own journal: the events of an engine, from which its decisions follow by a replay. One
+//! that was recorded under another scheduler has that scheduler's containers as events instead, and
+//! the numbers of queues and users in its requests. Only reads: no journal and no store is written.
 
 use crate::fault::Fault;
 use crate::limits::{NODES_MAX, check_tasks, time};
 use crate::model::{End, Job, Node, Task};
 use heddle::frame;
+use heddle::host::decided_by;
 use heddle::journal::{EntryKind, JournalError, Reader};
 use heddle::panics;
-use heddle_core::words::event::{AskFacts, Decision, Event};
+use heddle_core::words::event::{AskFacts, ContainerFacts, Decision, Event, JobFacts};
 use heddle_core::words::ids::{AskId, ContainerKey, JobId, Millis, NodeId, UserId};
 use heddle_core::{Engine, Setup};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
@@ -86,6 +88,8 @@ struct Open {
 
 struct Replay {
     engine: Engine,
+    /// Whether another scheduler decided: the engine hears nothing.
+    is_foreign: bool,
     open: BTreeMap<JobId, Open>,
     recorded: Recorded,
     users: BTreeMap<u32, String>,
@@ -103,6 +107,7 @@ impl Replay {
         let mut setup: Value =
             serde_json::from_slice(setup).map_err(|error| bad(crate::objects::said(&error)))?;
         let epoch_ms = setup["epoch_ms"].as_i64().map_or(0, time);
+        let is_foreign = decided_by(&setup).is_some();
         if let Some(keys) = setup.as_object_mut() {
             keys.remove("journal");
             keys.remove("log_level");
@@ -111,6 +116,7 @@ impl Replay {
         let engine = made.map_err(bad)?.map_err(|error| bad(error.to_string()))?;
         Ok(Replay {
             engine,
+            is_foreign,
             open: BTreeMap::new(),
             recorded: Recorded::default(),
             users: BTreeMap::new(),
@@ -134,16 +140,22 @@ impl Replay {
         for event in &events {
             self.hear(event)?;
         }
+        if !self.is_foreign {
+            self.decide(header.now_ms, &events, header.decisions_max as usize)?;
+        }
+        self.events = events;
+        Ok(())
+    }
+
+    fn decide(&mut self, now_ms: Millis, events: &[Event], most: usize) -> Result<(), String> {
         let mut decisions = std::mem::take(&mut self.decisions);
         decisions.clear();
         let engine = &mut self.engine;
-        let most = header.decisions_max as usize;
-        panics::catch(|| engine.step(header.now_ms, &events, most, &mut decisions))
+        panics::catch(|| engine.step(now_ms, events, most, &mut decisions))
             .map_err(|panic| format!("the engine panicked: {panic}"))?;
         for decision in &decisions {
             self.decided(decision);
         }
-        self.events = events;
         self.decisions = decisions;
         Ok(())
     }
@@ -153,8 +165,15 @@ impl Replay {
             return Ok(());
         };
         let engine = &mut self.engine;
-        let reply = panics::catch(|| engine.request(now_ms, &request))
-            .map_err(|panic| format!("the engine panicked: {panic}"))?;
+        // Of a queue of another scheduler the request itself has the number.
+        let reply = match self.is_foreign {
+            true => Ok(json!({"queue": request["queue_number"], "path": request["queue"]})),
+            false => panics::catch(|| engine.request(now_ms, &request))
+                .map_err(|panic| format!("the engine panicked: {panic}"))?,
+        };
+        if self.is_foreign && request["op"] == "finished" {
+            self.finished(&request);
+        }
         let (Ok(reply), Some("place")) = (reply, request["op"].as_str()) else {
             return Ok(());
         };
@@ -168,6 +187,20 @@ impl Replay {
             self.users.insert(number, user.to_string());
         }
         Ok(())
+    }
+
+    /// What the ResourceManager says of an application's end; its ApplicationMaster's container may
+    /// stay for seconds.
+    fn finished(&mut self, request: &Value) {
+        let id = request["job"]
+            .as_u64()
+            .and_then(|id| u32::try_from(id).ok());
+        if let Some(open) = id.and_then(|id| self.open.get_mut(&JobId(id))) {
+            open.job.finished_ms = request["finished_ms"].as_i64().map(time);
+            if request["status"] != "SUCCEEDED" {
+                open.job.end = End::Badly;
+            }
+        }
     }
 
     fn hear(&mut self, event: &Event) -> Result<(), String> {
@@ -184,24 +217,7 @@ impl Replay {
                     return Err(format!("more than {NODES_MAX} nodes"));
                 }
             }
-            Event::JobAdded(facts) => {
-                let queue = self.queues.get(&u64::from(facts.queue.0)).cloned();
-                let job = Job {
-                    id: format!("job {}", facts.job.0),
-                    queue: Some(queue.unwrap_or_else(|| format!("queue-{}", facts.queue.0))),
-                    priority: facts.priority,
-                    submitted_ms: now,
-                    preempted: Some(0),
-                    ..Job::default()
-                };
-                let open = Open {
-                    job,
-                    is_mapreduce: facts.mapreduce,
-                    user: facts.user,
-                    ..Open::default()
-                };
-                self.open.insert(facts.job, open);
-            }
+            Event::JobAdded(facts) => self.submitted(facts),
             Event::JobRemoved(id) => self.close(*id, true)?,
             Event::Ask(facts) => {
                 if let Some(open) = self.open.get_mut(&facts.job) {
@@ -216,6 +232,12 @@ impl Replay {
             Event::Ack { job, seq, key } => {
                 if let Some(open) = self.open.get_mut(job) {
                     open.started(*seq, *key, now);
+                }
+            }
+            // Heddle's own recordings have those of an engine before: their tasks are in its one.
+            Event::ContainerAdded(facts) if self.is_foreign => {
+                if let Some(open) = self.open.get_mut(&facts.job) {
+                    open.runs(facts);
                 }
             }
             Event::Nack { job, seq, .. } => {
@@ -234,6 +256,29 @@ impl Replay {
         Ok(())
     }
 
+    fn submitted(&mut self, facts: &JobFacts) {
+        let queue = self.queues.get(&u64::from(facts.queue.0)).cloned();
+        let job = Job {
+            id: format!("job {}", facts.job.0),
+            queue: Some(queue.unwrap_or_else(|| format!("queue-{}", facts.queue.0))),
+            priority: facts.priority,
+            // Heddle's own clock of a job begins when it learns of it.
+            submitted_ms: match self.is_foreign {
+                true => facts.submitted_ms,
+                false => self.now,
+            },
+            preempted: Some(0),
+            ..Job::default()
+        };
+        let open = Open {
+            job,
+            is_mapreduce: facts.mapreduce,
+            user: facts.user,
+            ..Open::default()
+        };
+        self.open.insert(facts.job, open);
+    }
+
     fn decided(&mut self, decision: &Decision) {
         if let Decision::Grant {
             job,
@@ -248,7 +293,7 @@ impl Replay {
             let is_map = open
                 .asks
                 .get(ask)
-                .is_some_and(|facts| open.kind(facts) == 0 && !facts.am);
+                .is_some_and(|facts| open.kind(facts.priority) == 0 && !facts.am);
             if open.has_rows && is_map {
                 open.job.locality.get_or_insert([0; 3])[*locality as usize] += 1;
             }
@@ -289,8 +334,8 @@ impl Replay {
 }
 
 impl Open {
-    fn kind(&self, ask: &AskFacts) -> usize {
-        usize::from(self.is_mapreduce && ask.priority == REDUCE_PRIORITY)
+    fn kind(&self, priority: i32) -> usize {
+        usize::from(self.is_mapreduce && priority == REDUCE_PRIORITY)
     }
 
     /// A grant became a container.
@@ -302,7 +347,20 @@ impl Open {
         let Some(facts) = ask.copied() else {
             return;
         };
-        let kind = self.kind(&facts);
+        self.runs(&ContainerFacts {
+            job: facts.job,
+            key,
+            node: NodeId(0),
+            priority: facts.priority,
+            am: facts.am,
+            started_ms: now,
+            resource: facts.resource,
+        });
+    }
+
+    /// A container runs; where does not matter.
+    fn runs(&mut self, facts: &ContainerFacts) {
+        let (now, kind) = (facts.started_ms, self.kind(facts.priority));
         self.job.started_ms.get_or_insert(now);
         if facts.am {
             self.job.master = Some(facts.resource);
@@ -318,7 +376,7 @@ impl Open {
             started_ms: now,
             am: facts.am,
         };
-        self.running.insert(key, run);
+        self.running.insert(facts.key, run);
     }
 
     /// A container ended. Returns whether it counts as a task.
@@ -347,11 +405,18 @@ impl Open {
             self.job.tasks[kind] = ran.iter().map(task).collect();
         }
         let last = self.ran.iter().flatten().map(|(_, end)| *end).max();
-        if let (Some(at), Some(last)) = (at, last) {
-            self.job.commit_ms = (at - last).max(0);
+        if let (Some(at), Some(said)) = (at, self.job.finished_ms) {
+            self.job.linger_ms = (at - said).max(0);
         }
-        self.job.finished_ms = at;
-        self.job.end = if at.is_some() { End::Well } else { End::Open };
+        let end = at.map(|at| self.job.finished_ms.unwrap_or(at));
+        if let (Some(end), Some(last)) = (end, last) {
+            self.job.commit_ms = (end - last).max(0);
+        }
+        self.job.finished_ms = end;
+        self.job.end = match end {
+            Some(_) => self.job.end,
+            None => End::Open,
+        };
         self.job
     }
 }

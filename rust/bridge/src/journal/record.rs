@@ -136,6 +136,17 @@ impl Recorder {
         self.answer(EntryKind::Error, &i64::from(code).to_le_bytes());
     }
 
+    /// Hands the buffer to the writer if the last time is a second ago. For a host that gives no
+    /// answers: each answer does so.
+    pub fn flush_if_due(&mut self) {
+        let due = self
+            .handed_ms
+            .is_none_or(|handed| handed.abs_diff(self.now_ms) >= BUFFER_MS);
+        if due {
+            self.flush();
+        }
+    }
+
     /// Hands the buffer to the writer.
     pub fn flush(&mut self) {
         self.handed_ms = Some(self.now_ms);
@@ -166,12 +177,7 @@ impl Recorder {
 
     fn answer(&mut self, kind: EntryKind, payload: &[u8]) {
         self.entry(kind, payload);
-        let due = self
-            .handed_ms
-            .is_none_or(|handed| handed.abs_diff(self.now_ms) >= BUFFER_MS);
-        if due {
-            self.flush();
-        }
+        self.flush_if_due();
     }
 
     #[inline]

@@ -16,6 +16,8 @@ pub(crate) struct Fate {
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) queue: String,
+    /// Its maps and reduces in the history; containers of other applications count as maps.
+    pub(crate) tasks: [usize; 2],
     /// From the submission to the first container.
     pub(crate) waited_s: Option<f64>,
     /// From the submission to the end.
@@ -48,6 +50,7 @@ impl Outcome {
             name: job.name.clone(),
             user: job.user.clone(),
             queue: job.queue.clone().unwrap_or_default(),
+            tasks: tasks(job),
             waited_s: job.waited_ms().map(seconds),
             turn_s: job
                 .turn_around_ms()
@@ -108,6 +111,7 @@ impl Outcome {
                 name: job.name.clone(),
                 user: job.user.clone(),
                 queue: job.queue.clone().unwrap_or_else(|| record.queue.clone()),
+                tasks: tasks(job),
                 waited_s: first.map(|at| seconds(at - record.submitted_ms)),
                 turn_s: record.sojourn_ms().map(seconds),
                 refused: record.refused.clone(),
@@ -324,10 +328,15 @@ pub(crate) fn changes(outcomes: &[Outcome], baseline: usize) -> Value {
     others.map(of).collect()
 }
 
+fn tasks(job: &heddle_history::Job) -> [usize; 2] {
+    [job.tasks[0].len(), job.tasks[1].len()]
+}
+
 /// Returns a line per job with its times under every candidate, as CSV.
 pub(crate) fn table(outcomes: &[Outcome]) -> Result<String, String> {
     let mut table = csv::Writer::from_writer(Vec::new());
-    let mut heading: Vec<String> = ["id", "name", "user", "queue"].map(str::to_string).to_vec();
+    let heading = ["id", "name", "user", "queue", "maps", "reduces"];
+    let mut heading: Vec<String> = heading.map(str::to_string).to_vec();
     for outcome in outcomes {
         heading.push(format!("waiting_s {}", outcome.name));
         heading.push(format!("turn_around_s {}", outcome.name));
@@ -342,6 +351,8 @@ pub(crate) fn table(outcomes: &[Outcome]) -> Result<String, String> {
             job.name.clone(),
             job.user.clone(),
             job.queue.clone(),
+            job.tasks[0].to_string(),
+            job.tasks[1].to_string(),
         ];
         for outcome in outcomes {
             row.push(text(outcome.fates[at].waited_s));

@@ -84,6 +84,26 @@ enum SchedulerKind {
     }
   },
 
+  /** The stock FairScheduler with a journal, to measure the recording. */
+  FAIR_RECORDING("fair-rec", "io.heddle.yarn.recording.RecordingFairScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      FAIR.configure(conf, shape, policy, folder);
+      record(conf, folder);
+    }
+  },
+
+  /** The stock CapacityScheduler with a journal, to measure the recording. */
+  CAPACITY_RECORDING("capacity-rec", "io.heddle.yarn.recording.RecordingCapacityScheduler") {
+    @Override
+    void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
+        throws IOException {
+      CAPACITY.configure(conf, shape, policy, folder);
+      record(conf, folder);
+    }
+  },
+
   /**
    * CapacityScheduler with asynchronous scheduling, the default in 3.5.0: heartbeats only keep the
    * books, and its own threads place. Their CPU time is added to the heartbeats' time.
@@ -129,7 +149,7 @@ enum SchedulerKind {
     void configure(Configuration conf, Shape shape, HeddlePolicy policy, Path folder)
         throws IOException {
       configureHeddle(conf, shape, policy, folder, json -> {});
-      conf.set("heddle.journal.path", folder.resolve("journal").toString());
+      record(conf, folder);
     }
   },
 
@@ -236,6 +256,10 @@ enum SchedulerKind {
     Files.write(file, json.writerWithDefaultPrettyPrinter().writeValueAsBytes(root));
     conf.set("heddle.config.file", file.toString());
     conf.setInt("heddle.tick-ms", Integer.MAX_VALUE);
+  }
+
+  private static void record(Configuration conf, Path folder) {
+    conf.set("heddle.journal.path", folder.resolve("journal").toString());
   }
 
   private static void capacity(Configuration conf, Shape shape) {

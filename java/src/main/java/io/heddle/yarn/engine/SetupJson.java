@@ -26,6 +26,22 @@ public final class SetupJson {
    * @param debug whether the engine writes lines at debug level
    */
   static String open(Resource minimum, Journal journal, EngineConfig config, boolean debug) {
+    ObjectNode setup = common(minimum, journal);
+    setup.put("log_level", debug ? "debug" : "info");
+    config.putInto(setup);
+    return setup.toString();
+  }
+
+  /**
+   * Writes the setup of a journal under another scheduler.
+   *
+   * @param scheduler the name of the one that decides
+   */
+  static String foreign(Resource minimum, Journal journal, String scheduler) {
+    return common(minimum, journal).put("decided_by", scheduler).toString();
+  }
+
+  private static ObjectNode common(Resource minimum, Journal journal) {
     ObjectNode setup = JSON.createObjectNode();
     ArrayNode names = setup.putArray("resource_types");
     ObjectNode smallest = setup.putObject("minimum_allocation");
@@ -37,9 +53,7 @@ public final class SetupJson {
       journal.putInto(setup);
     }
     putEpoch(setup);
-    setup.put("log_level", debug ? "debug" : "info");
-    config.putInto(setup);
-    return setup.toString();
+    return setup;
   }
 
   /**

@@ -1,0 +1,421 @@
+package io.heddle.yarn.recording;
+
+import io.heddle.yarn.engine.ContainerKeys;
+import io.heddle.yarn.engine.DenseTable;
+import io.heddle.yarn.engine.EngineClock;
+import io.heddle.yarn.engine.ForeignJournal;
+import io.heddle.yarn.engine.FrameLayout;
+import io.heddle.yarn.engine.Journal;
+import io.heddle.yarn.engine.Names;
+import io.heddle.yarn.engine.NativeLibrary;
+import io.heddle.yarn.engine.ResourceCodec;
+import io.heddle.yarn.engine.SetupJson;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.util.Time;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Queue;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplication;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes down what a stock scheduler has done: nodes, jobs, and the start and end of containers.
+ * Only looks: it changes nothing of the scheduler's, and whatever goes wrong in it ends the
+ * recording with one line in the log and goes no further.
+ *
+ * <p>A new container is seen when {@code allocate} hands it over: to the ApplicationMaster, or the
+ * ApplicationMaster's own to the ResourceManager. All containers pass there, whichever thread
+ * placed them: a heartbeat, the Fair Scheduler's continuous scheduling, or the Capacity Scheduler's
+ * asynchronous one. Its start is its creation, which YARN keeps. An end is seen in {@code
+ * completedContainerInternal}, through which all three versions send every end. One that was never
+ * handed over is written there with its start.
+ *
+ * <p>What YARN guards with its own locks is read before the monitor is taken, and under the monitor
+ * no lock of YARN's is. So it adds no order of locks in which threads could wait for each other.
+ * The monitor guards the books; no disk is waited for under it before {@link #stop}.
+ */
+final class Recorder {
+  private static final Logger LOG = LoggerFactory.getLogger(Recorder.class);
+  /** At most this long after the last frame comes another, if a node reports, in ms. */
+  private static final long BEAT_MS = 1_000;
+  private static final Set<RMContainerState> LIVE = EnumSet.of(
+      RMContainerState.ALLOCATED, RMContainerState.ACQUIRED, RMContainerState.RUNNING);
+
+  private final AbstractYarnScheduler<?, ?> scheduler;
+  private final String name;
+  private final Function<Queue, String> queuePath;
+  private final Names names = new Names();
+  private final Map<String, Integer> queues = new HashMap<>();
+  private final Set<String> toldUsers = new HashSet<>();
+  private final DenseTable<NodeId> nodeNumbers = new DenseTable<>();
+  private final Map<NodeId, Integer> nodes = new HashMap<>();
+  private final DenseTable<Job> jobNumbers = new DenseTable<>();
+  private final Map<ApplicationId, Job> jobs = new HashMap<>();
+  private Configuration configuration;
+  private RMContext rmContext;
+  private ForeignJournal journal;
+  /** Whether there is anything to record; never becomes true again. */
+  private volatile boolean on;
+  private volatile long beatMs;
+
+  /** A job in the journal. */
+  private static final class Job {
+    private int number;
+    /** The keys of its containers that were recorded and run. */
+    private final Set<Long> running = new HashSet<>();
+    /** Those whose end was seen before their start, by another thread or because none took them. */
+    private final Set<Long> ended = new HashSet<>();
+  }
+
+  /** Looks at the scheduler, with YARN's locks; null if there is nothing to write. */
+  private interface Look {
+    Step look();
+  }
+
+  /** Writes what was seen, under the monitor. */
+  private interface Step {
+    void write();
+  }
+
+  /**
+   * Makes a recorder.
+   *
+   * @param name what the journal calls the scheduler
+   * @param queuePath the full path of a queue
+   */
+  Recorder(AbstractYarnScheduler<?, ?> scheduler, String name, Function<Queue, String> queuePath) {
+    this.scheduler = scheduler;
+    this.name = name;
+    this.queuePath = queuePath;
+  }
+
+  // ---- Life cycle.
+
+  /** Takes the configuration. Opens nothing: a standby ResourceManager has no journal. */
+  synchronized void configure(Configuration given, RMContext context) {
+    configuration = given;
+    rmContext = context;
+    // Other properties are read when the journal is opened, where whatever is wrong is caught.
+    on = !given.getTrimmed(Journal.PATH_PROPERTY, "").isEmpty();
+    if (!on) {
+      LOG.warn("{} is not set: nothing is recorded", Journal.PATH_PROPERTY);
+    }
+  }
+
+  /** Begins the recording, unless a recovered application has begun it. */
+  void start() {
+    record(() -> () -> { });
+  }
+
+  /** Ends the recording. */
+  synchronized void stop() {
+    on = false;
+    end();
+  }
+
+  /** Records something. Whatever goes wrong ends the recording. */
+  private void record(Look look) {
+    if (!on) {
+      return;
+    }
+    try {
+      Step step = look.look();
+      if (step != null) {
+        write(step);
+      }
+    } catch (Throwable e) {
+      fail(e);
+    }
+  }
+
+  private synchronized void write(Step step) {
+    if (!on) {
+      return;
+    }
+    if (journal == null) {
+      open();
+    }
+    step.write();
+    beatMs = Time.monotonicNow();
+    if (!journal.recording()) {
+      // The library has logged why.
+      on = false;
+      end();
+    }
+  }
+
+  private synchronized void fail(Throwable cause) {
+    if (on) {
+      on = false;
+      LOG.error("The recording has ended, and {} goes on without it", name, cause);
+      end();
+    }
+  }
+
+  private void open() {
+    NativeLibrary.load(configuration.get(
+        NativeLibrary.PATH_PROPERTY, System.getProperty(NativeLibrary.PATH_PROPERTY)));
+    journal = new ForeignJournal(Journal.of(configuration), name,
+        scheduler.getMinimumResourceCapability(), new ResourceCodec());
+  }
+
+  private void end() {
+    try {
+      if (journal != null) {
+        journal.close();
+      }
+    } catch (Throwable e) {
+      LOG.debug("Closing the journal", e);
+    }
+    journal = null;
+  }
+
+  // ---- What the scheduler tells.
+
+  /** Records an event that the scheduler has handled. */
+  void handled(SchedulerEvent event) {
+    if (!on) {
+      return;
+    }
+    switch (event.getType()) {
+      case NODE_UPDATE:
+        if (Time.monotonicNow() - beatMs >= BEAT_MS) {
+          record(() -> () -> journal.beat());
+        }
+        break;
+      case NODE_ADDED:
+        record(() -> node(((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID()));
+        break;
+      case NODE_RESOURCE_UPDATE:
+        record(() -> node(((NodeResourceUpdateSchedulerEvent) event).getRMNode().getNodeID()));
+        break;
+      case NODE_REMOVED:
+        record(() -> () -> nodeRemoved(
+            ((NodeRemovedSchedulerEvent) event).getRemovedRMNode().getNodeID()));
+        break;
+      case APP_ADDED:
+        record(() -> job(((AppAddedSchedulerEvent) event).getApplicationId()));
+        break;
+      case APP_REMOVED:
+        record(() -> jobEnd(((AppRemovedSchedulerEvent) event).getApplicationID()));
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Records the containers that the scheduler hands over. */
+  void allocated(ApplicationAttemptId id, Allocation allocation) {
+    if (!on || allocation == null || allocation.getContainers().isEmpty()) {
+      return;
+    }
+    record(() -> {
+      SchedulerApplicationAttempt attempt = scheduler.getApplicationAttempt(id);
+      boolean master = attempt != null && attempt.isWaitingForAMContainer();
+      List<Start> starts = new ArrayList<>();
+      for (Container container : allocation.getContainers()) {
+        RMContainer known = scheduler.getRMContainer(container.getId());
+        // One that has ended meanwhile is written at its end.
+        if (known != null) {
+          starts.add(new Start(known, master));
+        }
+      }
+      return () -> starts.forEach(this::started);
+    });
+  }
+
+  /**
+   * Records the end of a container.
+   *
+   * @param before its state before the end; a reservation is no container
+   */
+  void completed(RMContainer container, RMContainerState before, ContainerStatus status) {
+    // A change of size has a container of its own for a moment, which never runs.
+    if (!on || !LIVE.contains(before)
+        || SchedulerUtils.UPDATED_CONTAINER.equals(status.getDiagnostics())) {
+      return;
+    }
+    record(() -> {
+      Start start = new Start(container, container.isAMContainer());
+      return () -> ended(start, status.getExitStatus());
+    });
+  }
+
+  // ---- Looks, without the monitor.
+
+  private Step node(NodeId id) {
+    SchedulerNode node = scheduler.getSchedulerNode(id);
+    if (node == null) {
+      return null;
+    }
+    RecordedNode seen = new RecordedNode(node);
+    // Those that ran before a restart of the ResourceManager.
+    List<Start> starts = new ArrayList<>();
+    for (RMContainer container : node.getCopiedListOfRunningContainers()) {
+      if (LIVE.contains(container.getState())) {
+        starts.add(new Start(container, container.isAMContainer()));
+      }
+    }
+    return () -> {
+      nodeChanged(id, seen);
+      starts.forEach(this::started);
+    };
+  }
+
+  private Step job(ApplicationId id) {
+    SchedulerApplication<?> application = scheduler.getSchedulerApplications().get(id);
+    if (application == null) {
+      // The scheduler has rejected it.
+      return null;
+    }
+    String queue = queuePath.apply(application.getQueue());
+    String user = application.getUser();
+    Priority priority = application.getPriority();
+    RMApp app = rmContext.getRMApps().get(id);
+    boolean mapReduce = app != null && "MAPREDUCE".equalsIgnoreCase(app.getApplicationType());
+    long submittedMs = app != null && app.getSubmitTime() > 0 ? app.getSubmitTime() : Time.now();
+    return () -> {
+      Job job = new Job();
+      if (jobs.putIfAbsent(id, job) == null) {
+        job.number = jobNumbers.add(job);
+        journal.out().jobAdded(job.number, placed(queue, user), names.users.intern(user),
+            priority == null ? 0 : priority.getPriority(),
+            mapReduce ? FrameLayout.JOB_MAPREDUCE : 0, EngineClock.toMonotonic(submittedMs));
+      }
+    };
+  }
+
+  private Step jobEnd(ApplicationId id) {
+    RMApp app = rmContext.getRMApps().get(id);
+    long finishedMs = app == null ? 0 : app.getFinishTime();
+    String status = app == null ? "" : app.getFinalApplicationStatus().name();
+    return () -> jobRemoved(id, finishedMs, status);
+  }
+
+  /** What is recorded of a container that starts. */
+  private static final class Start {
+    private final ApplicationId application;
+    private final NodeId node;
+    private final long key;
+    private final int priority;
+    private final boolean master;
+    private final long createdMs;
+    private final Resource size;
+
+    Start(RMContainer container, boolean master) {
+      this.application = container.getApplicationAttemptId().getApplicationId();
+      this.node = container.getAllocatedNode();
+      this.key = ContainerKeys.of(container.getContainerId());
+      this.priority = container.getAllocatedPriority().getPriority();
+      this.master = master;
+      long known = container.getCreationTime();
+      this.createdMs = known > 0 ? known : Time.now();
+      this.size = container.getAllocatedResource();
+    }
+  }
+
+  // ---- Writes, under the monitor.
+
+  private void nodeChanged(NodeId id, RecordedNode node) {
+    Integer number = nodes.get(id);
+    int kind = number == null ? FrameLayout.NODE_ADDED : FrameLayout.NODE_CHANGED;
+    if (number == null) {
+      number = nodeNumbers.add(id);
+      nodes.put(id, number);
+    }
+    node.number(number, names);
+    journal.out().node(kind, node, true);
+  }
+
+  private void nodeRemoved(NodeId id) {
+    Integer number = nodes.remove(id);
+    if (number != null) {
+      nodeNumbers.remove(number);
+      journal.out().nodeRemoved(number);
+    }
+  }
+
+  /** Returns the number of a queue; tells those of a queue and a user that are new. */
+  private int placed(String path, String user) {
+    boolean isNew = toldUsers.add(user);
+    Integer queue = queues.get(path);
+    if (queue == null) {
+      queue = queues.size();
+      queues.put(path, queue);
+      isNew = true;
+    }
+    if (isNew) {
+      journal.request(SetupJson.request("place", "queue", path, "queue_number", queue,
+          "user", user, "user_number", names.users.intern(user)));
+    }
+    return queue;
+  }
+
+  private void jobRemoved(ApplicationId id, long finishedMs, String status) {
+    Job job = jobs.remove(id);
+    if (job != null) {
+      jobNumbers.remove(job.number);
+      if (finishedMs > 0) {
+        // The scheduler hears of the end when the ApplicationMaster's process has gone, too.
+        journal.request(SetupJson.request("finished", "job", job.number, "finished_ms",
+            EngineClock.toMonotonic(finishedMs), "status", status));
+      }
+      journal.out().jobRemoved(job.number);
+    }
+  }
+
+  /** Records a container that runs, once. */
+  private void started(Start start) {
+    Job job = jobs.get(start.application);
+    Integer node = nodes.get(start.node);
+    if (job == null || node == null || job.ended.contains(start.key)
+        || !job.running.add(start.key)) {
+      return;
+    }
+    journal.out().containerAdded(job.number, node, start.priority, start.master, start.key,
+        EngineClock.toMonotonic(start.createdMs), start.size);
+  }
+
+  private void ended(Start start, int exitStatus) {
+    Job job = jobs.get(start.application);
+    if (job == null) {
+      return;
+    }
+    if (!job.running.contains(start.key)) {
+      started(start);
+      job.ended.add(start.key);
+    }
+    if (job.running.remove(start.key)) {
+      journal.out().containerCompleted(job.number, start.key, exitStatus);
+    }
+  }
+}

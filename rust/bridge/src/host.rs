@@ -187,8 +187,8 @@ impl Host {
 
     /// Serves a request and returns the reply, both JSON. Some do not reach the engine:
     /// `{"op": "journal"}` and `{"op": "shadow"}` ask the host how its journal and its shadow are
-    /// doing; `{"op": "castShadow", "shadow": ..}` begins a shadow with this candidate, unless it is
-    /// there already, or ends it for null.
+    /// doing; `{"op": "castShadow", "shadow": ..}` begins a shadow with this candidate, unless it
+    /// is there already, or ends it for null.
     ///
     /// # Errors
     /// `EngineFailed`, `BadRequest`: nothing has changed. `Panic`: as for [`Host::step`].

@@ -1,7 +1,7 @@
 //! The shadow's thread: a copy of what the live engine hears and decides goes over a bounded queue
 //! to a thread of its own, which runs [`heddle_shadow::Shadow`]. The engine's caller copies and
-//! never waits: a shadow that falls behind, panics or cannot begin is dropped, with its reason in the
-//! report. Nothing goes back to the engine, and nothing into its log: log lines are part of the
+//! never waits: a shadow that falls behind, panics or cannot begin is dropped, with its reason in
+//! the report. Nothing goes back to the engine, and nothing into its log: log lines are part of the
 //! answers that a replay compares, and a replay has no shadow.
 
 use std::sync::Arc;

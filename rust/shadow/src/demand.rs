@@ -83,8 +83,8 @@ impl Demand {
         self.lengths.len() - 1
     }
 
-    /// The live container with this number has ended. Returns the numbers of the shadow's containers
-    /// whose length was not known before and is now, at least as a mean.
+    /// The live container with this number has ended. Returns the numbers of the shadow's
+    /// containers whose length was not known before and is now, at least as a mean.
     pub(crate) fn live_end(&mut self, number: usize, length_ms: Millis) -> BTreeSet<usize> {
         self.lengths[number] = Some(length_ms);
         self.known = (self.known.0 + length_ms, self.known.1 + 1);

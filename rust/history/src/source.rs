@@ -8,7 +8,7 @@ use crate::journal;
 use crate::limits::{Counted, WHOLE_BYTES_MAX};
 use crate::model::{History, Job, Node};
 use crate::{nodes, rumen, sls, swim};
-use heddle::journal::{MAGIC, Reader};
+use heddle::journal::{MAGIC, Reader, recordings};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -88,7 +88,13 @@ fn kind_of(head: &[u8]) -> Option<Kind> {
 pub fn read(paths: &[PathBuf], swim_nodes: u32, progress: Progress<'_>) -> Result<History, Fault> {
     let mut files = Vec::new();
     for path in paths {
-        collect(path, 0, &mut files)?;
+        // A journal has the name of its setting: then its newest recording is meant.
+        let newest = match path.exists() {
+            true => None,
+            false => recordings(path).ok().and_then(|mut found| found.pop()),
+        };
+        let first = newest.and_then(|newest| Some(newest.path(newest.segments.first()?.0)));
+        collect(first.as_ref().unwrap_or(path), 0, &mut files)?;
     }
     let sizes = files
         .iter()

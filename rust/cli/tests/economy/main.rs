@@ -10,5 +10,7 @@ mod offline;
 mod questions;
 mod site;
 mod stores;
+#[path = "../../../bridge/tests/support/mod.rs"]
+mod support;
 mod trouble;
 mod window;

@@ -1,6 +1,7 @@
 //! Tests the commands that ask and change nothing.
 
 use crate::site::{NODE, Site, heddle, words};
+use crate::support;
 use serde_json::{Value, json};
 
 #[test]
@@ -361,4 +362,22 @@ fn a_plan_says_what_changes_and_changes_nothing() {
     std::fs::write(&file, "<allocations/>").expect("a scratch folder");
     let refused = site.refused(2, "root", &["plan", &file]);
     assert!(refused.contains("heddle convert"), "{refused}");
+}
+
+#[test]
+fn a_plan_with_a_journal_predicts_its_jobs_too() {
+    let site = Site::pools();
+    let journal = site.path("journal");
+    support::journals::record(&json!({"path": journal}), 11, 150);
+    let file = site.path("next.json");
+    std::fs::write(&file, "{\"policy\": \"hfsp\"}").expect("a scratch folder");
+    let (file, journal) = (file.display().to_string(), journal.display().to_string());
+    let said = site.said("root", &["plan", &file, "--journal", &journal]);
+    assert!(said.contains("the policy changes from fair/"), "{said}");
+    // What ran, what the configuration in force would do, and the candidate.
+    for name in ["recorded", "in force", file.as_str()] {
+        assert!(said.contains(name), "{name}: {said}");
+    }
+    let refused = site.run("root", &["plan", &file, "--journal", "/nowhere/journal"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }

@@ -5,6 +5,7 @@
  */
 package io.heddle.integration.bench;
 
+import io.heddle.yarn.HeddleScheduler;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
@@ -111,6 +112,14 @@ public final class RmHarness implements AutoCloseable {
 
   @Override
   public void close() {
+    if (scheduler instanceof HeddleScheduler) {
+      // A shadow that was dropped on the way would make its cost look small.
+      String shadow = ((HeddleScheduler) scheduler).inspection().request("{\"op\": \"shadow\"}");
+      if (!"null".equals(shadow)) {
+        System.out.println(shadow.contains("\"state\":\"on\"")
+            ? "the shadow kept up" : "the shadow was dropped: its cost is not in the figure");
+      }
+    }
     scheduler.stop();
     labels.stop();
     containerTokens.stop();

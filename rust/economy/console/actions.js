@@ -200,5 +200,5 @@ export function makeActions(client, changed, slots) {
     });
   }
 
-  return { signIn, advise, bid, addBudget, addQueue, removeQueue };
+  return { signIn, signedIn, advise, bid, addBudget, addQueue, removeQueue };
 }

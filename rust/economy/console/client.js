@@ -27,9 +27,10 @@ export function makeClient() {
   // The server's clock minus ours: the server checks the times in a signature.
   let aheadMs = 0;
 
-  async function send(method, target, { body, signedBy = signer } = {}) {
+  /** Sends `body` as JSON, or `text` as it is. */
+  async function send(method, target, { body, text: sent, signedBy = signer } = {}) {
     const url = new URL(target, base);
-    const text = body === undefined ? '' : JSON.stringify(body);
+    const text = sent ?? (body === undefined ? '' : JSON.stringify(body));
     const headers = { Accept: 'application/json' };
     if (signedBy) {
       const now = Date.now() + aheadMs;
@@ -37,12 +38,12 @@ export function makeClient() {
         method, path: url.pathname, query: url.search.slice(1), body: text,
       }, { timestampMs: now, expiresMs: now + VALID_MS, nonce: nonce() });
     }
-    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    if (text) headers['Content-Type'] = 'application/json';
     const ended = new AbortController();
     const timer = setTimeout(() => ended.abort(), PATIENCE_MS);
     try {
       const response = await fetch(url, {
-        method, headers, body: body === undefined ? undefined : text, cache: 'no-store',
+        method, headers, body: text || undefined, cache: 'no-store',
         signal: ended.signal, redirect: 'error', referrerPolicy: 'no-referrer',
       });
       return await read(response);

@@ -43,19 +43,20 @@ export function ask({ title, parts = [], accept = null, leave = 'Cancel', submit
         say(error, problem.sentence ?? problem.message);
         error.hidden = false;
         accepting.disabled = false;
-        (form.querySelector('input') ?? accepting).focus();
+        (form.querySelector('input, textarea') ?? accepting).focus();
       }
     });
     dialog.showModal();
     // The focus is never on a change that cannot be undone.
-    (form.querySelector('input') ?? (danger ? leaving : accepting ?? leaving)).focus();
+    (form.querySelector('input, textarea') ?? (danger ? leaving : accepting ?? leaving)).focus();
   });
 }
 
 /** Keeps Tab inside, because a modal dialog lets it leave for the browser's own buttons. */
 function keepInside(event) {
   if (event.key !== 'Tab') return;
-  const reached = [...event.currentTarget.querySelectorAll('input, button, [tabindex]')]
+  const reached = [...event.currentTarget.querySelectorAll(
+    'input, textarea, button, [tabindex]')]
     .filter((each) => !each.disabled);
   const [first, last] = [reached[0], reached[reached.length - 1]];
   const active = document.activeElement;
@@ -74,4 +75,14 @@ export function field(name, label, attributes = {}, hint = null) {
   });
   return element('div', { class: 'field' }, element('label', { for: id }, label), input,
     ...(hint ? [element('small', { id: `${id}-hint` }, hint)] : []));
+}
+
+/** Makes a labelled field of several lines for a dialog. */
+export function area(name, label, text) {
+  const id = `${name}-${count + 1}`;
+  const input = element('textarea', {
+    id, name, rows: 14, autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false',
+  });
+  input.value = text;
+  return element('div', { class: 'field' }, element('label', { for: id }, label), input);
 }

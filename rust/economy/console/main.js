@@ -3,6 +3,7 @@
 
 import { makeActions } from './actions.js';
 import { Failure, makeClient } from './client.js';
+import { makeControl } from './control.js';
 import { ask } from './dialog.js';
 import {
   about, byId, credits, duration, element, ending, moment, number, percent, resources, say,
@@ -17,6 +18,7 @@ const INTERVALS_MAX = 2_000;
 
 const client = makeClient();
 const actions = makeActions(client, () => poll(), () => seen.shares?.slots);
+const control = makeControl(client, actions.signedIn, () => poll());
 /** The last answers to the signed-in user. Other users must not see them. */
 let seen = {};
 let seenBy = null;
@@ -141,6 +143,8 @@ async function round(mine) {
   mine.queues = await client.get('queues');
   mine.jobs = await client.get(`jobs?max=100&from=${jobsFrom}`);
   mine.shares = await client.get('shares');
+  if (mine.queues.admin === true) await control.poll(mine);
+  else [mine.shadow, mine.file] = [null, null];
   // Only a policy with accounts has a price.
   if (!hasAccounts(mine)) {
     mine.price = null;
@@ -242,6 +246,7 @@ function show() {
   showAccounts(accounts, (row) => row.queue);
   showPools(queues.queues.filter((row) => row.scheduling), (row) => row.queue);
   showSummary(queues, price, shares, jobs);
+  control.show(seen);
   // The engine may reuse a number for another application.
   if (jobs) showJobs(jobs.jobs, (row) => `${row.job} ${row.application}`);
   byId('jobs-first').hidden = jobsFrom === 0;
@@ -256,6 +261,7 @@ function show() {
 /** Removes everything that the last user saw, in hidden parts too. */
 function clear() {
   for (const shown of [showAccounts, showJobs, showPools]) shown([], String);
+  control.clear();
   byId('summary').replaceChildren();
   drawPrice([]);
   drawShares([]);

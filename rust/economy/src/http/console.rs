@@ -53,6 +53,11 @@ const FILES: &[File] = &[
         SCRIPT,
         include_bytes!("../../console/client.js"),
     ),
+    file(
+        "control.js",
+        SCRIPT,
+        include_bytes!("../../console/control.js"),
+    ),
     file("page.js", SCRIPT, include_bytes!("../../console/page.js")),
     file(
         "tables.js",

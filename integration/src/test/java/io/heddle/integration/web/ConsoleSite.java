@@ -10,8 +10,10 @@ import io.heddle.integration.cluster.MiniCluster;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.yarn.api.protocolrecords.GetNewApplicationRequest;
@@ -57,6 +59,7 @@ abstract class ConsoleSite {
         + " \"queues\": [{\"path\": \"root.alice\", \"budget\": 12345.5, \"spending_rate\": 2,"
         + "   \"min_share\": {\"memory-mb\": 2048, \"vcores\": 2}},"
         + "   {\"path\": \"root.bob\", \"budget\": 1000, \"spending_rate\": 0.25}]}");
+    MiniManager.siteFile(conf, folder);
     manager = MiniManager.start(conf, folder);
     address = "http://" + conf.get(YarnConfiguration.RM_WEBAPP_ADDRESS);
     Await.until("the console is served", SECONDS, () -> manager.get("/heddle/").status == 200);
@@ -154,6 +157,20 @@ abstract class ConsoleSite {
       }
     });
     browser.call("Fetch.enable", "{\"patterns\": [{\"urlPattern\": \"" + pattern + "\"}]}");
+  }
+
+  /** Keeps a picture of an element, if HEDDLE_PICTURES names a folder for them. */
+  static void picture(String name, String selector) throws Exception {
+    String folder = System.getenv("HEDDLE_PICTURES");
+    if (folder != null) {
+      JsonNode clip = browser.evaluate("(() => { const {x, y, width, height} ="
+          + " document.querySelector('" + selector + "').getBoundingClientRect();"
+          + " return {x: x + scrollX, y: y + scrollY, width, height, scale: 1}; })()");
+      JsonNode taken = browser.call("Page.captureScreenshot",
+          "{\"format\": \"png\", \"captureBeyondViewport\": true, \"clip\": " + clip + "}");
+      byte[] png = Base64.getDecoder().decode(taken.path("data").asText());
+      Files.write(Paths.get(folder, name + ".png"), png);
+    }
   }
 
   /** Fills the open dialog. */

@@ -153,4 +153,90 @@ public class ConsoleViewTest extends ConsoleSite {
       browser.call("Fetch.disable", "{}");
     }
   }
+
+  // ---- Control.
+
+  private static void press(String selector, String condition) throws Exception {
+    browser.await("it can be pressed", "document.querySelector('" + selector + "')?.offsetParent"
+        + " && !document.querySelector('" + selector + "').disabled");
+    browser.evaluate("document.querySelector('" + selector + "').click()");
+    browser.await(condition, condition);
+  }
+
+  private static String titled(String title) {
+    return "document.querySelector('dialog h2')?.textContent === '" + title + "'";
+  }
+
+  @Test
+  public void aConfigurationIsPlannedAppliedAndRolledBack() throws Exception {
+    signIn("root", "the-roots-secret");
+    browser.await("the file is shown",
+        "document.getElementById('configuration-text').textContent.includes('root.alice')");
+    String first = text("#configuration-text");
+    assertEquals(first, answered("configuration/file").path("text").asText());
+    press("#plan", titled("Plan a configuration"));
+    assertEquals("the text is there to be changed", first,
+        browser.evaluate("document.querySelector('dialog textarea').value").asText());
+    browser.evaluate("document.querySelector('dialog textarea').value = '{\"policy\": 7}'");
+    press("dialog button.primary", "document.querySelector('dialog .problem').hidden === false");
+    assertTrue(text("dialog .problem"), text("dialog .problem").contains("policy"));
+    browser.evaluate("{ const area = document.querySelector('dialog textarea'); area.value = "
+        + "document.getElementById('configuration-text').textContent"
+        + ".replace('\"queues\"', '\"explain\": {\"entries\": 8}, \"queues\"')"
+        + ".replace('12345.5,', '12345.5, \"weight\": 3,'); }");
+    press("dialog button.primary", titled("What it would change"));
+    assertTrue(text("dialog"), text("dialog").contains("The policy stays dynamic-priority/"));
+    picture("console-plan", "dialog");
+    press("dialog button.primary", titled("Apply the configuration?"));
+    press("dialog button.primary", "document.querySelector('dialog') === null");
+    Await.until("it is in force, and kept", SECONDS,
+        () -> text("#configuration-text").contains("\"weight\": 3"));
+    assertEquals(text("#configuration-text"), answered("configuration/file").path("text").asText());
+    press("#rollback", titled("What a roll back would change"));
+    press("dialog button.primary", titled("Roll back?"));
+    press("dialog button.primary", "document.querySelector('dialog') === null");
+    Await.until("the first is back", SECONDS, () -> text("#configuration-text").equals(first));
+    // The refused text was answered with 400, which the browser writes down.
+    List<String> complaints = browser.takeComplaints();
+    assertTrue(complaints.toString(), complaints.stream().allMatch(each -> each.contains("400")));
+  }
+
+  @Test
+  public void theShadowIsShownToAdministrators() throws Exception {
+    String report = "{\"state\": \"on\", \"name\": \"<b>next.json\", \"why\": null,"
+        + " \"waiting_bytes\": 0, \"report\": {\"policy\": [\"fair\", \"hfsp\", \"delay\"],"
+        + " \"since_ms\": 1700000000000, \"now_ms\": 1700000100000, \"grants\": [9, 8],"
+        + " \"preemptions\": [0, 2], \"refused\": 0, \"queues\": [{\"path\": \"root.alice\","
+        + " \"used_mb\": [1024, 3072], \"mean_mb\": [512, 2048]}], \"ended\": {\"start\":"
+        + " {\"earlier\": 0, \"later\": 0, \"equal\": 4, \"live_mean_ms\": 1,"
+        + " \"shadow_mean_ms\": 1}, \"end\": {\"earlier\": 1, \"later\": 0, \"equal\": 3,"
+        + " \"live_mean_ms\": 60000, \"shadow_mean_ms\": 30000}, \"ran_before\": 0},"
+        + " \"jobs\": [{\"job\": 3, \"submitted_ms\": 1700000000000, \"queue\": \"root.bob\","
+        + " \"start_ms\": [5000, 1000], \"end_ms\": [90000, null]}], \"running\": []}}";
+    assertTrue("there is none", browser.evaluate(
+        "document.getElementById('shadow-part').hidden").asBoolean());
+    answerInstead("*/heddle/v1/shadow", "\"responseCode\": 200, \"body\": \""
+        + Base64.getEncoder().encodeToString(report.getBytes(StandardCharsets.UTF_8)) + "\"");
+    try {
+      Await.until("the shadow is shown", SECONDS, () -> !rows("shadow-queues").isEmpty());
+      picture("console-shadow", "#shadow-part");
+      assertEquals(Arrays.asList("root.alice", "1 GB", "3 GB", "512 MB", "2 GB"),
+          rows("shadow-queues").get(0));
+      List<String> job = rows("shadow-jobs").get(0);
+      assertEquals("root.bob", job.get(1));
+      assertEquals("5 s → 1 s", job.get(2));
+      assertEquals("1 min 30 s → –", job.get(3));
+      String note = text("#shadow-note").replace('\u00a0', ' ');
+      assertTrue(note, note.startsWith("<b>next.json, fair/hfsp/delay, since "));
+      assertTrue(note, note.contains("Of 4 jobs that ended in both, 1 would have ended earlier and 0"));
+      assertTrue(note, note.contains("Mean time 1 min 0 s → 30 s; preemptions 0 → 2."));
+    } finally {
+      browser.call("Fetch.disable", "{}");
+    }
+    Await.until("it has gone", SECONDS, () -> browser.evaluate(
+        "document.getElementById('shadow-part').hidden").asBoolean());
+    signIn("alice", "alices-own-secret");
+    Await.until("not for users", SECONDS, () -> browser.evaluate(
+        "document.getElementById('configuration-part').hidden").asBoolean());
+  }
 }

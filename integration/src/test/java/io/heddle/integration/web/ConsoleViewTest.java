@@ -228,7 +228,7 @@ public class ConsoleViewTest extends ConsoleSite {
       assertEquals("1 min 30 s → –", job.get(3));
       String note = text("#shadow-note").replace('\u00a0', ' ');
       assertTrue(note, note.startsWith("<b>next.json, fair/hfsp/delay, since "));
-      assertTrue(note, note.contains("Of 4 jobs that ended in both, 1 would have ended earlier and 0"));
+      assertTrue(note, note.contains("Of 4 jobs that ended in both, 1 would have ended earlier"));
       assertTrue(note, note.contains("Mean time 1 min 0 s → 30 s; preemptions 0 → 2."));
     } finally {
       browser.call("Fetch.disable", "{}");

@@ -158,7 +158,8 @@ impl ShadowLink {
             batch.frames.push(ends);
         }
         let first = batch.frames.first();
-        let is_old = first.is_some_and(|(first_ms, ..)| first_ms + BATCH_MS <= now_ms);
+        let is_old =
+            first.is_some_and(|(first_ms, ..)| first_ms.saturating_add(BATCH_MS) <= now_ms);
         if is_old || batch.events.len() >= BATCH_EVENTS {
             self.hand_over();
         }

@@ -173,3 +173,16 @@ fn the_same_candidate_goes_on_and_another_begins_anew() {
     assert_eq!(report["policy"][1], "fifo");
     assert_eq!(cast(&mut heard, cluster.now_ms, &Value::Null), Value::Null);
 }
+
+#[test]
+fn times_at_the_ends_of_their_range_do_not_reach_the_engine() {
+    let mut heard = host();
+    cast(&mut heard, 0, &candidate(&json!({"policy": "fair"})));
+    let mut cluster = Cluster::new(8);
+    for now_ms in [i64::MIN, 0, i64::MAX, i64::MAX, 5_000] {
+        cluster.now_ms = now_ms;
+        cluster.send(&mut heard, &[heddle_core::Event::Tick]);
+        cluster.send(&mut heard, &[heddle_core::Event::Tick]);
+    }
+    heard.request(6_000, "{\"op\": \"queues\"}");
+}

@@ -104,7 +104,7 @@ fn node_capacity() -> Resource {
     Resource::new(1_024 * CAPACITY, CAPACITY)
 }
 
-/// What runs beside the engine.
+/// A journal, a shadow, or nothing beside the engine.
 #[derive(Clone, Copy)]
 enum Beside<'a> {
     Nothing,

@@ -41,7 +41,7 @@ struct Batch {
     decisions: Vec<Decision>,
 }
 
-/// What the thread is told.
+/// A message to the thread.
 enum Message {
     Frames(Batch),
     Request {
@@ -64,7 +64,7 @@ impl Message {
     }
 }
 
-/// What both sides see.
+/// The state that the thread and the engine's side share.
 #[derive(Default)]
 struct Shared {
     /// Bytes that wait in the queue.
@@ -90,7 +90,7 @@ impl Shared {
 
 /// A shadow beside an engine. Dropping it ends the thread, which is not waited for.
 pub(crate) struct ShadowLink {
-    /// What it was asked for; the same again changes nothing.
+    /// The request that began it; the same again changes nothing.
     request: Value,
     name: String,
     queue: Option<SyncSender<Message>>,

@@ -16,7 +16,7 @@ use support::client::{Answer, FrameWriter};
 use support::journals::entries;
 use support::{DECISIONS_MAX, Library};
 
-/// What the recorder writes before the first event, with a clock that began at this ms of 1970.
+/// When the clock of the recording begins, in milliseconds since 1970.
 const EPOCH_MS: i64 = 1_700_000_000_000;
 const MAP: i32 = 20;
 const REDUCE: i32 = 10;

@@ -374,7 +374,7 @@ fn a_plan_with_a_journal_predicts_its_jobs_too() {
     let (file, journal) = (file.display().to_string(), journal.display().to_string());
     let said = site.said("root", &["plan", &file, "--journal", &journal]);
     assert!(said.contains("the policy changes from fair/"), "{said}");
-    // What ran, what the configuration in force would do, and the candidate.
+    // The recorded run, the configuration in force, and the candidate.
     for name in ["recorded", "in force", file.as_str()] {
         assert!(said.contains(name), "{name}: {said}");
     }

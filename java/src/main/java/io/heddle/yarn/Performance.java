@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.heddle.yarn.economy.Economy;
 import io.heddle.yarn.engine.Engine;
 import io.heddle.yarn.engine.Journal;
-import io.heddle.yarn.engine.SetupJson;
 import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
@@ -19,7 +18,6 @@ import org.apache.hadoop.metrics2.lib.MutableStat;
 final class Performance extends SchedulerMetrics {
   static final String NAME = "HeddleScheduler";
 
-  private static final String SHADOW = SetupJson.request("shadow");
   private static final int NANOS_PER_MICRO = 1000;
   private static final MetricsInfo GRANTS = info("Grants", "Grants that became containers");
   private static final MetricsInfo REFUSALS =
@@ -78,7 +76,7 @@ final class Performance extends SchedulerMetrics {
     MetricsRecordBuilder record = collector.addRecord(registry.info());
     JsonNode books = economy.books();
     JsonNode journal = Journal.status(engine);
-    JsonNode shadow = engine.peek(SHADOW);
+    JsonNode shadow = engine.shadow();
     registry.snapshot(record, all);
     record.addCounter(GRANTS, commit.committed())
         .addCounter(REFUSALS, commit.refused())

@@ -30,7 +30,6 @@ public final class ConfigControl {
   private static final Logger LOG = LoggerFactory.getLogger(ConfigControl.class);
   /** The interval of HADOOP-3746, and of the Fair Scheduler. */
   private static final long LOOK_MS = 10_000;
-  private static final String SHADOW = SetupJson.request("shadow");
 
   private final Engine engine;
   private final QueueControl queues;
@@ -225,7 +224,7 @@ public final class ConfigControl {
 
   /** Says once that the shadow was dropped. */
   private void tellOfShadow() {
-    JsonNode status = engine.peek(SHADOW);
+    JsonNode status = engine.shadow();
     boolean dropped = status.path("state").asText().equals("dropped");
     if (dropped && !shadowTold) {
       LOG.error("{}: the shadow was dropped: {}. Scheduling is not affected. Another text of the"

@@ -32,9 +32,9 @@ import org.slf4j.Logger;
 public final class ConfigFile {
   /** Property of yarn-site.xml with the path of the file. */
   public static final String FILE_PROPERTY = "heddle.config.file";
-  /** The property that named the allocations file to the original Fair Scheduler. */
   /** Names the candidate that a second engine runs with, beside the live one. */
   static final String SHADOW_PROPERTY = "heddle.shadow";
+  /** The property that named the allocations file to the original Fair Scheduler. */
   private static final String ALLOCATIONS_PROPERTY = "mapred.fairscheduler.allocation.file";
 
   private static final String RESOURCE = "heddle.json";

@@ -21,6 +21,7 @@ public final class Engine {
   /** A longer frame is sent at the next chance, without waiting for a node's heartbeat. */
   private static final int FLUSH_BYTES = 1 << 20;
 
+  private static final String SHADOW = SetupJson.request("shadow");
   private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
   /** The logger of the engine's own lines. */
   private static final Logger ENGINE_LOG = LoggerFactory.getLogger("io.heddle.engine");
@@ -308,6 +309,11 @@ public final class Engine {
       shadow = SetupJson.shadow(name, candidate);
       request(shadow);
     }
+  }
+
+  /** Asks the library how the shadow is doing; empty without one. Takes no lock. */
+  public JsonNode shadow() {
+    return peek(SHADOW);
   }
 
   /** Gives up the engine and makes another one, now or after a pause. */

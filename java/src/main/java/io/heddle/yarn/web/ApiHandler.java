@@ -39,8 +39,8 @@ public final class ApiHandler implements WebHandler {
      *
      * @param head JSON: method, path, query, authorization, address, user, signed_only, accept,
      *     host, config_file, jobs, nodes
-     * @return a line of JSON with status, content_type, headers and log, then the body; a change of
-     *     the configuration that was written and is to be reloaded is in {@code reload}
+     * @return a line of JSON with status, content_type, headers and log, then the body;
+     *     {@code reload} has a change of the configuration that is written and not reloaded yet
      * @throws HeddleException while there is no engine to answer
      */
     byte[] serve(String head, byte[] body);

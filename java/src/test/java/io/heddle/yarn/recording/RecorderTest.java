@@ -39,7 +39,7 @@ import org.junit.runners.Parameterized.Parameters;
 
 /**
  * The recording schedulers in Hadoop's own ResourceManager: the journal has what happened, and a
- * recording that fails disturbs nobody.
+ * recording that fails does not affect the scheduler.
  */
 @RunWith(Parameterized.class)
 public class RecorderTest {
